@@ -1,0 +1,59 @@
+/**
+ * Replies in from a server, one whole frame after another, without copying those that came in one chunk.
+ *
+ *   chunk ──▶ feed ──▶ next() ──▶ buffer, start, end
+ */
+import { Gather } from './gather.js';
+import { FrameScanner } from './scan.js';
+
+export class FrameReader {
+  /** The last frame found by `next`: `buffer[start, end)`. */
+  start = 0;
+  end = 0;
+  readonly #in = new Gather();
+  readonly #scanner = new FrameScanner();
+
+  /**
+   * The bytes that hold the frames; they stay as they are for whoever keeps them. Those from `at` to `limit` are
+   * not consumed yet; more of the last chunk may follow, which `next` and `skip` bring in.
+   */
+  get buffer(): Buffer {
+    return this.#in.buffer;
+  }
+  get at(): number {
+    return this.#in.at;
+  }
+  get limit(): number {
+    return this.#in.limit;
+  }
+
+  /** Takes the next chunk; consume all whole frames before feeding another. */
+  feed(chunk: Buffer): void {
+    this.#in.feed(chunk);
+  }
+
+  /** Consumes `bytes` that the caller knows to be whole frames; `buffer` may be another one after it. */
+  skip(bytes: number): void {
+    const input = this.#in;
+    this.#scanner.reset();
+    input.consume(input.at + bytes);
+    if (input.at === input.limit) input.more();
+  }
+
+  /** @throws {ProtocolError} when the server sent what is not RESP */
+  next(): boolean {
+    const input = this.#in;
+    do {
+      if (input.limit - input.at < input.need) continue;
+      const end = this.#scanner.resume(input.buffer, input.at, input.limit);
+      if (end !== -1) {
+        this.start = input.at;
+        this.end = end;
+        input.consume(end);
+        return true;
+      }
+      input.expect(this.#scanner.need, this.#scanner.likely);
+    } while (input.more());
+    return false;
+  }
+}

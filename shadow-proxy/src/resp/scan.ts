@@ -1,0 +1,142 @@
+/**
+ * Where does a reply end? The scanner walks one frame of RESP2 or RESP3 without decoding it, so that
+ * a reply can be handed on as the bytes it came in.
+ */
+
+/** Input that is not RESP. The connection it came from cannot be used any more. */
+export class ProtocolError extends Error {
+  readonly code = 'PROTOCOL';
+
+  /** What Redis answers a client that sent it, byte by byte (a byte that the text quotes need not be ASCII). */
+  toReply(): Buffer {
+    return Buffer.from(`-ERR Protocol error: ${this.message.replace(/[\r\n]/g, ' ')}\r\n`, 'latin1');
+  }
+}
+
+const CR = 13;
+const [PLUS, MINUS, COLON, DOLLAR, STAR] = [43, 45, 58, 36, 42];
+const [UNDERSCORE, HASH, COMMA, PAREN, BANG, EQUALS, PERCENT, TILDE, GREATER, PIPE] = [95, 35, 44, 40, 33, 61, 37, 126, 62, 124];
+
+/** An element takes at least three bytes (`+\r\n`), which bounds what is still missing from an aggregate. */
+const MIN_ELEMENT = 3;
+
+/** A line (simple string, error, number) longer than this is garbage, not a reply. */
+const MAX_LINE = 1 << 20;
+/** A line that has come this far may have much further to go. */
+const SHORT_LINE = 64;
+const MAX_LENGTH = 2 ** 31;
+const MAX_DIGITS = 32;
+
+export class FrameScanner {
+  /** After an incomplete scan: how many bytes, counted from the frame's start, are wanted at the least. */
+  need = 0;
+  /** How many are wanted in all likelihood: more than `need` where a long line has not ended. */
+  likely = 0;
+  /** Where an incomplete scan stopped: the element that is not whole, counted from the frame's start. */
+  #done = 0;
+  /** Elements to come, that one included; 0 when no scan is under way. */
+  #remaining = 0;
+
+  /** Forgets an incomplete scan. */
+  reset(): void {
+    this.#done = 0;
+    this.#remaining = 0;
+  }
+
+  /**
+   * The offset just after the frame that starts at `start`, or -1 when it does not end before `limit`.
+   * A RESP3 attribute belongs to the frame that follows it.
+   * @throws {ProtocolError} when the bytes are not RESP
+   */
+  scan(buffer: Buffer, start: number, limit: number): number {
+    this.reset();
+    return this.resume(buffer, start, limit);
+  }
+
+  /**
+   * Like `scan`, but after an incomplete scan it goes on where that stopped: the frame is the same, although it
+   * may lie elsewhere by now. A frame that comes in many pieces is walked once.
+   */
+  resume(buffer: Buffer, start: number, limit: number): number {
+    let at = start + this.#done;
+    let remaining = this.#remaining === 0 ? 1 : this.#remaining;
+    while (remaining > 0) {
+      if (at >= limit) return this.#incomplete(start, at, remaining, at + MIN_ELEMENT, remaining - 1);
+      const type = buffer[at];
+      let p = at + 1;
+      switch (type) {
+        case PLUS:
+        case MINUS:
+        case COLON:
+        case COMMA:
+        case PAREN:
+        case HASH:
+        case UNDERSCORE:
+          while (p < limit && buffer[p] !== CR) p++;
+          if (p - at > MAX_LINE) throw new ProtocolError('a reply line longer than 1 MiB');
+          if (p + 1 >= limit) {
+            this.#incomplete(start, at, remaining, p + 2, remaining - 1);
+            if (p - at > SHORT_LINE) this.likely += (p - at) >> 1;
+            return -1;
+          }
+          at = p + 2;
+          remaining--;
+          continue;
+        case DOLLAR:
+        case EQUALS:
+        case BANG:
+        case STAR:
+        case TILDE:
+        case GREATER:
+        case PERCENT:
+        case PIPE:
+          break;
+        default:
+          throw new ProtocolError(`a reply that starts with byte 0x${type.toString(16).padStart(2, '0')}`);
+      }
+      // A length follows.
+      let length = 0;
+      const negative = buffer[p] === MINUS;
+      if (negative) p++;
+      const digits = p;
+      for (; p < limit; p++) {
+        const digit = buffer[p] - 48;
+        if (digit < 0 || digit > 9) break;
+        length = length * 10 + digit;
+      }
+      if (p - digits > MAX_DIGITS) throw new ProtocolError('a length with too many digits');
+      if (p + 1 >= limit && (p >= limit || buffer[p] === CR)) return this.#incomplete(start, at, remaining, p + 2, remaining - 1);
+      if (buffer[p] !== CR || p === digits || length > MAX_LENGTH) throw new ProtocolError('a reply with an invalid length');
+      p += 2;
+      if (negative) {
+        // The nulls of RESP2, `$-1` and `*-1`.
+        if (length !== 1 || (type !== DOLLAR && type !== STAR)) throw new ProtocolError('a reply with an invalid length');
+        at = p;
+        remaining--;
+      } else if (type === DOLLAR || type === EQUALS || type === BANG) {
+        p += length + 2;
+        if (p > limit) return this.#incomplete(start, at, remaining, p, remaining - 1);
+        at = p;
+        remaining--;
+      } else {
+        at = p;
+        remaining += type === PERCENT ? length * 2 - 1 : type === PIPE ? length * 2 : length - 1;
+      }
+    }
+    this.#done = 0;
+    this.#remaining = 0;
+    return at;
+  }
+
+  /**
+   * Notes where to go on: at the element that starts at `at`. It ends at `sure` or later, by the lengths that were
+   * announced; the `elements` still missing are believed as far as to double that.
+   */
+  #incomplete(start: number, at: number, remaining: number, sure: number, elements: number): -1 {
+    this.#done = at - start;
+    this.#remaining = remaining;
+    this.need = sure - start + Math.min(elements * MIN_ELEMENT, sure - start);
+    this.likely = this.need;
+    return -1;
+  }
+}
