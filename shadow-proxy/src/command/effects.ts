@@ -1,0 +1,217 @@
+/**
+ * Effects, not guesses: what the mirror is told is what a write did on the authority, read from its reply.
+ *
+ * A command without an entry here is repeated as it was asked: given the same state it does the same, and its
+ * reply is compared. The entries are the commands whose result is random, assigned, depends on the moment or on
+ * the machine, or that the older server does not know.
+ */
+import type { Reply } from '../resp/decode.js';
+import { isNull, text } from '../resp/decode.js';
+import { array, bulk, encodeCommand, integer, OK, type Argument } from '../resp/encode.js';
+
+export interface EffectCommand {
+  readonly frame: Buffer;
+  /** What the mirror must answer: a frame; `same`: what the authority answered; null: anything but an error. */
+  readonly reply: Buffer | 'same' | null;
+}
+
+/**
+ * - null: nothing happened.
+ * - `verbatim`: the command is its own effect.
+ * - `copy`: only the state of the keys that it wrote tells; copy them.
+ * - commands: what to send instead.
+ */
+export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
+
+/**
+ * @param args the command's arguments, `args[0]` its name
+ * @param reply the authority's reply, never an error
+ * @param probe the reply to `probeOf(args)`, where that asked for one
+ */
+export type EffectOf = (args: readonly Buffer[], reply: Reply, protocol: 2 | 3, probe?: Reply) => Effect;
+
+const word = (arg: Buffer | undefined): string => arg?.toString('latin1').toUpperCase() ?? '';
+const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({ frame: encodeCommand(args), reply });
+const one = (args: readonly Argument[], reply: EffectCommand['reply']): Effect => [command(args, reply)];
+const strings = (items: readonly Reply[]): Buffer[] => items.map((item) => item.data!);
+
+const CONDITIONS = new Set(['NX', 'XX', 'GT', 'LT']);
+
+/** EXPIRE key time [NX|XX|GT|LT]: with a reply of 1 the time took effect, whatever the condition was. */
+const conditionalExpire: EffectOf = (args, reply) => {
+  if (!args.slice(3).some((arg) => CONDITIONS.has(word(arg)))) return 'verbatim';
+  return text(reply) === '1' ? one(args.slice(0, 3), integer(1)) : null;
+};
+
+/** SET … NX GET, which only newer servers know: nil says that it was set. */
+const set: EffectOf = (args, reply) => {
+  const options = args.slice(3);
+  if (!options.some((arg) => word(arg) === 'NX') || !options.some((arg) => word(arg) === 'GET')) return 'verbatim';
+  if (!isNull(reply)) return null;
+  return one([...args.slice(0, 3), ...options.filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
+};
+
+const spop: EffectOf = (args, reply) => {
+  const members = reply.items ? strings(reply.items) : reply.data ? [reply.data] : [];
+  return members.length === 0 ? null : one(['SREM', args[1], ...members], integer(members.length));
+};
+
+/** LMPOP numkeys key… LEFT|RIGHT: the reply names the key and what was popped. */
+const lmpop: EffectOf = (args, reply) => {
+  if (!reply.items) return null;
+  const [key, popped] = reply.items;
+  const left = word(args[2 + Number(args[1].toString())]) === 'LEFT';
+  return one([left ? 'LPOP' : 'RPOP', key.data!, popped.items!.length], array(strings(popped.items!).map((item) => bulk(item))));
+};
+
+const zmpop: EffectOf = (args, reply, protocol) => {
+  if (!reply.items) return null;
+  const [key, popped] = reply.items;
+  const min = word(args[2 + Number(args[1].toString())]) === 'MIN';
+  const flat = popped.items!.flatMap((pair) => strings(pair.items!));
+  return one([min ? 'ZPOPMIN' : 'ZPOPMAX', key.data!, popped.items!.length], protocol === 2 ? array(flat.map((item) => bulk(item))) : null);
+};
+
+/** The sum is the authority's: long doubles differ between processors. */
+const incrbyfloat: EffectOf = (args, reply) => one(['SET', args[1], reply.data!, 'KEEPTTL'], OK);
+const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
+
+/** Where XADD's ID stands, after its options. */
+function xaddId(args: readonly Buffer[]): number {
+  let at = 2;
+  for (; at < args.length; at++) {
+    const option = word(args[at]);
+    if (option === 'NOMKSTREAM') continue;
+    if (option !== 'MAXLEN' && option !== 'MINID' && option !== 'LIMIT') return at;
+    if (word(args[at + 1]) === '=' || word(args[at + 1]) === '~') at++;
+    at++;
+  }
+  return at;
+}
+
+const approximate = (args: readonly Buffer[], upTo: number): boolean => args.slice(2, upTo).some((arg) => word(arg) === '~');
+
+/** Carries the assigned ID; what an approximate trim left over is told by the stream's length (the probe). */
+const xadd: EffectOf = (args, reply, _protocol, probe) => {
+  if (isNull(reply)) return null;
+  const at = xaddId(args);
+  const entry = [reply.data!, ...args.slice(at + 1)];
+  if (!approximate(args, at)) return one([...args.slice(0, at), ...entry], 'same');
+  if (!probe) return 'copy';
+  return [command(['XADD', args[1], ...entry], 'same'), command(['XTRIM', args[1], 'MAXLEN', text(probe)], null)];
+};
+
+const xtrim: EffectOf = (args, reply, _protocol, probe) => {
+  if (!approximate(args, args.length)) return 'verbatim';
+  if (text(reply) === '0') return null;
+  return probe ? one(['XTRIM', args[1], 'MAXLEN', text(probe)], 'same') : 'copy';
+};
+
+const entryId = (entry: Reply): Buffer | null => (entry.items ? entry.items[0].data : entry.data);
+const CLAIM_OPTIONS = new Set(['IDLE', 'TIME', 'RETRYCOUNT', 'FORCE', 'JUSTID', 'LASTID']);
+
+/**
+ * Whether an entry was idle for long enough is the authority's to say: the mirror claims what was claimed.
+ * An ID that was asked for and did not come back may have left the pending list (a deleted entry).
+ */
+const xclaim: EffectOf = (args, reply) => {
+  let options = 5;
+  while (options < args.length && !CLAIM_OPTIONS.has(word(args[options]))) options++;
+  const claimed = (reply.items ?? []).map(entryId);
+  if (claimed.length !== options - 5 || claimed.includes(null)) return 'copy';
+  return one([...args.slice(0, 4), '0', ...args.slice(5)], 'same');
+};
+
+const xautoclaim: EffectOf = (args, reply) => {
+  const [, entries, deleted] = reply.items!;
+  const claimed = entries.items!.map(entryId);
+  // Before Redis 7 a deleted entry comes back as nil, or, with JUSTID, as any other.
+  if (claimed.includes(null) || deleted === undefined) return claimed.length === 0 ? null : 'copy';
+  const effects: EffectCommand[] = [];
+  const justId = args.slice(6).some((arg) => word(arg) === 'JUSTID');
+  if (claimed.length > 0) effects.push(command(['XCLAIM', ...args.slice(1, 4), '0', ...(claimed as Buffer[]), ...(justId ? ['JUSTID'] : [])], null));
+  if (deleted.items!.length > 0) effects.push(command(['XACK', args[1], args[2], ...strings(deleted.items!)], null));
+  return effects.length === 0 ? null : effects;
+};
+
+/** Drops an option with its value, which only newer servers know. */
+const without =
+  (...names: string[]): EffectOf =>
+  (args) => {
+    const kept: Buffer[] = [];
+    for (let i = 0; i < args.length; i++) {
+      if (i > 2 && names.includes(word(args[i]))) i++;
+      else kept.push(args[i]);
+    }
+    return kept.length === args.length ? 'verbatim' : one(kept, 'same');
+  };
+
+interface Entry {
+  readonly effect: EffectOf;
+  /** With fewer arguments, the name among them, the command is its own effect. */
+  readonly least: number;
+}
+
+const EFFECTS: Readonly<Record<string, Entry>> = {
+  expire: { effect: conditionalExpire, least: 4 },
+  pexpire: { effect: conditionalExpire, least: 4 },
+  expireat: { effect: conditionalExpire, least: 4 },
+  pexpireat: { effect: conditionalExpire, least: 4 },
+  set: { effect: set, least: 5 },
+  spop: { effect: spop, least: 0 },
+  lmpop: { effect: lmpop, least: 0 },
+  zmpop: { effect: zmpop, least: 0 },
+  incrbyfloat: { effect: incrbyfloat, least: 0 },
+  hincrbyfloat: { effect: hincrbyfloat, least: 0 },
+  xadd: { effect: xadd, least: 0 },
+  xtrim: { effect: xtrim, least: 0 },
+  xclaim: { effect: xclaim, least: 0 },
+  xautoclaim: { effect: xautoclaim, least: 0 },
+  xsetid: { effect: without('ENTRIESADDED', 'MAXDELETEDID'), least: 4 },
+  'xgroup|create': { effect: without('ENTRIESREAD'), least: 6 },
+  'xgroup|setid': { effect: without('ENTRIESREAD'), least: 6 },
+  // The payload is in the source's RDB version, which the other server may not read.
+  restore: { effect: () => 'copy', least: 0 },
+};
+
+/** How to find a command's effect; undefined where it is its own. */
+export const effectOf = (name: string): Entry | undefined => EFFECTS[name];
+export type { Entry as EffectEntry };
+
+/** The second read that a command's effect needs; it must run in the same transaction, right after it. */
+export function probeOf(name: string, args: readonly Buffer[]): Buffer | null {
+  if (name === 'xadd' && approximate(args, xaddId(args))) return encodeCommand(['XLEN', args[1]]);
+  if (name === 'xtrim' && approximate(args, args.length)) return encodeCommand(['XLEN', args[1]]);
+  return null;
+}
+
+/** Commands whose arguments may hold a time to live that counts from the moment they run. */
+export const RELATIVE_TTL: ReadonlySet<string> = new Set(['expire', 'pexpire', 'setex', 'psetex', 'set', 'getex']);
+
+/**
+ * The same command with its time to live as what is left of it after `elapsedMs`; null where it has none.
+ * What ran out meanwhile expires on arrival.
+ */
+export function shortenTtl(args: readonly Buffer[], elapsedMs: number): Buffer | null {
+  const left = (value: Buffer, unit: number): string => String(Math.round(Number(value.toString()) * unit - elapsedMs));
+  const positive = (value: Buffer, unit: number): string => String(Math.max(1, Number(left(value, unit))));
+  switch (word(args[0])) {
+    case 'EXPIRE':
+      return encodeCommand(['PEXPIRE', args[1], left(args[2], 1000), ...args.slice(3)]);
+    case 'PEXPIRE':
+      return encodeCommand(['PEXPIRE', args[1], left(args[2], 1), ...args.slice(3)]);
+    case 'SETEX':
+      return encodeCommand(['PSETEX', args[1], positive(args[2], 1000), args[3]]);
+    case 'PSETEX':
+      return encodeCommand(['PSETEX', args[1], positive(args[2], 1), args[3]]);
+    case 'SET':
+    case 'GETEX': {
+      const from = word(args[0]) === 'SET' ? 3 : 2;
+      const at = args.findIndex((arg, i) => i >= from && (word(arg) === 'EX' || word(arg) === 'PX'));
+      if (at === -1) return null;
+      return encodeCommand([...args.slice(0, at), 'PX', positive(args[at + 1], word(args[at]) === 'EX' ? 1000 : 1), ...args.slice(at + 2)]);
+    }
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,113 @@
+/**
+ * Commands whose keys, or what happens to them, depend on their options: read by hand, as the commands themselves
+ * do (sort.c, geo.c, t_stream.c, cluster.c, t_string.c, bitops.c of Redis 7.0).
+ */
+import { isWord, MALFORMED, READS, UNKNOWN_KEYS, WRITES, type KeyReader } from './keys.js';
+
+const ASTERISK = 42;
+
+/** SORT key [BY p] [LIMIT o n] [GET p]… [STORE key]: a pattern with `*` names keys that only the sorted values tell. */
+const sort =
+  (mayStore: boolean): KeyReader =>
+  (frame, argStart, argEnd, argc, out) => {
+    const is = (at: number, word: string): boolean => isWord(frame, argStart[at], argEnd[at], word);
+    let stored = 0;
+    let hidden = false;
+    for (let i = 2; i < argc; i++) {
+      if (is(i, 'asc') || is(i, 'desc') || is(i, 'alpha')) continue;
+      if (is(i, 'limit')) i += 2;
+      else if (is(i, 'by') || is(i, 'get')) {
+        i++;
+        if (i < argc) hidden ||= frame.subarray(argStart[i], argEnd[i]).includes(ASTERISK);
+      } else if (mayStore && is(i, 'store')) stored = ++i;
+      else return MALFORMED;
+      if (i >= argc) return MALFORMED;
+    }
+    if (hidden) return UNKNOWN_KEYS;
+    const count = out.put(0, 1, READS);
+    return stored === 0 ? count : out.put(count, stored, WRITES);
+  };
+
+/** GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says other). */
+const georadius =
+  (fixed: number): KeyReader =>
+  (frame, argStart, argEnd, argc, out) => {
+    let stored = 0;
+    for (let i = fixed; i < argc - 1; i++) {
+      if (!isWord(frame, argStart[i], argEnd[i], 'store') && !isWord(frame, argStart[i], argEnd[i], 'storedist')) continue;
+      stored = ++i;
+    }
+    const count = out.put(0, 1, READS);
+    return stored === 0 ? count : out.put(count, stored, WRITES);
+  };
+
+/** XREAD, XREADGROUP: behind STREAMS, as many keys as IDs. Reading for a group changes what the group has pending. */
+const streams =
+  (ofGroup: boolean): KeyReader =>
+  (frame, argStart, argEnd, argc, out) => {
+    const is = (at: number, word: string): boolean => isWord(frame, argStart[at], argEnd[at], word);
+    let group = false;
+    for (let i = 1; i < argc; i++) {
+      if (is(i, 'block') || is(i, 'count')) i++;
+      else if (is(i, 'group')) {
+        group = true;
+        i += 2;
+      } else if (is(i, 'streams')) {
+        const rest = argc - i - 1;
+        if (rest === 0 || rest % 2 !== 0 || group !== ofGroup) return MALFORMED;
+        for (let key = 0; key < rest / 2; key++) out.put(key, i + 1 + key, ofGroup ? READS | WRITES : READS);
+        return rest / 2;
+      } else if (!is(i, 'noack')) return MALFORMED;
+    }
+    return MALFORMED;
+  };
+
+/** MIGRATE host port key db timeout … [KEYS key…], the first key being empty where KEYS is given. */
+const migrate: KeyReader = (frame, argStart, argEnd, argc, out) => {
+  if (argStart[3] === argEnd[3]) {
+    for (let i = 6; i < argc; i++) {
+      if (isWord(frame, argStart[i], argEnd[i], 'auth')) i++;
+      else if (isWord(frame, argStart[i], argEnd[i], 'auth2')) i += 2;
+      else if (isWord(frame, argStart[i], argEnd[i], 'keys')) {
+        for (let key = i + 1; key < argc; key++) out.put(key - i - 1, key, READS | WRITES);
+        return argc - i - 1;
+      }
+    }
+  }
+  return out.put(0, 3, READS | WRITES);
+};
+
+/** SET reads only where an option asks for what was there. */
+const set: KeyReader = (frame, argStart, argEnd, argc, out) => {
+  for (let i = 3; i < argc; i++) {
+    const start = argStart[i];
+    const end = argEnd[i];
+    if (isWord(frame, start, end, 'get') || isWord(frame, start, end, 'nx') || isWord(frame, start, end, 'xx') || isWord(frame, start, end, 'keepttl')) {
+      return out.put(0, 1, READS | WRITES);
+    }
+  }
+  return out.put(0, 1, WRITES);
+};
+
+/** BITFIELD writes unless it only GETs. */
+const bitfield: KeyReader = (frame, argStart, argEnd, argc, out) => {
+  let at = 2;
+  while (at < argc) {
+    if (isWord(frame, argStart[at], argEnd[at], 'get')) at += 3;
+    else if (isWord(frame, argStart[at], argEnd[at], 'overflow')) at += 2;
+    else return out.put(0, 1, READS | WRITES);
+  }
+  return at > argc ? MALFORMED : out.put(0, 1, READS);
+};
+
+export const KEY_READERS: Readonly<Record<string, KeyReader>> = {
+  sort: sort(true),
+  sort_ro: sort(false),
+  georadius: georadius(6),
+  georadiusbymember: georadius(5),
+  xread: streams(false),
+  xreadgroup: streams(true),
+  migrate,
+  set,
+  bitfield,
+};

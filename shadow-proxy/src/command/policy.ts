@@ -1,0 +1,152 @@
+/**
+ * What the proxy does with each command, and what may differ between two servers' replies to it: by hand, because
+ * no server tells. A command that is not here is `keyed`, if it has keys; a table with any other does not load.
+ */
+
+/**
+ * - `keyed`: an ordinary read or write, routed by its keys.
+ * - `local`: the proxy answers by itself.
+ * - `authority`: no keys; answered by the authority of the default workload, neither mirrored nor compared.
+ * - `script`: a script; its declared keys route it.
+ * - `script-load`: changes what scripts both servers know.
+ * - `barrier`: touches keys that it does not name; waits for everything else.
+ * - `refused`: not supported yet, or never; `refusal` says why.
+ */
+export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'script-load' | 'barrier' | 'refused';
+
+type Rule = readonly [handling: Handling, reason: string, names: string];
+
+/** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
+const RULES: readonly Rule[] = [
+  ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard'],
+  ['local', 'in its place among replies of the proxy, as of servers', 'ping echo'],
+  ['local', "clients are the proxy's, not the server's", 'client|id client|info client|list client|kill client|getname client|setname client|setinfo'],
+  ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|getredir client|trackinginfo client|unblock'],
+
+  ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list pfselftest'],
+  ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
+  ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
+  ['authority', 'about the scripts and channels of a server', 'script|exists pubsub|*'],
+
+  ['keyed', 'of the few subcommands with a key', 'memory|usage'],
+  ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
+  ['script-load', 'both servers must know the same scripts', 'script|load script|flush'],
+  ['barrier', 'touches keys that it does not name', 'flushall flushdb swapdb'],
+
+  ['refused', 'use a script (EVAL) for check-and-set, or connect directly', 'watch unwatch'],
+  ['refused', 'poll with the variant that does not block', 'blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop'],
+  ['refused', 'connect directly to the source for pub/sub', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe publish spublish'],
+  ['refused', 'use EVAL or EVALSHA', 'fcall fcall_ro function|*'],
+  ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
+  ['refused', "it would stop every client's commands, for the proxy's connections are shared", 'client|pause client|unpause'],
+  ['refused', "the proxy's connections are shared, so that the server cannot tell whose writes to wait for", 'wait waitaof'],
+  ['refused', 'a running script holds up the connection that would carry it: connect directly to the server', 'script|kill script|debug'],
+  ['refused', 'connect directly to the server that you mean', 'monitor debug pfdebug module|load module|loadex module|unload'],
+  ['refused', 'change the configuration of each server by itself', 'config|set config|rewrite config|resetstat'],
+  ['refused', 'change the users on each server by itself', 'acl|setuser acl|deluser acl|load acl|save'],
+  ['refused', 'the proxy must not stop or save a server: connect directly to it', 'shutdown save bgsave bgrewriteaof'],
+  ['refused', 'replication is between servers, not through the proxy', 'replicaof slaveof failover sync psync replconf'],
+  ['refused', 'it would move keys where the proxy does not see them', 'migrate'],
+  ['refused', 'the proxy serves one shard, not a cluster', 'cluster|* asking readonly readwrite restore-asking'],
+  ['refused', 'only KeyDB has it, so that Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
+  ['refused', 'only KeyDB has it, so that Redis could not follow', 'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset'],
+  ['refused', "it is of KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
+  ['refused', 'Redis 7 has it no more: use LCS', 'stralgo'],
+  ['refused', 'this is an HTTP request, and not an HTTP port', 'post host:'],
+];
+
+const handlings = new Map<string, Rule>();
+for (const rule of RULES) for (const name of rule[2].split(' ')) handlings.set(name, rule);
+
+/** The row that holds for a command; undefined for one that is keyed by default, and for one that is not known. */
+function ruleOf(name: string): Rule | undefined {
+  const [container, subcommand] = name.split('|');
+  if (subcommand === 'help') return HELP;
+  return handlings.get(name) ?? (subcommand === undefined ? undefined : handlings.get(`${container}|*`));
+}
+
+const HELP: Rule = ['authority', 'about the server', ''];
+
+/**
+ * What the proxy does with a command.
+ * @param hasKeys whether the table knows keys of it
+ * @param isContainer whether it only holds subcommands: without one of them, the server explains
+ * @throws {Error} for a command without keys that no rule names
+ */
+export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean): Handling {
+  const rule = ruleOf(name);
+  if (rule !== undefined) return rule[0];
+  if (isContainer) return 'authority';
+  if (!hasKeys) throw new Error(`policy.ts has no rule for ${name}, which has no keys: add it to RULES`);
+  return 'keyed';
+}
+
+/** Commands that are refused only when their arguments ask to block. */
+const BLOCKS_ON_REQUEST: ReadonlySet<string> = new Set(['xread', 'xreadgroup']);
+
+/** Whether `refusal` may say no to a command. */
+export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || BLOCKS_ON_REQUEST.has(name);
+
+/**
+ * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
+ * Only for commands of which the table says that they are `refusable`.
+ */
+export function refusal(
+  spec: { readonly name: string; readonly handling: Handling },
+  frame: Buffer,
+  argStart: readonly number[],
+  argEnd: readonly number[],
+  argc: number,
+): string | null {
+  const title = spec.name.replace('|', ' ').toUpperCase();
+  if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
+  if (!BLOCKS_ON_REQUEST.has(spec.name) || !asksToBlock(frame, argStart, argEnd, argc)) return null;
+  return `ERR shadow-proxy: ${title} with BLOCK is not supported yet: poll without BLOCK`;
+}
+
+/** Whether BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS. */
+function asksToBlock(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
+  for (let i = 1; i < argc; i++) {
+    const option = frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase();
+    if (option === 'BLOCK') return true;
+    if (option === 'COUNT') i++;
+    else if (option === 'GROUP') i += 2;
+    else if (option !== 'NOACK') return false;
+  }
+  return false;
+}
+
+/**
+ * How the replies of two servers with the same data may differ:
+ *
+ * - `exact`: not at all.
+ * - `unordered`: an array in any order.
+ * - `unordered-pairs`: a map, or an array of alternating fields and values, in any order of the pairs.
+ * - `random`: chosen by chance.
+ * - `cursor`: a cursor of that server, and what it happens to visit next.
+ * - `ttl`: a time to live, or a moment of expiry.
+ * - `time-dependent`: holds idle times or access counts.
+ * - `encoding`: depends on how the server stores the value.
+ * - `shape`: Redis 7 and KeyDB (as Redis 6.2) give differently built replies.
+ */
+export type ReplyPolicy = 'exact' | 'unordered' | 'unordered-pairs' | 'random' | 'cursor' | 'ttl' | 'time-dependent' | 'encoding' | 'shape';
+
+const REPLIES: Readonly<Record<Exclude<ReplyPolicy, 'exact'>, string>> = {
+  unordered: 'smembers sinter sunion sdiff hkeys hvals keys',
+  'unordered-pairs': 'hgetall',
+  random: 'srandmember hrandfield zrandmember spop randomkey',
+  cursor: 'scan hscan sscan zscan',
+  ttl: 'ttl pttl expiretime pexpiretime',
+  'time-dependent': 'object|idletime object|freq xpending xinfo|consumers time lastsave',
+  encoding: 'dump object|encoding object|refcount memory|usage',
+  shape: 'xautoclaim xinfo|stream xinfo|groups',
+};
+
+const replies = new Map<string, ReplyPolicy>();
+for (const [policy, names] of Object.entries(REPLIES)) for (const name of names.split(' ')) replies.set(name, policy as ReplyPolicy);
+
+/** What may differ between the replies to the command of this name (as in the table: `get`, `xinfo|stream`). */
+export const replyPolicy = (name: string): ReplyPolicy => replies.get(name) ?? 'exact';
+
+/** Every name that the hand-written rules mention, without the `container|*` ones: all must be in the table. */
+export const namesInPolicy = (): readonly string[] => [...handlings.keys(), ...replies.keys()].filter((name) => !name.endsWith('|*'));
