@@ -1,0 +1,225 @@
+import { Crc64 } from './crc64.js';
+import { TranscodeError } from './error.js';
+import { Intset } from './intset.js';
+import { Listpack, type Elements } from './listpack.js';
+import { Reader } from './reader.js';
+import { readStream } from './stream-decode.js';
+import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, NEWEST_VERSION, OLDEST_VERSION, TYPES } from './types.js';
+import type { Form, TypeByte } from './types.js';
+import type { HashField, Value, ZsetMember } from './value.js';
+import { Ziplist, Zipmap } from './ziplist.js';
+
+const FOOTER = 10;
+/** RDB's mark of a named extra string after a value; KeyDB adds one to every DUMP. */
+const AUX = 250;
+const KEYDB_TIMESTAMP = 'mvcc-tstamp';
+/** How the nodes of a `quicklist 2` hold their elements. */
+const [NODE_PLAIN, NODE_PACKED] = [1, 2];
+
+/** A payload taken apart; `valueEnd` is the offset after the value, where a KeyDB extra or the footer begins. */
+export interface Dump {
+  readonly type: TypeByte;
+  readonly version: number;
+  readonly value: Value;
+  readonly valueEnd: number;
+}
+
+/**
+ * The value in a DUMP payload of RDB 6 to 12, from Redis or KeyDB. Its Buffers are views of `payload`.
+ * @throws {TranscodeError} when the payload is damaged, unknown, or a module's
+ */
+export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
+
+/** As `decodeDump`, with what is around the value. */
+export function openDump(payload: Buffer): Dump {
+  const version = checkFooter(payload);
+  const end = payload.length - FOOTER;
+  const type = typeOf(payload);
+  const from = new Reader(payload, 1, end, `${type.kind} (${type.form})`);
+  const value = readValue(from, type);
+  const valueEnd = from.at;
+  skipExtras(from);
+  return { type, version, value, valueEnd };
+}
+
+/** Returns the RDB version. */
+function checkFooter(payload: Buffer): number {
+  const at = payload.length - FOOTER;
+  if (at < 2) throw new TranscodeError('TRUNCATED', `a payload of ${payload.length} bytes`, 0);
+  const version = payload.readUInt16LE(at);
+  const crc = new Crc64().update(payload, 0, at + 2);
+  if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
+    throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
+  }
+  if (version < OLDEST_VERSION || version > NEWEST_VERSION) {
+    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}`, at);
+  }
+  return version;
+}
+
+function typeOf(payload: Buffer): TypeByte {
+  const type = TYPES.get(payload[0]);
+  if (type) return type;
+  switch (payload[0]) {
+    case MODULE:
+    case MODULE_2: {
+      const id = new Reader(payload, 1, payload.length - FOOTER, 'module').length64();
+      throw new TranscodeError('MODULE', `only the module "${moduleName(id)}" can read it`, 0, 'module');
+    }
+    case KEYDB_CRON:
+      throw new TranscodeError('TYPE', 'a scheduled script, which only KeyDB has', 0, 'cron');
+    default:
+      throw new TranscodeError('TYPE', `unknown type ${payload[0]}`, 0);
+  }
+}
+
+/** Nine characters of six bits each, before ten bits of the module's version. */
+function moduleName(id: bigint): string {
+  const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+  return Array.from({ length: 9 }, (_, i) => letters[Number((id >> BigInt(58 - 6 * i)) & 63n)]).join('');
+}
+
+function skipExtras(from: Reader): void {
+  while (from.left > 0) {
+    if (from.u8() !== AUX) from.fail(`${from.left + 1} bytes after the value`);
+    const name = from.string().toString('latin1');
+    if (name !== KEYDB_TIMESTAMP) from.fail(`unknown extra ${JSON.stringify(name.slice(0, 40))} after the value`, 'TYPE');
+    from.string();
+  }
+}
+
+function readValue(from: Reader, { kind, form }: TypeByte): Value {
+  switch (kind) {
+    case 'string':
+      return { type: 'string', bytes: from.string() };
+    case 'list':
+      return { type: 'list', items: notEmpty(from, readElements(from, form, 1)) };
+    case 'set':
+      return { type: 'set', members: distinct(from, notEmpty(from, readElements(from, form, 1)), (member) => member) };
+    case 'hash':
+      return { type: 'hash', fields: distinct(from, notEmpty(from, readHash(from, form)), ({ field }) => field) };
+    case 'zset':
+      return { type: 'zset', members: distinct(from, notEmpty(from, readZset(from, form)), ({ member }) => member) };
+    case 'stream':
+      return readStream(from, form === 'listpacks' ? 1 : form === 'listpacks 2' ? 2 : 3);
+  }
+}
+
+/** Strings one after another, from any form; `plain` ones come in groups of `perCount`. */
+function readElements(from: Reader, form: Form, perCount: number): Buffer[] {
+  const out: Buffer[] = [];
+  if (form === 'plain') {
+    for (let left = from.count(perCount) * perCount; left > 0; left--) out.push(from.string());
+  } else if (form === 'quicklist') {
+    for (let nodes = from.count(1); nodes > 0; nodes--) addAll(out, new Ziplist(from.part()));
+  } else if (form === 'quicklist 2') {
+    for (let nodes = from.count(2); nodes > 0; nodes--) addNode(out, from);
+  } else {
+    addAll(out, unpack(from.part(), form));
+  }
+  return out;
+}
+
+function unpack(blob: Reader, form: Form): Elements {
+  if (form === 'ziplist') return new Ziplist(blob);
+  if (form === 'intset') return new Intset(blob);
+  return form === 'zipmap' ? new Zipmap(blob) : new Listpack(blob);
+}
+
+function addAll(out: Buffer[], elements: Elements): void {
+  while (elements.more()) out.push(elements.next());
+}
+
+function addNode(out: Buffer[], from: Reader): void {
+  const container = from.length();
+  if (container === NODE_PACKED) addAll(out, new Listpack(from.part()));
+  else if (container === NODE_PLAIN) out.push(from.string());
+  else from.fail(`quicklist node of unknown kind ${container}`);
+}
+
+function readHash(from: Reader, form: Form): HashField[] {
+  if (form === 'field expiry') return readExpiringHash(from);
+  const expiring = form === 'listpack with expiry';
+  if (expiring) from.int64(); // the earliest expiry, which follows from the fields
+  const flat = readElements(from, form, 2);
+  const step = expiring ? 3 : 2;
+  if (flat.length % step !== 0) from.fail(`${flat.length} elements that are no whole fields`);
+  const fields: HashField[] = [];
+  for (let i = 0; i < flat.length; i += step) {
+    const [field, value] = [flat[i], flat[i + 1]];
+    fields.push(expiring ? withExpiry(from, field, value, parseExpiry(from, flat[i + 2])) : { field, value });
+  }
+  return fields;
+}
+
+/** Each field is preceded by its expiry: 0 for none, else relative to the earliest one, plus one. */
+function readExpiringHash(from: Reader): HashField[] {
+  const earliest = Number(from.int64());
+  const fields: HashField[] = [];
+  for (let left = from.count(3); left > 0; left--) {
+    const expiry = from.length();
+    const field = from.string();
+    fields.push(withExpiry(from, field, from.string(), expiry === 0 ? 0 : earliest + expiry - 1));
+  }
+  return fields;
+}
+
+function parseExpiry(from: Reader, bytes: Buffer): number {
+  const text = bytes.toString('latin1');
+  return /^\d+$/.test(text) ? Number(text) : from.fail(`field that expires at ${JSON.stringify(text.slice(0, 40))}`);
+}
+
+function withExpiry(from: Reader, field: Buffer, value: Buffer, expireAt: number): HashField {
+  if (!(expireAt >= 0 && expireAt <= MAX_FIELD_EXPIRY)) from.fail(`field that expires at ${expireAt}`);
+  return expireAt === 0 ? { field, value } : { field, value, expireAt };
+}
+
+function readZset(from: Reader, form: Form): ZsetMember[] {
+  const members: ZsetMember[] = [];
+  if (form === 'plain' || form === 'text scores') {
+    for (let left = from.count(2); left > 0; left--) {
+      const member = from.string();
+      members.push({ member, score: form === 'plain' ? from.double() : readTextScore(from) });
+    }
+  } else {
+    const flat = readElements(from, form, 2);
+    if (flat.length % 2 !== 0) from.fail('member without a score');
+    for (let i = 0; i < flat.length; i += 2) members.push({ member: flat[i], score: parseScore(from, flat[i + 1]) });
+    // Servers search packed members by their order, so what is out of order would answer differently from a sorted copy.
+    if (!members.every((member, i) => i === 0 || ascends(members[i - 1], member))) from.fail('members out of the order of their scores');
+  }
+  if (members.some(({ score }) => Number.isNaN(score))) from.fail('score that is not a number');
+  return members;
+}
+
+function ascends(a: ZsetMember, b: ZsetMember): boolean {
+  return a.score < b.score || (a.score === b.score && a.member.compare(b.member) < 0);
+}
+
+/** One byte of length and that many digits; 253, 254, 255 stand for NaN and the infinities. */
+function readTextScore(from: Reader): number {
+  const size = from.u8();
+  if (size >= 253) return [NaN, Infinity, -Infinity][size - 253];
+  return parseScore(from, from.take(size));
+}
+
+function parseScore(from: Reader, bytes: Buffer): number {
+  const text = bytes.toString('latin1');
+  if (/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return Number(text);
+  const infinite = /^([+-]?)inf(inity)?$/i.exec(text);
+  if (!infinite) from.fail(`score ${JSON.stringify(text.slice(0, 40))}`);
+  return infinite![1] === '-' ? -Infinity : Infinity;
+}
+
+function notEmpty<T>(from: Reader, elements: T[]): T[] {
+  return elements.length > 0 ? elements : from.fail('no elements');
+}
+
+/** Servers crash on duplicates that they do not look for. */
+function distinct<T>(from: Reader, elements: T[], name: (element: T) => Buffer): T[] {
+  if (elements.length === 1) return elements;
+  const seen = new Set<string>();
+  for (const element of elements) seen.add(name(element).toString('latin1'));
+  if (seen.size !== elements.length) from.fail('the same element twice');
+  return elements;
+}

@@ -1,0 +1,90 @@
+import { TranscodeError } from './error.js';
+import { writeStream } from './stream-encode.js';
+import { NEWEST_VERSION, OLDEST_VERSION, SINCE, WRITTEN } from './types.js';
+import type { HashValue, Value, ZsetMember, ZsetValue } from './value.js';
+import { Writer } from './writer.js';
+
+/**
+ * A DUMP payload that servers reading RDB `version` (6 to 12) restore, in plain encodings: the server chooses its
+ * own when it loads them. What the version cannot say about a stream (counters, active times) is left out.
+ * @throws {TranscodeError} `TARGET` when the version has no streams, or no expiry of hash fields, and the value does
+ */
+export function encodeDump(value: Value, version: number): Buffer {
+  checkTarget(version);
+  const to = new Writer();
+  writeValue(to, value, version);
+  return to.finish(version);
+}
+
+/** @throws {TranscodeError} `TARGET` when this code cannot write the version */
+export function checkTarget(version: number): void {
+  if (Number.isInteger(version) && version >= OLDEST_VERSION && version <= NEWEST_VERSION) return;
+  throw new TranscodeError('TARGET', `cannot write RDB version ${version}, only ${OLDEST_VERSION} to ${NEWEST_VERSION}`, 0);
+}
+
+function writeValue(to: Writer, value: Value, version: number): void {
+  switch (value.type) {
+    case 'string':
+      to.u8(WRITTEN.string);
+      return to.string(value.bytes);
+    case 'list':
+      return writeStrings(to, WRITTEN.list, value.items);
+    case 'set':
+      return writeStrings(to, WRITTEN.set, value.members);
+    case 'hash':
+      return writeHash(to, value, version);
+    case 'zset':
+      return writeZset(to, value, version);
+    case 'stream':
+      if (version < SINCE.streams) refuse('stream', `RDB ${version} has no streams`);
+      return writeStream(to, value, version);
+  }
+}
+
+function writeStrings(to: Writer, type: number, strings: readonly Buffer[]): void {
+  to.u8(type);
+  to.length(strings.length);
+  for (const string of strings) to.string(string);
+}
+
+function writeHash(to: Writer, { fields }: HashValue, version: number): void {
+  let earliest = Infinity;
+  for (const { expireAt } of fields) if (expireAt !== undefined && expireAt < earliest) earliest = expireAt;
+  const expiring = earliest !== Infinity;
+  if (expiring && version < SINCE.fieldExpiry) {
+    refuse('hash', `fields that expire, which RDB ${version} cannot hold: set their expiry by commands after the copy`);
+  }
+  to.u8(expiring ? WRITTEN.hashExpiry : WRITTEN.hash);
+  if (expiring) to.int64(BigInt(earliest));
+  to.length(fields.length);
+  for (const { field, value, expireAt } of fields) {
+    if (expiring) to.length(expireAt === undefined ? 0 : expireAt - earliest + 1);
+    to.string(field);
+    to.string(value);
+  }
+}
+
+function writeZset(to: Writer, { members }: ZsetValue, version: number): void {
+  const binary = version >= SINCE.binaryScores;
+  to.u8(binary ? WRITTEN.zset : WRITTEN.zsetText);
+  to.length(members.length);
+  const write = ({ member, score }: ZsetMember): void => {
+    to.string(member);
+    if (binary) to.double(score);
+    else writeTextScore(to, score);
+  };
+  // Packed encodings ascend; servers load a descending order faster, every member going to the head.
+  for (let i = members.length - 1; i >= 0; i--) write(members[i]);
+}
+
+function writeTextScore(to: Writer, score: number): void {
+  if (score === Infinity) return to.u8(254);
+  if (score === -Infinity) return to.u8(255);
+  const text = Object.is(score, -0) ? '-0' : String(score);
+  to.u8(text.length);
+  to.raw(Buffer.from(text, 'latin1'));
+}
+
+function refuse(type: Value['type'], message: string): never {
+  throw new TranscodeError('TARGET', message, 0, type);
+}

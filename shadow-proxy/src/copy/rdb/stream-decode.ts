@@ -1,0 +1,134 @@
+import { Listpack } from './listpack.js';
+import type { Reader } from './reader.js';
+import type { PendingEntry, StreamConsumer, StreamEntry, StreamGroup, StreamId, StreamValue } from './value.js';
+
+/** Flags of an entry within a node. */
+const [DELETED, SAME_FIELDS] = [1n, 2n];
+const UNKNOWN_COUNT = 2n ** 64n - 1n;
+/** The fewest bytes that one takes. */
+const [NODE_BYTES, GROUP_BYTES, NACK_BYTES, CONSUMER_BYTES, ID_BYTES] = [20, 5, 25, 10, 16];
+
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);
+const compareIds = (a: StreamId, b: StreamId): number => compare(a.ms, b.ms) || compare(a.seq, b.seq);
+const idKey = (id: StreamId): string => `${id.ms}-${id.seq}`;
+
+/**
+ * Reads a stream: nodes of entries, then counters, then groups with what is pending.
+ * `generation` 2 (Redis 7.0) added counters to stream and groups, 3 (Redis 7.2) the active time of consumers.
+ */
+export function readStream(from: Reader, generation: 1 | 2 | 3): StreamValue {
+  const entries: StreamEntry[] = [];
+  for (let nodes = from.count(NODE_BYTES); nodes > 0; nodes--) readNode(from, entries);
+  const length = from.length64();
+  if (length !== BigInt(entries.length)) from.fail(`stream of ${entries.length} entries that claims ${length}`);
+  const lastId = readId(from);
+  let counters: StreamValue['counters'] = null;
+  if (generation >= 2) {
+    readId(from); // the first entry's ID, which follows from the entries
+    counters = { maxDeletedId: readId(from), entriesAdded: from.length64() };
+  }
+  const groups: StreamGroup[] = [];
+  for (let left = from.count(GROUP_BYTES); left > 0; left--) groups.push(readGroup(from, generation));
+  distinctNames(from, groups, 'group');
+  return { type: 'stream', entries, lastId, counters, groups };
+}
+
+function readId(from: Reader): StreamId {
+  const ms = from.length64();
+  return { ms, seq: from.length64() };
+}
+
+/**
+ * A node is the ID to which its entries' IDs are relative, and a listpack: live entries, deleted entries, number of
+ * common fields, those fields, 0; then for each entry flags, ID (two differences), unless it has the common fields
+ * their number and each before its value, values, and how many elements it took.
+ */
+function readNode(from: Reader, entries: StreamEntry[]): void {
+  const idPart = from.part();
+  const master = idPart.rawId();
+  if (idPart.left > 0) from.fail('stream node whose ID is not of 16 bytes');
+  const blob = from.part();
+  const pack = new Listpack(blob);
+  const [live, deleted] = [pack.integer(), pack.integer()];
+  const common: Buffer[] = [];
+  for (let left = fieldCount(blob, pack); left > 0; left--) common.push(pack.next());
+  if (pack.integer() !== 0n) blob.fail('stream node whose common fields do not end');
+
+  const before = entries.length;
+  let dead = 0;
+  while (pack.more()) {
+    const flags = pack.integer();
+    const id = { ms: BigInt.asUintN(64, master.ms + pack.integer()), seq: BigInt.asUintN(64, master.seq + pack.integer()) };
+    const fields = readFields(blob, pack, flags & SAME_FIELDS ? common : null);
+    if (flags & ~(DELETED | SAME_FIELDS)) blob.fail(`stream entry with unknown flags ${flags}`);
+    if (flags & DELETED) {
+      dead++;
+      continue;
+    }
+    const previous = entries.at(-1);
+    if (previous && compareIds(previous.id, id) >= 0) blob.fail(`stream entry ${idKey(id)} after ${idKey(previous.id)}`);
+    entries.push({ id, fields });
+  }
+  if (BigInt(entries.length - before) !== live || BigInt(dead) !== deleted) {
+    blob.fail(`stream node of ${entries.length - before} entries and ${dead} deleted ones that claims ${live} and ${deleted}`);
+  }
+}
+
+function readFields(blob: Reader, pack: Listpack, common: Buffer[] | null): Buffer[] {
+  const fields: Buffer[] = [];
+  let elements = 3;
+  if (common) {
+    for (const field of common) fields.push(field, pack.next());
+    elements += common.length;
+  } else {
+    const count = fieldCount(blob, pack);
+    for (let left = count; left > 0; left--) fields.push(pack.next(), pack.next());
+    elements += 2 * count + 1;
+  }
+  if (pack.integer() !== BigInt(elements)) blob.fail('stream entry with a wrong number of elements');
+  return fields;
+}
+
+function fieldCount(blob: Reader, pack: Listpack): number {
+  const count = Number(pack.integer());
+  if (count < 0 || count > blob.left) blob.fail(`stream entry that claims ${count} fields`);
+  return count;
+}
+
+/** Pending entries are written twice: with their state for the group, by ID alone for the consumer that owns them. */
+function readGroup(from: Reader, generation: 1 | 2 | 3): StreamGroup {
+  const name = from.string();
+  const lastId = readId(from);
+  const entriesRead = generation >= 2 ? from.length64() : UNKNOWN_COUNT;
+  const unowned = new Map<string, PendingEntry>();
+  for (let left = from.count(NACK_BYTES); left > 0; left--) {
+    const id = from.rawId();
+    if (unowned.has(idKey(id))) from.fail(`entry ${idKey(id)} pending twice`);
+    unowned.set(idKey(id), { id, deliveredAt: from.int64(), deliveries: from.length64() });
+  }
+  const consumers: StreamConsumer[] = [];
+  for (let left = from.count(CONSUMER_BYTES); left > 0; left--) consumers.push(readConsumer(from, generation, unowned));
+  distinctNames(from, consumers, 'consumer');
+  if (unowned.size > 0) from.fail(`${unowned.size} pending entries that no consumer owns`);
+  return { name, lastId, entriesRead: entriesRead === UNKNOWN_COUNT ? null : entriesRead, consumers };
+}
+
+function readConsumer(from: Reader, generation: 1 | 2 | 3, unowned: Map<string, PendingEntry>): StreamConsumer {
+  const name = from.string();
+  const seenAt = from.int64();
+  const activeAt = generation >= 3 ? from.int64() : null;
+  const pending: PendingEntry[] = [];
+  for (let left = from.count(ID_BYTES); left > 0; left--) {
+    const key = idKey(from.rawId());
+    const entry = unowned.get(key);
+    if (!entry) return from.fail(`entry ${key}, which a consumer owns, is not pending or owned by another`);
+    unowned.delete(key);
+    pending.push(entry);
+  }
+  pending.sort((a, b) => compareIds(a.id, b.id));
+  return { name, seenAt, activeAt, pending };
+}
+
+function distinctNames(from: Reader, named: readonly { readonly name: Buffer }[], what: string): void {
+  if (new Set(named.map(({ name }) => name.toString('latin1'))).size !== named.length) from.fail(`two ${what}s of one name`);
+}

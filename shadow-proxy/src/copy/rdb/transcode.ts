@@ -1,0 +1,34 @@
+import { Crc64 } from './crc64.js';
+import { openDump } from './decode.js';
+import { checkTarget, encodeDump } from './encode.js';
+
+export { decodeDump } from './decode.js';
+export { encodeDump } from './encode.js';
+export { TranscodeError, type TranscodeErrorCode } from './error.js';
+export type * from './value.js';
+
+const FOOTER = 10;
+
+/**
+ * A DUMP payload of Redis 2.8 to 8.x or KeyDB (RDB 6 to 12) as one that servers reading RDB `targetVersion` restore.
+ * The whole value is checked even where its bytes can stay as they are, because a server that restores a damaged
+ * encoding may crash on it.
+ * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
+ * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
+ */
+export function transcode(payload: Buffer, targetVersion = 9): Buffer {
+  checkTarget(targetVersion);
+  const { type, value, valueEnd } = openDump(payload);
+  return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
+}
+
+/** The same value under another version. What KeyDB wrote after it falls away. */
+function reseal(payload: Buffer, valueEnd: number, version: number): Buffer {
+  const out = Buffer.allocUnsafe(valueEnd + FOOTER);
+  payload.copy(out, 0, 0, valueEnd);
+  out.writeUInt16LE(version, valueEnd);
+  const crc = new Crc64().update(out, 0, valueEnd + 2);
+  out.writeUInt32LE(crc.low, valueEnd + 2);
+  out.writeUInt32LE(crc.high, valueEnd + 6);
+  return out;
+}

@@ -1,0 +1,80 @@
+import type { Value } from './value.js';
+
+/** How a value is laid out after its type byte. */
+export type Form =
+  | 'plain'
+  | 'text scores'
+  | 'field expiry'
+  | 'zipmap'
+  | 'ziplist'
+  | 'listpack'
+  | 'listpack with expiry'
+  | 'intset'
+  | 'quicklist'
+  | 'quicklist 2'
+  | 'listpacks'
+  | 'listpacks 2'
+  | 'listpacks 3';
+
+export interface TypeByte {
+  readonly kind: Value['type'];
+  readonly form: Form;
+  /** The first RDB version whose readers know the type. */
+  readonly since: number;
+}
+
+const type = (kind: Value['type'], form: Form, since: number): TypeByte => ({ kind, form, since });
+
+/**
+ * Every type byte of a value, save modules' and two that only release candidates of 7.4 wrote.
+ * Source: `RDB_TYPE_*` in rdb.h of Redis 2.8 to 8.0.
+ */
+export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
+  [0, type('string', 'plain', 1)],
+  [1, type('list', 'plain', 1)],
+  [2, type('set', 'plain', 1)],
+  [3, type('zset', 'text scores', 1)],
+  [4, type('hash', 'plain', 1)],
+  [5, type('zset', 'plain', 8)],
+  [9, type('hash', 'zipmap', 2)],
+  [10, type('list', 'ziplist', 2)],
+  [11, type('set', 'intset', 2)],
+  [12, type('zset', 'ziplist', 2)],
+  [13, type('hash', 'ziplist', 4)],
+  [14, type('list', 'quicklist', 7)],
+  [15, type('stream', 'listpacks', 9)],
+  [16, type('hash', 'listpack', 10)],
+  [17, type('zset', 'listpack', 10)],
+  [18, type('list', 'quicklist 2', 10)],
+  [19, type('stream', 'listpacks 2', 10)],
+  [20, type('set', 'listpack', 11)],
+  [21, type('stream', 'listpacks 3', 11)],
+  [24, type('hash', 'field expiry', 12)],
+  [25, type('hash', 'listpack with expiry', 12)],
+]);
+
+/** The type bytes that `encodeDump` writes. */
+export const WRITTEN = {
+  string: 0,
+  list: 1,
+  set: 2,
+  hash: 4,
+  hashExpiry: 24,
+  zset: 5,
+  zsetText: 3,
+  stream: 15,
+  stream2: 19,
+  stream3: 21,
+};
+
+export const [MODULE, MODULE_2] = [6, 7];
+/** A scheduled script, which KeyDB keeps as a key. */
+export const KEYDB_CRON = 64;
+
+/** RDB versions whose payloads are read and written. */
+export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
+/** Versions that first had: binary scores; streams; counters of streams; consumers' active time; expiry of hash fields. */
+export const SINCE = { binaryScores: 8, streams: 9, streamCounters: 10, activeTime: 11, fieldExpiry: 12 };
+
+/** When a hash field may expire at the latest, in Unix milliseconds (48 bits). */
+export const MAX_FIELD_EXPIRY = 2 ** 48 - 1;
