@@ -1,0 +1,95 @@
+/**
+ * Differences that come from a key that one side has no more: it expired there a moment earlier, or was evicted.
+ * The frames alone cannot tell; what both servers say about the key afterwards is judged here.
+ */
+import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
+import { isRead, keysMissing, readsSeveralKeys, type Side } from './missing.js';
+import { isOfTheServer } from './rules.js';
+import type { CommandView, Verdict } from './verdict.js';
+import { isCondition } from './wording.js';
+
+/** Commands that are about no key that could be missing, or about all of them. */
+const KEYLESS = new Set(['', 'ping', 'echo', 'select', 'auth', 'dbsize', 'keys', 'scan', 'randomkey', 'exec', 'multi', 'discard', 'quit', 'reset', 'flushdb', 'flushall', 'swapdb']);
+
+/**
+ * Which evidence could still excuse a mismatch; null for a verdict that stands. A read's reply shows the absence of
+ * its key (or, where it reads several, may be about any of them); any differing reply to a write may come from it.
+ */
+export function needsEvidence(verdict: Verdict, command: CommandView, authority: Buffer, mirror: Buffer): 'absence' | null {
+  if (verdict.kind !== 'mismatch' || verdict.what === 'unsupported') return null;
+  if (KEYLESS.has(command.name) || isOfTheServer(command.name) || command.name.startsWith('script|')) return null;
+  const [a, m] = [decodeReply(authority).reply, decodeReply(mirror).reply];
+  if (tellsOfCondition(a) || tellsOfCondition(m)) return null;
+  if (!isRead(command)) return 'absence';
+  if (verdict.what === 'missing-on-mirror' || verdict.what === 'missing-on-authority') return 'absence';
+  if (command.name === 'mget') return keysMissing(a, m) === null ? null : 'absence';
+  return readsSeveralKeys(command) && !isError(a) && !isError(m) ? 'absence' : null;
+}
+
+const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
+
+/** What both servers said about one key, at one place in its order, after its replies had differed. */
+export interface Evidence {
+  /** PTTL there: ms, -1 without a time to live, -2 without the key; null when it could not be asked. */
+  readonly authorityPttl: number | null;
+  readonly mirrorPttl: number | null;
+  /** Whether `evicted_keys` rose since the last time that it was known that nothing was missing. */
+  readonly authorityEvicted: boolean;
+  readonly mirrorEvicted: boolean;
+  /** Whether another write to the key was ordered between the command and the questions. */
+  readonly writtenSince: boolean;
+  /** How long before its expiry a key may already be gone on the other side, in ms. */
+  readonly toleranceMs: number;
+  /** How long after the replies the questions were answered, in ms; 0 when absent. */
+  readonly elapsedMs?: number;
+  /** Whether the command only read: the side that lacked the key then still lacks it, unless it was written since. */
+  readonly readOnly?: boolean;
+}
+
+/**
+ * The verdict once the evidence for one key is in: `expiry-edge` only if the side that had the key was about to lose
+ * it, `evicted` only if the side that lacks it evicts. Where the evidence proves nothing either way, inconclusive.
+ */
+export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
+  if (verdict.kind !== 'mismatch') return verdict;
+  const lacking = lackingSides(verdict.what);
+  // Of a reply that does not show who lacked the key, an edge on either side is proof; an eviction is one on both.
+  if (lacking.some((side) => hadLittleLeft(evidence, other(side)) && maybeLacked(evidence, side))) return { kind: 'explained', rule: 'expiry-edge' };
+  if (lacking.every((side) => evicted(evidence, side) && maybeLacked(evidence, side))) return { kind: 'explained', rule: 'evicted' };
+  if (evidence.writtenSince) return { kind: 'inconclusive', reason: 'written-since' };
+  const doubt = lacking.map((side) => doubtAbout(evidence, side)).find((reason) => reason !== null);
+  return doubt === undefined ? verdict : { kind: 'inconclusive', reason: doubt! };
+}
+
+function lackingSides(what: string): readonly Side[] {
+  return what === 'missing-on-mirror' ? ['mirror'] : what === 'missing-on-authority' ? ['authority'] : ['authority', 'mirror'];
+}
+
+const other = (side: Side): Side => (side === 'mirror' ? 'authority' : 'mirror');
+const pttl = (evidence: Evidence, side: Side): number | null => (side === 'mirror' ? evidence.mirrorPttl : evidence.authorityPttl);
+const evicted = (evidence: Evidence, side: Side): boolean => (side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted);
+
+/** Whether the key of the side that had it was within the tolerance of its expiry, or has since expired. */
+function hadLittleLeft(evidence: Evidence, side: Side): boolean {
+  const left = pttl(evidence, side);
+  const elapsed = evidence.elapsedMs ?? 0;
+  // After another write, the time to live is that write's.
+  if (left === null || evidence.writtenSince) return false;
+  if (left === -2) return elapsed <= evidence.toleranceMs && !evicted(evidence, side);
+  return left >= 0 && left + elapsed <= evidence.toleranceMs;
+}
+
+/** False where the key is there on the side that seemed to lack it, and nothing can have put it there. */
+function maybeLacked(evidence: Evidence, side: Side): boolean {
+  const left = pttl(evidence, side);
+  return !evidence.readOnly || evidence.writtenSince || left === null || left === -2;
+}
+
+/** Why the evidence is none: the side that had the key could not be asked, or has lost it for another reason. */
+function doubtAbout(evidence: Evidence, lacking: Side): string | null {
+  if (!maybeLacked(evidence, lacking)) return null;
+  const had = other(lacking);
+  const left = pttl(evidence, had);
+  if (left === null) return 'no-evidence';
+  return left === -2 ? (evicted(evidence, had) ? 'evicted-since' : 'asked-too-late') : null;
+}

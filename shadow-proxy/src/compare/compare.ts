@@ -1,0 +1,125 @@
+/**
+ * Are two replies to one command the same, and if not, why?
+ *
+ *   compareReplies ──▶ match │ explained(rule) │ inconclusive(reason) │ mismatch ──▶ needsEvidence ──▶ judgeAbsence
+ *
+ * Pure functions of the two frames: no clock, no sockets.
+ */
+import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
+import { FrameScanner } from '../resp/scan.js';
+import { sharedPendingDiffer } from './fields.js';
+import { missingOn } from './missing.js';
+import { firstDifference } from './redact.js';
+import { RULES } from './rules.js';
+import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
+import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
+import { isCondition, isRefusal, isScript } from './wording.js';
+
+export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
+export { RULES } from './rules.js';
+export { judgeAbsence, needsEvidence, type Evidence } from './absence.js';
+
+const MATCH: Verdict = { kind: 'match' };
+
+/**
+ * Compares two replies to the same command, in the same protocol.
+ * @param authority the one frame that the authority answered
+ * @param mirror the one frame that the mirror answered
+ */
+export function compareReplies(command: CommandView, authority: Buffer, mirror: Buffer, limits: Tolerances): Verdict {
+  if (authority.equals(mirror)) return MATCH;
+  if (command.name === 'exec' && command.inner !== undefined) return compareExec(command.inner, authority, mirror, limits).verdict;
+  const difference: Difference = { command, authority: decodeReply(authority).reply, mirror: decodeReply(mirror).reply, limits };
+  const rule = RULES.find((each) => each.appliesTo(command.name) && each.excuses(difference));
+  if (rule !== undefined) return { kind: 'explained', rule: rule.name };
+  const reason = undecidable(difference);
+  if (reason !== null) return { kind: 'inconclusive', reason };
+  return { kind: 'mismatch', what: mismatchKind(difference), offset: firstDifference(authority, mirror) };
+}
+
+/** Why the replies cannot tell whether the data differ; null when they can. */
+function undecidable({ command, authority, mirror }: Difference): string | null {
+  const { name, args } = command;
+  // Keys that have expired and are not removed yet are counted.
+  if (name === 'dbsize' && integerOf(authority) !== null && integerOf(mirror) !== null) return 'dbsize-counts-expired';
+  const items = itemsOfBoth(authority, mirror);
+  if (items === null) return null;
+  // What is idle for just so long is in one reply, and not in the other.
+  if (name === 'xpending') return word(args[3]) === 'IDLE' && sharedPendingDiffer(...items) ? 'idle-filter' : null;
+  if (name === 'sort' || name === 'sort_ro') {
+    // Not sorted, or with ties: a set has then no order, a list has. A LIMIT cuts it anywhere.
+    const by = args.findIndex((arg, i) => i > 1 && word(arg) === 'BY');
+    const limited = args.some((arg, i) => i > 1 && word(arg) === 'LIMIT');
+    const sorts = by !== -1 && args[by + 1]?.includes('*') && !args.some((arg, i) => i > 1 && word(arg) === 'ALPHA');
+    if (by === -1 || sorts || items[0].length !== items[1].length) return null;
+    return limited || sameElements(...items, 1) ? 'sort-without-order' : null;
+  }
+  // A script may pass on the members of a set as they came, or a list.
+  return isScript(command) && sameElements(...items, 1) ? 'script-order' : null;
+}
+
+function mismatchKind({ command, authority, mirror }: Difference): MismatchKind {
+  const [a, m] = [isError(authority), isError(mirror)];
+  if (refused(authority) !== refused(mirror)) return 'unsupported';
+  if (tellsOfCondition(authority) || tellsOfCondition(mirror)) return 'error';
+  const missing = missingOn(command, authority, mirror);
+  if (missing !== null) return `missing-on-${missing}`;
+  if (a || m) return 'error';
+  if (authority.type !== mirror.type) return 'type';
+  const items = itemsOfBoth(authority, mirror);
+  if (items === null) return isNull(authority) ? 'type' : 'value';
+  if (items[0].length !== items[1].length) return 'length';
+  return sameElements(...items, 1) ? 'order' : 'value';
+}
+
+const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
+const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
+
+/** The judgement of one command of a transaction. */
+export interface ExecFinding {
+  readonly verdict: Verdict;
+  /** Which command it is; null when the replies differ as a whole. */
+  readonly index: number | null;
+  /** The replies that were judged: of that command, or the whole ones. */
+  readonly authority: Buffer;
+  readonly mirror: Buffer;
+}
+
+/** The worst that is to say of two replies to EXEC, each command judged by its own rules; the first of equals. */
+export function compareExec(commands: readonly CommandView[], authority: Buffer, mirror: Buffer, limits: Tolerances): ExecFinding {
+  let worst: ExecFinding = { verdict: MATCH, index: null, authority, mirror };
+  for (const finding of compareEachOfExec(commands, authority, mirror, limits)) {
+    if (isWorse(finding.verdict, worst.verdict)) worst = finding;
+  }
+  return worst;
+}
+
+/** All that is to say of two replies to EXEC: a finding for each command whose replies are not equal. */
+export function compareEachOfExec(commands: readonly CommandView[], authority: Buffer, mirror: Buffer, limits: Tolerances): ExecFinding[] {
+  if (authority.equals(mirror)) return [];
+  const [as, ms] = [elementsOf(authority), elementsOf(mirror)];
+  if (as === null || ms === null || as.length !== ms.length) {
+    const verdict = compareReplies({ name: 'exec', args: [] }, authority, mirror, limits);
+    return [{ verdict, index: null, authority, mirror }];
+  }
+  return as.flatMap((element, index) => {
+    const command = commands[index] ?? { name: '', args: [] };
+    const verdict = compareReplies(command, element, ms[index], limits);
+    return verdict.kind === 'match' ? [] : [{ verdict, index, authority: element, mirror: ms[index] }];
+  });
+}
+
+const [STAR, MINUS] = [42, 45];
+
+/** The elements' frames; null for what is no array. */
+function elementsOf(frame: Buffer): Buffer[] | null {
+  if (frame[0] !== STAR || frame[1] === MINUS) return null;
+  const scanner = new FrameScanner();
+  const elements: Buffer[] = [];
+  for (let at = frame.indexOf('\r\n') + 2; at < frame.length; ) {
+    const end = scanner.scan(frame, at, frame.length);
+    elements.push(frame.subarray(at, end));
+    at = end;
+  }
+  return elements;
+}

@@ -1,0 +1,79 @@
+/**
+ * Replies and keys as they may be written down: enough to recognise equal ones and to see how they differ, and not
+ * what they hold. A hash hides no value that can be guessed; with a secret salt it does, and stays comparable.
+ */
+import { createHmac, createHash } from 'node:crypto';
+import { decodeReply, isNull, type ReplyType } from '../resp/decode.js';
+
+const TYPE_NAMES: Readonly<Record<ReplyType, string>> = {
+  '+': 'status',
+  '-': 'error',
+  ':': 'integer',
+  $: 'string',
+  '*': 'array',
+  _: 'null',
+  '#': 'boolean',
+  ',': 'double',
+  '(': 'big number',
+  '!': 'error',
+  '=': 'verbatim string',
+  '%': 'map',
+  '~': 'set',
+  '>': 'push',
+};
+
+export interface ReplyDescription {
+  /** Such as `string`, `array`, `null`. */
+  readonly type: string;
+  /** Bytes of a scalar, elements of an aggregate (pairs of a map), 0 of a null. */
+  readonly length: number;
+  /** The first 12 hex digits of the frame's hash. */
+  readonly sha256: string;
+}
+
+const HASH_DIGITS = 12;
+
+function hash(bytes: Buffer, salt: string | Buffer | undefined): string {
+  const hashing = salt === undefined ? createHash('sha256') : createHmac('sha256', salt);
+  return hashing.update(bytes).digest('hex').slice(0, HASH_DIGITS);
+}
+
+export function describeReply(frame: Buffer, salt?: string | Buffer): ReplyDescription {
+  const { reply } = decodeReply(frame);
+  const elements = reply.type === '%' ? reply.items!.length / 2 : reply.items?.length;
+  return {
+    type: isNull(reply) ? 'null' : TYPE_NAMES[reply.type],
+    length: elements ?? reply.data?.length ?? 0,
+    sha256: hash(frame, salt),
+  };
+}
+
+/** The offset of the first byte that differs: the shorter length where one is the beginning of the other, -1 if equal. */
+export function firstDifference(a: Buffer, b: Buffer): number {
+  const length = Math.min(a.length, b.length);
+  let at = 0;
+  // By halves: native comparisons of what may be hundreds of megabytes.
+  for (let step = length; step > 0; ) {
+    step = Math.min(step, length - at);
+    if (a.compare(b, at, at + step, at, at + step) === 0) at += step;
+    else if (step === 1) return at;
+    else step >>= 1;
+    if (at === length) break;
+  }
+  return a.length === b.length ? -1 : length;
+}
+
+/** A prefix is kept up to this length: longer ones are hardly names. */
+const MAX_PREFIX = 32;
+const COLON = 58;
+
+/**
+ * The key without what tells whom it is about: `session:<36 bytes, 1a2b3c4d5e6f>`. The prefix before the first `:`
+ * is kept if it is printable ASCII and short; the hash is that of the whole key.
+ */
+export function redactKey(key: Buffer, salt?: string | Buffer): string {
+  const colon = key.indexOf(COLON);
+  const isName = colon !== -1 && colon <= MAX_PREFIX && key.subarray(0, colon).every((byte) => byte > 32 && byte < 127);
+  const prefix = isName ? key.toString('latin1', 0, colon + 1) : '';
+  return `${prefix}<${key.length - prefix.length} bytes, ${hash(key, salt)}>`;
+}

@@ -1,0 +1,185 @@
+/**
+ * Which replies may differ: a table of named rules. The first rule that is for the command and excuses the pair
+ * explains it; what none excuses is a mismatch.
+ */
+import { isError, isNull, text, type Reply } from '../resp/decode.js';
+import { excusesCursor, excusesRandom, excusesUnordered } from './collections.js';
+import { fieldDifferences, pendingEntriesDiffer } from './fields.js';
+import { areCounts, integerOf, isString, isWithin, itemsOfBoth, same, word } from './shape.js';
+import type { CommandView, Difference, RuleName } from './verdict.js';
+import { meanTheSame } from './wording.js';
+
+export interface Rule {
+  readonly name: RuleName;
+  /** What it excuses, for people. */
+  readonly sentence: string;
+  /** Whether the rule is for the command of this name. */
+  appliesTo(name: string): boolean;
+  excuses(difference: Difference): boolean;
+}
+
+const oneOf = (...names: readonly string[]): ((name: string) => boolean) => {
+  const set = new Set(names);
+  return (name) => set.has(name);
+};
+const matching = (pattern: RegExp) => (name: string): boolean => pattern.test(name);
+
+/** The commands whose replies tell of the server, or of who is connected to it. */
+const OF_THE_SERVER =
+  /^(info|hello|role|time|lastsave|lolwut|command|wait|waitaof|publish|spublish|memory\|(stats|doctor|malloc-stats)|(client|config|command|acl|latency|slowlog|cluster|module|pubsub)\|.+|.+\|help)$/;
+
+/** Whether a reply is no datum of a key. */
+export const isOfTheServer = matching(OF_THE_SERVER);
+
+export const RULES: readonly Rule[] = [
+  {
+    name: 'error-wording',
+    sentence: 'Both servers refuse with the same error code, and the two texts say the same in other words.',
+    appliesTo: () => true,
+    excuses: ({ command, authority, mirror }) =>
+      isError(authority) && authority.type === mirror.type && meanTheSame(text(authority), text(mirror), command),
+  },
+  {
+    name: 'null-form',
+    sentence: 'LPOP and RPOP with a count answer nil, the one server as a null array, the other as a null string.',
+    appliesTo: oneOf('lpop', 'rpop'),
+    excuses: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
+  },
+  {
+    name: 'unordered',
+    sentence: 'The same members, fields or keys come in another order, where the order has no meaning.',
+    appliesTo: oneOf('smembers', 'sinter', 'sunion', 'sdiff', 'hkeys', 'hvals', 'hgetall', 'keys'),
+    excuses: excusesUnordered,
+  },
+  {
+    name: 'random',
+    sentence: 'Both servers chose at random: as many elements, of the same shape, and what both chose is equal.',
+    appliesTo: oneOf('srandmember', 'hrandfield', 'zrandmember', 'randomkey'),
+    excuses: excusesRandom,
+  },
+  {
+    name: 'ttl-tolerance',
+    sentence: 'Two times to live, or points in time, differ by no more than the tolerance.',
+    appliesTo: oneOf('ttl', 'pttl', 'expiretime', 'pexpiretime'),
+    excuses: excusesTtl,
+  },
+  {
+    name: 'cursor',
+    sentence: 'Each server has cursors of its own; where one call returned everything, everything is the same.',
+    appliesTo: oneOf('scan', 'hscan', 'sscan', 'zscan'),
+    excuses: excusesCursor,
+  },
+  {
+    name: 'encoding',
+    sentence: 'Each server stores the value, which both have and of one type, in its own way.',
+    appliesTo: oneOf('object|encoding', 'object|refcount', 'memory|usage', 'dump', 'debug|object', 'xinfo|stream'),
+    excuses: excusesEncoding,
+  },
+  {
+    name: 'time-dependent',
+    sentence: 'The reply tells how long ago something was, or how often; all but that is equal.',
+    appliesTo: oneOf('object|idletime', 'object|freq', 'xpending', 'xinfo|consumers', 'xinfo|stream'),
+    excuses: excusesTime,
+  },
+  {
+    name: 'newer-fields',
+    sentence: 'One server is newer and tells more of a stream, or leaves deleted entries out; what both tell is equal.',
+    appliesTo: oneOf('xinfo|stream', 'xinfo|groups', 'xinfo|consumers', 'xautoclaim', 'xclaim'),
+    excuses: excusesNewer,
+  },
+  {
+    name: 'server-identity',
+    sentence: 'The reply tells of the server, or of who is connected to it, not of the data; it is of the same type.',
+    appliesTo: isOfTheServer,
+    excuses: ({ authority, mirror }) =>
+      !isError(authority) && authority.type === mirror.type && !isNull(authority) && !isNull(mirror),
+  },
+];
+
+function excusesTtl({ command, authority, mirror, limits }: Difference): boolean {
+  const [a, m] = [integerOf(authority), integerOf(mirror)];
+  // -1 and -2 are no times.
+  if (a === null || m === null || a < 0n || m < 0n) return false;
+  // Seconds are rounded, so that times within the tolerance may be one more apart than its whole seconds.
+  const unit = command.name.startsWith('p') ? 1 : 1000;
+  const apart = a > m ? a - m : m - a;
+  return apart <= BigInt(Math.ceil(limits.ttlMs / unit));
+}
+
+/** The types that an encoding can belong to: `listpack` is a hash's, a set's or a sorted set's. */
+const TYPES_OF: Readonly<Record<string, string>> = {
+  int: 'string', embstr: 'string', raw: 'string',
+  quicklist: 'list', linkedlist: 'list',
+  intset: 'set', hashtable: 'set hash',
+  skiplist: 'zset', zipmap: 'hash',
+  ziplist: 'list hash zset', listpack: 'list set hash zset',
+  stream: 'stream',
+};
+/** The same by the first byte of a DUMP: the types of the RDB format. */
+const TYPES_OF_DUMP: readonly string[] = [
+  'string', 'list', 'set', 'zset', 'hash', 'zset', 'module', 'module', '', 'hash', 'list', 'set', 'zset', 'hash', 'list', 'stream', 'hash', 'zset',
+  'list', 'stream', 'set', 'stream',
+];
+
+function excusesEncoding({ command, authority, mirror }: Difference): boolean {
+  switch (command.name) {
+    case 'object|encoding':
+      return isString(authority) && isString(mirror) && shareAType(TYPES_OF[text(authority)], TYPES_OF[text(mirror)]);
+    case 'debug|object': {
+      const [a, m] = [authority, mirror].map((reply) => TYPES_OF[/ encoding:(\w+) /.exec(reply.type === '+' ? text(reply) : '')?.[1] ?? '']);
+      return shareAType(a, m);
+    }
+    case 'dump':
+      return isString(authority) && isString(mirror) && shareAType(TYPES_OF_DUMP[authority.data![0]], TYPES_OF_DUMP[mirror.data![0]]);
+    case 'xinfo|stream':
+      return principal(command, authority, mirror) === 'encoding';
+    default:
+      return areCounts(authority, mirror);
+  }
+}
+
+const shareAType = (a: string | undefined, b: string | undefined): boolean =>
+  Boolean(a && b) && a!.split(' ').some((type) => b!.split(' ').includes(type));
+
+/** The rule that stands for all that differs in an XINFO; null where something differs that may not. */
+function principal({ name }: CommandView, authority: Reply, mirror: Reply): RuleName | null {
+  const why = fieldDifferences(name, authority, mirror);
+  return (['newer-fields', 'encoding', 'time-dependent'] as const).find((rule) => why?.has(rule)) ?? null;
+}
+
+function excusesTime({ command, authority, mirror }: Difference): boolean {
+  if (command.name.startsWith('object|')) return areCounts(authority, mirror);
+  if (command.name !== 'xpending') return principal(command, authority, mirror) === 'time-dependent';
+  return command.args.length >= 6 && pendingEntriesDiffer(authority, mirror);
+}
+
+function excusesNewer({ command, authority, mirror }: Difference): boolean {
+  if (command.name.startsWith('xinfo|')) return principal(command, authority, mirror) === 'newer-fields';
+  const replies = itemsOfBoth(authority, mirror);
+  if (replies === null) return false;
+  if (command.name === 'xclaim') return leavesOutDeleted(...replies) || leavesOutDeleted(replies[1], replies[0]);
+  const [newer, older] = replies[0].length === 3 ? replies : [replies[1], replies[0]];
+  if (newer.length !== 3 || older.length !== 2 || !same(newer[0], older[0])) return false;
+  const [entries, claimed, deleted] = [newer[1].items, older[1].items, newer[2].items];
+  if (entries === null || claimed === null || deleted === null) return false;
+  if (claimed.length !== entries.length + deleted.length) return false;
+  const justIds = command.args.some((arg, i) => i > 4 && word(arg) === 'JUSTID');
+  return justIds ? interleaves(claimed, entries, deleted) : deleted.length === 0 ? entries.every((e, i) => same(e, claimed[i])) : leavesOutDeleted(entries, claimed);
+}
+
+/** Whether `older` is `newer` with a nil in the place of each entry that was deleted. */
+function leavesOutDeleted(newer: readonly Reply[], older: readonly Reply[]): boolean {
+  const left = older.filter((entry) => entry.items !== null || entry.data !== null);
+  return left.length < older.length && left.length === newer.length && left.every((entry, i) => same(entry, newer[i]));
+}
+
+/** Whether `all` is `entries` in their order, with the `deleted` in between. */
+function interleaves(all: readonly Reply[], entries: readonly Reply[], deleted: readonly Reply[]): boolean {
+  let next = 0;
+  const rest = all.filter((id) => {
+    const isNext = next < entries.length && same(id, entries[next]);
+    if (isNext) next++;
+    return !isNext;
+  });
+  return next === entries.length && rest.length === deleted.length && isWithin(rest, deleted, 1);
+}

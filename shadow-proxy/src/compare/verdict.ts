@@ -1,0 +1,75 @@
+/** What a comparison is about, and what it may say. */
+import type { Reply } from '../resp/decode.js';
+
+/** A command as far as a comparison looks at it. */
+export interface CommandView {
+  /** In lower case, with the subcommand where the command has one: `hgetall`, `xinfo|stream`. */
+  readonly name: string;
+  /** `args[0]` is the command's name. */
+  readonly args: readonly Buffer[];
+  /** The commands of the transaction, for `exec`. */
+  readonly inner?: readonly CommandView[];
+}
+
+export interface Tolerances {
+  /** By how much two times to live may differ, in ms. */
+  readonly ttlMs: number;
+}
+
+/** Two replies to one command that are not equal byte by byte. */
+export interface Difference {
+  readonly command: CommandView;
+  readonly authority: Reply;
+  readonly mirror: Reply;
+  readonly limits: Tolerances;
+}
+
+/** What excuses a difference; the first ten by the replies alone (rules.ts), the last two by evidence (absence.ts). */
+export type RuleName =
+  | 'unordered'
+  | 'random'
+  | 'ttl-tolerance'
+  | 'cursor'
+  | 'encoding'
+  | 'time-dependent'
+  | 'newer-fields'
+  | 'error-wording'
+  | 'null-form'
+  | 'server-identity'
+  | 'expiry-edge'
+  | 'evicted';
+
+export type MismatchKind =
+  /** Both have one, and they differ. */
+  | 'value'
+  | 'type'
+  /** Aggregates of different sizes. */
+  | 'length'
+  /** The same elements in another order. */
+  | 'order'
+  /** One side's reply is what a key that is not there answers, and the other's is not. */
+  | 'missing-on-mirror'
+  | 'missing-on-authority'
+  /** An error on one side, or two different ones. */
+  | 'error'
+  /** One side does not know the command, or its options. */
+  | 'unsupported';
+
+export interface Mismatch {
+  readonly kind: 'mismatch';
+  readonly what: MismatchKind;
+  /** Where the replies' bytes differ first. */
+  readonly offset?: number;
+}
+
+export type Verdict =
+  | { readonly kind: 'match' }
+  | { readonly kind: 'explained'; readonly rule: RuleName }
+  | Mismatch
+  /** The replies cannot tell; `reason` is one of a few fixed words. */
+  | { readonly kind: 'inconclusive'; readonly reason: string };
+
+const SEVERITY: Record<Verdict['kind'], number> = { match: 0, explained: 1, inconclusive: 2, mismatch: 3 };
+
+/** Whether `a` is a worse thing to have found than `b`. */
+export const isWorse = (a: Verdict, b: Verdict): boolean => SEVERITY[a.kind] > SEVERITY[b.kind];
