@@ -1,0 +1,148 @@
+/** What no shape can say: the rules between the parts of a plan. Each adds problems; none stops the others. */
+import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
+import type { PlanPath, PlanProblem } from './errors.js';
+import { sameServer } from './normalise.js';
+import { patternsOverlap } from './overlap.js';
+import type { AdminPlan, Plan, WorkloadPlan } from './plan.js';
+
+type Say = (path: PlanPath, message: string) => void;
+
+export function checkPlan(plan: Plan): PlanProblem[] {
+  const problems: PlanProblem[] = [];
+  const say: Say = (path, message) => problems.push({ path, message });
+  names(plan, say);
+  listens(plan, say);
+  servers(plan, say);
+  workloads(plan, say);
+  sharedTargets(plan, say);
+  topology(plan, say);
+  return problems;
+}
+
+function names(plan: Plan, say: Say): void {
+  duplicates(plan.shards, (shard) => shard.name.toLowerCase(), (i, first) =>
+    say(['shards', i, 'name'], `is the name of shards[${first}] too: each shard needs its own (upper and lower case are one)`),
+  );
+  duplicates(plan.workloads, (workload) => workload.name, (i, first) =>
+    say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own`),
+  );
+  plan.workloads.forEach(({ name }, i) => {
+    if (name === 'default') say(['workloads', i, 'name'], 'is "default", the name of the keys that no workload names: choose another');
+  });
+}
+
+interface Door {
+  readonly path: PlanPath;
+  readonly address: Address;
+}
+
+/** Every address that the plan opens, each once: a shard's admin may be the plan's, or another shard's, and share it. */
+function doors(plan: Plan): Door[] {
+  const admins: Door[] = [{ path: ['admin', 'listen'], address: plan.admin }];
+  plan.shards.forEach(({ admin }, i) => {
+    if (admin && !admins.some((other) => formatAddress(other.address) === formatAddress(admin))) {
+      admins.push({ path: ['shards', i, 'admin', 'listen'], address: admin });
+    }
+  });
+  return [...plan.shards.map(({ listen }, i) => ({ path: ['shards', i, 'listen'], address: listen })), ...admins];
+}
+
+function listens(plan: Plan, say: Say): void {
+  const open = doors(plan);
+  open.forEach(({ path, address }, i) => {
+    const taken = open.slice(0, i).find((other) => collide(other.address, address));
+    if (taken) say(path, `is ${formatAddress(address)}, which ${taken.path.join('.')} takes already: give each its own port`);
+  });
+  const admins: [AdminPlan, PlanPath][] = [[plan.admin, ['admin']]];
+  plan.shards.forEach(({ admin }, i) => admin && admins.push([admin, ['shards', i, 'admin']]));
+  for (const [admin, path] of admins) {
+    if (!isLoopback(admin.host) && !admin.token) {
+      say([...path, 'listen'], `is ${formatAddress(admin)}, beyond loopback: add token or tokenFile, or listen on 127.0.0.1`);
+    }
+    const other = admins.find(([a]) => formatAddress(a) === formatAddress(admin))!;
+    if (other[0].token !== admin.token) say([...path, 'listen'], `is that of ${other[1].join('.')}, with another token: use the same`);
+  }
+}
+
+const ANY_HOST = ['0.0.0.0', '::'];
+const collide = (a: Address, b: Address): boolean =>
+  a.port !== 0 && a.port === b.port && (a.host === b.host || ANY_HOST.includes(a.host) || ANY_HOST.includes(b.host));
+
+function servers(plan: Plan, say: Say): void {
+  plan.shards.forEach((shard, i) => {
+    if (sameServer(shard.source, shard.target)) {
+      say(['shards', i, 'target'], 'is the source itself: every write would be made twice; name the KeyDB server');
+    }
+    const twin = plan.shards.findIndex((other) => sameServer(other.source, shard.source));
+    if (twin < i) say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
+    for (const side of ['source', 'target'] as const) {
+      const looped = plan.shards.findIndex(({ listen }) => addressesOf(shard[side]).some((address) => collide(listen, address)));
+      if (looped !== -1 && !ANY_HOST.includes(plan.shards[looped].listen.host)) {
+        say(['shards', i, side], `is where shards[${looped}] listens: the proxy would talk to itself`);
+      }
+    }
+  });
+}
+
+const addressesOf = (endpoint: Endpoint): readonly Address[] => (endpoint.kind === 'server' ? [endpoint] : endpoint.sentinels);
+
+function workloads(plan: Plan, say: Say): void {
+  const patterns = plan.workloads.flatMap((workload, i) => workload.keys.map((pattern, k) => ({ pattern, i, k })));
+  duplicates(patterns, ({ pattern }) => pattern, (n, first) => {
+    const { pattern, i, k } = patterns[n];
+    say(['workloads', i, 'keys', k], `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first match wins`);
+  });
+  eachWorkload(plan, (workload, path) => {
+    if (workload.percent !== 100 && workload.stage !== 'live') {
+      say([...path, 'percent'], `is ${workload.percent} with stage ${workload.stage}: percent is for stage live only`);
+    }
+  });
+}
+
+function sharedTargets(plan: Plan, say: Say): void {
+  plan.shards.forEach((shard, i) => {
+    const sharing = plan.shards.map((other, n) => ({ other, n })).filter(({ other, n }) => n < i && sameServer(other.target, shard.target));
+    for (const { other, n } of sharing) {
+      const [mine, theirs] = firstOverlap(shard.owns ?? [], other.owns ?? []) ?? [];
+      if (mine !== undefined) {
+        say(['shards', i, 'owns'], `has ${JSON.stringify(mine)}, and shards[${n}] has ${JSON.stringify(theirs)}: a key that both match has two owners`);
+      }
+    }
+  });
+  const silent = plan.shards.findIndex((shard) => shard.sharedTarget && shard.owns === null);
+  if (silent === -1) return;
+  eachWorkload(plan, (workload, path) => {
+    if (['live', 'rampdown', 'complete'].includes(workload.stage)) {
+      const why = `shards[${silent}] (${plan.shards[silent].name}) shares its target and does not say which keys it owns`;
+      say([...path, 'stage'], `is ${workload.stage}, but ${why}: add owns to it, or go no further than shadow`);
+    }
+  });
+}
+
+function firstOverlap(a: readonly string[], b: readonly string[]): [string, string] | undefined {
+  for (const mine of a) for (const theirs of b) if (patternsOverlap(mine, theirs)) return [mine, theirs];
+  return undefined;
+}
+
+function topology(plan: Plan, say: Say): void {
+  if (plan.topology.mode !== 'active-active') return;
+  if (plan.topology.regions.length < 2) say(['topology', 'regions'], 'needs at least two regions in mode active-active');
+  eachWorkload(plan, (workload, path) => {
+    if (workload.class !== 'counter') return;
+    say([...path, 'class'], 'is counter, which active-active loses in a full resync: use primary-replica, or conflict-free counters and another class');
+  });
+}
+
+function eachWorkload(plan: Plan, visit: (workload: WorkloadPlan, path: PlanPath) => void): void {
+  plan.workloads.forEach((workload, i) => visit(workload, ['workloads', i]));
+  visit(plan.default, ['default']);
+}
+
+function duplicates<T>(items: readonly T[], key: (item: T) => string, found: (index: number, first: number) => void): void {
+  const first = new Map<string, number>();
+  items.forEach((item, i) => {
+    const known = first.get(key(item));
+    if (known === undefined) first.set(key(item), i);
+    else found(i, known);
+  });
+}

@@ -1,0 +1,159 @@
+/**
+ * Endpoints: the URLs of a plan, taken apart.
+ *
+ *   redis://[user[:password]@]host[:port][/db]
+ *   rediss://…                                                   the same over TLS, always verified
+ *   redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]/master[/db]   (rediss+sentinel:// over TLS)
+ *
+ * User and password belong to the Redis or KeyDB server; a Sentinel's own are named apart in the plan.
+ * They may hold `${NAME}`, which stands for the environment variable's raw value (no percent-encoding needed).
+ */
+
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** What `tls.connect` needs beyond the address; the peer's certificate is always verified. */
+export interface ClientTls {
+  readonly ca?: Buffer;
+  readonly cert?: Buffer;
+  readonly key?: Buffer;
+  readonly servername?: string;
+}
+
+interface Common {
+  /** For people and logs: the password is `***`. */
+  readonly label: string;
+  /** Null where the connection is in the clear. */
+  readonly tls: ClientTls | null;
+  readonly username: string | null;
+  readonly password: string | null;
+  readonly db: number;
+}
+
+export interface ServerEndpoint extends Common, Address {
+  readonly kind: 'server';
+}
+
+export interface SentinelEndpoint extends Common {
+  readonly kind: 'sentinel';
+  readonly sentinels: readonly Address[];
+  /** The name under which the Sentinels know the master. */
+  readonly master: string;
+  readonly sentinelUsername: string | null;
+  readonly sentinelPassword: string | null;
+}
+
+/** Where a source or a target is: a server, or the Sentinels that know it. */
+export type Endpoint = ServerEndpoint | SentinelEndpoint;
+
+/** What `tls.createServer` needs. */
+export interface ListenTls {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  /** Authorities of the clients' certificates. */
+  readonly ca?: Buffer;
+  readonly requireClientCert: boolean;
+}
+
+/** Where clients connect to. */
+export interface Listen extends Address {
+  readonly label: string;
+  readonly tls: ListenTls | null;
+}
+
+export interface ParsedUrl {
+  readonly scheme: 'redis' | 'rediss' | 'redis+sentinel' | 'rediss+sentinel';
+  readonly username: string | null;
+  readonly password: string | null;
+  readonly addresses: readonly Address[];
+  readonly master: string | null;
+  readonly db: number;
+}
+
+/** The message says what is wrong and what is allowed; the URL itself is never in it, for it may hold a password. */
+export class UrlError extends Error {
+  readonly code = 'url';
+}
+
+const SCHEMES = ['redis', 'rediss', 'redis+sentinel', 'rediss+sentinel'] as const;
+const SHAPE = /^([a-z+]+):\/\/(?:(.*)@)?([^@/]*)(?:\/(.*))?$/;
+
+/**
+ * Takes a URL apart.
+ * @throws {UrlError}
+ */
+export function parseUrl(url: string): ParsedUrl {
+  const [, scheme, userinfo, hosts, path = ''] = SHAPE.exec(url) ?? [];
+  if (!SCHEMES.includes(scheme as ParsedUrl['scheme'])) {
+    throw new UrlError('is no URL of a server: write redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master');
+  }
+  const sentinel = scheme.endsWith('+sentinel');
+  const segments = path === '' ? [] : path.replace(/\/$/, '').split('/');
+  if (sentinel && !segments[0]) throw new UrlError('names no master: write redis+sentinel://host:port,host:port/master');
+  const master = sentinel ? decode(segments.shift()!) : null;
+  if (segments.length > 1) throw new UrlError('has too many parts after the host: a database number is all that may follow');
+  const db = segments.length ? integer(segments[0], 'database', 0, 2 ** 31 - 1) : 0;
+  const addresses = hosts.split(',').map((host) => parseAddress(host, sentinel ? 26379 : 6379));
+  if (!sentinel && addresses.length > 1) throw new UrlError('names several hosts: only redis+sentinel:// may');
+  return { scheme: scheme as ParsedUrl['scheme'], ...credentials(userinfo), addresses, master, db };
+}
+
+function credentials(userinfo: string | undefined): { username: string | null; password: string | null } {
+  if (userinfo === undefined) return { username: null, password: null };
+  const colon = userinfo.indexOf(':');
+  const username = colon < 0 ? userinfo : userinfo.slice(0, colon);
+  return { username: username === '' ? null : decode(username), password: colon < 0 ? null : decode(userinfo.slice(colon + 1)) };
+}
+
+/**
+ * `host`, `host:port` or `[v6]:port`.
+ * @throws {UrlError}
+ */
+export function parseAddress(text: string, defaultPort?: number): Address {
+  const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^\s:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
+  const host = v6 ?? name;
+  if (host === undefined) throw new UrlError('has a host that cannot be read: write host:port, and an IPv6 address in brackets');
+  if (port === undefined && defaultPort === undefined) throw new UrlError('names no port: write host:port');
+  return { host, port: port === undefined ? defaultPort! : integer(port, 'port', 0, 65535) };
+}
+
+function integer(text: string, what: string, min: number, max: number): number {
+  const value = /^\d+$/.test(text) ? Number(text) : NaN;
+  if (!(value >= min && value <= max)) throw new UrlError(`has a ${what} that is not a number from ${min} to ${max}`);
+  return value;
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new UrlError('has a % in its user or password that starts no %XX: write it as %25, or use ${NAME} or passwordFile');
+  }
+}
+
+/** Replaces `${NAME}`; in the user and password the value is taken as it is, so it may hold any character. */
+export function interpolate(text: string, env: NodeJS.ProcessEnv): string {
+  const userinfoEnd = text.includes('://') ? text.lastIndexOf('@') : -1;
+  return text.replace(/\$\{([^}]*)\}/g, (_, name: string, offset: number) => {
+    const value = env[name];
+    if (value === undefined) throw new UrlError(`needs the environment variable ${name}, which is not set`);
+    return offset < userinfoEnd ? encodeURIComponent(value) : value;
+  });
+}
+
+/** The URL for people: its password is `***`. */
+export function formatUrl({ scheme, username, password, addresses, master, db }: ParsedUrl): string {
+  const login = `${encodeURIComponent(username ?? '')}${password === null ? '' : ':***'}`;
+  const path = `${master === null ? '' : `/${master}`}${db === 0 ? '' : `/${db}`}`;
+  return `${scheme}://${login === '' ? '' : `${login}@`}${addresses.map(formatAddress).join(',')}${path}`;
+}
+
+/** The same URL with its password as `***`; also inside longer text. */
+export const redactUrl = (text: string): string => text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/]*):[^\s"']*@/g, '$1:***@');
+
+/** `host:port`, an IPv6 host in brackets. */
+export const formatAddress = ({ host, port }: Address): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
+
+export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

@@ -1,0 +1,57 @@
+/** What is wrong with a plan: where, what was found, what is allowed. */
+
+export type PlanPath = readonly (string | number)[];
+
+export interface PlanProblem {
+  readonly path: PlanPath;
+  /** A sentence that says what is wrong and what is allowed; holds no secrets. */
+  readonly message: string;
+  /** The problem is with the name of the key at the end of the path, not with its value. */
+  readonly atKey?: boolean;
+  /** From 1; absent where the plan did not come from a file. */
+  readonly line?: number;
+  readonly column?: number;
+}
+
+/** A plan cannot be used; nothing was started. */
+export class PlanError extends Error {
+  override readonly name = 'PlanError';
+  readonly code = 'plan';
+  constructor(
+    /** For people: the file, or what stands for it. */
+    readonly origin: string,
+    readonly problems: readonly PlanProblem[],
+  ) {
+    super(problems.map((problem) => `${position(origin, problem)}: ${subject(problem.path)}${problem.message}`).join('\n'));
+  }
+}
+
+const position = (origin: string, { line, column }: PlanProblem): string => (line === undefined ? origin : `${origin}:${line}:${column}`);
+const subject = (path: PlanPath): string => (path.length === 0 ? '' : `${formatPath(path)} `);
+
+/** `shards[0].tls.listen`. */
+export const formatPath = (path: PlanPath): string =>
+  path.map((part, i) => (typeof part === 'number' ? `[${part}]` : i === 0 ? part : `.${part}`)).join('');
+
+/** The candidate that is most like `word`, if any is like it at all. */
+export function closest(word: string, candidates: readonly string[]): string | undefined {
+  const scored = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }));
+  const [best] = scored.sort((a, b) => a.distance - b.distance);
+  return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
+}
+
+/** Insertions, deletions, replacements, and swaps of neighbours (optimal string alignment). */
+function editDistance(a: string, b: string): number {
+  const rows = [Array.from({ length: b.length + 1 }, (_, j) => j)];
+  for (let i = 1; i <= a.length; i++) {
+    rows.push([i]);
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = rows[i - 1][j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      rows[i][j] = Math.min(rows[i - 1][j] + 1, rows[i][j - 1] + 1, replaced);
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        rows[i][j] = Math.min(rows[i][j], rows[i - 2][j - 2] + 1);
+      }
+    }
+  }
+  return rows[a.length][b.length];
+}

@@ -1,0 +1,80 @@
+/**
+ * A plan from a YAML file, or from an object that the CLI made.
+ *
+ *   text → YAML → shape (schema.ts) → addresses, secrets, defaults (normalise.ts) → rules (check.ts) → Plan
+ */
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { isMap, isPair, isSeq, LineCounter, parseDocument, type Document, type Node, type Pair } from 'yaml';
+import { checkPlan } from './check.js';
+import { PlanError, type PlanPath, type PlanProblem } from './errors.js';
+import { normalise, type Surroundings } from './normalise.js';
+import type { Plan } from './plan.js';
+import { planSchema } from './schema.js';
+import { shapeProblems } from './shape.js';
+
+/**
+ * Reads, checks and completes a plan.
+ * @throws {PlanError} with every problem that was found, each with its line and column
+ */
+export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Plan {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new PlanError(file, [{ path: [], message: `cannot be read (${(error as NodeJS.ErrnoException).code}): name the plan with --plan` }]);
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines });
+  const [broken] = document.errors;
+  if (broken) {
+    const { line, col } = lines.linePos(broken.pos[0]);
+    const [message] = broken.message.split(/ at line \d+/);
+    throw new PlanError(file, [{ path: [], message: `is no YAML: ${message}`, line, column: col }]);
+  }
+  const { plan, problems } = toPlan(document.toJS(), { directory: dirname(resolve(file)), env });
+  if (plan) return plan;
+  throw new PlanError(file, problems.map((problem) => ({ ...problem, ...position(document, lines, problem) })));
+}
+
+/**
+ * Checks and completes a plan that is not a file.
+ * @throws {PlanError}
+ */
+export function planFrom(value: unknown, origin: string, surroundings: Surroundings): Plan {
+  const { plan, problems } = toPlan(value, surroundings);
+  if (plan) return plan;
+  throw new PlanError(origin, problems);
+}
+
+function toPlan(value: unknown, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
+  const parsed = planSchema.safeParse(value);
+  if (!parsed.success) return { plan: null, problems: shapeProblems(parsed.error.issues, value) };
+  const { plan, problems } = normalise(parsed.data, surroundings);
+  if (plan === null) return { plan, problems };
+  const broken = checkPlan(plan);
+  return { plan: broken.length === 0 ? plan : null, problems: broken };
+}
+
+/** Where the value at the problem's path starts, or the nearest thing around it that the file has. */
+function position(document: Document, lines: LineCounter, { path, atKey }: PlanProblem): { line: number; column: number } {
+  let node: Node | null = document.contents;
+  let offset = node?.range?.[0] ?? 0;
+  for (const [depth, part] of path.entries()) {
+    const found: Pair | Node | undefined = step(node, part);
+    if (found === undefined) break;
+    const pair = isPair(found);
+    const last = depth === path.length - 1;
+    node = (pair ? found.value : found) as Node | null;
+    const shown = (pair && ((last && atKey) || !node?.range) ? found.key : node) as Node | null;
+    offset = shown?.range?.[0] ?? offset;
+  }
+  const { line, col } = lines.linePos(offset);
+  return { line, column: col };
+}
+
+function step(node: Node | null, part: PlanPath[number]): Pair | Node | undefined {
+  if (isMap(node)) return node.items.find((pair) => String(pair.key) === String(part));
+  if (isSeq(node)) return node.items[Number(part)] as Node | undefined;
+  return undefined;
+}

@@ -1,0 +1,201 @@
+/** From the shape of a file to the plan: addresses taken apart, secrets and certificates read, defaults handed down. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { createSecureContext } from 'node:tls';
+import { formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
+import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
+import type { PlanPath, PlanProblem } from './errors.js';
+import type { AdminPlan, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
+import type { AdminFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
+
+export interface Surroundings {
+  /** Paths in the plan are relative to this directory. */
+  readonly directory: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/** Collects every problem instead of stopping at the first; `plan` is null where there are any. */
+export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
+  const problems: PlanProblem[] = [];
+  const read = new Reader(surroundings, problems);
+  const { topology, limits, ledger, gates } = file;
+  const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
+  const plan: Plan = {
+    version: 1,
+    name: file.name,
+    shards,
+    workloads: file.workloads.map(({ channels = [], ...rest }) => workload({ ...rest, channels }, gates)),
+    default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, gates),
+    gates,
+    topology,
+    admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
+    state: resolve(surroundings.directory, file.state),
+    limits,
+    ledger,
+  };
+  return { plan: problems.length === 0 ? plan : null, problems };
+}
+
+/** Stands in for an admin address that cannot be read, while the other problems are collected. */
+const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
+
+type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'gates'> & { readonly percent?: number; readonly gates?: Partial<Gates> };
+
+const workload = ({ percent = 100, gates, ...rest }: WorkloadFile, planGates: Gates): WorkloadPlan => ({
+  ...rest,
+  percent,
+  gates: { ...planGates, ...gates },
+});
+
+type HalfShard = { readonly [K in keyof ShardPlan]: ShardPlan[K] | null };
+
+function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
+  const read = shards.filter((shard): shard is ShardPlan => shard.listen !== null && shard.source !== null && shard.target !== null);
+  return read.map((shard) => ({
+    ...shard,
+    sharedTarget: read.some((other) => other !== shard && sameServer(other.target, shard.target)),
+  }));
+}
+
+/** Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in common. */
+export function sameServer(a: Endpoint, b: Endpoint): boolean {
+  if (a.kind === 'server' && b.kind === 'server') return a.host === b.host && a.port === b.port;
+  if (a.kind === 'server' || b.kind === 'server' || a.master !== b.master) return false;
+  return a.sentinels.some((s) => b.sentinels.some((other) => s.host === other.host && s.port === other.port));
+}
+
+class Reader {
+  constructor(
+    private readonly surroundings: Surroundings,
+    private readonly problems: PlanProblem[],
+  ) {}
+
+  shard(file: ShardFile, path: PlanPath): HalfShard {
+    return {
+      name: file.name,
+      listen: this.#listen(file, path),
+      source: this.#endpoint(file, 'source', path),
+      target: this.#endpoint(file, 'target', path),
+      owns: file.owns ?? null,
+      sharedTarget: false,
+      admin: file.admin ? this.admin(file.admin, [...path, 'admin']) : null,
+    };
+  }
+
+  admin(file: AdminFile, path: PlanPath): AdminPlan | null {
+    return this.#try([...path, 'listen'], () => {
+      const { host, port } = parseAddress(interpolate(file.listen, this.surroundings.env));
+      if (file.token && file.tokenFile) this.#problem([...path, 'tokenFile'], 'and token are both given: leave one out');
+      const token = file.token
+        ? this.#try([...path, 'token'], () => interpolate(file.token!, this.surroundings.env))
+        : this.#secret(file.tokenFile, [...path, 'tokenFile']);
+      if (token === '') this.#problem([...path, file.token ? 'token' : 'tokenFile'], 'gives an empty token');
+      return { host, port, token };
+    });
+  }
+
+  #listen(file: ShardFile, path: PlanPath): Listen | null {
+    return this.#try([...path, 'listen'], () => {
+      const url = parseUrl(interpolate(file.listen, this.surroundings.env));
+      if (url.master !== null) throw new UrlError('names a Sentinel: the proxy listens at redis://host:port or rediss://host:port');
+      if (url.username !== null || url.password !== null) {
+        throw new UrlError('holds a user or password: clients log in with those of the source, so leave it out');
+      }
+      if (url.db !== 0) throw new UrlError('names a database: clients choose it, so leave it out');
+      const [address] = url.addresses;
+      return { ...address, label: formatUrl(url), tls: this.#listenTls(file, url, path) };
+    });
+  }
+
+  #listenTls(file: ShardFile, url: ParsedUrl, path: PlanPath): ListenTls | null {
+    const files = file.tls?.listen;
+    const where = [...path, 'tls', 'listen'];
+    if (url.scheme === 'redis') {
+      if (files) this.#problem(where, 'is given, but listen is redis://, in the clear: write rediss:// or leave it out');
+      return null;
+    }
+    if (!files) throw new UrlError('is rediss://, so tls.listen with cert and key is needed');
+    if (files.requireClientCert && !files.ca) {
+      this.#problem([...where, 'requireClientCert'], 'is true, so ca is needed: the authority of the clients’ certificates');
+    }
+    const pem = this.#pem(files, where);
+    return { cert: pem.cert!, key: pem.key!, ca: pem.ca, requireClientCert: files.requireClientCert };
+  }
+
+  #endpoint(file: ShardFile, side: 'source' | 'target', path: PlanPath): Endpoint | null {
+    const given: Exclude<EndpointFile, string> = typeof file[side] === 'string' ? { url: file[side] } : file[side];
+    const where = [...path, side];
+    return this.#try(typeof file[side] === 'string' ? where : [...where, 'url'], () => {
+      const url = parseUrl(interpolate(given.url, this.surroundings.env));
+      if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which nothing listens on');
+      const password = this.#secret(given.passwordFile, [...where, 'passwordFile']);
+      if (password !== null && url.password !== null) this.#problem([...where, 'passwordFile'], 'and a password in url are both given');
+      const tls = this.#clientTls(file, side, url, path);
+      const common = { tls, username: url.username, password: password ?? url.password, db: url.db };
+      const sentinelLogin = {
+        sentinelUsername: given.sentinelUsername ?? null,
+        sentinelPassword: this.#secret(given.sentinelPasswordFile, [...where, 'sentinelPasswordFile']),
+      };
+      const label = formatUrl({ ...url, ...common });
+      if (url.master === null) return { kind: 'server', label, ...common, ...url.addresses[0] };
+      return { kind: 'sentinel', label, ...common, sentinels: url.addresses, master: url.master, ...sentinelLogin };
+    });
+  }
+
+  #clientTls(file: ShardFile, side: 'source' | 'target', url: ParsedUrl, path: PlanPath): ClientTls | null {
+    const files = file.tls?.[side];
+    if (url.scheme.startsWith('rediss')) {
+      const { servername, ...pems } = files ?? {};
+      return { ...this.#pem(pems, [...path, 'tls', side]), ...(servername === undefined ? {} : { servername }) };
+    }
+    if (files) this.#problem([...path, 'tls', side], `is given, but ${side} is ${url.scheme}://, in the clear: write rediss or leave it out`);
+    return null;
+  }
+
+  #pem(files: { ca?: string; cert?: string; key?: string }, path: PlanPath): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+    if ((files.cert === undefined) !== (files.key === undefined)) {
+      this.#problem([...path, files.cert === undefined ? 'key' : 'cert'], 'needs its other half: give both cert and key');
+    }
+    const found: { ca?: Buffer; cert?: Buffer; key?: Buffer } = {};
+    for (const name of ['ca', 'cert', 'key'] as const) {
+      const bytes = this.#file(files[name], [...path, name]);
+      if (bytes) found[name] = bytes;
+    }
+    try {
+      createSecureContext(found);
+    } catch (error) {
+      this.#problem(path, `holds PEM files that cannot be used together: ${(error as Error).message}`);
+    }
+    return found;
+  }
+
+  /** A file's text without its last line break; null where there is no file. */
+  #secret(file: string | undefined, path: PlanPath): string | null {
+    return this.#file(file, path)?.toString('utf8').replace(/\r?\n$/, '') ?? null;
+  }
+
+  #file(file: string | undefined, path: PlanPath): Buffer | null {
+    if (file === undefined) return null;
+    const full = resolve(this.surroundings.directory, file);
+    try {
+      return readFileSync(full);
+    } catch (error) {
+      this.#problem(path, `is ${full}, which cannot be read (${(error as NodeJS.ErrnoException).code})`);
+      return null;
+    }
+  }
+
+  #try<T>(path: PlanPath, work: () => T): T | null {
+    try {
+      return work();
+    } catch (error) {
+      if (!(error instanceof UrlError)) throw error;
+      this.#problem(path, error.message);
+      return null;
+    }
+  }
+
+  #problem(path: PlanPath, message: string): void {
+    this.problems.push({ path, message });
+  }
+}

@@ -1,0 +1,105 @@
+/**
+ * The plan as the proxy works with it: checked, every default filled in, secrets and certificates read.
+ * `load.ts` makes it from a file whose shape `schema.ts` defines.
+ */
+import type { Stage } from '../route/stage.js';
+import type { Endpoint, Listen } from './endpoint.js';
+
+export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
+export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];
+
+export interface Plan {
+  readonly version: 1;
+  readonly name: string;
+  readonly shards: readonly ShardPlan[];
+  /** In the order in which they are matched: the first that names a key has it. */
+  readonly workloads: readonly WorkloadPlan[];
+  /** Has the keys that no workload names. Its name is `default`, its `keys` and `channels` are empty. */
+  readonly default: WorkloadPlan;
+  readonly gates: Gates;
+  readonly topology: Topology;
+  readonly admin: AdminPlan;
+  /** Absolute path of the directory of the durable state. */
+  readonly state: string;
+  readonly limits: Limits;
+  readonly ledger: LedgerPlan;
+}
+
+export interface ShardPlan {
+  readonly name: string;
+  readonly listen: Listen;
+  readonly source: Endpoint;
+  readonly target: Endpoint;
+  /** Patterns of the keys that this shard alone has on a shared target; null where it does not say. */
+  readonly owns: readonly string[] | null;
+  /** True where another shard of the plan has the same target. */
+  readonly sharedTarget: boolean;
+  /** The shard's own admin address; where null, the plan's. */
+  readonly admin: AdminPlan | null;
+}
+
+/** Its stage and percent are the first ones only; afterwards the durable state holds. */
+export interface WorkloadPlan extends StagePoint {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly channels: readonly string[];
+  readonly class: WorkloadClass;
+  readonly gates: Gates;
+}
+
+/** Where a workload is: `percent` of its hash slots in `live`, the others in `shadow`; 100 in every other stage. */
+export interface StagePoint {
+  readonly stage: Stage;
+  readonly percent: number;
+}
+
+/** By name of the workload, `default` among them. */
+export type Stages = Readonly<Record<string, StagePoint>>;
+
+/** The evidence that a workload needs before it may move to its next stage. */
+export interface Gates {
+  readonly minCompared: number;
+  readonly minMinutes: number;
+  readonly maxMismatches: number;
+  /** Target's p99 divided by source's. */
+  readonly maxP99Ratio: number;
+}
+
+export interface Topology {
+  readonly mode: 'primary-replica' | 'active-active';
+  readonly regions: readonly string[];
+}
+
+export interface AdminPlan {
+  readonly host: string;
+  readonly port: number;
+  /** Required as `Authorization: Bearer …`; null (loopback only) asks for none. */
+  readonly token: string | null;
+}
+
+export interface Limits {
+  /** Bytes of effects that wait for one shard's mirror; past it their keys become suspects. */
+  readonly queueBytes: number;
+  /** Clients of one shard; the next is answered with an error and closed. */
+  readonly clients: number;
+  /** Bytes of replies that wait for one client which does not read; past it the client is closed. */
+  readonly clientOutputBytes: number;
+  /** Milliseconds for one attempt to connect to a server. */
+  readonly connectMs: number;
+  /** Milliseconds that a flip may hold a workload's commands before it gives up with nothing changed. */
+  readonly flipMs: number;
+  /** Milliseconds that a shutdown waits for commands in flight. */
+  readonly drainMs: number;
+}
+
+export interface LedgerPlan {
+  /** Bytes of one file. */
+  readonly maxBytes: number;
+  /** Files kept, the one being written included. */
+  readonly files: number;
+  /** False writes keys and replies in full. */
+  readonly redact: boolean;
+}
+
+/** Every workload of the plan in matching order, `default` last. */
+export const allWorkloads = (plan: Plan): readonly WorkloadPlan[] => [...plan.workloads, plan.default];

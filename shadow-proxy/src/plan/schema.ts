@@ -1,0 +1,145 @@
+/**
+ * The shape of a plan file: one definition for the validator and for the JSON Schema that editors complete from.
+ * What no shape can say (two shards on one address, a percent without `live`) is in `check.ts`.
+ */
+import { z } from 'zod';
+import { STAGES } from '../route/stage.js';
+import { WORKLOAD_CLASSES } from './plan.js';
+
+const name = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63, the first a letter or digit');
+const path = z.string().min(1).describe('Path of a file, relative to the plan');
+const patterns = z.array(z.string().min(1)).min(1);
+const milliseconds = z.number().int().positive();
+const percent = z.number().min(0).max(100).describe('Share of the hash slots that are live; only with stage live. Default: 100');
+
+const UNITS = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
+const bytes = z
+  .union([z.number().int().positive(), z.string().regex(/^[1-9]\d* ?(B|KiB|MiB|GiB)?$/, 'a whole number of B, KiB, MiB or GiB, such as 64MiB')])
+  .transform((value) => {
+    if (typeof value === 'number') return value;
+    const [, digits, unit = ''] = /^(\d+) ?([A-Za-z]*)$/.exec(value)!;
+    return Number(digits) * UNITS[unit as keyof typeof UNITS];
+  });
+
+const endpointUrl = z.string().min(1).describe('redis://[user[:password]@]host[:port][/db], rediss://… or redis+sentinel://…@h1:p1,h2:p2/master[/db]; ${NAME} is an environment variable');
+const endpoint = z.union([
+  endpointUrl,
+  z.strictObject({
+    url: endpointUrl,
+    passwordFile: path.describe("File with the server's password").optional(),
+    sentinelUsername: z.string().min(1).describe("User at the Sentinels, where they ask for one").optional(),
+    sentinelPasswordFile: path.describe("File with the Sentinels' password").optional(),
+  }),
+]);
+
+const clientTls = z.strictObject({
+  ca: path.describe("PEM file of the authority that signed the server's certificate. Default: the authorities that Node trusts").optional(),
+  cert: path.describe("PEM file of the proxy's own certificate").optional(),
+  key: path.describe("PEM file of the proxy's own key").optional(),
+  servername: z.string().min(1).describe("Name that the server's certificate must carry. Default: the host of the URL").optional(),
+});
+
+const listenTls = z.strictObject({
+  cert: path.describe('PEM file of the certificate that clients see'),
+  key: path.describe('PEM file of its key'),
+  ca: path.describe("PEM file of the authority of the clients' certificates").optional(),
+  requireClientCert: z.boolean().default(false).describe('Refuse clients without a certificate signed by `ca`'),
+});
+
+const admin = z.strictObject({
+  listen: z.string().default('127.0.0.1:9400').describe('host:port of the admin HTTP; beyond loopback a token is required'),
+  token: z.string().min(1).describe('Bearer token, or ${NAME} for an environment variable').optional(),
+  tokenFile: path.describe('File with the bearer token').optional(),
+});
+
+const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2 };
+const gate = {
+  minCompared: z.number().int().nonnegative().describe('Replies that must have been compared'),
+  minMinutes: z.number().nonnegative().describe('Minutes that the workload must have been in its stage'),
+  maxMismatches: z.number().int().nonnegative().describe('Mismatches that are allowed'),
+  maxP99Ratio: z.number().positive().describe("Target's p99 divided by the source's"),
+};
+const gates = z.strictObject({
+  minCompared: gate.minCompared.default(GATES.minCompared),
+  minMinutes: gate.minMinutes.default(GATES.minMinutes),
+  maxMismatches: gate.maxMismatches.default(GATES.maxMismatches),
+  maxP99Ratio: gate.maxP99Ratio.default(GATES.maxP99Ratio),
+});
+const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");
+
+const shard = z.strictObject({
+  name,
+  listen: z.string().min(1).describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
+  source: endpoint.describe('The Redis being left'),
+  target: endpoint.describe('The KeyDB being adopted'),
+  owns: patterns.describe('Patterns of the keys that this shard alone has on a target that several shards share').optional(),
+  tls: z.strictObject({ listen: listenTls, source: clientTls, target: clientTls }).partial().optional(),
+  admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
+});
+
+const workload = z.strictObject({
+  name,
+  keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
+  channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
+  class: z.enum(WORKLOAD_CLASSES).default('general'),
+  stage: z.enum(STAGES).default('off').describe('First stage; afterwards the durable state holds'),
+  percent: percent.optional(),
+  gates: workloadGates.optional(),
+});
+
+const limits = z.strictObject({
+  queueBytes: bytes.prefault('64MiB').describe("Effects that wait for one shard's mirror; past it their keys become suspects"),
+  clients: z.number().int().positive().default(10_000).describe('Clients of one shard'),
+  clientOutputBytes: bytes.prefault('256MiB').describe('Replies that wait for one client which does not read; past it the client is closed'),
+  connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
+  flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
+  drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
+});
+
+export const planSchema = z.strictObject({
+  version: z.literal(1),
+  name,
+  shards: z.array(shard).min(1),
+  workloads: z.array(workload).default([]).describe('In the order in which they are matched'),
+  default: z
+    .strictObject({
+      class: z.enum(WORKLOAD_CLASSES).default('general'),
+      stage: z.enum(STAGES).default('off'),
+      percent: percent.optional(),
+      gates: workloadGates.optional(),
+    })
+    .prefault({})
+    .describe('Keys that no workload names'),
+  gates: gates.prefault({}).describe('Evidence that a workload needs before its next stage'),
+  topology: z
+    .strictObject({
+      mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),
+      regions: z.array(name).default([]).describe('Regions of an active-active topology'),
+    })
+    .prefault({}),
+  admin: admin.prefault({}),
+  state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
+  limits: limits.prefault({}),
+  ledger: z
+    .strictObject({
+      maxBytes: bytes.prefault('16MiB').describe('Size of one file'),
+      files: z.number().int().min(1).max(100).default(4).describe('Files kept, the one being written included'),
+      redact: z.boolean().default(true).describe('false writes keys and replies in full'),
+    })
+    .prefault({})
+    .describe('The record of mismatches, in <state>/<shard>/ledger.jsonl'),
+});
+
+/** A plan file whose shape is right, with defaults, before addresses, secrets and certificates are read. */
+export type PlanFile = z.infer<typeof planSchema>;
+export type EndpointFile = z.infer<typeof endpoint>;
+export type ShardFile = z.infer<typeof shard>;
+export type AdminFile = z.infer<typeof admin>;
+
+/** JSON Schema (draft 2020-12) of a plan file. */
+export function planJsonSchema(): Record<string, unknown> {
+  const schema = z.toJSONSchema(planSchema, { io: 'input' });
+  return { ...schema, title: 'Migration plan', description: 'One plan for the proxy, Terraform, Ansible, dashboards and runbooks' };
+}

@@ -1,0 +1,89 @@
+/** Turns what zod says about a wrong shape into problems that name the value, what is allowed, and the likely slip. */
+import type { z } from 'zod';
+import { closest, type PlanPath, type PlanProblem } from './errors.js';
+import { redactUrl } from './endpoint.js';
+import { planJsonSchema } from './schema.js';
+
+type Issue = z.core.$ZodIssue;
+interface JsonNode {
+  readonly properties?: Readonly<Record<string, JsonNode>>;
+  readonly items?: JsonNode;
+  readonly anyOf?: readonly JsonNode[];
+}
+
+export function shapeProblems(issues: readonly Issue[], value: unknown): PlanProblem[] {
+  const root = planJsonSchema() as JsonNode;
+  return issues.flatMap((issue) => problemsOf(issue, [], value, root));
+}
+
+function problemsOf(issue: Issue, base: PlanPath, root: unknown, schema: JsonNode): PlanProblem[] {
+  const path = [...base, ...(issue.path as (string | number)[])];
+  const value = at(root, path);
+  switch (issue.code) {
+    case 'unrecognized_keys': {
+      const known = Object.keys(nodeAt(schema, path)?.properties ?? {});
+      return issue.keys.map((key) => ({ path: [...path, key], message: unknownKey(key, known), atKey: true }));
+    }
+    case 'invalid_union': {
+      // The branch of the value's own type says more than "none fits".
+      const branch = issue.errors.find((errors) => !errors.some((e) => e.path.length === 0 && e.code === 'invalid_type'));
+      if (branch) return branch.flatMap((inner) => problemsOf(inner, path, root, schema));
+      const expected = issue.errors.flat().map((inner) => (inner.code === 'invalid_type' ? a(inner.expected) : inner.message));
+      return [{ path, message: value === undefined ? `is missing: ${or(expected)}` : `is ${show(path, value)}: ${or(expected)} is allowed` }];
+    }
+    default:
+      if (value === undefined) return [{ path, message: `is missing: ${allowed(issue)}` }];
+      return [{ path, message: `is ${show(path, value)}: ${allowed(issue)} is allowed${slip(issue, value)}` }];
+  }
+}
+
+function allowed(issue: Issue): string {
+  switch (issue.code) {
+    case 'invalid_type':
+      return a(issue.expected);
+    case 'invalid_value':
+      return or(issue.values.map(String));
+    case 'too_small':
+      return issue.origin === 'number' ? `a number from ${issue.minimum}` : 'at least one entry or character';
+    case 'too_big':
+      return `a number up to ${issue.maximum}`;
+    default:
+      return issue.message;
+  }
+}
+
+const a = (type: string): string => (type === 'int' ? 'a whole number' : /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+const or = (words: readonly string[]): string => words.join(', ').replace(/, ([^,]*)$/, ' or $1');
+
+function slip(issue: Issue, value: unknown): string {
+  if (issue.code !== 'invalid_value' || typeof value !== 'string') return '';
+  const likely = closest(value, issue.values.map(String));
+  return likely ? `; did you mean ${likely}?` : '';
+}
+
+function unknownKey(key: string, known: readonly string[]): string {
+  const likely = closest(key, known);
+  return `is not known here: ${likely ? `did you mean ${likely}?` : `${or(known)} ${known.length === 1 ? 'is' : 'are'} allowed`}`;
+}
+
+/** The value for people: short, and never a secret. */
+export function show(path: PlanPath, value: unknown): string {
+  if (value === null) return 'empty';
+  if (/^(token|password)$/i.test(String(path.at(-1)))) return '(not shown)';
+  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
+  if (typeof value === 'object') return 'a mapping';
+  const text = JSON.stringify(typeof value === 'string' ? redactUrl(value) : value);
+  return text.length > 80 ? `${text.slice(0, 77)}…` : text;
+}
+
+function at(value: unknown, path: PlanPath): unknown {
+  return path.reduce<unknown>((node, part) => (node as Record<string | number, unknown> | null | undefined)?.[part], value);
+}
+
+function nodeAt(schema: JsonNode, path: PlanPath): JsonNode | undefined {
+  const object = (node: JsonNode | undefined): JsonNode | undefined => node?.anyOf?.find((option) => option.properties) ?? node;
+  return path.reduce<JsonNode | undefined>(
+    (node, part) => object(typeof part === 'number' ? node?.items : node?.properties?.[part]),
+    object(schema),
+  );
+}
