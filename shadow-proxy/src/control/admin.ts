@@ -1,0 +1,249 @@
+/**
+ * The admin HTTP.
+ *
+ *   GET  /metrics      Prometheus text
+ *   GET  /healthz      200 while the process turns
+ *   GET  /readyz       200 when every shard is ready, else 503; names those that are not
+ *   GET  /api/status   { version, shards: ShardSnapshot[] }
+ *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
+ *
+ * Errors are { error: { code, message, … } }. Where a token is set, every request needs it. Without one (loopback only), the
+ * Host header must name loopback, so that a web page cannot reach the API by a name that it resolves to 127.0.0.1.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { z } from 'zod';
+import { formatAddress, isLoopback, parseAddress } from '../plan/endpoint.js';
+import { Metrics } from '../record/metrics.js';
+import { STAGES } from '../route/stage.js';
+import { StageError, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
+
+export interface AdminOptions {
+  readonly host: string;
+  /** 0 takes any free port. */
+  readonly port: number;
+  /** Read at each request, so that a reload may change it; null asks for none. */
+  readonly token: () => string | null;
+  readonly shards: () => readonly ShardControl[];
+}
+
+export type AdminErrorCode =
+  | 'listen'
+  | 'unauthorized'
+  | 'forbidden-host'
+  | 'not-found'
+  | 'method'
+  | 'bad-request'
+  | 'too-large'
+  | 'unknown-shard'
+  | 'internal'
+  | StageErrorCode;
+
+/** The admin HTTP cannot be opened, or a request is refused; the message says what to do. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+  constructor(
+    readonly code: AdminErrorCode,
+    message: string,
+    readonly status = 500,
+    readonly details?: object,
+  ) {
+    super(message);
+  }
+}
+
+const MAX_BODY = 64 * 1024;
+const REQUEST_MS = 10_000;
+
+const stageRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string(),
+  stage: z.enum(STAGES),
+  percent: z.number().min(0).max(100).optional(),
+  force: z.boolean().optional(),
+});
+
+export class Admin {
+  readonly #metrics: Metrics;
+  readonly #server: Server;
+
+  private constructor(private readonly options: AdminOptions) {
+    this.#metrics = new Metrics(() => options.shards().map((shard) => shard.snapshot()));
+    this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
+      void this.#answer(request, response);
+    });
+  }
+
+  /** @throws {AdminError} code `listen` */
+  static async start(options: AdminOptions): Promise<Admin> {
+    if (!isLoopback(options.host) && !options.token()) {
+      throw new AdminError('listen', `the admin address ${formatAddress(options)} is beyond loopback: set admin.token or admin.tokenFile`);
+    }
+    const admin = new Admin(options);
+    admin.#server.listen(options.port, options.host);
+    try {
+      await once(admin.#server, 'listening');
+    } catch (error) {
+      const why = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is taken' : `cannot be opened: ${(error as Error).message}`;
+      throw new AdminError('listen', `the admin address ${formatAddress(options)} ${why}: set another admin.listen (each process needs its own)`);
+    }
+    return admin;
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port;
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return;
+    const closed = once(this.#server, 'close');
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await closed;
+  }
+
+  async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    try {
+      this.#admit(request);
+      await this.#route(request, response);
+    } catch (error) {
+      if (response.headersSent || response.destroyed) return void response.destroy();
+      const { status, code, message, details } = asAdminError(error);
+      if (status === 401) response.setHeader('www-authenticate', 'Bearer');
+      // What is left of a refused body is not read.
+      if (!request.complete) response.setHeader('connection', 'close');
+      send(response, status, { error: { code, message, ...details } });
+    }
+  }
+
+  #admit(request: IncomingMessage): void {
+    const token = this.options.token();
+    if (token !== null) {
+      const [, given = ''] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
+      if (!equal(given, token)) throw new AdminError('unauthorized', 'send the plan’s admin token as "Authorization: Bearer …"', 401);
+    } else if (!namesLoopback(request.headers.host)) {
+      throw new AdminError('forbidden-host', 'without a token the Host header must name loopback: use http://127.0.0.1, or set admin.token', 403);
+    }
+  }
+
+  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const [pathname] = (request.url ?? '/').split('?', 1);
+    const route = ROUTES[pathname];
+    if (route === undefined) {
+      throw new AdminError('not-found', `there is no ${pathname}: ${Object.keys(ROUTES).join(', ')} are there`, 404);
+    }
+    if (!route.includes(request.method ?? '')) {
+      response.setHeader('allow', route.join(', '));
+      throw new AdminError('method', `${pathname} takes ${route.join(' or ')}`, 405);
+    }
+    if (pathname === '/metrics') {
+      response.setHeader('content-type', this.#metrics.contentType);
+      response.end(await this.#metrics.text());
+    } else if (pathname === '/healthz') {
+      send(response, 200, { ok: true });
+    } else if (pathname === '/readyz') {
+      this.#ready(response);
+    } else if (pathname === '/api/status') {
+      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
+    } else {
+      send(response, 200, { changes: await this.#changeStage(request) });
+    }
+  }
+
+  #ready(response: ServerResponse): void {
+    const shards = this.options.shards();
+    const notReady = shards.filter((shard) => !shard.ready()).map(({ name }) => name);
+    const ready = shards.length > 0 && notReady.length === 0;
+    send(response, ready ? 200 : 503, { ready, notReady });
+  }
+
+  /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */
+  async #changeStage(request: IncomingMessage): Promise<({ shard: string } & StageChange)[]> {
+    const { shard: name, ...wanted } = await readStageRequest(request);
+    const all = this.options.shards();
+    const shards = name === undefined ? all : all.filter((shard) => shard.name === name);
+    if (shards.length === 0) {
+      throw new AdminError('unknown-shard', `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`, 404);
+    }
+    const changes: ({ shard: string } & StageChange)[] = [];
+    for (const shard of shards) {
+      try {
+        changes.push({ shard: shard.name, ...(await shard.changeStage(wanted)) });
+      } catch (error) {
+        const { status, code, message, details } = asAdminError(error);
+        throw new AdminError(code, message, status, { ...details, shard: shard.name, changes });
+      }
+    }
+    return changes;
+  }
+}
+
+const READ = ['GET', 'HEAD'];
+const ROUTES: Readonly<Record<string, readonly string[]>> = {
+  '/metrics': READ,
+  '/healthz': READ,
+  '/readyz': READ,
+  '/api/status': READ,
+  '/api/stage': ['POST'],
+};
+
+const STATUS_OF: Record<StageErrorCode, number> = {
+  'unknown-workload': 404,
+  'not-adjacent': 409,
+  'no-return': 409,
+  'not-clean': 409,
+  deadline: 504,
+  busy: 409,
+  refused: 409,
+};
+
+function asAdminError(error: unknown): AdminError {
+  if (error instanceof AdminError) return error;
+  if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
+  return new AdminError(error.code, error.message, STATUS_OF[error.code], error.details === undefined ? {} : { details: error.details });
+}
+
+function send(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json', 'cache-control': 'no-store' });
+  response.end(JSON.stringify(body) + '\n');
+}
+
+async function readStageRequest(request: IncomingMessage): Promise<z.infer<typeof stageRequest>> {
+  // A form of a web page cannot send this type without asking first, and nobody answers it.
+  if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
+    throw new AdminError('bad-request', 'send the body with "Content-Type: application/json"', 415);
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY) throw new AdminError('too-large', `the body is over ${MAX_BODY} bytes`, 413);
+    chunks.push(chunk);
+  }
+  let body: unknown;
+  try {
+    body = JSON.parse(Buffer.concat(chunks).toString('utf8'));
+  } catch (error) {
+    throw new AdminError('bad-request', `the body is no JSON: ${(error as Error).message}`, 400);
+  }
+  const parsed = stageRequest.safeParse(body);
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'the body'}: ${issue.message}`);
+    throw new AdminError('bad-request', problems.join('; '), 400);
+  }
+  return parsed.data;
+}
+
+/** In the same time for any two texts: hashes are compared, so that not even the length shows. */
+const equal = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+function namesLoopback(host: string | undefined): boolean {
+  try {
+    return host !== undefined && isLoopback(parseAddress(host, 80).host);
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,85 @@
+/** What main, the admin API and the CLI know of a running shard, and what a shard is started with. */
+import type { Logger } from 'pino';
+import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
+import type { Ledger } from '../record/ledger.js';
+import type { StateStore } from '../record/state.js';
+import type { ShardSnapshot } from '../record/snapshot.js';
+import type { Stage } from '../route/stage.js';
+
+export type * from '../record/snapshot.js';
+export type { StagePoint };
+
+export interface StageRequest {
+  readonly workload: string;
+  readonly stage: Stage;
+  /** 0 to 100, with stage `live` only; 100 where absent. */
+  readonly percent?: number;
+  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  readonly force?: boolean;
+}
+
+export interface StageChange {
+  readonly workload: string;
+  readonly from: StagePoint;
+  readonly to: StagePoint;
+  /** Milliseconds for which the workload's new commands were held. */
+  readonly heldMs: number;
+}
+
+export type StageErrorCode =
+  | 'unknown-workload'
+  /** Stages change one step at a time. */
+  | 'not-adjacent'
+  /** Going back from `complete` is a backfill the other way. */
+  | 'no-return'
+  /** The mirror lacks effects; `details` says which. */
+  | 'not-clean'
+  /** The flip did not finish in time; nothing changed. */
+  | 'deadline'
+  /** Another change of stage is under way. */
+  | 'busy'
+  /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
+  | 'refused';
+
+/** A stage was not changed; the message says why and what to do next. */
+export class StageError extends Error {
+  override readonly name = 'StageError';
+  constructor(
+    readonly code: StageErrorCode,
+    message: string,
+    readonly details?: unknown,
+  ) {
+    super(message);
+  }
+}
+
+/** What the admin API needs of a shard. */
+export interface ShardControl {
+  readonly name: string;
+  snapshot(): ShardSnapshot;
+  /** Listening, and every authority it needs is up. */
+  ready(): boolean;
+  /** @throws {StageError} with nothing changed */
+  changeStage(request: StageRequest): Promise<StageChange>;
+}
+
+/** A running shard. */
+export interface Shard extends ShardControl {
+  /** The port it listens on. */
+  readonly port: number;
+  /** Takes no new clients, answers what is in flight, waits for the mirror; false where `timeoutMs` ran out. */
+  drain(timeoutMs: number): Promise<boolean>;
+  /** Closes everything at once; safe after `drain` and twice. */
+  stop(): Promise<void>;
+  /** Takes over patterns, gates, limits and certificates of a plan that passed `checkReload`; stages stay. */
+  reload(plan: Plan): Promise<void>;
+}
+
+export interface ShardOptions {
+  readonly plan: Plan;
+  readonly shard: ShardPlan;
+  readonly logger: Logger;
+  readonly ledger: Ledger;
+  /** Holds the effective stages: `state.current.workloads`. */
+  readonly state: StateStore;
+}

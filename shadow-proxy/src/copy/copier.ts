@@ -1,0 +1,78 @@
+/**
+ * copy(key): the key's value and time to live, read atomically on the authority's lane, replace the key on the
+ * mirror at that reply's place in the order. Writes before it are inside the copy, writes after it come on top.
+ */
+import { decodeReply, isError, isNull, text } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { Workload } from '../route/router.js';
+import type { Lane } from '../lane/lane.js';
+import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import type { Sequencer } from '../lane/sequencer.js';
+import { transcode } from './rdb/transcode.js';
+
+/** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
+const RDB_VERSION = 9;
+
+/** A key could not be copied; the message says why. */
+export class CopyError extends Error {
+  readonly code = 'COPY';
+}
+
+/** What a copy is told when the authority's reply is in: the place in the order from which it holds. */
+export type AtReply = () => void;
+
+/**
+ * Copies one key. Resolves when the mirror has confirmed it.
+ * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
+ */
+export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, atReply: AtReply): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const failed = (why: string): void => reject(new CopyError(why));
+    const send = (frame: Buffer, sink: Sink | null): Operation => {
+      const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+      sequencer.submit(operation, lane);
+      return operation;
+    };
+    const lost = (): void => failed('the connection to the authority was lost');
+    const ignored: Sink = { answered: () => undefined, lost: () => undefined };
+    send(MULTI, ignored);
+    send(encodeCommand(['DUMP', key]), ignored);
+    send(encodeCommand(['PTTL', key]), ignored);
+    const exec = send(EXEC, {
+      lost,
+      answered: (operation, buffer, start) => {
+        atReply();
+        const { reply } = decodeReply(buffer, start);
+        if (isError(reply) || !reply.items) return failed(`the authority refused: ${text(reply)}`);
+        const [dump, pttl] = reply.items;
+        if (isError(dump) || isError(pttl)) return failed(`the authority refused: ${text(isError(dump) ? dump : pttl)}`);
+        let frame: Buffer;
+        try {
+          frame = isNull(dump) || text(pttl) === '-2' || text(pttl) === '0' ? encodeCommand(['UNLINK', key]) : restore(key, dump.data!, Number(text(pttl)));
+        } catch (error) {
+          return failed((error as Error).message);
+        }
+        const effect = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, WRITE);
+        effect.lane = lane;
+        effect.answeredAt = operation.answeredAt;
+        effect.check = ACCEPT;
+        effect.confirmed = (answer) => {
+          if (answer === null) failed('the connection to the mirror was lost');
+          else if (answer[0] === MINUS) failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
+          else resolve();
+        };
+        sequencer.mirrorOf(effect).append(effect);
+      },
+    });
+    sequencer.hold(exec, lane, [key.toString('latin1')]);
+  });
+}
+
+/** A TTL of 0 means for ever to RESTORE; -1 is for ever to PTTL. */
+function restore(key: Buffer, payload: Buffer, pttl: number): Buffer {
+  return encodeCommand(['RESTORE', key, pttl === -1 ? 0 : pttl, transcode(payload, RDB_VERSION), 'REPLACE']);
+}
+
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);
+const MINUS = '-'.charCodeAt(0);

@@ -1,0 +1,123 @@
+/**
+ * heal: suspects are copied again from their authority, on their own, as soon as both servers answer. What was
+ * doubted anew while it was being copied is copied once more.
+ *
+ * Healing is frozen while it is not certain that the authority is still the server under which the keys were
+ * last clean.
+ */
+import type { Logger } from 'pino';
+import type { Suspect, Suspects } from '../record/suspects.js';
+import { keyId } from '../record/suspects.js';
+import { otherSide } from '../route/stage.js';
+import type { Sequencer } from '../lane/sequencer.js';
+import { copyKey } from './copier.js';
+
+const CONCURRENCY = 64;
+const RETRY_MS = 250;
+
+export class Healer {
+  /** Why nothing may be copied now; null where healing goes on. */
+  frozen: string | null = null;
+  healed = 0;
+  #active = 0;
+  #queue: Suspect[] = [];
+  readonly #queued = new Set<Suspect>();
+  readonly #failing = new Map<string, string>();
+  #scheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly suspects: Suspects,
+    /** Whether connections that were lost with commands unanswered are seen gone. */
+    private readonly buried: () => boolean,
+    private readonly logger: Logger,
+  ) {}
+
+  /** Why the keys that cannot be copied cannot: by reason, the number of keys. */
+  get failures(): ReadonlyMap<string, string> {
+    return this.#failing;
+  }
+
+  /** A key is in doubt (again). */
+  marked(suspect: Suspect): void {
+    if (this.#queued.has(suspect)) return;
+    this.#queued.add(suspect);
+    this.#queue.push(suspect);
+    this.#schedule();
+  }
+
+  /** Tries again what could not be done: a server is back, or healing is allowed again. */
+  wake(): void {
+    for (const suspect of this.suspects.all()) this.marked(suspect);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#work();
+    });
+  }
+
+  #later(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#work();
+    }, RETRY_MS);
+  }
+
+  #work(): void {
+    while (this.#active < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
+      if (this.frozen !== null) return;
+      if (this.sequencer.barred || !this.buried()) return this.#later();
+      const suspect = this.#queue.shift()!;
+      this.#queued.delete(suspect);
+      if (this.suspects.get(keyId(suspect.db, suspect.key)) !== suspect) continue;
+      this.#active++;
+      void this.#heal(suspect).finally(() => {
+        this.#active--;
+        this.#schedule();
+      });
+    }
+  }
+
+  async #heal(suspect: Suspect): Promise<void> {
+    const { db, key, workload } = suspect;
+    const id = keyId(db, key);
+    try {
+      const rule = workload.rule(key, 0, key.length);
+      if (!rule.mirrorsWrites) {
+        this.suspects.clear(suspect, suspect.generation);
+        return;
+      }
+      const lanes = this.sequencer.lanes[rule.authority];
+      const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
+      // No other lane may have a write on the key in flight.
+      const order = lanes.order(db);
+      const ids = [key.toString('latin1')];
+      while (order.tracking && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
+      if (lane.closed) throw new Error('the connection to the authority was lost');
+      if (workload.held || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new Error('the workload is changing its stage');
+      if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new Error('the mirror is not connected');
+      let generation = -1;
+      await copyKey(this.sequencer, lane, workload, db, key, () => {
+        generation = suspect.generation;
+      });
+      if (this.suspects.clear(suspect, generation)) this.healed++;
+      this.#failing.delete(id);
+    } catch (error) {
+      const why = (error as Error).message;
+      if (this.#failing.get(id) !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
+      this.#failing.set(id, why);
+      setTimeout(() => !this.#closed && this.marked(suspect), RETRY_MS).unref();
+    }
+  }
+}

@@ -1,0 +1,114 @@
+/**
+ * One connection to a server: bytes out once a turn, whole frames in.
+ *
+ * It is opened by `Server.open`, which asks the questions of the handshake through `ask`; then its owner
+ * (a lane) takes the frames over with `attach`.
+ */
+import type { Socket } from 'node:net';
+import { FrameReader } from '../resp/reader.js';
+import { decodeReply, type Reply } from '../resp/decode.js';
+import { encodeCommand, type Argument } from '../resp/encode.js';
+import { Outbox } from './outbox.js';
+import type { Turn } from './turn.js';
+
+/** The connection ended, or could not be made, before what was asked of it was answered. */
+export class ConnectionLost extends Error {
+  readonly code = 'CONNECTION_LOST';
+}
+
+export interface ConnectionOwner {
+  /** Bytes came: consume the reader's whole frames. */
+  readable(reader: FrameReader): void;
+  /** The connection is gone; called once. */
+  lost(reason: Error): void;
+}
+
+export class Connection {
+  readonly outbox: Outbox;
+  /** The server's number for this connection, 0 where the server would not tell. */
+  clientId = 0;
+  readonly #socket: Socket;
+  readonly #reader = new FrameReader();
+  #owner: ConnectionOwner;
+  #asked: { resolve(reply: Reply): void; reject(reason: Error): void }[] = [];
+  #ended = false;
+
+  constructor(socket: Socket, turn: Turn) {
+    this.#socket = socket;
+    this.outbox = new Outbox(turn, socket);
+    this.#owner = { readable: (reader) => this.#answer(reader), lost: () => undefined };
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 15_000);
+    socket.on('data', (chunk: Buffer) => {
+      this.#reader.feed(chunk);
+      try {
+        this.#owner.readable(this.#reader);
+      } catch (error) {
+        this.destroy(error as Error);
+      }
+    });
+    let failure: Error | undefined;
+    socket.on('error', (error) => {
+      failure = error;
+    });
+    socket.on('close', () => this.#end(failure ?? new Error('the server closed the connection')));
+  }
+
+  get ended(): boolean {
+    return this.#ended;
+  }
+
+  /** Hands the frames from now on to `owner`. */
+  attach(owner: ConnectionOwner): void {
+    this.#owner = owner;
+  }
+
+  /** Calls `lost` when the connection ends; its answers stay with `ask`. */
+  attachLost(lost: (reason: Error) => void): void {
+    this.#owner = { readable: (reader) => this.#answer(reader), lost };
+  }
+
+  /** Sends one command and waits for its reply; only while nobody is attached. */
+  ask(...args: Argument[]): Promise<Reply> {
+    return this.askFrame(encodeCommand(args));
+  }
+
+  askFrame(frame: Buffer): Promise<Reply> {
+    if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
+    return new Promise((resolve, reject) => {
+      this.#asked.push({ resolve, reject });
+      this.outbox.addWhole(frame);
+    });
+  }
+
+  destroy(reason?: Error): void {
+    this.#socket.destroy(reason);
+  }
+
+  /** Calls `then` once the kernel has taken what was written. */
+  onceDrained(then: () => void): void {
+    this.#socket.once('drain', then);
+  }
+
+  get congested(): boolean {
+    return this.#socket.writableNeedDrain;
+  }
+
+  #answer(reader: FrameReader): void {
+    while (reader.next()) {
+      // The buffer is gone with the next chunk for nobody here: decoded replies keep slices of it.
+      if (reader.buffer[reader.start] === PUSH) continue;
+      this.#asked.shift()?.resolve(decodeReply(reader.buffer, reader.start).reply);
+    }
+  }
+
+  #end(reason: Error): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    const lost = new ConnectionLost(reason.message, { cause: reason });
+    for (const asked of this.#asked.splice(0)) asked.reject(lost);
+    this.#owner.lost(lost);
+  }
+}
+
+const PUSH = '>'.charCodeAt(0);

@@ -1,0 +1,116 @@
+/** Where a server is: a fixed address, or a master that Sentinel names. */
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { decodeReply, isNull, text } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { FrameScanner } from '../resp/scan.js';
+import type { Address, Endpoint, SentinelEndpoint } from '../plan/endpoint.js';
+
+/** What a connection says of itself before anything else. `username` is absent for password-only servers. */
+export interface Credentials {
+  readonly username?: string;
+  readonly password: string;
+}
+
+const SENTINEL_TIMEOUT_MS = 2_000;
+
+/** None of the sentinels could name the master. */
+export class SentinelError extends Error {
+  readonly code = 'SENTINEL';
+}
+
+export class Dialer {
+  /** The endpoint for people: no password in it. */
+  readonly label: string;
+  readonly credentials: Credentials | undefined;
+  readonly #endpoint: Endpoint;
+  readonly #timeoutMs: number;
+  readonly #sentinels: Address[];
+
+  constructor(endpoint: Endpoint, timeoutMs: number) {
+    this.#endpoint = endpoint;
+    this.#timeoutMs = timeoutMs;
+    this.label = endpoint.label;
+    this.credentials = endpoint.password === null ? undefined : { username: endpoint.username ?? undefined, password: endpoint.password };
+    this.#sentinels = endpoint.kind === 'sentinel' ? [...endpoint.sentinels] : [];
+  }
+
+  get followsSentinel(): boolean {
+    return this.#endpoint.kind === 'sentinel';
+  }
+
+  /**
+   * The address to connect to now.
+   * @throws {SentinelError} when no sentinel answers with a master
+   */
+  async resolve(): Promise<Address> {
+    const endpoint = this.#endpoint;
+    if (endpoint.kind === 'server') return endpoint;
+    const failures: string[] = [];
+    for (let i = 0; i < this.#sentinels.length; i++) {
+      const sentinel = this.#sentinels[i];
+      try {
+        const address = await this.#askSentinel(sentinel, endpoint);
+        // The one that answered is asked first the next time.
+        this.#sentinels.splice(i, 1);
+        this.#sentinels.unshift(sentinel);
+        return address;
+      } catch (error) {
+        failures.push(`${sentinel.host}:${sentinel.port}: ${(error as Error).message}`);
+      }
+    }
+    throw new SentinelError(`no sentinel names a master "${endpoint.master}" (${failures.join('; ')})`);
+  }
+
+  connect(address: Address): Promise<Socket> {
+    return new Promise((resolve, reject) => {
+      const { tls } = this.#endpoint;
+      const timeoutMs = this.#timeoutMs;
+      const socket: Socket = tls
+        ? connectTls({ servername: isIp(address.host) ? undefined : address.host, ...tls, host: address.host, port: address.port })
+        : connectTcp({ host: address.host, port: address.port, noDelay: true });
+      const timer = setTimeout(() => socket.destroy(new Error(`no connection to ${address.host}:${address.port} within ${timeoutMs} ms`)), timeoutMs);
+      const failed = (error: Error): void => {
+        clearTimeout(timer);
+        reject(error);
+      };
+      socket.once('error', failed);
+      socket.once(tls ? 'secureConnect' : 'connect', () => {
+        clearTimeout(timer);
+        socket.off('error', failed);
+        resolve(socket);
+      });
+    });
+  }
+
+  #askSentinel(sentinel: Address, endpoint: SentinelEndpoint): Promise<Address> {
+    return new Promise((resolve, reject) => {
+      const socket = connectTcp({ host: sentinel.host, port: sentinel.port });
+      const scanner = new FrameScanner();
+      let received = Buffer.alloc(0);
+      socket.setTimeout(SENTINEL_TIMEOUT_MS, () => socket.destroy(new Error('timed out')));
+      socket.once('error', reject);
+      socket.once('close', () => reject(new Error('closed the connection')));
+      const { sentinelUsername: username, sentinelPassword: password } = endpoint;
+      if (password) socket.write(encodeCommand(username ? ['AUTH', username, password] : ['AUTH', password]));
+      socket.write(encodeCommand(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', endpoint.master]));
+      socket.on('data', (chunk: Buffer) => {
+        received = Buffer.concat([received, chunk]);
+        let at = 0;
+        for (let skip = password ? 1 : 0; ; skip--) {
+          const end = scanner.scan(received, at, received.length);
+          if (end === -1) return;
+          if (skip === 0) break;
+          at = end;
+        }
+        const { reply } = decodeReply(received, at);
+        socket.destroy();
+        if (isNull(reply)) reject(new Error('does not know this master'));
+        else if (!reply.items) reject(new Error(text(reply)));
+        else resolve({ host: text(reply.items[0]), port: Number(text(reply.items[1])) });
+      });
+    });
+  }
+}
+
+const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host);

@@ -1,0 +1,108 @@
+/**
+ * A lane to an authority: one connection, one database, one user, one protocol; commands of any number of clients
+ * in, replies in the same order out.
+ *
+ *   submit(operation) ──▶ outbox ──▶ server ──▶ readable ──▶ answered(operation, reply)
+ */
+import type { FrameReader } from '../resp/reader.js';
+import type { Connection, ConnectionOwner } from './connection.js';
+import type { Credentials } from './dialer.js';
+import type { LatencyRecorder } from './latency.js';
+import type { Operation } from './operation.js';
+import { Ring } from './ring.js';
+import type { Server } from './server.js';
+import type { Turn } from './turn.js';
+
+export interface LaneIdentity {
+  readonly db: number;
+  readonly protocol: 2 | 3;
+  readonly credentials: Credentials | undefined;
+}
+
+export interface LaneEvents {
+  /** The reply is `buffer[start, end)`. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
+  /** Commands whose replies are lost; the lane is closed. */
+  lost(lane: Lane, operations: readonly Operation[], reason: Error): void;
+}
+
+const PUSH = '>'.charCodeAt(0);
+
+export class Lane implements ConnectionOwner {
+  closed = false;
+  /** When it last carried something, in ms of the monotonic clock. */
+  usedAt: number;
+  readonly #inFlight = new Ring<Operation>();
+  #submitted = 0;
+  #answered = 0;
+  /** Who waits for the first `at` operations to be answered. */
+  readonly #marks: { at: number; then: () => void }[] = [];
+
+  constructor(
+    readonly server: Server,
+    readonly identity: LaneIdentity,
+    private readonly connection: Connection,
+    private readonly latency: LatencyRecorder,
+    private readonly events: LaneEvents,
+    private readonly turn: Turn,
+  ) {
+    this.usedAt = turn.now();
+    connection.attach(this);
+  }
+
+  get clientId(): number {
+    return this.connection.clientId;
+  }
+  get inFlight(): number {
+    return this.#inFlight.length;
+  }
+  /** Bytes that the server has not taken yet. */
+  get unsentBytes(): number {
+    return this.connection.outbox.bytes;
+  }
+
+  submit(operation: Operation): void {
+    operation.lane = this;
+    this.#inFlight.push(operation);
+    this.#submitted++;
+    this.latency.sent(this.turn.now());
+    this.connection.outbox.add(operation.frame, operation.start, operation.end);
+  }
+
+  /** Calls `then` once all that is in flight now is answered (or lost). */
+  afterInFlight(then: () => void): void {
+    if (this.#inFlight.length === 0) then();
+    else this.#marks.push({ at: this.#submitted, then });
+  }
+
+  close(): void {
+    this.connection.destroy();
+  }
+
+  readable(reader: FrameReader): void {
+    const now = this.turn.now();
+    this.usedAt = now;
+    const before = this.#answered;
+    while (reader.next()) {
+      if (reader.buffer[reader.start] === PUSH) continue;
+      const operation = this.#inFlight.shift();
+      if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
+      this.#answered++;
+      this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
+    }
+    this.latency.answered(this.#answered - before, now);
+    if (this.#marks.length > 0) this.#passMarks();
+  }
+
+  lost(reason: Error): void {
+    this.closed = true;
+    const operations = this.#inFlight.drain();
+    this.latency.reset();
+    this.events.lost(this, operations, reason);
+    for (const mark of this.#marks.splice(0)) mark.then();
+  }
+
+  #passMarks(): void {
+    while (this.#marks.length > 0 && this.#marks[0].at <= this.#answered) this.#marks.shift()!.then();
+  }
+}

@@ -1,0 +1,123 @@
+/** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
+import { createHash } from 'node:crypto';
+import type { Credentials } from './dialer.js';
+import { Lane, type LaneEvents, type LaneIdentity } from './lane.js';
+import { Latencies, LatencyRecorder } from './latency.js';
+import { KeyOrder } from './order.js';
+import type { Server } from './server.js';
+import type { Turn } from './turn.js';
+
+const IDLE_MS = 60_000;
+
+export class Lanes {
+  readonly #lanes = new Map<string, Lane>();
+  readonly #opening = new Map<string, Promise<Lane>>();
+  readonly #orders = new Map<number, KeyOrder>();
+  readonly #sweeper: NodeJS.Timeout;
+  #closed = false;
+
+  constructor(
+    readonly server: Server,
+    readonly latencies: Latencies,
+    private readonly events: LaneEvents,
+    private readonly turn: Turn,
+  ) {
+    this.#sweeper = setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
+  }
+
+  /** The order of the database's keys. */
+  order(db: number): KeyOrder {
+    let order = this.#orders.get(db);
+    if (order === undefined) this.#orders.set(db, (order = new KeyOrder()));
+    return order;
+  }
+
+  /** The open lane, if there is one. */
+  get(identity: LaneIdentity): Lane | undefined {
+    return this.#lanes.get(nameOf(identity));
+  }
+
+  all(): IterableIterator<Lane> {
+    return this.#lanes.values();
+  }
+
+  /**
+   * The lane, opened if need be.
+   * @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached
+   */
+  async open(identity: LaneIdentity): Promise<Lane> {
+    const name = nameOf(identity);
+    const open = this.#lanes.get(name);
+    if (open) return open;
+    let opening = this.#opening.get(name);
+    if (opening === undefined) {
+      opening = this.#open(name, identity).finally(() => this.#opening.delete(name));
+      this.#opening.set(name, opening);
+    }
+    return opening;
+  }
+
+  /** Forgets a lane that was lost. */
+  forget(lane: Lane): void {
+    const name = nameOf(lane.identity);
+    if (this.#lanes.get(name) === lane) this.#lanes.delete(name);
+    this.#relax(lane.identity.db);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    for (const lane of this.#lanes.values()) lane.close();
+  }
+
+  async #open(name: string, identity: LaneIdentity): Promise<Lane> {
+    const siblings = [...this.#lanes.values()].filter((lane) => lane.identity.db === identity.db);
+    const order = this.order(identity.db);
+    if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db)) order.tracking = true;
+    const connection = await this.server.open(identity);
+    // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
+    await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
+    if (this.#closed || connection.ended) {
+      connection.destroy();
+      throw new Error('the connection ended');
+    }
+    const lane = new Lane(this.server, identity, connection, new LatencyRecorder(this.latencies), this.events, this.turn);
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  #closeIdle(): void {
+    const now = performance.now();
+    for (const lane of this.#lanes.values()) {
+      if (lane.inFlight === 0 && now - lane.usedAt > IDLE_MS) {
+        lane.closed = true;
+        lane.close();
+        this.forget(lane);
+      }
+    }
+  }
+
+  /** One lane left: its order is the order. */
+  #relax(db: number): void {
+    const left = [...this.#lanes.values()].filter((lane) => lane.identity.db === db);
+    if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db)) this.order(db).tracking = false;
+  }
+}
+
+/** Passwords are told apart by their digest. */
+function nameOf({ db, protocol, credentials }: LaneIdentity): string {
+  return `${db}/${protocol}/${credentials ? digestOf(credentials) : ''}`;
+}
+
+const dbOf = (name: string): number => Number(name.slice(0, name.indexOf('/')));
+
+const digests = new WeakMap<Credentials, string>();
+
+function digestOf(credentials: Credentials): string {
+  let digest = digests.get(credentials);
+  if (digest === undefined) {
+    digest = createHash('sha256').update(`${credentials.username ?? 'default'}\0${credentials.password}`).digest('base64');
+    digests.set(credentials, digest);
+  }
+  return digest;
+}

@@ -1,0 +1,61 @@
+/**
+ * How long a server takes to answer, from the turn in which a command was sent to the turn in which its reply came.
+ * Commands of one turn are recorded together.
+ */
+import { build, type Histogram } from 'hdr-histogram-js';
+import { Ring } from './ring.js';
+
+interface Group {
+  readonly at: number;
+  count: number;
+}
+
+/** A server's latencies in µs, kept to three digits up to a minute. */
+export class Latencies {
+  readonly histogram: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
+
+  record(ms: number, count: number): void {
+    this.histogram.recordValueWithCount(Math.max(1, Math.min(60_000_000, Math.round(ms * 1000))), count);
+  }
+
+  snapshot(): { p50: number; p99: number; p999: number; count: number } {
+    const h = this.histogram;
+    return { p50: h.getValueAtPercentile(50), p99: h.getValueAtPercentile(99), p999: h.getValueAtPercentile(99.9), count: h.totalCount };
+  }
+}
+
+/** Pairs what one connection sent with what it got back. */
+export class LatencyRecorder {
+  readonly #groups = new Ring<Group>();
+  #last: Group | undefined;
+
+  constructor(private readonly latencies: Latencies) {}
+
+  sent(now: number): void {
+    if (this.#last !== undefined && this.#last.at === now) {
+      this.#last.count++;
+      return;
+    }
+    this.#last = { at: now, count: 1 };
+    this.#groups.push(this.#last);
+  }
+
+  answered(count: number, now: number): void {
+    while (count > 0) {
+      const group = this.#groups.at(0);
+      if (group === undefined) return;
+      const taken = Math.min(count, group.count);
+      this.latencies.record(now - group.at, taken);
+      count -= taken;
+      group.count -= taken;
+      if (group.count > 0) return;
+      this.#groups.shift();
+      if (group === this.#last) this.#last = undefined;
+    }
+  }
+
+  reset(): void {
+    this.#groups.drain();
+    this.#last = undefined;
+  }
+}

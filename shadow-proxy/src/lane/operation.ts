@@ -1,0 +1,106 @@
+/**
+ * One command on its way: from a client (or a producer of the proxy's own) to the authority, and then, as it was
+ * or as its effect, to the mirror. The bytes stay in the buffers that they came in.
+ */
+import type { CommandSpec } from '../command/table.js';
+import type { CommandView } from '../compare/compare.js';
+import type { Workload } from '../route/router.js';
+import type { Lane } from './lane.js';
+
+/** What follows on the mirror once the authority has answered. */
+export const NOTHING = 0;
+/** The command itself, for its reply to be compared. */
+export const READ = 1;
+/** The effect that the command had. */
+export const WRITE = 2;
+export type Follow = typeof NOTHING | typeof READ | typeof WRITE;
+
+/** What the mirror's reply must be. */
+export const COMPARE = 0;
+/** Anything but an error: the effect's own reply is not known. */
+export const ACCEPT = 1;
+/** Anything but an error, and of no interest: framing of a transaction, a change of database. */
+export const FRAMING = 2;
+export type Check = typeof COMPARE | typeof ACCEPT | typeof FRAMING;
+
+/** Who waits for the authority's reply. */
+export interface Sink {
+  /** `buffer[start, end)` is the whole reply; it may be kept, but not changed. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void;
+  /** The connection was lost with the command unanswered: it may have run or not. */
+  lost(operation: Operation, reason: Error): void;
+}
+
+/** The commands of a transaction as the mirror gets them. */
+export interface Batch {
+  readonly frames: readonly Buffer[];
+  readonly views: readonly CommandView[];
+  /** The reply that is expected of the mirror, where some of its elements may be anything but an error. */
+  expected(authority: Buffer, mirror: Buffer): Buffer;
+}
+
+export class Operation {
+  /** The bytes on the way: `frame[start, end)`. */
+  frame: Buffer;
+  start: number;
+  end: number;
+  sink: Sink | null;
+  readonly spec: CommandSpec | undefined;
+  readonly workload: Workload;
+  readonly db: number;
+  readonly protocol: 2 | 3;
+  readonly follow: Follow;
+  /** The lane that carried it to the authority. */
+  lane: Lane | null = null;
+  /** The keys it holds in the order of several lanes; null while there is one lane. */
+  held: readonly string[] | null = null;
+  holdsToWrite = false;
+  /** Local replies of the client's later commands, to follow this one's reply. */
+  tail: Buffer | null = null;
+  /** The reply that the mirror must give: `reply[replyStart, replyEnd)`. */
+  reply: Buffer = NONE;
+  replyStart = 0;
+  replyEnd = 0;
+  check: Check = COMPARE;
+  /** When the authority's reply came, in ms of the monotonic clock. */
+  answeredAt = 0;
+  /** The command as the client gave it, where `frame` has become its effect. */
+  asked: Buffer | null = null;
+  /** For the EXEC of a transaction on the mirror: what it carries. */
+  batch: Batch | null = null;
+  /** Only the state of its keys tells what it did: they are copied. */
+  mustCopy = false;
+  /** The client wants no reply (CLIENT REPLY). */
+  silent = false;
+  /** Called when the mirror has answered, for producers that wait for it. */
+  confirmed: ((reply: Buffer | null) => void) | null = null;
+
+  constructor(
+    frame: Buffer,
+    start: number,
+    end: number,
+    sink: Sink | null,
+    spec: CommandSpec | undefined,
+    workload: Workload,
+    db: number,
+    protocol: 2 | 3,
+    follow: Follow,
+  ) {
+    this.frame = frame;
+    this.start = start;
+    this.end = end;
+    this.sink = sink;
+    this.spec = spec;
+    this.workload = workload;
+    this.db = db;
+    this.protocol = protocol;
+    this.follow = follow;
+  }
+
+  /** Bytes that it keeps alive while it waits for the mirror. */
+  get size(): number {
+    return this.end - this.start + this.replyEnd - this.replyStart;
+  }
+}
+
+const NONE = Buffer.alloc(0);

@@ -1,0 +1,390 @@
+/**
+ * One order for everything that happens to a key.
+ *
+ *   session ─┐                       ┌─▶ client
+ *   copier  ─┼─▶ submit ─▶ lane ─▶ answered ─▶ follow ─▶ effect ─▶ mirror.append ─▶ judge
+ *   judge   ─┘            (authority)                              (mirror)
+ *
+ * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
+ */
+import { effectOf, type Effect, type EffectEntry } from '../command/effects.js';
+import { keysOf, KeyList } from '../command/keys.js';
+import type { CommandSpec, CommandTable } from '../command/table.js';
+import { argumentCount, argumentsOf, decodeReply, locateArguments } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { increment, type Router, type Workload } from '../route/router.js';
+import { otherSide, type Side } from '../route/stage.js';
+import type { Journal } from '../record/journal.js';
+import type { Suspects } from '../record/suspects.js';
+import type { Judge } from './judge.js';
+import { Latencies, LatencyRecorder } from './latency.js';
+import type { Lane, LaneEvents } from './lane.js';
+import { Lanes } from './lanes.js';
+import { MirrorLane, type MirrorEvents, type MirrorLimits } from './mirror.js';
+import { ACCEPT, Operation, READ, WRITE } from './operation.js';
+import type { Scripts } from './scripts.js';
+import type { Server } from './server.js';
+import type { Turn } from './turn.js';
+
+export interface SequencerOptions {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly router: Router;
+  readonly table: CommandTable;
+  readonly suspects: Suspects;
+  readonly scripts: Scripts;
+  readonly judge: Judge;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteEverything'>;
+  readonly limits: MirrorLimits;
+  readonly turn: Turn;
+}
+
+const MINUS = '-'.charCodeAt(0);
+
+export class Sequencer implements LaneEvents {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly router: Router;
+  readonly table: CommandTable;
+  readonly suspects: Suspects;
+  readonly scripts: Scripts;
+  readonly turn: Turn;
+  readonly journal: SequencerOptions['journal'];
+  /** To the servers as authorities. */
+  readonly lanes: Readonly<Record<Side, Lanes>>;
+  /** To the servers as mirrors. */
+  readonly mirrors: Readonly<Record<Side, MirrorLane>>;
+  readonly latencies: Readonly<Record<Side, Latencies>>;
+  /** Effects given up for want of room; their keys are suspects. */
+  dropped = 0;
+  /** While set, no new command starts: a barrier is being passed. */
+  barred = false;
+  /** Called when the mirror of one side comes or goes. */
+  mirrorChanged: (side: Side, up: boolean) => void = () => undefined;
+  readonly #judge: Judge;
+  readonly #argStart: number[] = [];
+  readonly #argEnd: number[] = [];
+  /** By command id. */
+  readonly #effects: (EffectEntry | undefined)[];
+
+  constructor(options: SequencerOptions) {
+    const { servers, router, turn } = options;
+    this.servers = servers;
+    this.router = router;
+    this.table = options.table;
+    this.suspects = options.suspects;
+    this.scripts = options.scripts;
+    this.turn = turn;
+    this.#judge = options.judge;
+    this.journal = options.journal;
+    this.#effects = options.table.all.map((spec) => effectOf(spec.name));
+    this.latencies = { source: new Latencies(), target: new Latencies() };
+    const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn);
+    this.lanes = { source: lanes('source'), target: lanes('target') };
+    const mirror = (side: Side): MirrorLane =>
+      new MirrorLane(servers[side], router.default, options.limits, new LatencyRecorder(this.latencies[side]), this.#mirrorEvents(side), turn);
+    this.mirrors = { source: mirror('source'), target: mirror('target') };
+  }
+
+  /** Sends a command to an authority; its place in the order is that of its reply. */
+  submit(operation: Operation, lane: Lane): void {
+    lane.submit(operation);
+  }
+
+  /** The command's keys, for the order of several lanes. */
+  keyIds(frame: Buffer, start: number): string[] {
+    const ids: string[] = [];
+    this.eachKey(frame, start, (key) => ids.push(key.toString('latin1')));
+    return ids;
+  }
+
+  /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
+  noteFrame(db: number, frame: Buffer, start: number): void {
+    let known = false;
+    const otherDb = otherDatabase(frame, start);
+    this.eachKey(frame, start, (key, access) => {
+      known = true;
+      if ((access & 2) !== 0) this.journal.noteKey(db, key, 0, key.length);
+      if (otherDb !== null) this.journal.noteKey(otherDb, key, 0, key.length);
+    });
+    if (!known) this.journal.noteEverything();
+  }
+
+  /** Whether the mirror of that authority knows the command. */
+  mirrorKnows(authority: Side, spec: CommandSpec): boolean {
+    return this.servers[otherSide(authority)].knows(spec);
+  }
+
+  /** Whether the command's effect may need a second read. */
+  probes(spec: CommandSpec): boolean {
+    return spec.name === 'xadd' || spec.name === 'xtrim';
+  }
+
+  /** Notes that the operation holds these keys in the order of several lanes, if there are several. */
+  hold(operation: Operation, lane: Lane, keys: readonly string[], writes = operation.follow === WRITE): void {
+    const order = this.lanes[lane.server.side].order(operation.db);
+    if (!order.tracking) return;
+    operation.held = keys;
+    operation.holdsToWrite = writes;
+    order.hold(lane, keys, writes);
+  }
+
+  #release(operation: Operation): void {
+    this.lanes[operation.lane!.server.side].order(operation.db).release(operation.held!, operation.holdsToWrite);
+    operation.held = null;
+  }
+
+  // ── the authority's side ────────────────────────────────────────────────────────────────────────────────────
+
+  answered(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
+    operation.answeredAt = now;
+    if (operation.held !== null) this.#release(operation);
+    if (operation.follow === READ) this.#followRead(operation, buffer, start, end);
+    else if (operation.follow === WRITE) this.#followWrite(operation, buffer, start, end);
+    operation.sink?.answered(operation, buffer, start, end);
+  }
+
+  lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
+    const lanes = this.lanes[lane.server.side];
+    lanes.forget(lane);
+    // The server may still run what lies in its receive buffer: until it is seen gone, its keys cannot be healed.
+    if (operations.length > 0) this.#judge.bury(lane.server, lane.clientId);
+    for (const operation of operations) {
+      if (operation.held !== null) this.#release(operation);
+      if (operation.follow === WRITE) this.doubtOperation(operation, 'reply-lost');
+      operation.sink?.lost(operation, reason);
+    }
+  }
+
+  #followRead(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    // A user who may not, or a server that cannot: that says nothing about the data.
+    if (buffer[start] === MINUS && !isAboutData(buffer, start)) return;
+    operation.reply = buffer;
+    operation.replyStart = start;
+    operation.replyEnd = end;
+    this.mirrorOf(operation).append(operation);
+  }
+
+  #followWrite(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    const spec = operation.spec!;
+    if (buffer[start] === MINUS) {
+      operation.workload.counters.refused++;
+      if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtOperation(operation, 'script-failed');
+      return;
+    }
+    operation.reply = buffer;
+    operation.replyStart = start;
+    operation.replyEnd = end;
+    if (spec.singleKey === 0 && this.readsSuspect(operation.db, operation.frame, operation.start)) {
+      this.doubtOperation(operation, 'derived');
+      return;
+    }
+    if (spec.handling === 'script') {
+      this.#followScript(operation);
+      return;
+    }
+    if (operation.mustCopy) {
+      this.doubtOperation(operation, 'copy');
+      return;
+    }
+    const rewrite = this.#effects[spec.id];
+    if (rewrite === undefined || argumentCount(operation.frame, operation.start) < rewrite.least) {
+      this.mirrorOf(operation).append(operation);
+      return;
+    }
+    const { reply } = decodeReply(buffer, start);
+    this.follow(operation, rewrite.effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol));
+  }
+
+  /** Tells the mirror the effect of an operation whose `reply` is set. */
+  follow(operation: Operation, effect: Effect): void {
+    if (effect === null) return;
+    if (effect === 'verbatim') {
+      this.mirrorOf(operation).append(operation);
+      return;
+    }
+    if (effect === 'copy') {
+      this.doubtOperation(operation, 'copy');
+      return;
+    }
+    for (const [i, { frame, reply }] of effect.entries()) {
+      const follower = i === 0 ? operation : this.#companion(operation);
+      follower.asked ??= operation.asked ?? operation.frame.subarray(operation.start, operation.end);
+      follower.frame = frame;
+      follower.start = 0;
+      follower.end = frame.length;
+      if (reply === null) {
+        follower.check = ACCEPT;
+        follower.replyEnd = follower.replyStart;
+      } else if (reply !== 'same') {
+        follower.reply = reply;
+        follower.replyStart = 0;
+        follower.replyEnd = reply.length;
+      }
+    }
+    // Only now: the first one's `frame` was needed above.
+    this.mirrorOf(operation).append(operation);
+    for (const companion of this.#companions.splice(0)) this.mirrorOf(companion).append(companion);
+  }
+
+  readonly #companions: Operation[] = [];
+
+  #companion(operation: Operation): Operation {
+    const companion = new Operation(operation.frame, operation.start, operation.end, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
+    companion.lane = operation.lane;
+    companion.answeredAt = operation.answeredAt;
+    companion.asked = operation.asked;
+    companion.reply = operation.reply;
+    companion.replyStart = operation.replyStart;
+    companion.replyEnd = operation.replyEnd;
+    this.#companions.push(companion);
+    return companion;
+  }
+
+  /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
+  #followScript(operation: Operation): void {
+    if (this.repeatsScript(operation, argumentsOf(operation.frame, operation.start))) this.mirrorOf(operation).append(operation);
+    else this.doubtOperation(operation, 'script');
+  }
+
+  /**
+   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be repeated on the mirror;
+   * if so, the mirror is given its text where it lacks it.
+   */
+  repeatsScript(operation: Operation, args: readonly Buffer[]): boolean {
+    const mirror = this.mirrorOf(operation);
+    const script = this.scripts.find(args);
+    if (script === undefined || !script.repeatable(mirror.server.commands)) return false;
+    const byDigest = args[0].length >= 'evalsha'.length;
+    if (byDigest && !this.scripts.knownTo(mirror.server, script)) {
+      const frame = encodeCommand(['SCRIPT', 'LOAD', script.body]);
+      const load = new Operation(frame, 0, frame.length, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
+      load.lane = operation.lane;
+      load.answeredAt = operation.answeredAt;
+      load.check = ACCEPT;
+      mirror.append(load);
+    }
+    this.scripts.loadedOn(mirror.server, script);
+    return true;
+  }
+
+  /** Where the operation's effect goes: the server that is not its authority. */
+  mirrorOf(operation: Operation): MirrorLane {
+    return this.mirrors[otherSide(operation.lane!.server.side)];
+  }
+
+  // ── doubts ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The operation's keys (all it wrote, or may have written) become suspects. */
+  doubtOperation(operation: Operation, reason: string): void {
+    const frame = operation.asked ?? operation.frame;
+    const start = operation.asked ? 0 : operation.start;
+    this.doubtFrame(operation.db, frame, start, operation.workload, reason);
+  }
+
+  /** Likewise, for the command frame at `start`. */
+  doubtFrame(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+    let known = false;
+    const otherDb = otherDatabase(frame, start);
+    this.eachKey(frame, start, (key, access) => {
+      known = true;
+      if ((access & 2) !== 0) this.doubtKey(db, key, reason);
+      if (otherDb !== null) this.doubtKey(otherDb, key, reason);
+    });
+    if (!known) workload.suspect ??= `a write whose keys are not known (${reason})`;
+  }
+
+  doubtKey(db: number, key: Buffer, reason: string): void {
+    const workload = this.router.match(key, 0, key.length);
+    if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
+    this.suspects.mark(db, key, workload, reason);
+  }
+
+  /** Whether the command frame at `start` has a key that is in doubt: what it writes from that key is, too. */
+  readsSuspect(db: number, frame: Buffer, start: number): boolean {
+    if (this.suspects.size === 0) return false;
+    let found = false;
+    this.eachKey(frame, start, (key) => {
+      found ||= this.suspects.has(db, key);
+    });
+    return found;
+  }
+
+  /** Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3. */
+  eachKey(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): void {
+    const [argStart, argEnd] = [this.#argStart, this.#argEnd];
+    const argc = locateArguments(frame, start, argStart, argEnd);
+    const spec = this.table.find(frame, argStart, argEnd, argc);
+    if (spec === undefined) return;
+    const keys = new KeyList();
+    const count = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    const found: Buffer[] = [];
+    for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
+    for (let i = 0; i < count; i++) visit(found[i], keys.access[i]);
+  }
+
+  // ── the mirror's side ───────────────────────────────────────────────────────────────────────────────────────
+
+  #mirrorEvents(side: Side): MirrorEvents {
+    return {
+      matched: (operation, now) => this.#matched(operation, now),
+      differs: (operation, buffer, start, end, now) => this.#judge.differs(operation, buffer, start, end, now),
+      accepted: (operation, now) => this.#accepted(operation, now),
+      unconfirmed: (operation) => this.#unconfirmed(operation),
+      dropped: (operation) => this.#drop(operation),
+      connected: (up) => this.mirrorChanged(side, up),
+    };
+  }
+
+  #matched(operation: Operation, now: number): void {
+    const counters = operation.workload.counters;
+    counters.compared++;
+    counters.matched++;
+    if (now - operation.answeredAt > SLOW_MS) this.#judge.late(operation, now);
+  }
+
+  #accepted(operation: Operation, now: number): void {
+    if (now - operation.answeredAt > SLOW_MS) this.#judge.late(operation, now);
+  }
+
+  #unconfirmed(operation: Operation): void {
+    if (operation.follow === WRITE) this.doubtOperation(operation, 'unconfirmed');
+    else increment(operation.workload.counters.inconclusive, 'mirror-lost');
+  }
+
+  #drop(operation: Operation): void {
+    this.dropped++;
+    if (operation.follow === WRITE) this.doubtOperation(operation, 'queue-full');
+    else increment(operation.workload.counters.inconclusive, 'queue-full');
+    operation.confirmed?.(null);
+  }
+
+  close(): void {
+    for (const side of ['source', 'target'] as const) {
+      this.lanes[side].close();
+      this.mirrors[side].close();
+    }
+  }
+}
+
+/** A confirmation later than this may have moved a time to live by more than the tolerance. */
+const SLOW_MS = 50;
+
+/** Error replies that a command's data or arguments cause; others are the server's or the user's state. */
+export function isAboutData(buffer: Buffer, start: number): boolean {
+  const code = buffer.toString('latin1', start + 1, Math.min(start + 11, buffer.length)).split(' ', 1)[0];
+  return code === 'ERR' || code === 'WRONGTYPE' || code === 'NOGROUP' || code === 'BUSYGROUP' || code === 'INVALIDOBJ';
+}
+
+/** The database that MOVE, or COPY with DB, writes to; null for everything else. */
+function otherDatabase(frame: Buffer, start: number): number | null {
+  const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
+  if (!/^\*\d+\r\n\$4\r\n(move|copy)\r/i.test(name)) return null;
+  const args = argumentsOf(frame, start).map((arg) => arg.toString('latin1').toUpperCase());
+  if (args[0] === 'MOVE') return Number(args[2]);
+  const at = args.indexOf('DB', 3);
+  return at === -1 ? null : Number(args[at + 1]);
+}
+
+/** Whether a script that ended with this error may have run at all. */
+export function mayHaveWritten(buffer: Buffer, start: number, end: number): boolean {
+  return !/^-(NOSCRIPT|NOAUTH|NOPERM|LOADING|MASTERDOWN|ERR Error compiling|ERR value is not an integer|ERR Number of keys)/.test(buffer.toString('latin1', start, Math.min(end, start + 64)));
+}

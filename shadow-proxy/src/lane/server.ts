@@ -1,0 +1,258 @@
+/**
+ * One of a shard's two servers: how to connect to it, and who it is.
+ *
+ * Who it is matters: heal and repair copy from the authority only while it is still the process under which
+ * the keys were last clean. So each new connection is followed by a look at the server's run id, over the
+ * control connection, before the connection is used: were it a different process than the one connected to,
+ * the connection would be dead.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Argument } from '../resp/encode.js';
+import type { Address } from '../plan/endpoint.js';
+import { supportedCommands, type CommandSpec } from '../command/table.js';
+import type { Side } from '../route/stage.js';
+import { Connection, ConnectionLost } from './connection.js';
+import type { Credentials, Dialer } from './dialer.js';
+import type { Turn } from './turn.js';
+
+/** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
+export class HandshakeRefused extends Error {
+  readonly code = 'HANDSHAKE_REFUSED';
+  constructor(readonly reply: string) {
+    super(reply);
+  }
+}
+
+export interface OpenOptions {
+  readonly db: number;
+  readonly protocol: 2 | 3;
+  readonly credentials: Credentials | undefined;
+}
+
+export interface ServerEvents {
+  /** The process behind the endpoint is another one than before. */
+  replaced(server: Server, before: string, now: string): void;
+}
+
+/** How long a killed connection may take to be seen gone. */
+const KILL_TIMEOUT_MS = 5_000;
+
+export class Server {
+  runId = '';
+  version = '';
+  /** Lower-case names from the server's `COMMAND`. */
+  commands: ReadonlySet<string> = new Set();
+  /** By command id: 0 not asked yet, 1 known, 2 not known. */
+  #knows = new Uint8Array(1024);
+  evictedKeys = 0;
+  up = false;
+  /** The address that was connected to last. */
+  address: Address | undefined;
+  #control: Promise<Connection> | undefined;
+  /** The run id under which `commands` was read. */
+  #learnt = '';
+
+  constructor(
+    readonly side: Side,
+    readonly endpoint: Dialer,
+    private readonly name: string,
+    private readonly turn: Turn,
+    private readonly events: ServerEvents,
+  ) {}
+
+  /**
+   * A connection ready for use.
+   * @throws {HandshakeRefused} with the server's error: wrong password, no such database, loading…
+   * @throws {Error} when there is no connection to be had
+   */
+  async open(options: OpenOptions): Promise<Connection> {
+    const connection = await this.#connect(options);
+    try {
+      await this.identify();
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+    if (connection.ended) throw new ConnectionLost('the server closed the connection');
+    return connection;
+  }
+
+  /** Whether the server has the command, by what its own `COMMAND` says. */
+  knows(spec: CommandSpec): boolean {
+    const known = this.#knows[spec.id];
+    if (known !== 0) return known === 1;
+    if (this.commands.size === 0) return true;
+    const answer = this.commands.has(spec.name);
+    this.#knows[spec.id] = answer ? 1 : 2;
+    return answer;
+  }
+
+  /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
+  async ask(...args: Argument[]): Promise<Reply> {
+    return (await this.#controlConnection()).ask(...args);
+  }
+
+  /** Asks a server for its run id, and tells if it is another process than the last time. */
+  async identify(): Promise<void> {
+    const info = await this.ask('INFO', 'server');
+    if (isError(info)) throw new HandshakeRefused(text(info));
+    const fields = parseInfo(text(info));
+    const runId = fields.get('run_id') ?? '';
+    this.version = fields.get('redis_version') ?? '';
+    this.up = true;
+    if (runId !== this.#learnt) await this.#learn(runId);
+    if (runId === this.runId) return;
+    const before = this.runId;
+    this.runId = runId;
+    if (before !== '') this.events.replaced(this, before, runId);
+  }
+
+  async #learn(runId: string): Promise<void> {
+    const reply = await this.ask('COMMAND');
+    if (isError(reply)) throw new HandshakeRefused(text(reply));
+    this.commands = supportedCommands(reply);
+    this.#knows.fill(0);
+    this.#learnt = runId;
+    await this.evictedSince();
+  }
+
+  /** The run id that an earlier process of ours saw: a difference is told at the next look. */
+  expect(runId: string): void {
+    this.runId = runId;
+  }
+
+  /** Tries a client's password; resolves to the server's refusal, or null. */
+  async authenticate(args: readonly string[]): Promise<string | null> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials: undefined });
+    try {
+      const reply = await connection.ask('AUTH', ...args);
+      return isError(reply) ? text(reply) : null;
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  /** Whether a client that has not given a password is refused. */
+  async requiresPassword(): Promise<boolean> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials: undefined });
+    try {
+      const reply = await connection.ask('PING');
+      return isError(reply) && text(reply).startsWith('NOAUTH');
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  /** Keys in all databases. */
+  async keyCount(): Promise<number> {
+    let keys = 0;
+    for (const [db, value] of parseInfo(text(await this.ask('INFO', 'keyspace')))) {
+      if (/^db\d+$/.test(db)) keys += Number(/keys=(\d+)/.exec(value)?.[1] ?? 0);
+    }
+    return keys;
+  }
+
+  /** Whether keys were evicted since the last call; reads `evicted_keys`. */
+  async evictedSince(): Promise<boolean> {
+    const fields = parseInfo(text(await this.ask('INFO', 'stats')));
+    const evicted = Number(fields.get('evicted_keys') ?? 0);
+    const rose = evicted > this.evictedKeys;
+    this.evictedKeys = evicted;
+    return rose;
+  }
+
+  /**
+   * Ends a connection that was lost on our side only, and waits until the server does not know it any more:
+   * commands may still sit in its receive buffer, and must not run after what we send next.
+   */
+  async bury(clientId: number): Promise<void> {
+    if (clientId === 0) return;
+    const deadline = performance.now() + KILL_TIMEOUT_MS;
+    await this.ask('CLIENT', 'KILL', 'ID', clientId);
+    for (;;) {
+      const list = text(await this.ask('CLIENT', 'LIST', 'ID', clientId));
+      if (!list.includes(`id=${clientId} `)) return;
+      if (performance.now() > deadline) throw new Error(`connection ${clientId} does not end at ${this.endpoint.label}`);
+      await sleep(5);
+    }
+  }
+
+  async close(): Promise<void> {
+    const control = this.#control;
+    this.#control = undefined;
+    await control?.then(
+      (connection) => connection.destroy(),
+      () => undefined,
+    );
+  }
+
+  #controlConnection(): Promise<Connection> {
+    if (this.#control) return this.#control;
+    const opening = this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials });
+    this.#control = opening;
+    const gone = (): void => {
+      this.up = false;
+      if (this.#control === opening) this.#control = undefined;
+    };
+    opening.then((connection) => connection.attachLost(gone), gone);
+    return opening;
+  }
+
+  async #connect({ db, protocol, credentials }: OpenOptions): Promise<Connection> {
+    const address = await this.endpoint.resolve();
+    const socket = await this.endpoint.connect(address);
+    this.address = address;
+    const connection = new Connection(socket, this.turn);
+    try {
+      await this.#greet(connection, protocol, credentials);
+      if (db !== 0) {
+        const selected = await connection.ask('SELECT', db);
+        if (isError(selected)) throw new HandshakeRefused(text(selected));
+      }
+      if (this.endpoint.followsSentinel) await this.#requireMaster(connection);
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+
+  /** HELLO carries the password, the protocol and the name, and answers with the connection's id. */
+  async #greet(connection: Connection, protocol: 2 | 3, credentials: Credentials | undefined): Promise<void> {
+    const login = credentials ? ['AUTH', credentials.username ?? 'default', credentials.password] : [];
+    const hello = await connection.ask('HELLO', protocol, ...login, 'SETNAME', this.name);
+    if (hello.items) {
+      for (let i = 0; i + 1 < hello.items.length; i += 2) {
+        if (text(hello.items[i]) === 'id') connection.clientId = Number(text(hello.items[i + 1]));
+      }
+      return;
+    }
+    const refused = text(hello);
+    // A server that wants a password which the client has not given yet: its every command will be told so.
+    if (refused.startsWith('NOAUTH') && !credentials) return;
+    if (!/unknown command/i.test(refused) || protocol === 3) throw new HandshakeRefused(refused);
+    if (credentials) {
+      const auth = await connection.ask('AUTH', ...(credentials.username ? [credentials.username] : []), credentials.password);
+      if (isError(auth)) throw new HandshakeRefused(text(auth));
+    }
+    const id = await connection.ask('CLIENT', 'ID');
+    if (!isError(id)) connection.clientId = Number(text(id));
+  }
+
+  /** During a failover Sentinel may still name the old master, which is a replica by then. */
+  async #requireMaster(connection: Connection): Promise<void> {
+    const role = await connection.ask('ROLE');
+    if (role.items && text(role.items[0]) !== 'master') throw new Error(`${this.endpoint.label} is a ${text(role.items[0])}, waiting for the failover to end`);
+  }
+}
+
+/** `INFO` as a map: lines of `field:value`. */
+export function parseInfo(info: string): Map<string, string> {
+  const fields = new Map<string, string>();
+  for (const line of info.split('\r\n')) {
+    const colon = line.indexOf(':');
+    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1));
+  }
+  return fields;
+}

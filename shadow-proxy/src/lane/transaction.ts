@@ -1,0 +1,195 @@
+/**
+ * A transaction on both servers: one contiguous batch on the authority's lane, and, once EXEC has answered, the
+ * effects of the commands that succeeded as one contiguous batch on the mirror's.
+ *
+ *   client   MULTI  c1 c2 … EXEC
+ *   lane     MULTI  c1 [probe] c2 … EXEC        a probe is the second read that an effect needs
+ *   mirror   MULTI  e1 e2 … EXEC                only what happened
+ */
+import { effectOf, probeOf, type EffectCommand } from '../command/effects.js';
+import type { CommandSpec } from '../command/table.js';
+import type { CommandView } from '../compare/compare.js';
+import { argumentsOf, decodeReply } from '../resp/decode.js';
+import { array, encodeCommand } from '../resp/encode.js';
+import { FrameScanner } from '../resp/scan.js';
+import type { Workload } from '../route/router.js';
+import type { Lane } from './lane.js';
+import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink } from './operation.js';
+import { isAboutData, mayHaveWritten, type Sequencer } from './sequencer.js';
+
+export interface QueuedCommand {
+  /** A copy of the command's bytes. */
+  readonly frame: Buffer;
+  readonly spec: CommandSpec;
+  readonly workload: Workload;
+  readonly follow: Follow;
+  readonly mustCopy: boolean;
+}
+
+/** What the client is told in the end: the bytes of EXEC's reply, or null when the connection was lost. */
+export type Done = (operation: Operation, reply: Buffer) => void;
+
+interface Element {
+  readonly command: QueuedCommand;
+  readonly args: readonly Buffer[];
+  readonly probed: boolean;
+}
+
+/**
+ * Sends the batch; the returned operation is its EXEC, whose reply goes to `done`, in the lane's order.
+ * @param lost is called when the connection was lost before EXEC was answered
+ */
+export function submitTransaction(
+  sequencer: Sequencer,
+  lane: Lane,
+  commands: readonly QueuedCommand[],
+  workload: Workload,
+  keys: readonly string[],
+  done: Done,
+  lost: (operation: Operation, reason: Error) => void,
+): Operation {
+  const { db, protocol } = lane.identity;
+  const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
+  const send = (frame: Buffer, sink: Sink, follow: Follow): Operation => {
+    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, protocol, follow);
+    sequencer.submit(operation, lane);
+    return operation;
+  };
+  const elements: Element[] = [];
+  send(MULTI, IGNORED, NOTHING);
+  for (const command of commands) {
+    const args = argumentsOf(command.frame);
+    if (command.follow === WRITE) sequencer.noteFrame(db, command.frame, 0);
+    const probe = command.follow === WRITE ? probeOf(command.spec.name, args) : null;
+    elements.push({ command, args, probed: probe !== null });
+    send(command.frame, IGNORED, NOTHING);
+    if (probe !== null) send(probe, IGNORED, NOTHING);
+  }
+  const exec = send(
+    EXEC,
+    {
+      answered: (operation, buffer, start, end) => {
+        const replies = splitReplies(buffer, start, end);
+        if (replies === null) {
+          done(operation, buffer.subarray(start, end));
+          return;
+        }
+        followTransaction(sequencer, operation, elements, replies);
+        done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
+      },
+      lost: (operation, reason) => {
+        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'reply-lost');
+        lost(operation, reason);
+      },
+    },
+    NOTHING,
+  );
+  sequencer.hold(exec, lane, keys, writes);
+  return exec;
+}
+
+/** The elements of EXEC's reply as frames; null when it did not run (an error or nil). */
+function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | null {
+  if (buffer[start] !== STAR) return null;
+  let at = buffer.indexOf(13, start) + 2;
+  const count = Number(buffer.toString('latin1', start + 1, at - 2));
+  if (count < 0) return null;
+  const scanner = new FrameScanner();
+  const replies: Buffer[] = [];
+  for (let i = 0; i < count; i++) {
+    const next = scanner.scan(buffer, at, end);
+    replies.push(buffer.subarray(at, next));
+    at = next;
+  }
+  return replies;
+}
+
+/** Where the reply of the `i`th command stands among replies that include those of probes. */
+function replyIndex(elements: readonly Element[], i: number): number {
+  let index = i;
+  for (let j = 0; j < i; j++) if (elements[j].probed) index++;
+  return index;
+}
+
+/** Repeats what succeeded on the mirror. */
+function followTransaction(sequencer: Sequencer, exec: Operation, elements: readonly Element[], replies: readonly Buffer[]): void {
+  const effects: (EffectCommand & { command: QueuedCommand; raw: Buffer })[] = [];
+  // At once, so that a later command of the transaction which reads the key is not trusted either.
+  const doubt = (command: QueuedCommand): void => sequencer.doubtFrame(exec.db, command.frame, 0, command.workload, 'copy');
+  for (const [i, { command, args, probed }] of elements.entries()) {
+    if (command.follow === NOTHING) continue;
+    const at = replyIndex(elements, i);
+    const raw = replies[at];
+    if (raw[0] === MINUS) {
+      if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, raw });
+      if (command.follow === WRITE) command.workload.counters.refused++;
+      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length)) doubt(command);
+      continue;
+    }
+    if (command.follow === READ) {
+      effects.push({ frame: command.frame, reply: 'same', command, raw });
+      continue;
+    }
+    if (command.mustCopy || (command.spec.singleKey === 0 && sequencer.readsSuspect(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+      doubt(command);
+      continue;
+    }
+    const rewrite = effectOf(command.spec.name);
+    const effect = rewrite === undefined ? 'verbatim' : rewrite.effect(args, decodeReply(raw).reply, exec.protocol, probed ? decodeReply(replies[at + 1]).reply : undefined);
+    if (effect === 'copy') doubt(command);
+    else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, raw });
+    else if (effect !== null) for (const one of effect) effects.push({ ...one, command, raw });
+  }
+  if (effects.length > 0) appendTransaction(sequencer, exec, effects);
+}
+
+function appendTransaction(sequencer: Sequencer, exec: Operation, effects: readonly (EffectCommand & { command: QueuedCommand; raw: Buffer })[]): void {
+  const mirror = sequencer.mirrorOf(exec);
+  const writes = effects.some(({ command }) => command.follow === WRITE);
+  const operation = (frame: Buffer, command: QueuedCommand): Operation => {
+    const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, exec.db, exec.protocol, writes ? WRITE : READ);
+    follower.lane = exec.lane;
+    follower.answeredAt = exec.answeredAt;
+    follower.asked = command.frame;
+    follower.check = FRAMING;
+    return follower;
+  };
+  const first = effects[0].command;
+  const batch: Operation[] = [operation(MULTI, first), ...effects.map(({ frame, command }) => operation(frame, command))];
+  const last = operation(EXEC, effects.find(({ command }) => command.follow === WRITE)?.command ?? first);
+  const expected = array(effects.map(({ reply, raw }) => (reply === 'same' ? raw : (reply ?? ANYTHING))));
+  last.check = COMPARE;
+  last.reply = expected;
+  last.replyEnd = expected.length;
+  last.batch = batchOf(effects);
+  mirror.appendAll([...batch, last]);
+}
+
+function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[]): Batch {
+  const open = effects.flatMap(({ reply }, i) => (reply === null ? [i] : []));
+  return {
+    frames: effects.map(({ frame }) => frame),
+    get views(): CommandView[] {
+      return effects.map(({ frame, command }) => {
+        const args = argumentsOf(frame);
+        return { name: frame === command.frame ? command.spec.name : args[0].toString('latin1').toLowerCase(), args };
+      });
+    },
+    expected(authority, mirror) {
+      const wanted = splitReplies(authority, 0, authority.length);
+      const got = splitReplies(mirror, 0, mirror.length);
+      if (open.length === 0 || wanted === null || got === null || got.length !== wanted.length) return authority;
+      for (const i of open) if (got[i][0] !== MINUS) wanted[i] = got[i];
+      return array(wanted);
+    },
+  };
+}
+
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);
+/** Stands in the expected reply where anything but an error will do; never equal to a real reply of these commands. */
+const ANYTHING = Buffer.from('+?\r\n');
+const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
+const STAR = '*'.charCodeAt(0);
+const MINUS = '-'.charCodeAt(0);
+

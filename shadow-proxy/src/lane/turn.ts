@@ -1,0 +1,51 @@
+/**
+ * The end of an event-loop turn: whatever was marked during the turn's reads is flushed once, after them.
+ * One turn is one write a socket, however many commands it carries.
+ */
+export interface Flushable {
+  /** Set by `Turn.mark`, cleared when it is flushed. */
+  marked: boolean;
+  flush(): void;
+}
+
+export class Turn {
+  #marked: Flushable[] = [];
+  #scheduled = false;
+  #now = 0;
+  /** Called at the end of each turn, before anything is sent. */
+  beforeFlush: () => void = () => undefined;
+
+  /** The monotonic clock in ms, read once a turn. */
+  now(): number {
+    if (this.#now === 0) {
+      this.#now = performance.now();
+      this.#schedule();
+    }
+    return this.#now;
+  }
+
+  mark(flushable: Flushable): void {
+    if (flushable.marked) return;
+    flushable.marked = true;
+    this.#marked.push(flushable);
+    this.#schedule();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    setImmediate(this.#end);
+  }
+
+  readonly #end = (): void => {
+    this.#scheduled = false;
+    this.#now = 0;
+    this.beforeFlush();
+    const marked = this.#marked;
+    this.#marked = [];
+    for (const flushable of marked) {
+      flushable.marked = false;
+      flushable.flush();
+    }
+  };
+}

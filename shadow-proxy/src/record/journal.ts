@@ -1,0 +1,189 @@
+/**
+ * The journal: keys whose equality a sudden end of the process would leave in doubt. A write's keys are in it before
+ * the write is sent; they leave it when everything that was on its way with them is confirmed by the mirror.
+ *
+ *   note(key) ──▶ memory ──(end of turn, before the sockets)──▶ write(2), no fsync
+ *
+ * It survives the process, SIGKILL too, for the page cache does; after the loss of a host everything is to be verified.
+ * Two files take turns: one is written, the other waits until what it tells is confirmed, and is emptied.
+ *
+ * A record: one byte of kind, four bytes of database, four bytes of length (little-endian), the bytes.
+ */
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** A file of this size is put aside. */
+const SEGMENT_BYTES = 4 << 20;
+/** What both files may hold; beyond that, one record says that everything is in doubt. */
+const MAX_BYTES = 256 << 20;
+const HEAD = 9;
+const KEY = 1;
+const WORKLOAD = 2;
+const EVERYTHING = 3;
+
+export interface JournalRecords {
+  readonly keys: { readonly db: number; readonly key: Buffer }[];
+  /** Workloads in doubt as a whole, and why. */
+  readonly workloads: Map<string, string>;
+  /** A write whose keys are not known, or more than the journal holds. */
+  readonly everything: boolean;
+}
+
+interface Segment {
+  readonly fd: number;
+  bytes: number;
+}
+
+export class Journal {
+  /** What the last process left. */
+  readonly left: JournalRecords;
+  #current: Segment;
+  #other: Segment;
+  /** The other file still tells of what is not confirmed. */
+  #settling = false;
+  #buffer = Buffer.allocUnsafe(64 * 1024);
+  #used = 0;
+  #closed = false;
+
+  /**
+   * @param settle resolves when all that is on its way now is confirmed or in doubt
+   * @param carry notes again what is in doubt at this moment
+   * @throws {Error} when the directory cannot be written
+   */
+  constructor(
+    directory: string,
+    private readonly settle: () => Promise<void>,
+    private readonly carry: () => void,
+    /** Called when the disk fails: from then on the end of the process is not survived. */
+    private readonly failed: (problem: Error) => void,
+  ) {
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    const paths = ['journal-a', 'journal-b'].map((name) => join(directory, name));
+    this.left = readRecords(paths);
+    const [current, other] = paths.map((path): Segment => {
+      const fd = openSync(path, 'a', 0o600);
+      return { fd, bytes: fstatSync(fd).size };
+    });
+    this.#current = current;
+    this.#other = other;
+  }
+
+  /** Notes again what the last process left and is still in doubt, then forgets the rest. */
+  begin(): void {
+    this.carry();
+    this.flush();
+    this.#empty(this.#other);
+  }
+
+  noteKey(db: number, frame: Buffer, start: number, end: number): void {
+    this.#record(KEY, db, end - start);
+    this.#used += frame.copy(this.#buffer, this.#used, start, end);
+  }
+
+  noteWorkload(name: string, why: string): void {
+    const bytes = Buffer.from(JSON.stringify([name, why]));
+    this.#record(WORKLOAD, 0, bytes.length);
+    this.#used += bytes.copy(this.#buffer, this.#used);
+  }
+
+  noteEverything(): void {
+    this.#record(EVERYTHING, 0, 0);
+  }
+
+  /** Writes what was noted. To be called before anything that was noted is sent. */
+  flush(): void {
+    if (this.#used === 0 || this.#closed) return;
+    try {
+      if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#giveUp();
+      writeSync(this.#current.fd, this.#buffer, 0, this.#used);
+      this.#current.bytes += this.#used;
+    } catch (problem) {
+      this.failed(problem as Error);
+    }
+    this.#used = 0;
+    if (this.#current.bytes > SEGMENT_BYTES && !this.#settling) this.#turn();
+  }
+
+  /** Everything is confirmed: nothing is left to tell. */
+  clear(): void {
+    this.#used = 0;
+    for (const segment of [this.#current, this.#other]) this.#empty(segment);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.flush();
+    this.#closed = true;
+    closeSync(this.#current.fd);
+    closeSync(this.#other.fd);
+  }
+
+  /** The files take turns; the one put aside is emptied when what it tells is confirmed. */
+  #turn(): void {
+    const aside = this.#current;
+    this.#current = this.#other;
+    this.#other = aside;
+    this.#settling = true;
+    void this.settle().then(() => {
+      this.#settling = false;
+      if (this.#closed) return;
+      this.carry();
+      this.flush();
+      this.#empty(aside);
+    });
+  }
+
+  #giveUp(): void {
+    this.#empty(this.#current);
+    this.#used = 0;
+    this.noteEverything();
+  }
+
+  #empty(segment: Segment): void {
+    if (this.#closed || segment.bytes === 0) return;
+    ftruncateSync(segment.fd);
+    segment.bytes = 0;
+  }
+
+  #record(kind: number, db: number, length: number): void {
+    if (this.#used + HEAD + length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe((this.#used + HEAD + length) * 2);
+      this.#buffer.copy(larger, 0, 0, this.#used);
+      this.#buffer = larger;
+    }
+    this.#buffer[this.#used] = kind;
+    this.#buffer.writeUInt32LE(db, this.#used + 1);
+    this.#buffer.writeUInt32LE(length, this.#used + 5);
+    this.#used += HEAD;
+  }
+}
+
+/** Reads both files; a record that was cut by the end of the process was of a write that was never sent. */
+function readRecords(paths: readonly string[]): JournalRecords {
+  const keys = new Map<string, { db: number; key: Buffer }>();
+  const workloads = new Map<string, string>();
+  let everything = false;
+  for (const path of paths) {
+    const bytes = readIfThere(path);
+    for (let at = 0; at + HEAD <= bytes.length; ) {
+      const end = at + HEAD + bytes.readUInt32LE(at + 5);
+      if (end > bytes.length) break;
+      const db = bytes.readUInt32LE(at + 1);
+      const body = bytes.subarray(at + HEAD, end);
+      if (bytes[at] === KEY) keys.set(`${db}:${body.toString('latin1')}`, { db, key: body });
+      else if (bytes[at] === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
+      else everything = true;
+      at = end;
+    }
+  }
+  return { keys: [...keys.values()], workloads, everything };
+}
+
+function readIfThere(path: string): Buffer {
+  try {
+    return readFileSync(path);
+  } catch (problem) {
+    if ((problem as NodeJS.ErrnoException).code !== 'ENOENT') throw problem;
+    return Buffer.alloc(0);
+  }
+}

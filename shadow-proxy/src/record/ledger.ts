@@ -1,0 +1,287 @@
+/**
+ * The ledger: mismatches as JSON lines, redacted, bounded and rotated.
+ *
+ *   record() → a line in memory → one append at a time → ledger.jsonl → ledger.jsonl.1 → …
+ *
+ * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are counted and
+ * not written, and the next line that is written says how many were left out.
+ */
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
+import { dirname } from 'node:path';
+import type { Side } from '../route/stage.js';
+
+/** A mismatch as the data path tells it. The buffers are read before `record` returns. */
+export interface Mismatch {
+  readonly workload: string;
+  /** Name of the command, without its arguments. */
+  readonly command: string;
+  /** Null where the command has none. */
+  readonly key: Buffer | null;
+  readonly db: number;
+  readonly kind: string;
+  readonly authority: Side;
+  /** The whole reply frames. */
+  readonly source: Buffer;
+  readonly target: Buffer;
+}
+
+export interface ReplyRecord {
+  /** First byte of the frame: `$`, `*`, `:`, `-`, … */
+  readonly type: string;
+  readonly bytes: number;
+  /** Salted anew by each process, so that short values cannot be looked up: tells equal from different, nothing more. */
+  readonly hash: string;
+  /** The frame as text with escapes; unredacted ledgers only. */
+  readonly reply?: string;
+}
+
+/** One line of the ledger. */
+export interface LedgerEntry {
+  readonly time: string;
+  readonly shard: string;
+  readonly workload: string;
+  readonly command: string;
+  readonly db: number;
+  readonly kind: string;
+  readonly authority: Side;
+  /** `hash` is the start of SHA-256 of the key, so that whoever has the key can find its lines. */
+  readonly key: { readonly hash: string; readonly bytes: number; readonly text?: string } | null;
+  readonly source: ReplyRecord;
+  readonly target: ReplyRecord;
+  /** Offset of the first byte of the frames that differs; -1 where the bytes are equal. */
+  readonly differsAt: number;
+  /** Entries left out just before this one. */
+  readonly leftOut?: number;
+}
+
+export interface LedgerOptions {
+  readonly shard: string;
+  /** Null keeps the entries in memory only. */
+  readonly file: string | null;
+  /** Bytes of one file. Default 16 MiB. */
+  readonly maxBytes?: number;
+  /** Files kept, the one being written included. Default 4. */
+  readonly files?: number;
+  /** Default true. */
+  readonly redact?: boolean;
+  /** Entries a second, after a burst of twice as many; a megabyte of replies counts as one more. Default 100. */
+  readonly entriesPerSecond?: number;
+  /** Called with the first error of the disk of each row of failures. */
+  readonly onError?: (error: Error) => void;
+  /** Milliseconds, monotonic. */
+  readonly now?: () => number;
+}
+
+const IN_MEMORY = 20;
+const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
+
+export class Ledger {
+  readonly #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
+  readonly #salt = randomBytes(16);
+  readonly #latest: LedgerEntry[] = [];
+  #total = 0;
+  #notWritten = 0;
+  #leftOut = 0;
+  #tokens: number;
+  #refilledAt: number;
+  #queue: string[] = [];
+  #queuedBytes = 0;
+  #writing: Promise<void> | null = null;
+  #handle: FileHandle | null = null;
+  #size = 0;
+  #failing = false;
+  #closed = false;
+
+  constructor(options: LedgerOptions) {
+    this.#options = {
+      maxBytes: 16 * 1024 * 1024,
+      files: 4,
+      redact: true,
+      entriesPerSecond: 100,
+      onError: () => undefined,
+      now: () => performance.now(),
+      ...options,
+    };
+    this.#tokens = this.#burst;
+    this.#refilledAt = this.#options.now();
+  }
+
+  /** Mismatches that were recorded or counted. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Of those, how many no file has: over the rate, over the queue, or the disk failed. */
+  get notWritten(): number {
+    return this.#notWritten;
+  }
+
+  /** Never waits, never throws. */
+  record(mismatch: Mismatch): void {
+    this.#total++;
+    if (this.#closed || !this.#takeToken(mismatch)) return this.#leaveOut(1);
+    const entry = this.#describe(mismatch);
+    this.#latest.push(entry);
+    if (this.#latest.length > IN_MEMORY) this.#latest.shift();
+    if (this.#options.file === null) return;
+    const line = JSON.stringify(entry) + '\n';
+    if (this.#queuedBytes + line.length > MAX_QUEUED_BYTES) return this.#leaveOut(1);
+    this.#queue.push(line);
+    this.#queuedBytes += line.length;
+    this.#writing ??= this.#writeAll();
+  }
+
+  /** The last 20 entries, the newest last. */
+  latest(): readonly LedgerEntry[] {
+    return [...this.#latest];
+  }
+
+  /** Writes what waits and closes the file. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#writing;
+    await this.#handle?.close();
+    this.#handle = null;
+  }
+
+  get #burst(): number {
+    return 2 * this.#options.entriesPerSecond;
+  }
+
+  /** A bucket that may go below zero, so that a reply of any size can be told, and is paid for afterwards. */
+  #takeToken({ source, target }: Mismatch): boolean {
+    const now = this.#options.now();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#refilledAt) / 1000) * this.#options.entriesPerSecond);
+    this.#refilledAt = now;
+    if (this.#tokens <= 0) return false;
+    this.#tokens -= 1 + (source.length + target.length) / (1024 * 1024);
+    return true;
+  }
+
+  #leaveOut(count: number): void {
+    this.#notWritten += count;
+    this.#leftOut += count;
+  }
+
+  #describe({ key, source, target, ...rest }: Mismatch): LedgerEntry {
+    const leftOut = this.#leftOut;
+    this.#leftOut = 0;
+    return {
+      time: new Date().toISOString(),
+      shard: this.#options.shard,
+      workload: rest.workload,
+      command: rest.command,
+      db: rest.db,
+      kind: rest.kind,
+      authority: rest.authority,
+      key: key && {
+        hash: sha256(key),
+        bytes: key.length,
+        ...(this.#options.redact ? {} : { text: escaped(key) }),
+      },
+      source: this.#reply(source),
+      target: this.#reply(target),
+      differsAt: firstDifference(source, target),
+      ...(leftOut > 0 ? { leftOut } : {}),
+    };
+  }
+
+  #reply(frame: Buffer): ReplyRecord {
+    return {
+      type: frame.toString('latin1', 0, 1),
+      bytes: frame.length,
+      hash: sha256(frame, this.#salt),
+      ...(this.#options.redact ? {} : { reply: escaped(frame) }),
+    };
+  }
+
+  async #writeAll(): Promise<void> {
+    while (this.#queue.length > 0) {
+      const lines = this.#queue;
+      this.#queue = [];
+      this.#queuedBytes = 0;
+      for (const batch of this.#batches(lines)) await this.#write(batch);
+    }
+    this.#writing = null;
+  }
+
+  /** Lines joined so that none is written across a rotation. */
+  *#batches(lines: readonly string[]): Generator<readonly string[]> {
+    let batch: string[] = [];
+    let bytes = 0;
+    for (const line of lines) {
+      if (batch.length > 0 && bytes + Buffer.byteLength(line) > this.#options.maxBytes / 2) {
+        yield batch;
+        batch = [];
+        bytes = 0;
+      }
+      batch.push(line);
+      bytes += Buffer.byteLength(line);
+    }
+    yield batch;
+  }
+
+  async #write(lines: readonly string[]): Promise<void> {
+    const bytes = Buffer.from(lines.join(''));
+    try {
+      await this.#makeRoom(bytes.length);
+      await this.#handle!.appendFile(bytes);
+      this.#size += bytes.length;
+      this.#failing = false;
+    } catch (error) {
+      this.#leaveOut(lines.length);
+      if (!this.#failing) this.#options.onError(error as Error);
+      this.#failing = true;
+      await this.#handle?.close().catch(() => undefined);
+      this.#handle = null;
+    }
+  }
+
+  async #makeRoom(bytes: number): Promise<void> {
+    const { file, maxBytes, files } = this.#options;
+    if (!this.#handle) await this.#open(file!);
+    if (this.#size === 0 || this.#size + bytes <= maxBytes) return;
+    await this.#handle!.close();
+    this.#handle = null;
+    for (let n = files - 1; n >= 1; n--) {
+      await rename(n === 1 ? file! : `${file}.${n - 1}`, `${file}.${n}`).catch(ignoreMissing);
+    }
+    await this.#open(file!, files === 1 ? 'w' : 'a');
+  }
+
+  async #open(file: string, flags = 'a'): Promise<void> {
+    await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+    this.#handle = await open(file, flags, 0o600);
+    this.#size = (await this.#handle.stat()).size;
+  }
+}
+
+function ignoreMissing(error: NodeJS.ErrnoException): void {
+  if (error.code !== 'ENOENT') throw error;
+}
+
+const sha256 = (bytes: Buffer, salt?: Buffer): string =>
+  createHash('sha256')
+    .update(salt ?? '')
+    .update(bytes)
+    .digest('hex')
+    .slice(0, 16);
+
+/** Printable ASCII as it is, every other byte as `\xNN`, a backslash as `\\`. */
+const escaped = (bytes: Buffer): string =>
+  bytes.toString('latin1').replace(/[^\x20-\x7e]|\\/g, (c) => (c === '\\' ? '\\\\' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`));
+
+const STEP = 4096;
+
+/** Offset of the first byte that differs, the shorter one's length where it is a start of the other, -1 where both are equal. */
+export function firstDifference(a: Buffer, b: Buffer): number {
+  const common = Math.min(a.length, b.length);
+  for (let at = 0; at < common; at += STEP) {
+    const end = Math.min(at + STEP, common);
+    if (a.compare(b, at, end, at, end) === 0) continue;
+    while (a[at] === b[at]) at++;
+    return at;
+  }
+  return a.length === b.length ? -1 : common;
+}

@@ -1,0 +1,166 @@
+/**
+ * Metrics for Prometheus: one table, read from snapshots when somebody scrapes. The hot path knows nothing of them.
+ *
+ *   GET /metrics → snapshot() of each shard → METRICS → text
+ */
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from './snapshot.js';
+import { stageRule, STAGES } from '../route/stage.js';
+
+type Labels = Readonly<Record<string, string>>;
+type Sample = readonly [labels: Labels, value: number];
+
+export interface Metric {
+  /** With the prefix; counters end in `_total`, units are in the name. */
+  readonly name: string;
+  readonly type: 'counter' | 'gauge';
+  readonly help: string;
+  /** Besides `shard`. */
+  readonly labels: readonly string[];
+  readonly read: (shard: ShardSnapshot) => readonly Sample[];
+}
+
+/** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
+const MAX_NAMES = 200;
+
+export const METRICS: readonly Metric[] = [
+  gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
+  gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),
+  gauge('clients', 'Connected clients', [], (s) => one(s.clients)),
+  gauge('uptime_seconds', 'Time since the shard was started', [], (s) => one(s.uptimeMs / 1000)),
+  counter('operations_total', 'Commands of clients that were answered', [], (s) => one(s.operations)),
+  counter('compared_total', 'Pairs of replies that were compared', [], (s) => one(s.compared)),
+  counter('matched_total', 'Pairs that were equal', [], (s) => one(s.matched)),
+  counter('explained_total', 'Pairs that differed as a rule allows', ['rule'], (s) => byName('rule', s.explained)),
+  counter('mismatches_total', 'Pairs that differed', ['kind'], (s) => byName('kind', s.mismatches)),
+  counter('inconclusive_total', 'Pairs that could not be told', ['reason'], (s) => byName('reason', s.inconclusive)),
+  counter('unsupported_total', 'Commands that only the authority was sent', ['command'], (s) => byName('command', s.unsupported)),
+  counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
+    byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
+  ),
+  counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
+  gauge('latency_seconds', "Reply time of the server, as the proxy sees it", ['server', 'quantile'], latencies),
+  counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
+    byName('server', { source: s.latency.source.count, target: s.latency.target.count }),
+  ),
+  gauge('mirror_connected', 'The mirror is connected', [], (s) => one(Number(s.mirror.connected))),
+  gauge('mirror_lag_seconds', 'Age of the oldest effect that the mirror has not confirmed', [], (s) => one(s.mirror.lagMs / 1000)),
+  gauge('mirror_queued_bytes', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedBytes)),
+  gauge('mirror_queued_effects', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedEffects)),
+  counter('mirror_dropped_total', 'Effects given up; their keys are suspects', [], (s) => one(s.mirror.dropped)),
+  gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
+  counter('flips_total', 'Changes of stage that were carried out', [], (s) => one(s.flips)),
+  gauge('frozen', 'Heal, repair and deletes are frozen; the status page says why', [], (s) => one(Number(s.frozen !== null))),
+  ofWorkload('workload_stage', 'gauge', '1 for the stage that the workload is in', ['stage'], (w) =>
+    STAGES.map((stage) => [{ stage }, Number(w.stage === stage)]),
+  ),
+  ofWorkload('workload_authority_target', 'gauge', '1 where the target answers the clients', [], (w) =>
+    one(Number(stageRule(w.stage).authority === 'target')),
+  ),
+  ofWorkload('workload_percent', 'gauge', 'Share of the hash slots that follow the stage', [], (w) => one(w.percent)),
+  ofWorkload('workload_operations_total', 'counter', 'Commands on its keys', ['type'], (w) =>
+    byName('type', { read: w.reads, write: w.writes, other: Math.max(0, w.operations - w.reads - w.writes) }),
+  ),
+  ofWorkload('workload_compared_total', 'counter', 'Pairs of replies by verdict', ['verdict'], (w) =>
+    byName('verdict', { match: w.matched, explained: w.explained, mismatch: w.mismatches, inconclusive: w.inconclusive }),
+  ),
+  ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
+  ofWorkload('workload_clean', 'gauge', 'The mirror has confirmed everything that was acknowledged, and no key is suspect', [], (w) =>
+    one(Number(w.clean)),
+  ),
+];
+
+type Read = (shard: ShardSnapshot) => readonly Sample[];
+
+function gauge(name: string, help: string, labels: readonly string[], read: Read): Metric {
+  return { name: `shadow_proxy_${name}`, type: 'gauge', help, labels, read };
+}
+
+function counter(name: string, help: string, labels: readonly string[], read: Read): Metric {
+  return { name: `shadow_proxy_${name}`, type: 'counter', help, labels, read };
+}
+
+function ofWorkload(
+  name: string,
+  type: Metric['type'],
+  help: string,
+  labels: readonly string[],
+  read: (workload: WorkloadSnapshot) => readonly Sample[],
+): Metric {
+  return {
+    name: `shadow_proxy_${name}`,
+    type,
+    help,
+    labels: ['workload', ...labels],
+    read: ({ workloads }) =>
+      workloads.flatMap((workload) => read(workload).map(([own, value]): Sample => [{ workload: workload.name, ...own }, value])),
+  };
+}
+
+function one(value: number): readonly Sample[] {
+  return [[{}, value]];
+}
+
+function byName(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
+  const all = Object.entries(counts);
+  const samples = all.slice(0, MAX_NAMES).map(([name, value]): Sample => [{ [label]: name }, value]);
+  if (all.length <= MAX_NAMES) return samples;
+  return [...samples, [{ [label]: '(other)' }, sum(Object.fromEntries(all.slice(MAX_NAMES)))]];
+}
+
+const SIDES = ['source', 'target'] as const;
+
+function bothServers(shard: ShardSnapshot, value: (server: ServerSnapshot) => number): readonly Sample[] {
+  return SIDES.map((server) => [{ server }, value(shard[server])]);
+}
+
+function serverInfo(shard: ShardSnapshot): readonly Sample[] {
+  return SIDES.map((server) => {
+    const { version, runId, url } = shard[server];
+    return [{ server, version: version ?? '', run_id: runId ?? '', url }, 1];
+  });
+}
+
+function latencies({ latency }: ShardSnapshot): readonly Sample[] {
+  const quantiles: [string, keyof LatencySnapshot][] = [['0.5', 'p50'], ['0.99', 'p99'], ['0.999', 'p999']];
+  return SIDES.flatMap((server) => quantiles.map(([quantile, key]): Sample => [{ server, quantile }, latency[server][key] / 1e6]));
+}
+
+/** The text of `/metrics` for the shards that `snapshots` gives, and of the process itself (`process_*`, `nodejs_*`). */
+export class Metrics {
+  readonly #registry = new Registry();
+  #shards: readonly ShardSnapshot[] = [];
+
+  constructor(private readonly snapshots: () => readonly ShardSnapshot[]) {
+    collectDefaultMetrics({ register: this.#registry });
+    for (const metric of METRICS) this.#register(metric);
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  async text(): Promise<string> {
+    // Once for a scrape, so that its figures belong together.
+    this.#shards = this.snapshots();
+    return this.#registry.metrics();
+  }
+
+  #register({ name, type, help, labels, read }: Metric): void {
+    const labelNames = ['shard', ...labels];
+    const samples = (): Sample[] =>
+      this.#shards.flatMap((shard) => read(shard).map(([own, value]): Sample => [{ shard: shard.name, ...own }, value]));
+    const registers = [this.#registry];
+    if (type === 'gauge') {
+      const made: Gauge = new Gauge({ name, help, labelNames, registers, collect: () => refill(samples(), made, (l, v) => made.set(l, v)) });
+    } else {
+      const made: Counter = new Counter({ name, help, labelNames, registers, collect: () => refill(samples(), made, (l, v) => made.inc(l, v)) });
+    }
+  }
+}
+
+/** Labels come and go with servers and commands, so each scrape starts from nothing. */
+function refill(samples: readonly Sample[], metric: { reset(): void }, put: (labels: Labels, value: number) => void): void {
+  metric.reset();
+  for (const [labels, value] of samples) put(labels, value);
+}

@@ -1,0 +1,95 @@
+/**
+ * What a shard tells about itself at one moment. The data path counts in plain numbers and fills this in when asked;
+ * metrics, the status page and the verdict only read it. Counts are totals since the start of the process.
+ */
+import type { Stage } from '../route/stage.js';
+import type { WorkloadClass } from '../plan/plan.js';
+
+export interface ServerSnapshot {
+  /** Redacted. */
+  readonly url: string;
+  /** Null until the first connection. */
+  readonly runId: string | null;
+  /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
+  readonly version: string | null;
+  readonly up: boolean;
+}
+
+/** Microseconds. */
+export interface LatencySnapshot {
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly count: number;
+}
+
+export interface MirrorSnapshot {
+  /** Age of the oldest effect that the mirror has not confirmed; 0 where none waits. */
+  readonly lagMs: number;
+  readonly queuedBytes: number;
+  readonly queuedEffects: number;
+  /** Effects given up, whose keys became suspects. */
+  readonly dropped: number;
+  readonly connected: boolean;
+}
+
+export interface SuspectsSnapshot {
+  /** Keys in doubt now. */
+  readonly total: number;
+  readonly byReason: Readonly<Record<string, number>>;
+}
+
+export interface WorkloadSnapshot {
+  readonly name: string;
+  readonly class: WorkloadClass;
+  readonly stage: Stage;
+  readonly percent: number;
+  readonly operations: number;
+  readonly reads: number;
+  readonly writes: number;
+  readonly compared: number;
+  readonly matched: number;
+  readonly explained: number;
+  readonly mismatches: number;
+  readonly inconclusive: number;
+  readonly suspects: number;
+  /** The mirror has confirmed every effect that was acknowledged, and no key is suspect. */
+  readonly clean: boolean;
+  readonly byCommand?: Readonly<Record<string, number>>;
+}
+
+export interface ShardSnapshot {
+  readonly name: string;
+  readonly source: ServerSnapshot;
+  readonly target: ServerSnapshot;
+  /** Connected now. */
+  readonly clients: number;
+  /** Commands of clients that were answered. */
+  readonly operations: number;
+  /** Pairs of replies: `matched` + the sum of `explained` + the sum of `mismatches`. */
+  readonly compared: number;
+  readonly matched: number;
+  /** By rule. */
+  readonly explained: Readonly<Record<string, number>>;
+  /** By kind. */
+  readonly mismatches: Readonly<Record<string, number>>;
+  /** By reason: pairs that could not be told. */
+  readonly inconclusive: Readonly<Record<string, number>>;
+  /** By command: sent to the authority alone, because the other server or the proxy does not know it. */
+  readonly unsupported: Readonly<Record<string, number>>;
+  readonly crossWorkload: { readonly split: number; readonly refused: number };
+  /** Commands that the authority refused, and that were therefore not repeated. */
+  readonly unmirroredErrors: number;
+  readonly latency: { readonly source: LatencySnapshot; readonly target: LatencySnapshot };
+  readonly mirror: MirrorSnapshot;
+  readonly suspects: SuspectsSnapshot;
+  readonly workloads: readonly WorkloadSnapshot[];
+  /** Changes of stage that were carried out. */
+  readonly flips: number;
+  /** Why heal, repair and deletes are frozen; null where they are not. */
+  readonly frozen: string | null;
+  readonly uptimeMs: number;
+}
+
+/** The sum of a table of counts. */
+export const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);

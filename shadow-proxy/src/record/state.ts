@@ -1,0 +1,218 @@
+/**
+ * The durable state of one shard: which stage each workload is in, which servers were seen, how the last process ended.
+ *
+ *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory
+ *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
+ *
+ * A file that cannot be read stops the shard: a state that is guessed could send clients to the wrong server.
+ */
+import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { Plan, StagePoint, Stages } from '../plan/plan.js';
+import { checkRouting, firstStages, routingOf } from '../plan/reload.js';
+import { STAGES } from '../route/stage.js';
+
+const serverSeen = z.strictObject({ runId: z.string(), version: z.string(), seenAt: z.string() });
+
+const shardState = z.strictObject({
+  version: z.literal(1),
+  shard: z.string(),
+  workloads: z.record(z.string(), z.strictObject({ stage: z.enum(STAGES), percent: z.number().min(0).max(100) })),
+  /** Which pattern gave its keys to which workload, in order: a changed plan is checked against it. */
+  routing: z.array(z.tuple([z.string(), z.string()])),
+  source: serverSeen.nullable(),
+  target: serverSeen.nullable(),
+  cleanShutdown: z.boolean(),
+});
+
+/** The server behind an endpoint when it was last seen. */
+export type ServerSeen = Readonly<z.infer<typeof serverSeen>>;
+export type ShardState = Readonly<z.infer<typeof shardState>>;
+/** What a change may say, and what of the state it replaces. */
+export type StatePatch = Partial<Omit<ShardState, 'version' | 'shard'>>;
+export interface HistoryEvent {
+  readonly event: string;
+  readonly [detail: string]: unknown;
+}
+
+/** The durable state cannot be read or written; the message names the file and what to do. */
+export class StateError extends Error {
+  override readonly name = 'StateError';
+  constructor(
+    readonly code: 'state-corrupt' | 'state-missing' | 'state-version' | 'state-io',
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
+export class StateStore {
+  /** The state as the last process left it; null on the very first start. */
+  readonly previous: ShardState | null;
+  readonly #directory: string;
+  #current: ShardState;
+  #queue: Promise<unknown> = Promise.resolve();
+
+  private constructor(directory: string, shard: string, previous: ShardState | null) {
+    this.#directory = directory;
+    this.previous = previous;
+    this.#current = previous ?? emptyState(shard);
+  }
+
+  /**
+   * Reads the state of a shard, or starts an empty one where there never was any.
+   * @throws {StateError}
+   */
+  static async open(stateDirectory: string, shard: string): Promise<StateStore> {
+    const directory = join(stateDirectory, shard);
+    try {
+      await mkdir(directory, { recursive: true, mode: 0o700 });
+    } catch (error) {
+      throw new StateError('state-io', `${directory} cannot be made: ${(error as Error).message}. Set \`state\` to a directory that can be written`, error);
+    }
+    return new StateStore(directory, shard, await read(directory, shard));
+  }
+
+  /** What is on the disk. */
+  get current(): ShardState {
+    return this.#current;
+  }
+
+  /**
+   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk; changes are made one
+   * after the other. `current` has the change from then on, and never one that failed. A patch that builds on the current state
+   * is given as a function, which is called when its turn has come.
+   * @throws {StateError} code `state-io`
+   */
+  update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
+    const done = this.#queue.then(async () => {
+      const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch) };
+      try {
+        await replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n');
+        this.#current = next;
+        if (event) await appendLine(join(this.#directory, 'history.jsonl'), { time: new Date().toISOString(), ...event });
+      } catch (error) {
+        throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
+      }
+    });
+    this.#queue = done.catch(() => undefined);
+    return done;
+  }
+
+  /** Resolves when every change that was asked for is on the disk or failed. */
+  async close(): Promise<void> {
+    await this.#queue;
+  }
+}
+
+const emptyState = (shard: string): ShardState => ({
+  version: 1,
+  shard,
+  workloads: {},
+  routing: [],
+  source: null,
+  target: null,
+  cleanShutdown: true,
+});
+
+async function read(directory: string, shard: string): Promise<ShardState | null> {
+  const path = join(directory, 'state.json');
+  const wayOut =
+    `Restore it from a copy. Only if no client was ever sent to the target: move ${directory} away, and the plan's stages hold again`;
+  let text: string;
+  try {
+    text = await readFile(path, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+      throw new StateError('state-io', `${path} cannot be read: ${(error as Error).message}`, error);
+    }
+    if (await hasContent(join(directory, 'history.jsonl'))) {
+      throw new StateError('state-missing', `${path} is gone, but its history is there. ${wayOut}`);
+    }
+    return null;
+  }
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new StateError('state-corrupt', `${path} is no JSON: ${(error as Error).message}. ${wayOut}`, error);
+  }
+  return check(value, path, shard, wayOut);
+}
+
+function check(value: unknown, path: string, shard: string, wayOut: string): ShardState {
+  const version = (value as { version?: unknown } | null)?.version;
+  if (typeof version === 'number' && version !== 1) {
+    throw new StateError('state-version', `${path} has version ${version}, and this proxy reads 1: start the release that wrote it`);
+  }
+  const parsed = shardState.safeParse(value);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new StateError('state-corrupt', `${path} is damaged at ${issue.path.join('.') || 'its top'}: ${issue.message}. ${wayOut}`);
+  }
+  if (parsed.data.shard !== shard) {
+    throw new StateError('state-corrupt', `${path} is the state of shard ${parsed.data.shard}, not of ${shard}. ${wayOut}`);
+  }
+  return parsed.data;
+}
+
+async function hasContent(path: string): Promise<boolean> {
+  return (await stat(path).catch(() => null)) !== null && (await stat(path)).size > 0;
+}
+
+async function replaceFile(directory: string, name: string, text: string): Promise<void> {
+  const temporary = join(directory, `${name}.tmp`);
+  const file = await open(temporary, 'w', 0o600);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+  await rename(temporary, join(directory, name));
+  // The rename itself is only durable once its directory is.
+  const folder = await open(directory, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+async function appendLine(path: string, value: unknown): Promise<void> {
+  const file = await open(path, 'a', 0o600);
+  try {
+    await file.writeFile(JSON.stringify(value) + '\n');
+    await file.datasync();
+  } finally {
+    await file.close();
+  }
+}
+
+export interface ResolvedStages {
+  /** The effective stages: the state's where it knows the workload, else the plan's. */
+  readonly stages: Stages;
+  /** Where plan and state differ, for the log. */
+  readonly notices: readonly string[];
+  /** Why the plan cannot be used with this state; empty where it can. */
+  readonly problems: readonly string[];
+}
+
+/** State beats plan: a plan's stage is a workload's first one only. */
+export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
+  const first = firstStages(plan);
+  // `default` is always among them, so no workloads means that no plan was ever in effect.
+  if (Object.keys(state.workloads).length === 0) return { stages: first, notices: [], problems: [] };
+  const known = (name: string): StagePoint | undefined => state.workloads[name];
+  const stages = Object.fromEntries(Object.entries(first).map(([name, point]) => [name, known(name) ?? point]));
+  const notices = Object.entries(first).flatMap(([name, point]) => {
+    const now = known(name);
+    if (now === undefined || (now.stage === point.stage && now.percent === point.percent)) return [];
+    return [`workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only its first stage and is ignored`];
+  });
+  return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first) };
+}
+
+const formatPoint = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

@@ -1,0 +1,78 @@
+/**
+ * Keys whose equality on both servers is in doubt, and why. Each new doubt about a key gets a new generation, so
+ * that a heal which began before it cannot clear it.
+ */
+import type { Workload } from '../route/router.js';
+
+export interface Suspect {
+  readonly db: number;
+  readonly key: Buffer;
+  readonly workload: Workload;
+  reason: string;
+  generation: number;
+}
+
+/** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
+const MAX_LISTED = 100_000;
+
+export const keyId = (db: number, key: Buffer): string => `${db}:${key.toString('latin1')}`;
+
+export class Suspects {
+  readonly #keys = new Map<string, Suspect>();
+  #generation = 0;
+
+  constructor(private readonly marked: (suspect: Suspect) => void) {}
+
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  has(db: number, key: Buffer): boolean {
+    return this.#keys.has(keyId(db, key));
+  }
+
+  get(id: string): Suspect | undefined {
+    return this.#keys.get(id);
+  }
+
+  all(): IterableIterator<Suspect> {
+    return this.#keys.values();
+  }
+
+  /** Notes a doubt; `key` is copied. */
+  mark(db: number, key: Buffer, workload: Workload, reason: string): void {
+    const id = keyId(db, key);
+    const known = this.#keys.get(id);
+    if (known !== undefined) {
+      known.generation = ++this.#generation;
+      known.reason = reason;
+      this.marked(known);
+      return;
+    }
+    if (this.#keys.size >= MAX_LISTED) {
+      workload.suspect ??= `more than ${MAX_LISTED} keys in doubt (${reason})`;
+      return;
+    }
+    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, generation: ++this.#generation };
+    this.#keys.set(id, suspect);
+    this.marked(suspect);
+  }
+
+  /** Ends the doubt, unless there is a newer one than `generation`. */
+  clear(suspect: Suspect, generation: number): boolean {
+    if (suspect.generation !== generation) return false;
+    return this.#keys.delete(keyId(suspect.db, suspect.key));
+  }
+
+  count(workload: Workload): number {
+    let count = 0;
+    for (const suspect of this.#keys.values()) if (suspect.workload === workload) count++;
+    return count;
+  }
+
+  byReason(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const suspect of this.#keys.values()) counts[suspect.reason] = (counts[suspect.reason] ?? 0) + 1;
+    return counts;
+  }
+}

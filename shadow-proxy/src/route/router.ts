@@ -1,0 +1,140 @@
+/**
+ * Which workload a key belongs to, and what that means for a command on it: first matching pattern wins,
+ * `default` takes the rest.
+ */
+import { compileGlob, type Matcher } from './glob.js';
+import { hashSlot, SLOTS } from './slot.js';
+import { stageRule, type Stage, type StageRule } from './stage.js';
+
+export interface WorkloadDefinition {
+  readonly name: string;
+  readonly class: string;
+  readonly keys: readonly string[];
+  readonly stage: Stage;
+  /** Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`. */
+  readonly percent: number;
+}
+
+/** The numbers the hot path counts for a workload; plain fields, read by the snapshot. */
+export class WorkloadCounters {
+  reads = 0;
+  writes = 0;
+  compared = 0;
+  matched = 0;
+  /** Writes that the authority refused, which are not repeated. */
+  refused = 0;
+  /** Commands that spanned slots or hid their keys: while there are any, percent is not offered. */
+  spanning = 0;
+  readonly explained = new Map<string, number>();
+  readonly mismatches = new Map<string, number>();
+  readonly inconclusive = new Map<string, number>();
+}
+
+export const increment = (counts: Map<string, number>, name: string, by = 1): void => {
+  counts.set(name, (counts.get(name) ?? 0) + by);
+};
+
+export class Workload {
+  readonly counters = new WorkloadCounters();
+  /** Set while a flip holds the workload's new commands. */
+  held = false;
+  /** Why every key of it is in doubt, when no list of keys says it. */
+  suspect: string | null = null;
+  readonly #matchers: Matcher[];
+  #stage: Stage;
+  #percent: number;
+  #rule: StageRule;
+  /** Slots below this one follow `#rule`, the others the rule of `shadow`. */
+  #liveSlots = SLOTS;
+
+  constructor(
+    readonly index: number,
+    readonly name: string,
+    readonly workloadClass: string,
+    keys: readonly string[],
+    stage: Stage,
+    percent: number,
+  ) {
+    this.#matchers = keys.map(compileGlob);
+    this.#stage = stage;
+    this.#percent = percent;
+    this.#rule = stageRule(stage);
+    this.move(stage, percent);
+  }
+
+  get stage(): Stage {
+    return this.#stage;
+  }
+  get percent(): number {
+    return this.#percent;
+  }
+  /** Whether all keys have the same authority. */
+  get whole(): boolean {
+    return this.#liveSlots === SLOTS;
+  }
+
+  /** Changes the stage at once; the flip around it is the sequencer's. */
+  move(stage: Stage, percent: number): void {
+    this.#stage = stage;
+    this.#percent = stage === 'live' ? percent : 100;
+    this.#rule = stageRule(stage);
+    this.#liveSlots = Math.ceil((this.#percent * SLOTS) / 100);
+  }
+
+  owns(key: Buffer, start: number, end: number): boolean {
+    for (const matches of this.#matchers) if (matches(key, start, end)) return true;
+    return false;
+  }
+
+  /** What the stage means for one of the workload's keys. */
+  rule(key: Buffer, start: number, end: number): StageRule {
+    if (this.#liveSlots === SLOTS || hashSlot(key, start, end) < this.#liveSlots) return this.#rule;
+    return SHADOW;
+  }
+
+  /** What the stage means for a command without keys. */
+  get keylessRule(): StageRule {
+    return this.whole ? this.#rule : SHADOW;
+  }
+}
+
+const SHADOW = stageRule('shadow');
+
+export class Router {
+  /** In the plan's order; the last one is `default`. */
+  readonly workloads: readonly Workload[];
+  readonly default: Workload;
+
+  constructor(definitions: readonly WorkloadDefinition[], rest: { stage: Stage; percent: number }) {
+    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.stage, w.percent));
+    this.default = new Workload(workloads.length, 'default', 'general', [], rest.stage, rest.percent);
+    this.workloads = [...workloads, this.default];
+  }
+
+  match(key: Buffer, start: number, end: number): Workload {
+    const workloads = this.workloads;
+    for (let i = 0; i < workloads.length - 1; i++) if (workloads[i].owns(key, start, end)) return workloads[i];
+    return this.default;
+  }
+
+  /** Whether every key has the same rule: then it does not matter which keys a command has. */
+  get uniform(): boolean {
+    const rule = this.default.keylessRule;
+    return this.workloads.every((workload) => workload.whole && workload.keylessRule === rule);
+  }
+
+  /** Whether all keys have the same authority. */
+  get oneAuthority(): boolean {
+    const { authority } = this.default.keylessRule;
+    return this.workloads.every((workload) => workload.keylessRule.authority === authority && workload.whole);
+  }
+
+  /** Whether any key is written twice. */
+  get mirrors(): boolean {
+    return this.workloads.some((workload) => workload.keylessRule.mirrorsWrites);
+  }
+
+  named(name: string): Workload | undefined {
+    return this.workloads.find((workload) => workload.name === name);
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * Stages of a workload and what each means: one pure table.
+ *
+ *   off ⇄ dualwrite ⇄ shadow ⇄ live ⇄ rampdown → complete
+ */
+
+export const STAGES = ['off', 'dualwrite', 'shadow', 'live', 'rampdown', 'complete'] as const;
+export type Stage = (typeof STAGES)[number];
+
+/** Which of the two servers. */
+export type Side = 'source' | 'target';
+
+export interface StageRule {
+  /** The server whose reply the client gets. */
+  readonly authority: Side;
+  /** Whether writes are repeated on the other server. */
+  readonly mirrorsWrites: boolean;
+  /** Whether reads are repeated on the other server, and their replies compared. */
+  readonly mirrorsReads: boolean;
+}
+
+const RULES: Record<Stage, StageRule> = {
+  off: { authority: 'source', mirrorsWrites: false, mirrorsReads: false },
+  dualwrite: { authority: 'source', mirrorsWrites: true, mirrorsReads: false },
+  shadow: { authority: 'source', mirrorsWrites: true, mirrorsReads: true },
+  live: { authority: 'target', mirrorsWrites: true, mirrorsReads: true },
+  rampdown: { authority: 'target', mirrorsWrites: true, mirrorsReads: false },
+  complete: { authority: 'target', mirrorsWrites: false, mirrorsReads: false },
+};
+
+export const stageRule = (stage: Stage): StageRule => RULES[stage];
+
+export const otherSide = (side: Side): Side => (side === 'source' ? 'target' : 'source');

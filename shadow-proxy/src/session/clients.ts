@@ -1,0 +1,80 @@
+/** The clients of one shard, and what they share. */
+import type { Socket } from 'node:net';
+import type { CommandSpec } from '../command/table.js';
+import type { Sequencer } from '../lane/sequencer.js';
+import type { Workload } from '../route/router.js';
+import { Session } from './session.js';
+
+/** Names of unsupported commands that are told apart. */
+const MAX_NAMES = 500;
+
+export class Clients {
+  readonly sessions = new Map<number, Session>();
+  /** Commands that spanned authorities: answered in parts, or refused. */
+  split = 0;
+  crossRefused = 0;
+  operations = 0;
+  /** By command: sent to the authority alone. */
+  readonly unsupportedCommands = new Map<string, number>();
+  readonly #counts: Float64Array[];
+  #nextId = 1;
+  #waiting: (() => void)[] = [];
+
+  constructor(
+    readonly sequencer: Sequencer,
+    /** FLUSHALL and its like would take what other shards keep on the same target. */
+    readonly sharedTarget: boolean,
+  ) {
+    this.#counts = sequencer.router.workloads.map(() => new Float64Array(sequencer.table.all.length));
+  }
+
+  accept(socket: Socket): Session {
+    const session = new Session(socket, this);
+    this.sessions.set(session.id, session);
+    return session;
+  }
+
+  left(session: Session): void {
+    this.sessions.delete(session.id);
+  }
+
+  nextId(): number {
+    return this.#nextId++;
+  }
+
+  count(spec: CommandSpec, workload: Workload): void {
+    this.operations++;
+    if (spec.write) workload.counters.writes++;
+    else workload.counters.reads++;
+    this.#counts[workload.index][spec.id]++;
+  }
+
+  /** Commands of a workload by name. */
+  byCommand(workload: Workload): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const spec of this.sequencer.table.all) {
+      const count = this.#counts[workload.index][spec.id];
+      if (count > 0) counts[spec.name] = count;
+    }
+    return counts;
+  }
+
+  unsupported(name: string): void {
+    const counts = this.unsupportedCommands;
+    const known = counts.get(name);
+    if (known === undefined && counts.size >= MAX_NAMES) return;
+    counts.set(name, (known ?? 0) + 1);
+  }
+
+  /** Calls `retry` when a flip has ended or a barrier is passed. */
+  onceOpen(retry: () => void): void {
+    this.#waiting.push(retry);
+  }
+
+  /** A flip has ended, or a barrier is passed: who waited looks again. */
+  open(): void {
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    for (const retry of waiting) retry();
+  }
+}

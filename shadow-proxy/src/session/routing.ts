@@ -1,0 +1,71 @@
+/** Where a command with several keys belongs. */
+import { KeyList, keysOf, UNKNOWN_KEYS } from '../command/keys.js';
+import type { CommandSpec } from '../command/table.js';
+import type { Router, Workload } from '../route/router.js';
+import { hashSlot } from '../route/slot.js';
+import type { StageRule } from '../route/stage.js';
+
+/** A command's bytes and where its arguments lie in them. */
+export interface CommandBytes {
+  readonly frame: Buffer;
+  readonly argStart: readonly number[];
+  readonly argEnd: readonly number[];
+  readonly argc: number;
+}
+
+export interface Route {
+  /** Of the first key; `default` where there is none. */
+  readonly workload: Workload;
+  readonly rule: StageRule;
+  /** A workload whose authority is another one than the first key's. */
+  readonly other: Workload | null;
+  /** Not all keys follow the same rule, or it is not known which keys there are. */
+  readonly mixed: boolean;
+  readonly keys: number;
+}
+
+/** The route of a command; null while one of its workloads is changing its stage. */
+export function routeKeys(router: Router, spec: CommandSpec, command: CommandBytes): Route | null {
+  const { frame, argStart, argEnd, argc } = command;
+  const keys = new KeyList();
+  const count = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  if (count <= 0) return routeKeyless(router, count === UNKNOWN_KEYS);
+  let first: Workload | null = null;
+  let rule: StageRule | null = null;
+  let slot = -1;
+  let other: Workload | null = null;
+  let mixed = false;
+  for (let i = 0; i < count; i++) {
+    const start = argStart[keys.index[i]];
+    const end = argEnd[keys.index[i]];
+    const workload = router.match(frame, start, end);
+    if (workload.held) return null;
+    const own = workload.rule(frame, start, end);
+    if (first === null || rule === null) {
+      first = workload;
+      rule = own;
+    } else if (own !== rule) {
+      mixed = true;
+      if (own.authority !== rule.authority) other ??= workload;
+    }
+    if (count > 1) {
+      const here = hashSlot(frame, start, end);
+      if (slot !== -1 && slot !== here) workload.counters.spanning++;
+      slot = here;
+    }
+  }
+  return { workload: first!, rule: rule!, other, mixed, keys: count };
+}
+
+function routeKeyless(router: Router, hidden: boolean): Route | null {
+  const workload = router.default;
+  if (workload.held) return null;
+  if (hidden) workload.counters.spanning++;
+  return { workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, keys: 0 };
+}
+
+/** COPY source destination DB n. */
+export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes): boolean {
+  for (let i = 3; i < argc - 1; i++) if (frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase() === 'DB') return true;
+  return false;
+}

@@ -1,0 +1,496 @@
+/**
+ * One client: what it said of itself (database, user, protocol, name), and its commands on their way.
+ *
+ *   socket ─▶ parser ─▶ dispatch ─┬─ local ────────────────▶ reply (behind those in flight)
+ *                                 ├─ keyed ─▶ route ─▶ lane ─▶ answered ─▶ outbox ─▶ socket
+ *                                 ├─ queued (MULTI) ─▶ EXEC ─▶ one batch on a lane
+ *                                 └─ refused ─────────────▶ an error that says what to do
+ *
+ * The commands of a client are never reordered: while it has commands in flight on one lane, one for another lane
+ * waits. So replies need no sorting, and what a client sees is what one Redis would have shown it.
+ */
+import type { Socket } from 'node:net';
+import { refusal } from '../command/policy.js';
+import type { CommandSpec } from '../command/table.js';
+import type { Credentials } from '../lane/dialer.js';
+import type { Lane } from '../lane/lane.js';
+import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
+import { Outbox } from '../lane/outbox.js';
+import { HandshakeRefused } from '../lane/server.js';
+import { error } from '../resp/encode.js';
+import { RequestParser } from '../resp/request.js';
+import { ProtocolError } from '../resp/scan.js';
+import type { Workload } from '../route/router.js';
+import type { Side, StageRule } from '../route/stage.js';
+import { barrier } from './barrier.js';
+import type { Clients } from './clients.js';
+import { LOCAL } from './local.js';
+import { crossesDatabases, routeKeys } from './routing.js';
+import { crossing, splits, submitSplit } from './split.js';
+import { sendProbed, Transaction } from './transaction.js';
+
+/** Commands of one client in flight at a time; reading from it stops meanwhile. */
+const MAX_IN_FLIGHT = 16_384;
+/** Bytes that a lane may owe its server before its clients are read no further. */
+const MAX_UNSENT = 8 << 20;
+/** Bytes of replies that a client may owe reading before it is read no further. */
+const MAX_UNREAD = 1 << 20;
+
+export class Session implements Sink {
+  readonly id: number;
+  readonly since = Date.now();
+  db = 0;
+  protocol: 2 | 3 = 2;
+  name = '';
+  credentials: Credentials | undefined;
+  transaction: Transaction | null = null;
+  replies: 'on' | 'off' | 'skip' = 'on';
+  readonly parser = new RequestParser();
+  readonly clients: Clients;
+  readonly outbox: Outbox;
+  readonly socket: Socket;
+  /** When its last command came, and which. */
+  activeAt = Date.now();
+  lastCommand = '';
+  #inFlight = 0;
+  #last: Operation | null = null;
+  /** The lane of its commands in flight, or of the last one. */
+  #lane: Lane | null = null;
+  /** The lanes for what it says of itself now. */
+  #lanes: Record<Side, Lane | null> = { source: null, target: null };
+  #held = false;
+  /** While too much is in flight: how much may be left when reading goes on; otherwise -1. */
+  #resumeAt = -1;
+  /** The held command is to be looked at again, as it was. */
+  #again = false;
+  #onIdle: (() => void) | null = null;
+  #backlog: Buffer[] = [];
+  #closing = false;
+  closed = false;
+  constructor(socket: Socket, clients: Clients) {
+    this.socket = socket;
+    this.clients = clients;
+    this.id = clients.nextId();
+    this.outbox = new Outbox(clients.sequencer.turn, socket);
+    socket.setNoDelay(true);
+    socket.on('data', (chunk: Buffer) => this.#data(chunk));
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.closed = true;
+      clients.left(this);
+    });
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  // ── in ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #data(chunk: Buffer): void {
+    if (this.#closing) return;
+    if (this.#held) this.#backlog.push(chunk);
+    else {
+      this.parser.feed(chunk);
+      this.#run();
+    }
+  }
+
+  #run(): void {
+    const parser = this.parser;
+    try {
+      while (!this.#held && !this.#closing) {
+        if (this.#again) this.#again = false;
+        else if (!parser.next()) {
+          const chunk = this.#backlog.shift();
+          if (chunk === undefined) break;
+          parser.feed(chunk);
+          continue;
+        }
+        this.#dispatch();
+      }
+    } catch (problem) {
+      if (!(problem instanceof ProtocolError)) throw problem;
+      this.reply(error(`ERR Protocol error: ${problem.message}`));
+      this.end();
+      return;
+    }
+    if (!this.#held && this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
+  }
+
+  #dispatch(): void {
+    const { parser, clients } = this;
+    const { frame, argStart, argEnd, argc } = parser;
+    const spec = clients.sequencer.table.find(frame, argStart, argEnd, argc);
+    if (clients.sequencer.barred) {
+      this.awaitOpen();
+      return;
+    }
+    if (spec === undefined) {
+      this.#unknown();
+      return;
+    }
+    if (spec.handling === 'local') {
+      LOCAL[spec.name](this);
+      return;
+    }
+    const refused = spec.refusable ? refusal(spec, frame, argStart, argEnd, argc) : null;
+    if (refused !== null) {
+      this.refuse(refused);
+      return;
+    }
+    if (this.transaction !== null) {
+      this.transaction.queue(spec);
+      return;
+    }
+    switch (spec.handling) {
+      case 'keyed':
+      case 'script':
+        this.#keyed(spec);
+        return;
+      case 'barrier':
+        barrier(this, spec);
+        return;
+      case 'script-load':
+        this.#scriptLoad(spec);
+        return;
+      default:
+        this.plain(spec);
+    }
+  }
+
+  // ── on the way ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  #keyed(spec: CommandSpec): void {
+    const { parser } = this;
+    const router = this.clients.sequencer.router;
+    const at = spec.singleKey;
+    if (at === 0 || at >= parser.argc) {
+      this.#severalKeys(spec);
+      return;
+    }
+    const start = parser.argStart[at];
+    const end = parser.argEnd[at];
+    const workload = router.match(parser.frame, start, end);
+    if (workload.held) {
+      this.awaitOpen();
+      return;
+    }
+    this.#send(spec, workload, workload.rule(parser.frame, start, end), false, at);
+  }
+
+  #severalKeys(spec: CommandSpec): void {
+    const { parser } = this;
+    const { sequencer } = this.clients;
+    const route = routeKeys(sequencer.router, spec, parser);
+    if (route === null) {
+      this.awaitOpen();
+      return;
+    }
+    const { workload, rule, other, mixed } = route;
+    if (spec.name === 'copy' && crossesDatabases(parser)) {
+      barrier(this, spec, rule.authority);
+      return;
+    }
+    if (other !== null) {
+      if (splits(spec.name)) {
+        this.clients.split++;
+        this.#whenIdle(() => submitSplit(this, spec));
+      } else {
+        this.clients.crossRefused++;
+        this.refuse(crossing(spec.name, workload, other));
+      }
+      return;
+    }
+    if (spec.handling === 'script' && parser.argc > 2) {
+      const script = sequencer.scripts.find([this.argument(0), this.argument(1)]);
+      if (route.keys === 0 && script?.callsCommands !== false) {
+        this.refuse(`ERR shadow-proxy: a script without declared keys is not supported yet: pass its keys as KEYS[1], KEYS[2]…`);
+        return;
+      }
+    }
+    this.#send(spec, workload, rule, mixed, 0);
+  }
+
+  /** Sends the command at hand, as it lies in the buffer, to its authority. */
+  #send(spec: CommandSpec, workload: Workload, rule: StageRule, mixed: boolean, key: number): void {
+    const { parser, clients } = this;
+    const { sequencer } = clients;
+    const lane = this.laneTo(rule.authority);
+    if (lane === null) return;
+    const follow = this.followOf(spec, rule, mixed);
+    const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, workload, this.db, this.protocol, follow);
+    operation.mustCopy = mixed;
+    if (sequencer.lanes[rule.authority].order(this.db).tracking && !this.#ordered(operation, lane)) return;
+    if (follow === WRITE) {
+      if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
+      else sequencer.noteFrame(this.db, parser.frame, parser.start);
+    }
+    if (spec.handling === 'script') sequencer.scripts.find([this.argument(0), this.argument(1)]);
+    clients.count(spec, workload);
+    if (follow === WRITE && sequencer.probes(spec)) this.#sendProbed(operation, lane);
+    else this.submit(operation, lane);
+  }
+
+  /** What is to follow on the mirror. */
+  followOf(spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
+    const { sequencer } = this.clients;
+    if (spec.write || spec.handling === 'script') {
+      if (!rule.mirrorsWrites && !mixed) return NOTHING;
+      if (!spec.write && spec.readOnlyScript) return NOTHING;
+      return WRITE;
+    }
+    if (!rule.mirrorsReads || mixed) return NOTHING;
+    if (sequencer.mirrorKnows(rule.authority, spec)) return READ;
+    this.clients.unsupported(spec.name);
+    return NOTHING;
+  }
+
+  /** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
+  #ordered(operation: Operation, lane: Lane): boolean {
+    const { sequencer } = this.clients;
+    const keys = sequencer.keyIds(operation.frame, operation.start);
+    const writes = operation.spec === undefined || operation.spec.write || operation.spec.handling === 'script';
+    if (!this.admitted(lane, keys, writes)) return false;
+    sequencer.hold(operation, lane, keys, writes);
+    return true;
+  }
+
+  /** Whether the keys are free of what other lanes have in flight; if not, the command at hand waits. */
+  admitted(lane: Lane, keys: readonly string[], writes: boolean): boolean {
+    const order = this.clients.sequencer.lanes[lane.server.side].order(this.db);
+    if (!order.tracking || order.admits(lane, keys, writes)) return true;
+    this.#hold(true);
+    order.wait(() => this.resume());
+    return false;
+  }
+
+  /** An effect that needs a second read: both travel as one transaction, of which the client sees its own part. */
+  #sendProbed(operation: Operation, lane: Lane): void {
+    sendProbed(this, operation, lane);
+  }
+
+  /** Puts an operation of this client, or one that will be answered in its name, on a lane. */
+  submit(operation: Operation, lane: Lane): void {
+    this.adopt(operation, lane);
+    this.clients.sequencer.submit(operation, lane);
+  }
+
+  /** Counts an operation as in flight whose reply will come through `answered` or `deliver`. */
+  adopt(operation: Operation, lane: Lane): void {
+    if (this.replies !== 'on') {
+      operation.silent = true;
+      if (this.replies === 'skip') this.replies = 'on';
+    }
+    this.#lane = lane;
+    this.#last = operation;
+    this.#inFlight++;
+    if (this.#inFlight >= MAX_IN_FLIGHT || lane.unsentBytes > MAX_UNSENT) {
+      this.#resumeAt = this.#inFlight >> 1;
+      this.#hold(false);
+    }
+  }
+
+  /**
+   * The lane for this client's commands to one of the servers; null when the command waits: for a lane that is being
+   * opened, or for its own commands in flight on another one.
+   */
+  laneTo(side: Side): Lane | null {
+    const known = this.#lanes[side];
+    if (known !== null && !known.closed) {
+      if (known === this.#lane || this.#inFlight === 0) return known;
+      this.#whenIdle(() => this.resume(), true);
+      return null;
+    }
+    const lanes = this.clients.sequencer.lanes[side];
+    const { identity } = this;
+    const open = lanes.get(identity);
+    if (open !== undefined && !open.closed) {
+      this.#lanes[side] = open;
+      return this.laneTo(side);
+    }
+    this.#hold(true);
+    lanes.open(identity).then(
+      () => this.resume(),
+      (problem: Error) => this.#noLane(problem),
+    );
+    return null;
+  }
+
+  identity: Lane['identity'] = { db: 0, protocol: 2, credentials: undefined };
+
+  /** After a change of database, user or protocol. */
+  reidentify(): void {
+    this.identity = { db: this.db, protocol: this.protocol, credentials: this.credentials };
+    this.#lanes = { source: null, target: null };
+  }
+
+  #noLane(problem: Error): void {
+    if (problem instanceof HandshakeRefused) {
+      this.#again = false;
+      this.#held = false;
+      this.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
+      this.socket.resume();
+      this.#run();
+    } else {
+      // As the loss of the server would show itself.
+      this.destroy();
+    }
+  }
+
+  // ── out ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    if (!this.closed) {
+      if (!operation.silent) this.outbox.add(buffer, start, end);
+      if (operation.tail !== null) this.outbox.addWhole(operation.tail);
+    }
+    this.#settle();
+  }
+
+  /** The reply of an operation that somebody else carried in this client's name. */
+  deliver(operation: Operation, reply: Buffer): void {
+    this.answered(operation, reply, 0, reply.length);
+  }
+
+  lost(operation: Operation, reason: Error): void {
+    void operation;
+    void reason;
+    this.destroy();
+    this.#settle();
+  }
+
+  #settle(): void {
+    const left = --this.#inFlight;
+    if (left === 0) this.#last = null;
+    if (this.#onIdle !== null && left === 0) {
+      const onIdle = this.#onIdle;
+      this.#onIdle = null;
+      onIdle();
+    } else if (left <= this.#resumeAt) {
+      this.#resumeAt = -1;
+      this.resume();
+    }
+  }
+
+  /** A reply of the proxy's own: behind the replies that are in flight. */
+  reply(bytes: Buffer): void {
+    if (this.replies !== 'on') {
+      if (this.replies === 'skip') this.replies = 'on';
+      return;
+    }
+    const last = this.#last;
+    if (last === null) this.outbox.addWhole(bytes);
+    else last.tail = last.tail === null ? bytes : Buffer.concat([last.tail, bytes]);
+  }
+
+  refuse(message: string): void {
+    this.transaction?.spoil();
+    this.reply(error(message));
+  }
+
+  // ── waiting ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** Reads no further; `again` has the command at hand dispatched anew on `resume`. */
+  #hold(again: boolean): void {
+    this.#held = true;
+    this.#again = again;
+    this.socket.pause();
+  }
+
+  /** Holds the client until `resume` is called; the command at hand is done with. */
+  hold(): void {
+    this.#hold(false);
+  }
+
+  resume(): void {
+    if (!this.#held || this.closed) return;
+    this.#held = false;
+    this.socket.resume();
+    this.#run();
+  }
+
+  /** Runs `then` once nothing of this client is in flight; the client is held from now on. */
+  #whenIdle(then: () => void, again = false): void {
+    this.#hold(again);
+    if (this.#inFlight === 0) then();
+    else this.#onIdle = then;
+  }
+
+  whenIdle(then: () => void): void {
+    this.#whenIdle(then);
+  }
+
+  /** The command at hand is looked at again when a flip has ended, or a barrier is passed. */
+  awaitOpen(): void {
+    this.#hold(true);
+    this.clients.onceOpen(() => this.resume());
+  }
+
+  #awaitReader(): void {
+    this.#hold(false);
+    setImmediate(() => {
+      if (this.socket.writableNeedDrain) this.socket.once('drain', () => this.resume());
+      else this.resume();
+    });
+  }
+
+  // ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** A command that neither the table nor, perhaps, the server knows: the authority answers, nothing follows. */
+  #unknown(): void {
+    const name = this.argument(0).toString('latin1').toLowerCase().slice(0, 64);
+    this.clients.unsupported(name);
+    this.plain();
+  }
+
+  /** The command at hand goes to the authority of the default workload, and nothing follows. */
+  plain(spec?: CommandSpec): void {
+    const { router } = this.clients.sequencer;
+    if (router.default.held) {
+      this.awaitOpen();
+      return;
+    }
+    const { parser } = this;
+    const lane = this.laneTo(router.default.keylessRule.authority);
+    if (lane === null) return;
+    if (spec !== undefined) this.clients.count(spec, router.default);
+    this.submit(new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, NOTHING), lane);
+  }
+
+  /** SCRIPT LOAD and FLUSH go to both servers. */
+  #scriptLoad(spec: CommandSpec): void {
+    const { scripts, router } = this.clients.sequencer;
+    if (spec.name === 'script|load' && this.parser.argc > 2) scripts.learn(this.argument(2));
+    if (spec.name === 'script|flush') scripts.flushed();
+    const { parser } = this;
+    const rule = router.default.keylessRule;
+    const lane = this.laneTo(rule.authority);
+    if (lane === null) return;
+    this.clients.count(spec, router.default);
+    this.submit(new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, router.mirrors ? WRITE : NOTHING), lane);
+  }
+
+  /** An argument of the command at hand; it is a slice, valid as long as its buffer. */
+  argument(index: number): Buffer {
+    return this.parser.frame.subarray(this.parser.argStart[index], this.parser.argEnd[index]);
+  }
+
+  /** Answers what is in flight, then closes. */
+  end(): void {
+    this.#closing = true;
+    const close = (): void => {
+      setImmediate(() => this.socket.end());
+    };
+    if (this.#inFlight === 0) close();
+    else this.#onIdle = close;
+  }
+
+  /** Closes at once. What is already answered is still sent. */
+  destroy(): void {
+    if (this.#closing && this.closed) return;
+    this.#closing = true;
+    this.outbox.flush();
+    this.socket.destroySoon();
+  }
+}

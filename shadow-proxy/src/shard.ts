@@ -1,0 +1,373 @@
+/** One shard, put together: servers → sequencer → clients; and how it ends. */
+import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { createServer as createTlsServer } from 'node:tls';
+import { CommandTable } from './command/table.js';
+import { drained, Flipper } from './control/flip.js';
+import type { Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import { Healer } from './copy/healer.js';
+import { Dialer } from './lane/dialer.js';
+import { Judge } from './lane/judge.js';
+import { Scripts } from './lane/scripts.js';
+import { Sequencer } from './lane/sequencer.js';
+import { Server } from './lane/server.js';
+import { Turn } from './lane/turn.js';
+import type { Endpoint } from './plan/endpoint.js';
+import type { Plan } from './plan/plan.js';
+import { Journal } from './record/journal.js';
+import { Suspects } from './record/suspects.js';
+import { error } from './resp/encode.js';
+import { increment, Router, type Workload } from './route/router.js';
+import { otherSide, type Side } from './route/stage.js';
+import { Clients } from './session/clients.js';
+
+/** How long effects wait for others to share a write to the mirror. */
+const MIRROR_BATCH_MS = 2;
+const SENTINEL_POLL_MS = 500;
+
+/**
+ * Connects to both servers and listens.
+ * @throws {Error} when an authority cannot be reached or the address is in use
+ */
+export async function startShard(options: ShardOptions): Promise<Shard> {
+  const shard = new RunningShard(options);
+  try {
+    await shard.start();
+  } catch (problem) {
+    await shard.stop();
+    throw problem;
+  }
+  return shard;
+}
+
+class RunningShard implements Shard {
+  readonly name: string;
+  readonly #options: ShardOptions;
+  readonly #since = performance.now();
+  readonly #turn = new Turn();
+  readonly #servers: Readonly<Record<Side, Server>>;
+  readonly #router: Router;
+  readonly #suspects: Suspects;
+  readonly #judge: Judge;
+  readonly #sequencer: Sequencer;
+  readonly #healer: Healer;
+  readonly #clients: Clients;
+  readonly #flipper: Flipper;
+  readonly #journal: Journal;
+  #listener: NetServer | undefined;
+  #sentinels: NodeJS.Timeout | undefined;
+  #maxClients: number;
+  #stopping = false;
+
+  constructor(options: ShardOptions) {
+    const { plan, shard, state, ledger, logger } = options;
+    this.#options = options;
+    this.name = shard.name;
+    this.#maxClients = plan.limits.clients;
+    const server = (side: Side, endpoint: Endpoint): Server =>
+      new Server(side, new Dialer(endpoint, plan.limits.connectMs), `shadow-proxy:${shard.name}`, this.#turn, { replaced: (which, before, now) => this.#replaced(which, before, now) });
+    this.#servers = { source: server('source', shard.source), target: server('target', shard.target) };
+    const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
+    this.#router = new Router(
+      plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
+      point('default', plan.default),
+    );
+    this.#suspects = new Suspects((suspect) => {
+      this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
+      this.#healer.marked(suspect);
+    });
+    this.#journal = new Journal(
+      join(plan.state, shard.name),
+      () => drained(this.#sequencer),
+      () => this.#noteDoubts(),
+      (problem) => logger.error({ shard: shard.name, problem: problem.message }, 'the journal cannot be written: a sudden end would leave doubts that nobody knows of'),
+    );
+    this.#turn.beforeFlush = () => this.#journal.flush();
+    this.#judge = new Judge((finding) => ledger.record(finding));
+    this.#sequencer = new Sequencer({
+      servers: this.#servers,
+      router: this.#router,
+      table: new CommandTable(),
+      suspects: this.#suspects,
+      scripts: new Scripts(),
+      judge: this.#judge,
+      journal: this.#journal,
+      limits: { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS },
+      turn: this.#turn,
+    });
+    this.#judge.sequencer = this.#sequencer;
+    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried, logger);
+    this.#judge.onBuried = () => this.#healer.wake();
+    this.#sequencer.mirrorChanged = (side, up) => {
+      logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
+      if (up) this.#healer.wake();
+    };
+    this.#clients = new Clients(this.#sequencer, shard.sharedTarget);
+    this.#flipper = new Flipper({
+      sequencer: this.#sequencer,
+      clients: this.#clients,
+      suspects: this.#suspects,
+      holdMs: plan.limits.flipMs,
+      sharedTarget: shard.sharedTarget && shard.owns === null,
+      persist: (workload, from, to) => this.#persist(workload, from, to),
+      frozen: () => this.#healer.frozen,
+    });
+  }
+
+  async start(): Promise<void> {
+    const { state } = this.#options;
+    for (const side of ['source', 'target'] as const) {
+      const seen = state.current[side];
+      if (seen !== null) this.#servers[side].expect(seen.runId);
+    }
+    const authorities = new Set(this.#router.workloads.flatMap((workload) => [workload.keylessRule.authority, workload.whole ? workload.keylessRule.authority : otherSide(workload.keylessRule.authority)]));
+    for (const side of authorities) await this.#servers[side].identify();
+    this.#startMirrors();
+    this.#takeOver();
+    await this.#remember({ cleanShutdown: false });
+    await this.#listen();
+    if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
+      this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
+    }
+  }
+
+  get port(): number {
+    return (this.#listener!.address() as AddressInfo).port;
+  }
+
+  ready(): boolean {
+    if (this.#listener === undefined || this.#stopping) return false;
+    return this.#router.workloads.every((workload) => this.#servers[workload.keylessRule.authority].up);
+  }
+
+  changeStage(request: StageRequest): Promise<StageChange> {
+    return this.#flipper.change(request);
+  }
+
+  async drain(timeoutMs: number): Promise<boolean> {
+    this.#stopping = true;
+    this.#listener?.close();
+    const deadline = performance.now() + timeoutMs;
+    for (const session of this.#clients.sessions.values()) session.end();
+    const until = (holds: () => boolean): Promise<boolean> =>
+      new Promise((resolve) => {
+        const look = (): void => {
+          if (holds()) resolve(true);
+          else if (performance.now() > deadline) resolve(false);
+          else setTimeout(look, 5);
+        };
+        look();
+      });
+    const quiet = await until(() => [...this.#clients.sessions.values()].every((session) => session.inFlight === 0));
+    const timedOut = new Promise<boolean>((resolve) => setTimeout(resolve, Math.max(0, deadline - performance.now()), false).unref());
+    const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
+    const healed = await until(() => this.#suspects.size === 0 || this.#healer.frozen !== null);
+    const clean = quiet && confirmed && healed && this.#suspects.size === 0;
+    if (clean && this.#router.workloads.every((workload) => workload.suspect === null)) this.#journal.clear();
+    if (clean) await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
+    return clean;
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    clearInterval(this.#sentinels);
+    this.#healer.close();
+    const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
+    for (const session of this.#clients.sessions.values()) session.destroy();
+    this.#sequencer.close();
+    await Promise.all([this.#servers.source.close(), this.#servers.target.close(), closed]);
+    this.#journal.close();
+  }
+
+  async reload(plan: Plan): Promise<void> {
+    this.#maxClients = plan.limits.clients;
+    await Promise.resolve();
+  }
+
+  // ── servers ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #startMirrors(): void {
+    for (const workload of this.#router.workloads) {
+      if (!workload.keylessRule.mirrorsWrites) continue;
+      this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].start();
+      if (!workload.whole) this.#sequencer.mirrors.source.start();
+    }
+  }
+
+  /** The process behind an endpoint is another one: what it holds is not what was written through us. */
+  #replaced(server: Server, before: string, now: string): void {
+    const { logger } = this.#options;
+    logger.warn({ shard: this.name, server: server.side, before, now }, 'another process answers at this address');
+    const affected = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites);
+    if (affected.some((workload) => workload.keylessRule.authority === server.side || !workload.whole)) {
+      this.#healer.frozen = `the ${server.side}, an authority, is another process than before (run id ${before.slice(0, 8)}… → ${now.slice(0, 8)}…): what it has lost would be deleted on the mirror`;
+      return;
+    }
+    if (affected.length > 0) this.#doubtAll(`the ${server.side} came back as another process (run id ${now.slice(0, 8)}…)`);
+    void this.#remember({});
+  }
+
+  #doubtAll(reason: string): void {
+    for (const workload of this.#router.workloads) {
+      if (!workload.keylessRule.mirrorsWrites || workload.suspect !== null) continue;
+      workload.suspect = reason;
+      this.#journal.noteWorkload(workload.name, reason);
+    }
+    this.#journal.flush();
+  }
+
+  /** Sentinel may have chosen another master while the old one still answers us. */
+  async #followSentinels(): Promise<void> {
+    for (const side of ['source', 'target'] as const) {
+      const server = this.#servers[side];
+      if (!server.endpoint.followsSentinel || server.address === undefined) continue;
+      const now = await server.endpoint.resolve().catch(() => null);
+      if (now === null || (now.host === server.address.host && now.port === server.address.port)) continue;
+      this.#options.logger.warn({ shard: this.name, server: side, from: server.address, to: now }, 'following a failover');
+      server.address = now;
+      await server.close();
+      for (const lane of this.#sequencer.lanes[side].all()) lane.close();
+      this.#sequencer.mirrors[side].reconnect();
+    }
+  }
+
+  // ── doubts that outlive a process ───────────────────────────────────────────────────────────────────────────
+
+  /** What the last process left in doubt is in doubt. */
+  #takeOver(): void {
+    const { keys, workloads, everything } = this.#journal.left;
+    for (const { db, key } of keys) this.#sequencer.doubtKey(db, key, 'process-ended');
+    for (const [name, why] of workloads) {
+      const workload = this.#router.named(name);
+      if (workload?.keylessRule.mirrorsWrites) workload.suspect ??= why;
+    }
+    if (everything) this.#doubtAll('the last process ended with a write under way whose keys are not known');
+    if (keys.length > 0) this.#options.logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are in doubt');
+    this.#journal.begin();
+  }
+
+  #noteDoubts(): void {
+    for (const { db, key } of this.#suspects.all()) this.#journal.noteKey(db, key, 0, key.length);
+    for (const workload of this.#router.workloads) if (workload.suspect !== null) this.#journal.noteWorkload(workload.name, workload.suspect);
+  }
+
+  // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void> {
+    const { state } = this.#options;
+    await state.update({ workloads: { ...state.current.workloads, [workload.name]: to } }, { event: 'stage', workload: workload.name, from, to });
+    // Mirrors that the new stage needs are connected by the time that it writes to them.
+    queueMicrotask(() => setImmediate(() => this.#startMirrors()));
+  }
+
+  /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
+  async #remember(patch: { cleanShutdown?: boolean }): Promise<void> {
+    if (this.#healer.frozen !== null) return this.#options.state.update(patch);
+    const seen = (side: Side): { runId: string; version: string; seenAt: string } | null => {
+      const { runId, version } = this.#servers[side];
+      return runId === '' ? this.#options.state.current[side] : { runId, version, seenAt: new Date().toISOString() };
+    };
+    return this.#options.state.update({ ...patch, source: seen('source'), target: seen('target') });
+  }
+
+  // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #listen(): Promise<void> {
+    const { host, port, tls } = this.#options.shard.listen;
+    const accept = (socket: Socket): void => {
+      if (this.#clients.sessions.size >= this.#maxClients) {
+        socket.on('error', () => undefined);
+        socket.end(error('ERR max number of clients reached'));
+        return;
+      }
+      this.#clients.accept(socket);
+    };
+    const listener = tls
+      ? createTlsServer({ cert: tls.cert, key: tls.key, ca: tls.ca, requestCert: tls.requireClientCert, rejectUnauthorized: tls.requireClientCert }, accept)
+      : createTcpServer({ noDelay: true }, accept);
+    this.#listener = listener;
+    await new Promise<void>((resolve, reject) => {
+      listener.once('error', reject);
+      listener.listen({ host, port }, () => {
+        listener.off('error', reject);
+        resolve();
+      });
+    });
+  }
+
+  snapshot(): ShardSnapshot {
+    const sequencer = this.#sequencer;
+    const now = performance.now();
+    const totals = { matched: 0, compared: 0, refused: 0 };
+    const [explained, mismatches, inconclusive] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
+    for (const { counters } of this.#router.workloads) {
+      totals.matched += counters.matched;
+      totals.compared += counters.compared;
+      totals.refused += counters.refused;
+      for (const [from, to] of [
+        [counters.explained, explained],
+        [counters.mismatches, mismatches],
+        [counters.inconclusive, inconclusive],
+      ] as const) {
+        for (const [name, count] of from) increment(to, name, count);
+      }
+    }
+    const server = (side: Side): ShardSnapshot['source'] => {
+      const { endpoint, runId, version, up } = this.#servers[side];
+      return { url: endpoint.label, runId: runId || null, version: version || null, up };
+    };
+    const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
+    const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
+    return {
+      name: this.name,
+      source: server('source'),
+      target: server('target'),
+      clients: this.#clients.sessions.size,
+      operations: this.#clients.operations,
+      compared: totals.compared,
+      matched: totals.matched,
+      explained: Object.fromEntries(explained),
+      mismatches: Object.fromEntries(mismatches),
+      inconclusive: Object.fromEntries(inconclusive),
+      unsupported: Object.fromEntries(this.#clients.unsupportedCommands),
+      crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
+      unmirroredErrors: totals.refused,
+      latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
+      mirror: {
+        lagMs: Math.max(...mirrors.map((mirror) => mirror.lagMs(now))),
+        queuedBytes: mirrors[0].queuedBytes + mirrors[1].queuedBytes,
+        queuedEffects: mirrors[0].queued + mirrors[1].queued,
+        dropped: sequencer.dropped,
+        connected: needed.every((side) => sequencer.mirrors[side].connected),
+      },
+      suspects: { total: this.#suspects.size, byReason: this.#suspects.byReason() },
+      workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload)),
+      flips: this.#flipper.flips,
+      frozen: this.#healer.frozen,
+      uptimeMs: now - this.#since,
+    };
+  }
+
+  #workloadSnapshot(workload: Workload): ShardSnapshot['workloads'][number] {
+    const { counters } = workload;
+    const total = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
+    const suspects = this.#suspects.count(workload);
+    return {
+      name: workload.name,
+      class: workload.workloadClass as ShardSnapshot['workloads'][number]['class'],
+      stage: workload.stage,
+      percent: workload.percent,
+      operations: counters.reads + counters.writes,
+      reads: counters.reads,
+      writes: counters.writes,
+      compared: counters.compared,
+      matched: counters.matched,
+      explained: total(counters.explained),
+      mismatches: total(counters.mismatches),
+      inconclusive: total(counters.inconclusive),
+      suspects,
+      clean: suspects === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].queued === 0,
+      byCommand: this.#clients.byCommand(workload),
+    };
+  }
+}
