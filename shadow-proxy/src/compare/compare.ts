@@ -7,7 +7,7 @@
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
 import { FrameScanner } from '../resp/scan.js';
-import { sharedPendingDiffer } from './fields.js';
+import { sharedPendingAgree } from './fields.js';
 import { missingOn } from './missing.js';
 import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
@@ -45,7 +45,7 @@ function undecidable({ command, authority, mirror }: Difference): string | null 
   const items = itemsOfBoth(authority, mirror);
   if (items === null) return null;
   // What is idle for just so long is in one reply, and not in the other.
-  if (name === 'xpending') return word(args[3]) === 'IDLE' && sharedPendingDiffer(...items) ? 'idle-filter' : null;
+  if (name === 'xpending') return word(args[3]) === 'IDLE' && sharedPendingAgree(...items) ? 'idle-filter' : null;
   if (name === 'sort' || name === 'sort_ro') {
     // Not sorted, or with ties: a set has then no order, a list has. A LIMIT cuts it anywhere.
     const by = args.findIndex((arg, i) => i > 1 && word(arg) === 'BY');

@@ -45,11 +45,11 @@ const STREAM: Fields = {
 /** XPENDING key group [IDLE ms] start end count: a list of ID, consumer, idle time, deliveries. */
 const PENDING: Tuple = { timeAt: 2 };
 
-/** Whether two lists of pending entries differ in nothing but how long they are idle. */
-export const pendingEntriesDiffer = (authority: Reply, mirror: Reply): boolean => new Differences().inList(PENDING, authority, mirror);
+/** Whether two lists of pending entries are equal but for how long they are idle. */
+export const pendingEntriesAgree = (authority: Reply, mirror: Reply): boolean => new Differences().inList(PENDING, authority, mirror);
 
-/** Whether the entries that are in both lists do, whatever else is in one of them. */
-export function sharedPendingDiffer(authority: readonly Reply[], mirror: readonly Reply[]): boolean {
+/** Whether those entries are that are in both lists, whatever else is in one of them. */
+export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly Reply[]): boolean {
   const others = new Map(mirror.map((entry) => [text(entry.items?.[0] ?? entry), entry]));
   return authority.every((entry) => {
     const other = others.get(text(entry.items?.[0] ?? entry));

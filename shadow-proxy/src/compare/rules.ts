@@ -4,7 +4,7 @@
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import { excusesCursor, excusesRandom, excusesUnordered } from './collections.js';
-import { fieldDifferences, pendingEntriesDiffer } from './fields.js';
+import { fieldDifferences, pendingEntriesAgree } from './fields.js';
 import { areCounts, integerOf, isString, isWithin, itemsOfBoth, same, word } from './shape.js';
 import type { CommandView, Difference, RuleName } from './verdict.js';
 import { meanTheSame } from './wording.js';
@@ -150,7 +150,7 @@ function principal({ name }: CommandView, authority: Reply, mirror: Reply): Rule
 function excusesTime({ command, authority, mirror }: Difference): boolean {
   if (command.name.startsWith('object|')) return areCounts(authority, mirror);
   if (command.name !== 'xpending') return principal(command, authority, mirror) === 'time-dependent';
-  return command.args.length >= 6 && pendingEntriesDiffer(authority, mirror);
+  return command.args.length >= 6 && pendingEntriesAgree(authority, mirror);
 }
 
 function excusesNewer({ command, authority, mirror }: Difference): boolean {

@@ -1,0 +1,35 @@
+/** What Linux says about a process: CPU time and memory. Source of the formats: proc(5). */
+import { readFileSync, writeFileSync } from 'node:fs';
+
+/** Clock ticks a second in /proc: USER_HZ, 100 on every Linux that Node runs on. */
+const USER_HZ = 100;
+
+/** Seconds of CPU (user and system, all threads) that the process has used so far. */
+export function cpuSeconds(pid: number): number {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+  // The second field is the program's name in brackets, which may hold spaces: count from behind it.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const [utime, stime] = [fields[11], fields[12]];
+  return (Number(utime) + Number(stime)) / USER_HZ;
+}
+
+/** Resident memory in bytes: now, and the highest since the start or the last `resetPeak`. */
+export interface Memory {
+  readonly rss: number;
+  readonly peak: number;
+}
+
+export function memory(pid: number): Memory {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const bytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? NaN) * 1024;
+  return { rss: bytes('VmRSS'), peak: bytes('VmHWM') };
+}
+
+/** Makes the highest resident memory start again from now; without the right to do so it stays that of the whole life. */
+export function resetPeak(pid: number): void {
+  try {
+    writeFileSync(`/proc/${pid}/clear_refs`, '5');
+  } catch {
+    // Another user's process, or a kernel without it: the peak is then an upper bound.
+  }
+}

@@ -1,0 +1,66 @@
+/** The shadow proxy as its users run it: a process of its own, with a plan file and the admin HTTP. */
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import getPort from 'get-port';
+import { stringify } from 'yaml';
+import { LoadtestError } from './errors.js';
+import { onPath } from './programs.js';
+import type { Rig, Running } from './rig.js';
+import type { Servers } from './servers.js';
+
+/** The compiled daemon beside this file, run by the Node that runs us. */
+export const DEFAULT_PROXY_COMMAND = `${process.execPath} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))}`;
+
+export interface Proxy extends Running {
+  /** Where its admin HTTP answers. */
+  readonly admin: string;
+}
+
+/**
+ * Starts the proxy before the two servers, everything in stage `shadow`, and waits until it is ready.
+ * @param command the program and its arguments, split at blanks; `--plan FILE` is added
+ */
+export async function startProxy(rig: Rig, servers: Servers, command: string): Promise<Proxy> {
+  const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
+  const plan = rig.file('migration.yaml');
+  writeFileSync(plan, stringify(planOf(rig, servers, port, adminPort)));
+  const [program, ...args] = command.split(/\s+/).filter(Boolean);
+  const running = await rig.start('shadow-proxy', port, program, [...args, '--plan', plan]);
+  const proxy = { ...running, admin: `http://127.0.0.1:${adminPort}` };
+  await untilReady(rig, proxy);
+  return proxy;
+}
+
+/** What of the command is not there, or null. */
+export function missingProxy(command: string): string | null {
+  const [program] = command.split(/\s+/).filter(Boolean);
+  return program && (program.includes('/') || onPath(program)) ? null : `the shadow proxy: no program "${program ?? ''}" on PATH`;
+}
+
+function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: number): object {
+  return {
+    version: 1,
+    name: 'loadtest',
+    shards: [
+      {
+        name: 'loadtest',
+        listen: `redis://127.0.0.1:${port}`,
+        source: `redis://127.0.0.1:${source.port}`,
+        target: `redis://127.0.0.1:${target.port}`,
+      },
+    ],
+    default: { stage: 'shadow' },
+    admin: { listen: `127.0.0.1:${adminPort}` },
+    state: rig.file('state'),
+  };
+}
+
+async function untilReady(rig: Rig, proxy: Proxy): Promise<void> {
+  for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(50)) {
+    rig.assertAlive();
+    const ready = await fetch(`${proxy.admin}/readyz`).catch(() => null);
+    if (ready?.ok) return;
+  }
+  throw new LoadtestError('NOT_READY', `the shadow proxy's ${proxy.admin}/readyz does not say that it is ready`);
+}

@@ -1,0 +1,145 @@
+/** The processes and the temporary folder of one load test: started here, and gone when it ends, however it ends. */
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import { connect } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
+import { stopServers } from '../../shadow-proxy/src/local/servers.js';
+import { LoadtestError } from './errors.js';
+
+/** A process that was started and answers on `port` (loopback). */
+export interface Running {
+  readonly name: string;
+  readonly port: number;
+  readonly pid: number;
+}
+
+interface Started {
+  readonly name: string;
+  readonly child: ChildProcess;
+  readonly log: string;
+}
+
+/** How long a process may take to end by itself: a proxy drains, and a profiler writes its file. */
+const STOP_MS = 15_000;
+
+export class Rig {
+  /** Configurations, logs and state; removed at the end. */
+  readonly dir = mkdtempSync(path.join(os.tmpdir(), 'redis-to-keydb-loadtest-'));
+  readonly #started: Started[] = [];
+  readonly #watched: { readonly name: string; readonly alive: () => boolean }[] = [];
+  readonly #callOff = [afterDeath('rm -rf -- "$1"', this.dir)];
+  readonly #tasks = new Set<ChildProcess>();
+  #closing: Promise<void> | null = null;
+
+  constructor() {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.once(signal, () => void this.close().finally(() => process.exit(130)));
+    }
+  }
+
+  /** A file's path in the rig's folder. */
+  file(name: string): string {
+    return path.join(this.dir, name);
+  }
+
+  /** Starts a program and waits until it accepts connections on `port`. */
+  async start(name: string, port: number, command: string, args: readonly string[]): Promise<Running> {
+    const log = this.file(`${name}.log`);
+    const output = openSync(log, 'a');
+    // Its own session: a Ctrl-C of the terminal is for us, who then end everything in order.
+    const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true });
+    closeSync(output);
+    const started = { name, child, log };
+    this.#started.push(started);
+    child.once('error', () => undefined); // `pid` stays undefined, which the wait below reports
+    if (child.pid !== undefined) this.#callOff.push(afterDeath(`kill -KILL ${child.pid}`));
+    await this.#accepting(started, port);
+    return { name, port, pid: child.pid! };
+  }
+
+  /** Has `assertAlive` look after a process that somebody else started. */
+  watch(name: string, alive: () => boolean): void {
+    this.#watched.push({ name, alive });
+  }
+
+  /** Runs a program to its end (at most `limitMs`). @throws {LoadtestError} when it does not end well */
+  async run(name: string, command: string, args: readonly string[], limitMs: number): Promise<void> {
+    const log = this.file(`${name}.log`);
+    const output = openSync(log, 'w');
+    const child = spawn(command, args, { stdio: ['ignore', output, output] });
+    closeSync(output);
+    this.#tasks.add(child);
+    const timer = setTimeout(() => child.kill('SIGKILL'), limitMs);
+    const code = await new Promise((resolve) => child.once('error', resolve).once('exit', resolve));
+    clearTimeout(timer);
+    this.#tasks.delete(child);
+    if (code !== 0) throw new LoadtestError('MEASUREMENT', `${name} did not end well${lastLines(log)}`);
+  }
+
+  /** A Node process of ours with a channel to it, stopped with the rest. */
+  fork(module: URL, args: readonly string[]): ChildProcess {
+    const child = fork(module, args);
+    this.#tasks.add(child);
+    return child;
+  }
+
+  /** @throws {LoadtestError} naming the first process that has ended although nobody stopped it */
+  assertAlive(): void {
+    for (const { name, alive } of this.#watched) if (!alive()) throw new LoadtestError('DIED', `${name} ended by itself`);
+    for (const started of this.#started) {
+      if (hasEnded(started.child)) throw new LoadtestError('DIED', `${started.name} ended by itself${lastLines(started.log)}`);
+    }
+  }
+
+  /** Stops everything, the last started first, and removes the folder. What a killed rig leaves, its guards remove. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    for (const task of this.#tasks) task.kill('SIGKILL');
+    for (const { child } of this.#started.reverse()) await stop(child);
+    await stopServers();
+    for (const callOff of this.#callOff) callOff();
+    rmSync(this.dir, { recursive: true, force: true });
+  }
+
+  async #accepting(started: Started, port: number): Promise<void> {
+    for (const deadline = Date.now() + 20_000; Date.now() < deadline; await sleep(50)) {
+      if (hasEnded(started.child)) break;
+      if (await accepts(port)) return;
+    }
+    throw new LoadtestError('NOT_READY', `${started.name} does not accept connections on 127.0.0.1:${port}${lastLines(started.log)}`);
+  }
+}
+
+const hasEnded = (child: ChildProcess): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+
+function lastLines(log: string): string {
+  const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-8).join('\n');
+  return lines ? `; its last words:\n${lines}` : '';
+}
+
+async function stop(child: ChildProcess): Promise<void> {
+  if (hasEnded(child)) return;
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  child.kill('SIGTERM');
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    const answer = (yes: boolean): void => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.once('connect', () => answer(true)).once('error', () => answer(false));
+  });
+}

@@ -1,0 +1,46 @@
+/** What the shadow proxy says about itself, and whether figures measured on it are worth anything. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sum, type ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import { LoadtestError } from './errors.js';
+import type { Proxy } from './proxy.js';
+
+/** The proxy's only shard. @throws {LoadtestError} when the admin HTTP does not answer as it should */
+export async function snapshotOf(proxy: Proxy): Promise<ShardSnapshot> {
+  const url = `${proxy.admin}/api/status`;
+  const response = await fetch(url).catch((cause: Error) => cause);
+  if (response instanceof Error) throw new LoadtestError('STATUS', `${url}: ${response.message}`);
+  if (!response.ok) throw new LoadtestError('STATUS', `${url}: HTTP ${response.status}`);
+  const { shards } = (await response.json()) as { shards?: ShardSnapshot[] };
+  if (shards?.length !== 1 || typeof shards[0].compared !== 'number') {
+    throw new LoadtestError('STATUS', `${url} does not hold one shard with its counts`);
+  }
+  return shards[0];
+}
+
+/** The snapshot once the mirror has confirmed everything, or as it is after `limitMs`. */
+export async function settledSnapshot(proxy: Proxy, limitMs = 30_000): Promise<ShardSnapshot> {
+  for (const deadline = Date.now() + limitMs; ; await sleep(100)) {
+    const snapshot = await snapshotOf(proxy);
+    const { queuedEffects, lagMs } = snapshot.mirror;
+    if ((queuedEffects === 0 && lagMs === 0) || Date.now() > deadline) return snapshot;
+  }
+}
+
+/**
+ * What speaks against figures measured on the proxy; empty when nothing does. A proxy that drops comparisons, or
+ * sends commands to one server only, is fast for the wrong reason.
+ * @param mustBeCompared how many commands, counted by the clients, need a comparison
+ */
+export function doubts(snapshot: ShardSnapshot, mustBeCompared: number): string[] {
+  const { mirror, suspects } = snapshot;
+  const found: [count: number, what: string][] = [
+    [Math.max(0, mustBeCompared - snapshot.compared), `of ${mustBeCompared} commands were not compared`],
+    [sum(snapshot.mismatches), `mismatches ${JSON.stringify(snapshot.mismatches)}`],
+    [sum(snapshot.inconclusive), `comparisons could not be told ${JSON.stringify(snapshot.inconclusive)}`],
+    [mirror.dropped, 'effects were given up'],
+    [mirror.queuedEffects, 'effects still wait for the mirror'],
+    [suspects.total, `suspect keys ${JSON.stringify(suspects.byReason)}`],
+    [sum(snapshot.unsupported), `commands went to one server only ${JSON.stringify(snapshot.unsupported)}`],
+  ];
+  return found.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
+}

@@ -1,0 +1,183 @@
+/**
+ * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
+ *
+ *   node shadow-proxy/bin/bootstrap.mjs demo|bench|soak [options]   one of the programs
+ *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
+ *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
+ *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
+ */
+import { spawn } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
+import { join, relative } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+const DIST = join(ROOT, 'dist');
+/** Written after a build that had no errors; what is newer than it is not in the build. */
+const STAMP = join(DIST, '.built');
+
+const PROGRAMS = {
+  demo: ['shadow-proxy/src/cli/shadow-compare.js', 'demo'],
+  bench: ['loadtest/bench/main.js'],
+  soak: ['loadtest/soak/main.js'],
+};
+
+/** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
+export async function prepare() {
+  // Installed as a package, there are no sources: all is there already.
+  if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
+  if (!isInstalled()) {
+    note('Installing packages (npm ci) …');
+    await must(npm(), ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed: check the network and the registry, then try again');
+  }
+  if (!isBuilt()) {
+    note('Compiling …');
+    const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
+    const startedAt = new Date();
+    await must(process.execPath, [tsc, '--project', join(ROOT, 'tsconfig.json')], 'the sources do not compile');
+    writeFileSync(STAMP, startedAt.toISOString());
+  }
+}
+
+/** Runs a compiled program inside this process, so that signals reach it as they would without us. */
+export async function runProgram(script, args) {
+  const file = join(DIST, script);
+  process.argv = [process.execPath, file, ...args];
+  await import(pathToFileURL(file).href);
+}
+
+function isInstalled() {
+  const wanted = readJson(join(ROOT, 'package-lock.json'))?.packages;
+  const installed = readJson(join(ROOT, 'node_modules', '.package-lock.json'))?.packages;
+  if (!wanted || !installed) return wanted === undefined;
+  return Object.entries(wanted).every(([path, { version, integrity, optional }]) => {
+    if (path === '') return true;
+    const found = installed[path];
+    return found ? found.version === version && found.integrity === integrity : optional === true;
+  });
+}
+
+function isBuilt() {
+  const stamp = readText(STAMP);
+  if (stamp === null) return false;
+  const builtAt = Date.parse(stamp);
+  const { include = [] } = readJson(join(ROOT, 'tsconfig.json')) ?? {};
+  return [...include, 'tsconfig.json', 'package-lock.json'].every((path) => newest(join(ROOT, path)) <= builtAt);
+}
+
+/** The newest modification below a path; a directory's own tells of files that went away. */
+function newest(path) {
+  if (!existsSync(path)) return 0;
+  const stat = statSync(path);
+  if (!stat.isDirectory()) return stat.mtimeMs;
+  return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
+}
+
+async function runTests(parts) {
+  const { run } = await import('node:test');
+  const { spec } = await import('node:test/reporters');
+  const sources = ['shadow-proxy/test', 'loadtest'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const files = sources
+    .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
+    .filter((file) => file.endsWith('.test.ts') && (parts.length > 0 || !file.endsWith('.long.test.ts')))
+    .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))))
+    .sort();
+  if (files.length === 0) fail(`no test file has ${parts.join(' or ')} in its path`);
+
+  const controller = new AbortController();
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.once(signal, () => {
+      process.exitCode = 130;
+      controller.abort();
+    });
+  }
+  const compiled = files.map((file) => join(DIST, file.replace(/\.ts$/, '.js')));
+  const concurrency = Math.min(2, availableParallelism());
+  run({ files: compiled, concurrency, signal: controller.signal })
+    .on('test:fail', ({ todo }) => {
+      if (todo === undefined || todo === false) process.exitCode ??= 1;
+    })
+    .compose(nameSkipped)
+    .compose(new spec())
+    .pipe(process.stdout);
+}
+
+/** Names every skipped test once more just before the summary: a skipped test has shown nothing. */
+async function* nameSkipped(events) {
+  const skipped = [];
+  let told = false;
+  for await (const event of events) {
+    const { type, data } = event;
+    if (type === 'test:pass' && data.skip !== undefined && data.skip !== false) skipped.push(`${data.name} (${data.skip})`);
+    if (!told && type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)) {
+      told = true;
+      for (const line of skipped) yield { type, data: { ...data, message: `skipped: ${line}` } };
+    }
+    yield event;
+  }
+}
+
+async function writeSchema() {
+  const { planJsonSchema } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/plan/schema.js')).href);
+  writeFileSync(join(ROOT, 'shadow-proxy', 'migration.schema.json'), `${JSON.stringify(planJsonSchema(), null, 2)}\n`);
+}
+
+/** Runs a command in silence; where it fails, prints what it said and ends. */
+async function must(command, args, message) {
+  const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = [];
+  child.stdout.on('data', (chunk) => output.push(chunk));
+  child.stderr.on('data', (chunk) => output.push(chunk));
+  const forward = (signal) => child.kill(signal);
+  process.on('SIGINT', forward).on('SIGTERM', forward);
+  const failure = await new Promise((resolve) => {
+    child.once('error', (error) => resolve(error.message));
+    child.once('close', (code, signal) => resolve(code === 0 ? null : signal ?? `exit code ${code}`));
+  });
+  process.off('SIGINT', forward).off('SIGTERM', forward);
+  if (failure === 'SIGINT' || failure === 'SIGTERM') process.exit(130);
+  if (failure !== null) fail(`${Buffer.concat(output).toString('utf8')}\n${message} (${failure})`);
+}
+
+const npm = () => (process.platform === 'win32' ? 'npm.cmd' : 'npm');
+const note = (text) => process.stderr.write(`${text}\n`);
+
+function fail(message) {
+  note(message);
+  process.exit(2);
+}
+
+function filesBelow(directory) {
+  if (!existsSync(directory)) return [];
+  return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(directory, entry.name);
+    return entry.isDirectory() ? filesBelow(path) : [path];
+  });
+}
+
+function readText(path) {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return null;
+  }
+}
+
+function readJson(path) {
+  const text = readText(path);
+  return text === null ? undefined : JSON.parse(text);
+}
+
+if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
+  const [what, ...args] = process.argv.slice(2);
+  const jobs = { ...PROGRAMS, test: runTests, schema: writeSchema, build: () => undefined };
+  if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
+  await prepare();
+  if (Object.hasOwn(PROGRAMS, what)) {
+    const [script, ...first] = PROGRAMS[what];
+    await runProgram(script, [...first, ...args]);
+  } else {
+    await jobs[what](args);
+  }
+}

@@ -1,0 +1,5 @@
+#!/usr/bin/env node
+import { prepare, runProgram } from './bootstrap.mjs';
+
+await prepare();
+await runProgram('shadow-proxy/src/main.js', process.argv.slice(2));

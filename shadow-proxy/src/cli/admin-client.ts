@@ -1,0 +1,86 @@
+/** The admin HTTP of a running proxy, from the operator's side. */
+import { readFileSync } from 'node:fs';
+import type { Command } from 'commander';
+import type { StageChange, StageRequest } from '../control/status.js';
+import { formatAddress } from '../plan/endpoint.js';
+import { loadPlan } from '../plan/load.js';
+import type { ShardSnapshot } from '../record/snapshot.js';
+import { CliError, exitCode } from './exit.js';
+
+export interface AdminClientOptions {
+  readonly admin?: string;
+  readonly plan?: string;
+  readonly tokenFile?: string;
+}
+
+export type ShardChange = { readonly shard: string } & StageChange;
+
+const TIMEOUT_MS = 30_000;
+
+export const addAdminOptions = (command: Command): Command =>
+  command
+    .option('--admin <url>', 'admin address of the proxy (default: that of --plan, else http://127.0.0.1:9400)')
+    .option('--plan <file>', 'take admin address and token from this plan')
+    .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
+
+export class AdminClient {
+  readonly #url: string;
+  readonly #token: string | null;
+
+  constructor(options: AdminClientOptions) {
+    const admin = options.plan === undefined ? null : loadPlan(options.plan).admin;
+    const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
+    this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
+    this.#token = options.tokenFile === undefined ? (process.env.SHADOW_PROXY_TOKEN ?? admin?.token ?? null) : readToken(options.tokenFile);
+  }
+
+  async status(): Promise<readonly ShardSnapshot[]> {
+    return (await this.#call<{ shards: ShardSnapshot[] }>('GET', '/api/status')).shards;
+  }
+
+  async changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
+    return (await this.#call<{ changes: ShardChange[] }>('POST', '/api/stage', request)).changes;
+  }
+
+  async #call<T>(method: string, path: string, body?: object): Promise<T> {
+    const url = `${this.#url}${path}`;
+    const headers = { 'content-type': 'application/json', ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }) };
+    let response: Response;
+    let answer: { error?: { code: string; message: string; details?: unknown } };
+    try {
+      response = await fetch(url, { method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(TIMEOUT_MS) });
+      answer = (await response.json()) as typeof answer;
+    } catch (error) {
+      const { cause, message } = error as Error;
+      const why = (cause as Error | undefined)?.message ?? message;
+      throw new CliError('unreachable', `no proxy answers at ${url} (${why}): start it, or name its admin address with --admin or --plan`, exitCode.inconclusive);
+    }
+    if (response.ok) return answer as T;
+    throw refusal(response.status, answer.error);
+  }
+}
+
+function refusal(status: number, error: { code: string; message: string; details?: unknown } | undefined): CliError {
+  if (error === undefined) return new CliError('http', `the admin address answered HTTP ${status}: is it a proxy?`, exitCode.inconclusive);
+  const details = error.details === undefined ? '' : `\n${JSON.stringify(error.details, null, 2)}`;
+  const hint = status === 401 ? ' (set SHADOW_PROXY_TOKEN, or use --token-file)' : '';
+  const wrongUse = status === 400 || status === 401 || status === 403 || status === 404;
+  return new CliError(error.code, `${error.message}${hint}${details}`, wrongUse ? exitCode.usage : exitCode.fails);
+}
+
+function normalise(url: string): string {
+  const text = url.includes('://') ? url : `http://${url}`;
+  try {
+    return new URL(text).href.replace(/\/+$/, '');
+  } catch {
+    throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
+  }
+}
+
+function readToken(file: string): string {
+  try {
+    return readFileSync(file, 'utf8').trim();
+  } catch (error) {
+    throw new CliError('option', `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`, exitCode.usage);
+  }
+}

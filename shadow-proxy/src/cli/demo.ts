@@ -1,0 +1,159 @@
+/**
+ * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, two client libraries; then a value is changed
+ * behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and gone afterwards.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Command } from 'commander';
+import { launch, type Launched } from '../launch.js';
+import { afterDeath } from '../local/guard.js';
+import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
+import { createLogger } from '../log.js';
+import { planFrom } from '../plan/load.js';
+import type { LedgerEntry } from '../record/ledger.js';
+import { sum } from '../record/snapshot.js';
+import { onStop } from '../signals.js';
+import { connectApps, drive, WORKLOADS, type App } from './demo/traffic.js';
+import { duration, exitCode } from './exit.js';
+import { list, number } from './verdict.js';
+import { LiveView, renderMismatch } from './view.js';
+
+interface DemoOptions {
+  readonly for: number;
+  readonly json?: boolean;
+}
+
+const SETTLE_MS = 5_000;
+const TAMPERED = 'flag:checkout';
+
+export function addDemo(program: Command): void {
+  program
+    .command('demo')
+    .description('See it work: a Redis, a KeyDB, traffic, and a difference that is caught (takes under a minute, leaves nothing)')
+    .option('--for <duration>', 'how long the traffic runs', duration, 15_000)
+    .option('--json', 'print one JSON object at the end, and nothing before')
+    .action(async (options: DemoOptions) => {
+      process.exitCode = await demo(options);
+    });
+}
+
+/** What the demo found. */
+interface Finding {
+  readonly operations: number;
+  readonly compared: number;
+  /** Of the traffic, before the value was changed. */
+  readonly mismatches: Readonly<Record<string, number>>;
+  readonly explained: Readonly<Record<string, number>>;
+  readonly errors: { readonly errors: number; readonly first: string | null };
+  readonly caught: LedgerEntry | null;
+  readonly healed: boolean;
+}
+
+async function demo(options: DemoOptions): Promise<number> {
+  const say = options.json ? (): void => undefined : (text: string): void => void process.stdout.write(`${text}\n`);
+  const stop = new AbortController();
+  const forget = onStop(
+    () => stop.abort(),
+    () => process.exit(130),
+  );
+  const directory = await mkdtemp(join(tmpdir(), 'shadow-demo-'));
+  const callOff = afterDeath('rm -rf -- "$1"', directory);
+  try {
+    const [source, target] = [await startRedis(), await startTarget()];
+    if (target.standIn) say(standInNotice(target));
+    say(`Source: ${source.label} on port ${source.port}. Target: ${target.label} on port ${target.port}.`);
+    const finding = await observe(source, target, directory, options, say, stop.signal);
+    if (stop.signal.aborted || finding === null) return 130;
+    const fine = isFine(finding);
+    if (options.json) process.stdout.write(`${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`);
+    else say(`\n${summary(finding, fine)}`);
+    if (target.standIn) say(standInNotice(target));
+    return fine ? exitCode.holds : exitCode.fails;
+  } finally {
+    await stopServers();
+    await rm(directory, { recursive: true, force: true });
+    callOff();
+    forget();
+  }
+}
+
+async function observe(
+  source: LocalServer,
+  target: LocalServer,
+  directory: string,
+  options: DemoOptions,
+  say: (text: string) => void,
+  signal: AbortSignal,
+): Promise<Finding | null> {
+  const shard = { name: 'demo', listen: 'redis://127.0.0.1:0', source: source.url, target: target.url };
+  const value = { version: 1, name: 'demo', shards: [shard], workloads: WORKLOADS, state: directory, admin: { listen: '127.0.0.1:0' } };
+  const plan = planFrom(value, 'the demo', { directory, env: {} });
+  const launched = await launch(plan, plan.shards[0], createLogger('error', 2));
+  let apps: App[] = [];
+  let direct: App[] = [];
+  try {
+    apps = await connectApps(launched.shard.port);
+    say(`Proxy on port ${launched.shard.port}, all six workloads in stage shadow. ioredis and node-redis send 70 % reads, 30 % writes.`);
+    const errors = await traffic(launched, apps, options, signal);
+    if (signal.aborted) return null;
+    const { operations, compared, mismatches, explained } = launched.shard.snapshot();
+    direct = await connectApps(target.port);
+    say('\nNow one value is changed in the target, behind the proxy’s back …');
+    const { caught, healed } = await tamper(launched, apps[0], direct[0]);
+    say(caught ? `… and a client reads it. Caught:\n  ${renderMismatch(caught)}` : '… and a client reads it. It was NOT caught.');
+    if (healed) say('The proxy has copied the key again: both servers hold the same.');
+    return { operations, compared, mismatches, explained, errors, caught, healed };
+  } finally {
+    for (const app of [...apps, ...direct]) app.close();
+    await launched.stop();
+  }
+}
+
+async function traffic(launched: Launched, apps: readonly App[], options: DemoOptions, signal: AbortSignal): Promise<Finding['errors']> {
+  const { shard } = launched;
+  const until = performance.now() + options.for;
+  const left = (): number => Math.max(0, until - performance.now());
+  const view = options.json ? null : new LiveView(() => shard.snapshot(), left);
+  const errors = await drive(apps, () => signal.aborted || left() === 0);
+  await settled(() => shard.snapshot().mirror.queuedEffects === 0);
+  view?.stop();
+  return errors;
+}
+
+/** Changes a value that nobody else writes any more, and lets a client read it. */
+async function tamper({ shard, ledger }: Launched, client: App, direct: App): Promise<{ caught: LedgerEntry | null; healed: boolean }> {
+  await client.call(['SADD', TAMPERED, 'everybody']);
+  await settled(() => shard.snapshot().mirror.queuedEffects === 0);
+  const before = ledger.total;
+  await direct.call(['SADD', TAMPERED, 'nobody-told-the-proxy']);
+  const right = JSON.stringify(sorted(await client.call(['SMEMBERS', TAMPERED])));
+  await settled(() => ledger.total > before);
+  const caught = ledger.total > before ? (ledger.latest().at(-1) ?? null) : null;
+  const healed = caught !== null && (await settled(async () => JSON.stringify(sorted(await direct.call(['SMEMBERS', TAMPERED]))) === right));
+  return { caught, healed };
+}
+
+const sorted = (members: unknown): string[] => (members as string[]).map(String).sort();
+
+/** Whether it came true in time. */
+async function settled(holds: () => boolean | Promise<boolean>): Promise<boolean> {
+  for (const deadline = performance.now() + SETTLE_MS; performance.now() < deadline; await sleep(20)) if (await holds()) return true;
+  return false;
+}
+
+const isFine = ({ compared, mismatches, errors, caught }: Finding): boolean => compared > 0 && sum(mismatches) === 0 && errors.errors === 0 && caught !== null;
+
+function summary({ operations, compared, mismatches, explained, errors, caught }: Finding, fine: boolean): string {
+  const explanation = sum(explained) === 0 ? '' : `, ${number(sum(explained))} of them explained (${list(explained)})`;
+  return [
+    `${number(operations)} operations, ${number(compared)} pairs of replies compared${explanation}, ${number(sum(mismatches))} mismatches in the traffic${sum(mismatches) === 0 ? '' : ` (${list(mismatches)})`}.`,
+    ...(errors.errors === 0 ? [] : [`${number(errors.errors)} commands failed, the first with: ${errors.first}`]),
+    caught ? 'The value that was changed behind the proxy’s back was caught.' : 'The value that was changed behind the proxy’s back was NOT caught.',
+    fine ? 'It works. Next: shadow-compare run --source URL --target URL' : 'It does NOT work here: see above.',
+  ].join('\n');
+}
+
+const standInNotice = (target: LocalServer): string =>
+  `NOTE: there is no KeyDB on this machine, so ${target.standIn} stands in for it. Set KEYDB_SERVER, or start Docker, to see the real thing.`;

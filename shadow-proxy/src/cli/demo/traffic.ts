@@ -1,0 +1,93 @@
+/** The demo's applications: six workloads through ioredis and node-redis, seven reads to three writes. */
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+
+/** The workloads of the demo, as a plan has them. */
+export const WORKLOADS = [
+  { name: 'sessions', keys: ['session:*'], class: 'read-mostly', stage: 'shadow' },
+  { name: 'api-cache', keys: ['api:*'], class: 'read-mostly', stage: 'shadow' },
+  { name: 'rate-limits', keys: ['rl:*'], class: 'counter', stage: 'shadow' },
+  { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard', stage: 'shadow' },
+  { name: 'auth-cache', keys: ['auth:*'], class: 'critical', stage: 'shadow' },
+  { name: 'feature-flags', keys: ['flag:*'], class: 'critical', stage: 'shadow' },
+] as const;
+
+type Command = readonly [name: string, ...args: string[]];
+interface Operations {
+  readonly read: () => Command;
+  readonly write: () => Command;
+}
+
+const USERS = 500;
+const FLAGS = ['checkout', 'search', 'dark-mode', 'beta'];
+const pick = (count: number): number => Math.floor(Math.random() * count);
+const flag = (): string => `flag:${FLAGS[pick(FLAGS.length)]}`;
+
+const OPERATIONS: Readonly<Record<(typeof WORKLOADS)[number]['name'], Operations>> = {
+  sessions: {
+    read: () => ['HGETALL', `session:${pick(USERS)}`],
+    write: () => ['HSET', `session:${pick(USERS)}`, 'user', `u${pick(USERS)}`, 'page', `/p/${pick(50)}`],
+  },
+  'api-cache': {
+    read: () => ['MGET', `api:/products/${pick(USERS)}`, `api:/products/${pick(USERS)}`],
+    write: () => ['SET', `api:/products/${pick(USERS)}`, `{"price":${pick(1000)}}`, 'EX', '300'],
+  },
+  'rate-limits': { read: () => ['GET', `rl:${pick(USERS)}`], write: () => ['INCR', `rl:${pick(USERS)}`] },
+  leaderboards: {
+    read: () => ['ZREVRANGE', `board:${pick(5)}`, '0', '9', 'WITHSCORES'],
+    write: () => ['ZINCRBY', `board:${pick(5)}`, `${pick(20)}`, `u${pick(USERS)}`],
+  },
+  'auth-cache': {
+    read: () => ['GET', `auth:${pick(USERS)}`],
+    write: () => ['SET', `auth:${pick(USERS)}`, `token-${pick(1e9)}`, 'PX', '600000'],
+  },
+  'feature-flags': { read: () => ['SMEMBERS', flag()], write: () => ['SADD', flag(), `u${pick(USERS)}`] },
+};
+
+const ALL = Object.values(OPERATIONS);
+const READ_SHARE = 0.7;
+
+function next(): Command {
+  const { read, write } = ALL[pick(ALL.length)];
+  return Math.random() < READ_SHARE ? read() : write();
+}
+
+/** One client library on one connection. */
+export interface App {
+  readonly library: string;
+  call(command: Command): Promise<unknown>;
+  close(): void;
+}
+
+export async function connectApps(port: number): Promise<App[]> {
+  const io = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0 });
+  io.on('error', () => undefined);
+  const node = createClient({ socket: { host: '127.0.0.1', port, reconnectStrategy: false } });
+  node.on('error', () => undefined);
+  await Promise.all([io.connect(), node.connect()]);
+  return [
+    { library: 'ioredis', call: ([name, ...args]) => io.call(name, args), close: () => io.disconnect() },
+    { library: 'node-redis', call: (command) => node.sendCommand([...command]), close: () => node.destroy() },
+  ];
+}
+
+const IN_FLIGHT = 16;
+
+/** Sends commands until `stopped` says so, sixteen at a time for each app. @returns how many errors came back, and the first */
+export async function drive(apps: readonly App[], stopped: () => boolean): Promise<{ errors: number; first: string | null }> {
+  let errors = 0;
+  let first: string | null = null;
+  const worker = async (app: App): Promise<void> => {
+    while (!stopped()) {
+      try {
+        await app.call(next());
+      } catch (error) {
+        errors++;
+        first ??= `${app.library}: ${(error as Error).message}`;
+        if (errors > 1000) return;
+      }
+    }
+  };
+  await Promise.all(apps.flatMap((app) => Array.from({ length: IN_FLIGHT }, () => worker(app))));
+  return { errors, first };
+}

@@ -1,0 +1,135 @@
+/** `shadow-compare run`: a proxy for as long as the operator wants, without a plan file, and then the verdict. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { Option, type Command } from 'commander';
+import { launch, type Launched } from '../launch.js';
+import { afterDeath } from '../local/guard.js';
+import { createLogger, LOG_LEVELS, type LogLevel } from '../log.js';
+import { PlanError } from '../plan/errors.js';
+import { planFrom } from '../plan/load.js';
+import type { Plan } from '../plan/plan.js';
+import { STAGES, type Stage } from '../route/stage.js';
+import { onStop } from '../signals.js';
+import { duration, exitCode } from './exit.js';
+import { judge, type RunVerdict } from './verdict.js';
+import { LiveView, renderMismatch, renderVerdict } from './view.js';
+
+export interface RunOptions {
+  readonly source: string;
+  readonly target: string;
+  readonly listen: string;
+  readonly for?: number;
+  readonly stage: Stage;
+  readonly json?: boolean;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  readonly ledger?: string;
+  readonly redact: boolean;
+  readonly logLevel: LogLevel;
+}
+
+const SHOWN_MISMATCHES = 5;
+
+export function addRun(program: Command): void {
+  program
+    .command('run')
+    .description('Proxy between two servers, compare every reply, and end with a verdict (no plan file)')
+    .requiredOption('--source <url>', 'the Redis being left: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable')
+    .requiredOption('--target <url>', 'the KeyDB being adopted')
+    .option('--listen <address>', 'where clients connect to', '127.0.0.1:6400')
+    .option('--for <duration>', 'end after 30s, 5m, 1h … (default: at Ctrl-C)', duration)
+    .addOption(new Option('--stage <stage>', 'stage of all keys').choices(STAGES).default('shadow'))
+    .option('--ca <file>', 'authority of the certificates of rediss:// servers')
+    .option('--cert <file>', "the proxy's own certificate for them")
+    .option('--key <file>', "the proxy's own key for them")
+    .option('--ledger <directory>', 'keep the record of mismatches there')
+    .option('--no-redact', 'show keys and replies in full, here and in the ledger')
+    .option('--json', 'print one JSON object at the end, and nothing before')
+    .addOption(new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('warn'))
+    .addHelpText('after', '\nExit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 it could not be told.')
+    .action(async (options: RunOptions) => {
+      process.exitCode = await run(options);
+    });
+}
+
+async function run(options: RunOptions): Promise<number> {
+  const temporary = await mkdtemp(join(tmpdir(), 'shadow-compare-'));
+  const callOff = afterDeath('rm -rf -- "$1"', temporary);
+  try {
+    const plan = runPlan(options, options.ledger ? resolve(options.ledger) : temporary);
+    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2));
+    try {
+      return await observe(launched, plan, options);
+    } finally {
+      await launched.stop();
+    }
+  } finally {
+    await rm(temporary, { recursive: true, force: true });
+    callOff();
+  }
+}
+
+async function observe({ shard, ledger }: Launched, plan: Plan, options: RunOptions): Promise<number> {
+  const began = performance.now();
+  const leftMs = (): number | null => (options.for === undefined ? null : Math.max(0, options.for - (performance.now() - began)));
+  const { host } = plan.shards[0].listen;
+  if (!options.json) print(`Point a client at redis://${host}:${shard.port}`);
+  const view = options.json ? null : new LiveView(() => shard.snapshot(), leftMs);
+  await untilTheEnd(options.for);
+  const drained = await shard.drain(plan.limits.drainMs);
+  view?.stop();
+  const snapshot = shard.snapshot();
+  const verdict = judge(snapshot, drained);
+  if (options.json) print(JSON.stringify({ ...verdict, drained, snapshot, mismatches: ledger.latest() }, null, 2));
+  else report(verdict, ledger);
+  return verdict.exitCode;
+}
+
+function report(verdict: RunVerdict, ledger: Launched['ledger']): void {
+  const latest = ledger.latest().slice(-SHOWN_MISMATCHES);
+  if (latest.length > 0) print(`\nThe last ${latest.length} of ${ledger.total} recorded mismatches:`);
+  for (const entry of latest) print(`  ${renderMismatch(entry)}`);
+  print(`\n${renderVerdict(verdict)}`);
+}
+
+/** Resolves when the time is over or the operator asks; asked twice, the process ends without a verdict. */
+function untilTheEnd(forMs: number | undefined): Promise<void> {
+  return new Promise((done) => {
+    const timer = forMs === undefined ? undefined : setTimeout(done, forMs);
+    onStop(
+      () => {
+        clearTimeout(timer);
+        done();
+      },
+      () => process.exit(exitCode.inconclusive),
+    );
+  });
+}
+
+/** The plan that the options stand for. @throws {PlanError} that names the options */
+export function runPlan(options: RunOptions, state: string): Plan {
+  const { ca, cert, key } = options;
+  const tls = ca || cert || key ? { ca, cert, key } : undefined;
+  const forServer = (url: string): object | undefined => (tls && url.startsWith('rediss') ? Object.fromEntries(Object.entries(tls).filter(([, file]) => file)) : undefined);
+  const [source, target] = [forServer(options.source), forServer(options.target)];
+  const shard = {
+    name: 'run',
+    listen: options.listen.includes('://') ? options.listen : `redis://${options.listen}`,
+    source: options.source,
+    target: options.target,
+    ...(source || target ? { tls: { ...(source && { source }), ...(target && { target }) } } : {}),
+  };
+  const value = { version: 1, name: 'run', shards: [shard], default: { stage: options.stage }, state, ledger: { redact: options.redact }, admin: { listen: '127.0.0.1:0' } };
+  try {
+    return planFrom(value, 'shadow-compare run', { directory: process.cwd(), env: process.env });
+  } catch (error) {
+    if (!(error instanceof PlanError)) throw error;
+    // What is wrong stands in an option, so it is told by the option's name.
+    const problems = error.problems.map(({ path, message }) => ({ path: [`--${String(path[2] === 'tls' ? (path[4] ?? 'ca') : path[2])}`], message }));
+    throw new PlanError('shadow-compare run', problems);
+  }
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -1,0 +1,15 @@
+/** The operator's program: one file for each command. */
+import { Command } from 'commander';
+import { addDemo } from './demo.js';
+import { parseArguments, usage } from './exit.js';
+import { addRun } from './run.js';
+import { addStage } from './stage.js';
+import { addStatus } from './status.js';
+
+const program = new Command('shadow-compare').description('Compares a Redis and the KeyDB that is to replace it, reply by reply.');
+addRun(program);
+addStatus(program);
+addStage(program);
+addDemo(program);
+
+await parseArguments(usage(program));

@@ -1,0 +1,79 @@
+/** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
+import { sum, type ShardSnapshot } from '../record/snapshot.js';
+import { exitCode } from './exit.js';
+
+export type Outcome = 'holds' | 'does not hold' | 'inconclusive';
+
+export interface RunVerdict {
+  readonly outcome: Outcome;
+  /** What led to it; never empty. */
+  readonly reasons: readonly string[];
+  /** What did not change the outcome, and should be known. */
+  readonly notes: readonly string[];
+  readonly exitCode: number;
+}
+
+/** Pairs that could not be told, as a share of all: more than this leaves the run open. */
+export const MAX_INCONCLUSIVE_SHARE = 0.001;
+
+/**
+ * A mismatch decides. Otherwise whatever was not shown leaves it open: a run holds only if everything that should have been
+ * compared was.
+ * @param drained everything in flight was answered and confirmed by the mirror before the snapshot was taken
+ */
+export function judge(snapshot: ShardSnapshot, drained: boolean): RunVerdict {
+  const notes = notesOf(snapshot);
+  const against = contradictions(snapshot);
+  if (against.length > 0) return { outcome: 'does not hold', reasons: against, notes, exitCode: exitCode.fails };
+  const open = gaps(snapshot, drained);
+  if (open.length > 0) return { outcome: 'inconclusive', reasons: open, notes, exitCode: exitCode.inconclusive };
+  const reasons = [`${count(snapshot.compared, 'pair')} of replies compared, none differed beyond the rules`];
+  return { outcome: 'holds', reasons, notes, exitCode: exitCode.holds };
+}
+
+function contradictions({ mismatches, frozen }: ShardSnapshot): string[] {
+  const found: string[] = [];
+  if (sum(mismatches) > 0) found.push(`${count(sum(mismatches), 'mismatch', 'mismatches')}: ${list(mismatches)}`);
+  if (frozen !== null) found.push(`repair is frozen: ${frozen}`);
+  return found;
+}
+
+function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
+  const { operations, compared, inconclusive, mirror, suspects, unsupported, workloads } = snapshot;
+  const untold = sum(inconclusive);
+  const whole = workloads.filter((workload) => !workload.clean && workload.suspects === 0).map(({ name }) => name);
+  const checks: [boolean, string][] = [
+    [operations === 0, 'no client sent a command: point one at the proxy'],
+    [operations > 0 && compared === 0, 'nothing was compared: only stages that write twice compare'],
+    [!mirror.connected, 'the mirror is not connected'],
+    [mirror.dropped > 0, `${count(mirror.dropped, 'effect')} did not reach the mirror`],
+    [!drained, 'not everything was confirmed before time ran out'],
+    [suspects.total > 0, `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
+    [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${whole.join(', ')}`],
+    [untold > MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
+    [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} went to one server only: ${list(unsupported)}`],
+  ];
+  return checks.filter(([applies]) => applies).map(([, reason]) => reason);
+}
+
+function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors }: ShardSnapshot): string[] {
+  const untold = sum(inconclusive);
+  const notes: [boolean, string][] = [
+    [untold > 0 && untold <= MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
+    [crossWorkload.split > 0, `${count(crossWorkload.split, 'command')} over several workloads were split`],
+    [crossWorkload.refused > 0, `${count(crossWorkload.refused, 'command')} over several workloads were refused: put their keys into one workload`],
+    [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} were refused by the authority, and so not repeated`],
+  ];
+  return notes.filter(([applies]) => applies).map(([, note]) => note);
+}
+
+/** `3 SET, 1 GET`, the most frequent first. */
+export const list = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, n]) => n > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, n]) => `${number(n)} ${name}`)
+    .join(', ');
+
+export const number = (value: number): string => Math.round(value).toLocaleString('en-US');
+const count = (n: number, one: string, many = `${one}s`): string => `${number(n)} ${n === 1 ? one : many}`;

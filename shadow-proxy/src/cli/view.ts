@@ -1,0 +1,114 @@
+/** A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal. */
+import Table from 'cli-table3';
+import logUpdate from 'log-update';
+import type { LedgerEntry } from '../record/ledger.js';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
+import { list, number, type RunVerdict } from './verdict.js';
+
+const TABLE_MS = 500;
+const LINE_MS = 5_000;
+
+/** Two snapshots make a rate. */
+export interface Frame {
+  readonly now: ShardSnapshot;
+  readonly before: ShardSnapshot | null;
+  /** Milliseconds that the run goes on; null until Ctrl-C. */
+  readonly leftMs: number | null;
+}
+
+/** The live table. Without colours where the terminal has none: nothing depends on them. */
+export function renderTable({ now, before, leftMs }: Frame): string {
+  const table = new Table({ style: { head: [], border: [] } });
+  const left = leftMs === null ? 'Ctrl-C ends it with the verdict' : `${Math.ceil(leftMs / 1000)} s left`;
+  table.push(
+    ['source', server(now.source)],
+    ['target', server(now.target)],
+    ['operations', `${number(now.operations)} (${number(rate(now, before))} a second), ${number(now.clients)} clients`],
+    ['compared', `${number(now.compared)}: ${number(now.matched)} equal, ${number(sum(now.explained))} explained`],
+    ['explained by', list(now.explained) || '–'],
+    ['mismatches', list(now.mismatches) || '0'],
+    ['inconclusive', list(now.inconclusive) || '0'],
+    ['source p50 / p99', latency(now.latency.source)],
+    ['target p50 / p99', latency(now.latency.target)],
+    ['mirror', mirror(now)],
+    ['suspects', now.suspects.total === 0 ? '0' : `${number(now.suspects.total)}: ${list(now.suspects.byReason)}`],
+  );
+  if (sum(now.unsupported) > 0) table.push(['one server only', list(now.unsupported)]);
+  if (now.frozen !== null) table.push(['frozen', now.frozen]);
+  return `${table.toString()}\n${left}`;
+}
+
+/** The same in one line. */
+export function renderLine({ now, before }: Frame): string {
+  return [
+    `${number(now.operations)} operations`,
+    `${number(rate(now, before))}/s`,
+    `${number(now.compared)} compared`,
+    `${number(sum(now.explained))} explained`,
+    `${number(sum(now.mismatches))} mismatches`,
+    `p99 ${milliseconds(now.latency.source.p99)} / ${milliseconds(now.latency.target.p99)}`,
+    now.mirror.connected ? `lag ${number(now.mirror.lagMs)} ms` : 'mirror not connected',
+    `${number(now.suspects.total)} suspects`,
+  ].join(', ');
+}
+
+/** Operations a second between two snapshots, or since the start. */
+export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
+  const ms = now.uptimeMs - (before?.uptimeMs ?? 0);
+  return ms <= 0 ? 0 : ((now.operations - (before?.operations ?? 0)) / ms) * 1000;
+}
+
+const server = ({ url, version, up }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', down'}`;
+const milliseconds = (us: number): string => `${(us / 1000).toFixed(2)} ms`;
+const latency = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`);
+
+function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, dropped } }: ShardSnapshot): string {
+  const lost = dropped === 0 ? '' : `, ${number(dropped)} given up`;
+  return `${connected ? '' : 'not connected, '}${number(lagMs)} ms behind, ${number(queuedEffects)} effects (${number(queuedBytes)} bytes) wait${lost}`;
+}
+
+/** One mismatch in two lines. */
+export function renderMismatch(entry: LedgerEntry): string {
+  const key = entry.key === null ? 'no key' : (entry.key.text ?? `key ${entry.key.hash} (${entry.key.bytes} bytes, redacted)`);
+  const reply = (side: 'source' | 'target'): string => {
+    const { type, bytes, hash, reply: full } = entry[side];
+    return `${side} ${full ?? `${type} ${bytes} bytes ${hash}`}`;
+  };
+  const where = entry.differsAt < 0 ? 'the frames are equal' : `they differ from byte ${entry.differsAt} on`;
+  return `${entry.kind} in ${entry.workload}: ${entry.command}, ${key}\n    ${reply('source')}; ${reply('target')}; ${where}`;
+}
+
+/** The end of a run. */
+export function renderVerdict({ outcome, reasons, notes }: RunVerdict): string {
+  return [`${outcome.toUpperCase()}: ${reasons[0]}`, ...reasons.slice(1).map((reason) => `  and ${reason}`), ...notes.map((note) => `  note: ${note}`)].join('\n');
+}
+
+/** Shows a shard until it is stopped: on a terminal as a table, elsewhere as lines. */
+export class LiveView {
+  readonly #isTerminal = process.stdout.isTTY === true;
+  readonly #timer: NodeJS.Timeout;
+  #before: ShardSnapshot | null = null;
+
+  constructor(
+    private readonly snapshot: () => ShardSnapshot,
+    private readonly leftMs: () => number | null,
+  ) {
+    this.#timer = setInterval(() => this.#draw(), this.#isTerminal ? TABLE_MS : LINE_MS);
+    if (this.#isTerminal) this.#draw();
+  }
+
+  /** Leaves the last table standing. */
+  stop(): void {
+    clearInterval(this.#timer);
+    if (!this.#isTerminal) return;
+    this.#draw();
+    logUpdate.done();
+  }
+
+  #draw(): void {
+    const frame = { now: this.snapshot(), before: this.#before, leftMs: this.leftMs() };
+    this.#before = frame.now;
+    if (this.#isTerminal) logUpdate(renderTable(frame));
+    else process.stdout.write(`${renderLine(frame)}\n`);
+  }
+}

@@ -1,0 +1,38 @@
+/** Is a server ready? The smallest client that can tell. */
+import { connect as connectPlain } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+export interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+  readonly tls?: object;
+}
+
+/**
+ * Asks until the server answers PING, be it with `NOAUTH`, the clock passes `deadline` (Unix ms), or `alive` says no.
+ * @returns whether it answered
+ */
+export async function ping(endpoint: Endpoint, deadline: number, alive: () => boolean = () => true): Promise<boolean> {
+  while (alive() && Date.now() < deadline) {
+    if (await answers(endpoint)) return true;
+    await sleep(20);
+  }
+  return false;
+}
+
+function answers({ host, port, tls }: Endpoint): Promise<boolean> {
+  return new Promise((resolve) => {
+    // Whether it is ready does not depend on who signed its certificate.
+    const socket = tls ? connectTls({ host, port, rejectUnauthorized: false }) : connectPlain({ host, port });
+    const finish = (ready: boolean): void => {
+      socket.destroy();
+      resolve(ready);
+    };
+    socket.setTimeout(1000, () => finish(false));
+    socket.once('error', () => finish(false));
+    socket.once('close', () => finish(false));
+    socket.once('data', (reply) => finish(/^(\+PONG|-NOAUTH|-NOPERM)/.test(reply.toString('latin1'))));
+    socket.write('PING\r\n');
+  });
+}

@@ -1,0 +1,95 @@
+/** Which server programs this machine has: by environment variable, on the PATH, or in a container. */
+import { execFile } from 'node:child_process';
+import { accessSync, constants, statSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+/** No program for a server that is needed. */
+export class ServerMissing extends Error {
+  readonly code = 'SERVER_MISSING';
+}
+
+/** A way to run a server: a program of this machine, or an image in a container engine. */
+export interface Program {
+  readonly name: 'redis' | 'keydb' | 'valkey';
+  /** The executable's path; inside the image where there is one. */
+  readonly path: string;
+  readonly container?: { readonly engine: string; readonly image: string };
+  readonly version: string;
+}
+
+const KEYDB_IMAGE = 'eqalpha/keydb';
+
+/**
+ * `REDIS_SERVER`, then `redis-server` on the PATH.
+ * @throws {ServerMissing} when there is neither
+ */
+export async function findRedis(): Promise<Program> {
+  const found = await installed('redis', 'REDIS_SERVER', 'redis-server');
+  if (found !== null) return found;
+  throw new ServerMissing('no redis-server: install Redis 7 (apt install redis-server, brew install redis), or set REDIS_SERVER to its path');
+}
+
+/** `KEYDB_SERVER`, then `keydb-server` on the PATH, then the image in a running container engine. */
+export async function findKeydb(): Promise<Program | null> {
+  return (await installed('keydb', 'KEYDB_SERVER', 'keydb-server')) ?? (await contained());
+}
+
+/** What may stand in for KeyDB: Valkey, else Redis itself. */
+export async function findStandIn(): Promise<Program> {
+  return (await installed('valkey', 'VALKEY_SERVER', 'valkey-server')) ?? (await findRedis());
+}
+
+async function installed(name: Program['name'], variable: string, file: string): Promise<Program | null> {
+  const chosen = process.env[variable];
+  if (chosen) {
+    const path = chosen.includes('/') ? chosen : onPath(chosen);
+    if (path === null || !executable(path)) throw new ServerMissing(`${variable}=${chosen} is not an executable file`);
+    return { name, path, version: await versionOf(path) };
+  }
+  const path = onPath(file);
+  return path === null ? null : { name, path, version: await versionOf(path) };
+}
+
+async function contained(): Promise<Program | null> {
+  for (const engine of ['docker', 'podman']) {
+    const path = onPath(engine);
+    if (path === null) continue;
+    try {
+      await run(path, ['info'], { timeout: 5000 });
+      const asked = ['run', '--rm', KEYDB_IMAGE, 'keydb-server', '--version'];
+      const { stdout } = await run(path, asked, { timeout: 120_000 });
+      return { name: 'keydb', path: 'keydb-server', container: { engine: path, image: KEYDB_IMAGE }, version: parseVersion(stdout) };
+    } catch {
+      // No running engine, or the image cannot be had: the next one.
+    }
+  }
+  return null;
+}
+
+async function versionOf(path: string): Promise<string> {
+  const { stdout } = await run(path, ['--version'], { timeout: 10_000 });
+  return parseVersion(stdout);
+}
+
+/** `Redis server v=7.0.15 sha=…`: the same form for Redis, KeyDB and Valkey. */
+const parseVersion = (line: string): string => /\bv=(\S+)/.exec(line)?.[1] ?? 'of unknown version';
+
+function onPath(file: string): string | null {
+  for (const dir of (process.env.PATH ?? '').split(delimiter)) {
+    const path = join(dir || '.', file);
+    if (executable(path)) return path;
+  }
+  return null;
+}
+
+function executable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return statSync(path).isFile();
+  } catch {
+    return false;
+  }
+}

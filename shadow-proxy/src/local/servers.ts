@@ -1,0 +1,246 @@
+/**
+ * Servers on this machine, for the demo, the tests and the benchmark. Each listens on loopback only, keeps
+ * its files in a directory of its own, saves nothing unless told to, and does not outlive this process.
+ */
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync, closeSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import getPort from 'get-port';
+import { afterDeath } from './guard.js';
+import { ping } from './ping.js';
+import { findKeydb, findRedis, findStandIn, ServerMissing, type Program } from './program.js';
+
+export { ServerMissing } from './program.js';
+
+const HOST = '127.0.0.1';
+const START_MS = 15_000;
+const PORT_MS = 1_500;
+const STOP_MS = 5_000;
+
+/** A server that did not start. The message ends with the last lines of its log. */
+export class ServerFailed extends Error {
+  readonly code = 'SERVER_FAILED';
+}
+
+/** Lines of the configuration file: a value as it stands in the file, or one value a line. */
+export type ServerConfig = Readonly<Record<string, string | number | readonly string[]>>;
+
+export interface ServerOptions {
+  /** A free port when absent. */
+  readonly port?: number;
+  /** Over the defaults, such as `{ requirepass: 'pw', user: ['app on >pw ~* &* +@all'], maxmemory: '10mb' }`. */
+  readonly config?: ServerConfig;
+  /** Paths of PEM files: the port then speaks TLS only. Not in a container. */
+  readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
+}
+
+/** One running server. */
+export class LocalServer {
+  readonly host = HOST;
+  #child: ChildProcess | null = null;
+  #callOff: () => void = () => {};
+  readonly #containerName: string;
+
+  /** Use `startRedis` and its like. */
+  constructor(
+    readonly program: Program,
+    readonly port: number,
+    /** The server's own directory: configuration, log, and what it was told to save. */
+    readonly dir: string,
+    readonly tls: ServerOptions['tls'],
+    readonly args: readonly string[],
+    /** Names the server that runs in the place of the one that was asked for, such as `redis 7.0.15`. */
+    readonly standIn?: string,
+  ) {
+    this.#containerName = `redis-to-keydb-${process.pid}-${port}`;
+  }
+
+  /** Such as `KeyDB 6.3.4`. */
+  get label(): string {
+    return `${LABELS[this.program.name]} ${this.program.version}`;
+  }
+
+  get url(): string {
+    return `${this.tls ? 'rediss' : 'redis'}://${HOST}:${this.port}`;
+  }
+
+  /** The server's process (the engine's client process for a container); undefined while it is down. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /** Starts a server that is down, on its port. Resolves once PING is answered. @throws {ServerFailed} */
+  async start(): Promise<void> {
+    const began = Date.now();
+    for (;;) {
+      const child = this.#spawn();
+      const alive = (): boolean => this.#child === child;
+      const answered = await ping({ host: HOST, port: this.port, tls: this.tls }, began + START_MS, alive);
+      // Where another server has the port, that one answered, and ours is about to give up.
+      if (answered) await sleep(20);
+      if (answered && alive()) return;
+      await this.kill('SIGKILL');
+      // The port of a server that has just died may be taken for a moment.
+      const log = this.log();
+      if (!/Address already in use/i.test(log) || Date.now() > began + PORT_MS) {
+        throw new ServerFailed(`${this.label} did not start on port ${this.port}: ${log.trim().split('\n').slice(-5).join(' | ')}`);
+      }
+      await sleep(100);
+    }
+  }
+
+  /** What the last process printed. */
+  log(): string {
+    return readFileSync(join(this.dir, 'log'), 'utf8');
+  }
+
+  /** Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone. */
+  async kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+    const child = this.#child;
+    if (child === null) return;
+    const ends = signal === 'SIGKILL' || signal === 'SIGTERM';
+    child.ref();
+    const exit = ends ? once(child, 'exit') : null;
+    const container = this.program.container;
+    if (container === undefined) child.kill(signal);
+    else await promisify(execFile)(container.engine, ['kill', '--signal', signal, this.#containerName]).catch(() => child.kill('SIGKILL'));
+    await exit;
+    child.unref();
+  }
+
+  /** Ends the server as politely as its configuration asks (it saves if it was told to), and starts it on the same port. */
+  async restart(): Promise<void> {
+    await this.kill('SIGCONT');
+    const impatient = setTimeout(() => void this.kill('SIGKILL'), STOP_MS);
+    await this.kill('SIGTERM');
+    clearTimeout(impatient);
+    await this.start();
+  }
+
+  /** Kills the server and removes its directory. Safe to call twice. */
+  async stop(): Promise<void> {
+    await this.kill('SIGKILL');
+    await rm(this.dir, { recursive: true, force: true });
+    this.#callOff();
+    running.delete(this);
+  }
+
+  #spawn(): ChildProcess {
+    const { container, path } = this.program;
+    const out = openSync(join(this.dir, 'log'), 'w');
+    const [command, args] = container === undefined ? [path, this.args] : [container.engine, this.#containerArgs(container.image)];
+    // Its own session: a Ctrl-C of the terminal is for us, so that we can end before the servers do.
+    const child = spawn(command, args, { cwd: this.dir, detached: true, stdio: ['ignore', out, out] });
+    closeSync(out);
+    child.unref();
+    running.add(this);
+    this.#child = child;
+    this.#guard(container === undefined ? `kill -KILL ${child.pid}` : `'${container.engine}' rm --force ${this.#containerName}`);
+    const gone = (): void => {
+      if (this.#child !== child) return;
+      this.#child = null;
+      this.#guard(':');
+    };
+    child.once('exit', gone);
+    child.once('error', gone);
+    return child;
+  }
+
+  /** What to do about the process, and then the directory, should we die first. */
+  #guard(kill: string): void {
+    this.#callOff();
+    if (running.has(this)) this.#callOff = afterDeath(`${kill}; rm -rf -- "$1"`, this.dir);
+  }
+
+  #containerArgs(image: string): string[] {
+    const publish = `${HOST}:${this.port}:${this.port}`;
+    return ['run', '--rm', '--name', this.#containerName, '--publish', publish, image, this.program.path, ...this.args];
+  }
+}
+
+const LABELS: Record<Program['name'], string> = { redis: 'Redis', keydb: 'KeyDB', valkey: 'Valkey' };
+
+const running = new Set<LocalServer>();
+
+/** Stops every server that this process started and has not stopped. */
+export async function stopServers(): Promise<void> {
+  await Promise.all([...running].map((server) => server.stop()));
+}
+
+/** The source of a migration: Redis. @throws {ServerMissing} {ServerFailed} */
+export async function startRedis(options: ServerOptions = {}): Promise<LocalServer> {
+  return launch(await findRedis(), options);
+}
+
+/** KeyDB and nothing else. @throws {ServerMissing} {ServerFailed} */
+export async function startKeydb(options: ServerOptions = {}): Promise<LocalServer> {
+  const program = await findKeydb();
+  if (program !== null) return launch(program, options);
+  throw new ServerMissing('no keydb-server: install KeyDB 6.3.4, or set KEYDB_SERVER to its path, or start Docker or Podman');
+}
+
+/** KeyDB if this machine has it; otherwise a stand-in, which `standIn` of the result names: callers must say so. */
+export async function startTarget(options: ServerOptions = {}): Promise<LocalServer> {
+  const keydb = await findKeydb();
+  if (keydb !== null) return launch(keydb, options);
+  const program = await findStandIn();
+  return launch(program, options, `${program.name} ${program.version}`);
+}
+
+/** A Sentinel that watches `masters` (their names as keys), quick to notice a failure. */
+export async function startSentinel(
+  masters: Readonly<Record<string, { readonly server: LocalServer; readonly quorum?: number }>>,
+  options: Pick<ServerOptions, 'port' | 'config'> = {},
+): Promise<LocalServer> {
+  const sentinel = Object.entries(masters).flatMap(([name, { server, quorum = 1 }]) => [
+    `monitor ${name} ${server.host} ${server.port} ${quorum}`,
+    `down-after-milliseconds ${name} 500`,
+    `failover-timeout ${name} 3000`,
+  ]);
+  return launch(await findRedis(), { ...options, config: { sentinel, ...options.config } }, undefined, ['--sentinel']);
+}
+
+async function launch(program: Program, options: ServerOptions, standIn?: string, flags: readonly string[] = []): Promise<LocalServer> {
+  if (program.container && options.tls) throw new ServerMissing('TLS needs an installed keydb-server: set KEYDB_SERVER');
+  for (let attempt = 1; ; attempt++) {
+    const port = options.port ?? (await getPort({ host: HOST, reserve: true }));
+    const dir = await mkdtemp(join(tmpdir(), `${program.name}-`));
+    const config = { ...defaults(program, port, flags, options.tls), ...options.config };
+    const args = program.container ? asArguments(config) : ['server.conf', ...flags];
+    if (!program.container) await writeFile(join(dir, 'server.conf'), asFile(config));
+    const server = new LocalServer(program, port, dir, options.tls, args, standIn);
+    try {
+      await server.start();
+      return server;
+    } catch (error) {
+      const taken = options.port === undefined && /Address already in use/i.test(server.log());
+      await server.stop();
+      if (!taken || attempt === 3) throw error;
+    }
+  }
+}
+
+function defaults(program: Program, port: number, flags: readonly string[], tls: ServerOptions['tls']): ServerConfig {
+  const listen: ServerConfig = tls
+    ? { port: 0, 'tls-port': port, 'tls-cert-file': tls.cert, 'tls-key-file': tls.key, 'tls-ca-cert-file': tls.ca, 'tls-auth-clients': 'no' }
+    : { port };
+  // In a container the port is published on loopback only.
+  const bind: ServerConfig = program.container ? { bind: '0.0.0.0', 'protected-mode': 'no' } : { bind: HOST };
+  const keydb: ServerConfig = program.name === 'keydb' ? { 'server-threads': 2, 'enable-motd': 'no' } : {};
+  const kept: ServerConfig = flags.includes('--sentinel') ? {} : { save: '""', appendonly: 'no' };
+  return { ...listen, ...bind, ...keydb, ...kept };
+}
+
+function asFile(config: ServerConfig): string {
+  const lines = Object.entries(config).flatMap(([name, value]) => [value].flat().map((line) => `${name} ${line}\n`));
+  return lines.join('');
+}
+
+function asArguments(config: ServerConfig): string[] {
+  return Object.entries(config).flatMap(([name, value]) => [value].flat().flatMap((line) => [`--${name}`, ...String(line).replace('""', '').split(' ')]));
+}

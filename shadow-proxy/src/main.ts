@@ -1,0 +1,58 @@
+/**
+ * The daemon's program: plan → servers → listen → drain.
+ *
+ *   SIGTERM, SIGINT   drain and end: exit code 0, or 1 where not everything was confirmed in time; once more: end at once
+ *   SIGHUP            read the plan again
+ */
+import { Command, Option } from 'commander';
+import { Daemon } from './daemon.js';
+import { createLogger, LOG_LEVELS, type LogLevel } from './log.js';
+import { exitCode, parseArguments, usage } from './cli/exit.js';
+import { loadPlan } from './plan/load.js';
+import type { Plan } from './plan/plan.js';
+import { onStop } from './signals.js';
+
+interface Options {
+  readonly plan: string;
+  readonly shard?: string;
+  readonly check?: boolean;
+  readonly logLevel: LogLevel;
+}
+
+const program = new Command('shadow-proxy')
+  .description('Answers Redis clients from one server, repeats what happened on another, and compares every reply.')
+  .requiredOption('--plan <file>', 'the migration plan, in YAML')
+  .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
+  .option('--check', 'check the plan and end: 0 it is right, 2 it is not')
+  .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
+  .action(async (options: Options) => {
+    const plan = loadPlan(options.plan);
+    if (options.check) console(describe(plan));
+    else await serve(plan, options);
+  });
+
+async function serve(plan: Plan, options: Options): Promise<void> {
+  const logger = createLogger(options.logLevel);
+  const daemon = await Daemon.start(plan, options.shard ?? null, logger);
+  onStop(
+    (signal) => {
+      logger.info({ signal }, 'draining');
+      void daemon.stop().then((drained) => process.exit(drained ? exitCode.holds : exitCode.fails));
+    },
+    (signal) => {
+      logger.warn({ signal }, 'ending at once');
+      process.exit(exitCode.fails);
+    },
+  );
+  process.on('SIGHUP', () => {
+    // The event loop is not held up by more than a file of a few kilobytes.
+    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
+  });
+}
+
+const console = (text: string): void => void process.stdout.write(`${text}\n`);
+
+const describe = ({ name, shards, workloads }: Plan): string =>
+  `${name}: the plan is right (${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${workloads.length} ${workloads.length === 1 ? 'workload' : 'workloads'})`;
+
+await parseArguments(usage(program));

@@ -1,0 +1,23 @@
+/** Signals of the operator. */
+
+/** A terminal's Ctrl-C reaches us twice where npm is in between: what follows this soon is the same one. */
+const SAME_MS = 1_000;
+
+/**
+ * Calls `first` at the first SIGINT or SIGTERM and `again` at each later one.
+ * @returns takes the handlers away
+ */
+export function onStop(first: (signal: NodeJS.Signals) => void, again: (signal: NodeJS.Signals) => void): () => void {
+  let at: number | null = null;
+  const handler = (signal: NodeJS.Signals): void => {
+    const now = performance.now();
+    if (at === null) {
+      at = now;
+      first(signal);
+    } else if (now - at > SAME_MS) {
+      again(signal);
+    }
+  };
+  process.on('SIGINT', handler).on('SIGTERM', handler);
+  return () => void process.off('SIGINT', handler).off('SIGTERM', handler);
+}

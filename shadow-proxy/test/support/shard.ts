@@ -1,0 +1,137 @@
+/** A shard in this process, as the daemon would start it: from a plan, with its durable state and its ledger. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import type { Shard, ShardSnapshot } from '../../src/control/status.js';
+import { launch } from '../../src/launch.js';
+import { planFrom } from '../../src/plan/load.js';
+import type { Plan, WorkloadClass } from '../../src/plan/plan.js';
+import type { Ledger, LedgerEntry } from '../../src/record/ledger.js';
+import { StateStore, type ShardState } from '../../src/record/state.js';
+import type { Stage } from '../../src/route/stage.js';
+import type { Certificates } from './servers.js';
+
+export interface TestWorkload {
+  readonly name: string;
+  readonly keys: readonly string[];
+  readonly class?: WorkloadClass;
+  readonly stage?: Stage;
+  readonly percent?: number;
+}
+
+export interface TestShardOptions {
+  /** A URL, or whatever has one. */
+  readonly source: string | { readonly url: string };
+  readonly target: string | { readonly url: string };
+  readonly workloads?: readonly TestWorkload[];
+  /** Default: `{ stage: 'shadow' }`. */
+  readonly default?: { readonly stage?: Stage; readonly percent?: number };
+  /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
+  readonly limits?: Readonly<Record<string, number>>;
+  readonly name?: string;
+  /** Where clients connect to; a free port when absent. */
+  readonly port?: number;
+  /** Kept by `stop`; when absent, a temporary directory that `stop` removes. */
+  readonly stateDir?: string;
+  /** Clients then speak TLS only. */
+  readonly listenTls?: Certificates & { readonly requireClientCert?: boolean };
+  /** For `rediss://` servers. */
+  readonly sourceTls?: Partial<Certificates>;
+  readonly targetTls?: Partial<Certificates>;
+  /** More fields of the plan's shard, such as `owns`. */
+  readonly shard?: Readonly<Record<string, unknown>>;
+}
+
+export interface TestShard {
+  readonly plan: Plan;
+  readonly shard: Shard;
+  readonly port: number;
+  readonly ledger: Ledger;
+  readonly stateDir: string;
+  snapshot(): ShardSnapshot;
+  /** The last mismatches, not redacted. */
+  findings(): readonly LedgerEntry[];
+  /** The durable state as it is on the disk. */
+  state(): Promise<ShardState>;
+  /** Waits until nothing is queued for the mirror and no key is suspect. @throws after `ms` with what is left */
+  settled(ms?: number): Promise<void>;
+  /** Closes the shard at once, as the end of its process would. Safe to call twice. */
+  stop(): Promise<void>;
+}
+
+/** Starts a shard between two servers. `TEST_LOG=info` lets its log be seen. */
+export async function startTestShard(options: TestShardOptions): Promise<TestShard> {
+  const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), 'shard-')));
+  const plan = planFrom(asPlan(options, stateDir), 'the test', { directory: stateDir, env: {} });
+  const [shardPlan] = plan.shards;
+  const logger = pino({ level: process.env.TEST_LOG ?? 'silent' }, pino.destination({ fd: 2, sync: true }));
+  const discard = async (): Promise<void> => {
+    if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
+  };
+  const launched = await launch(plan, shardPlan, logger).catch(async (error: unknown) => {
+    await discard();
+    throw error;
+  });
+  const { shard, ledger } = launched;
+  let stopped: Promise<void> | undefined;
+  return {
+    plan,
+    shard,
+    port: shard.port,
+    ledger,
+    stateDir,
+    snapshot: () => shard.snapshot(),
+    findings: () => ledger.latest(),
+    state: async () => (await StateStore.open(stateDir, shardPlan.name)).current,
+    settled: (ms = 10_000) => {
+      const left = (): string => {
+        const { mirror, suspects, workloads, frozen } = shard.snapshot();
+        return JSON.stringify({ mirror, suspects, frozen, unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name) });
+      };
+      return until(() => isSettled(shard.snapshot()), ms, left);
+    },
+    stop: () => (stopped ??= launched.stop().then(discard)),
+  };
+}
+
+function asPlan(options: TestShardOptions, stateDir: string): unknown {
+  const { source, target, listenTls, sourceTls, targetTls } = options;
+  const url = (server: string | { readonly url: string }): string => (typeof server === 'string' ? server : server.url);
+  const tls = { ...(listenTls && { listen: listenTls }), ...(sourceTls && { source: sourceTls }), ...(targetTls && { target: targetTls }) };
+  return {
+    version: 1,
+    name: 'test',
+    shards: [
+      {
+        name: options.name ?? 'test',
+        listen: `${listenTls ? 'rediss' : 'redis'}://127.0.0.1:${options.port ?? 0}`,
+        source: url(source),
+        target: url(target),
+        ...(Object.keys(tls).length > 0 && { tls }),
+        ...options.shard,
+      },
+    ],
+    workloads: options.workloads ?? [],
+    default: options.default ?? { stage: 'shadow' },
+    ...(options.limits && { limits: options.limits }),
+    admin: { listen: '127.0.0.1:0' },
+    state: stateDir,
+    ledger: { redact: false },
+  };
+}
+
+const isSettled = ({ mirror, suspects }: ShardSnapshot): boolean => mirror.connected && mirror.queuedEffects === 0 && suspects.total === 0;
+
+/**
+ * Waits until the condition holds.
+ * @throws after `ms` milliseconds, with what `left` says of how things stand
+ */
+export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000, left: () => string = () => condition.toString()): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (!(await condition())) {
+    if (performance.now() > deadline) throw new Error(`not so within ${ms} ms: ${left()}`);
+    await sleep(5);
+  }
+}
