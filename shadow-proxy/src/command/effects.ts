@@ -43,12 +43,17 @@ const conditionalExpire: EffectOf = (args, reply) => {
   return text(reply) === '1' ? one(args.slice(0, 3), integer(1)) : null;
 };
 
-/** SET … NX GET, which only newer servers know: nil says that it was set. */
+/**
+ * SET … NX GET, which only newer servers know: nil says that it was set. KeyDB loses what SET … KEEPTTL writes to a
+ * key that has expired and is not removed yet: a look at the key removes it.
+ */
 const set: EffectOf = (args, reply) => {
-  const options = args.slice(3);
-  if (!options.some((arg) => word(arg) === 'NX') || !options.some((arg) => word(arg) === 'GET')) return 'verbatim';
-  if (!isNull(reply)) return null;
-  return one([...args.slice(0, 3), ...options.filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
+  const options = args.slice(3).map(word);
+  if (options.includes('NX') && options.includes('GET')) {
+    if (!isNull(reply)) return null;
+    return one([...args.slice(0, 3), ...args.slice(3).filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
+  }
+  return options.includes('KEEPTTL') ? [command(['EXISTS', args[1]], null), command(args, 'same')] : 'verbatim';
 };
 
 const spop: EffectOf = (args, reply) => {
@@ -73,7 +78,7 @@ const zmpop: EffectOf = (args, reply, protocol) => {
 };
 
 /** The sum is the authority's: long doubles differ between processors. */
-const incrbyfloat: EffectOf = (args, reply) => one(['SET', args[1], reply.data!, 'KEEPTTL'], OK);
+const incrbyfloat: EffectOf = (args, reply) => [command(['EXISTS', args[1]], null), command(['SET', args[1], reply.data!, 'KEEPTTL'], OK)];
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
 /** Where XADD's ID stands, after its options. */
@@ -157,7 +162,7 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   pexpire: { effect: conditionalExpire, least: 4 },
   expireat: { effect: conditionalExpire, least: 4 },
   pexpireat: { effect: conditionalExpire, least: 4 },
-  set: { effect: set, least: 5 },
+  set: { effect: set, least: 4 },
   spop: { effect: spop, least: 0 },
   lmpop: { effect: lmpop, least: 0 },
   zmpop: { effect: zmpop, least: 0 },
@@ -186,32 +191,74 @@ export function probeOf(name: string, args: readonly Buffer[]): Buffer | null {
 }
 
 /** Commands whose arguments may hold a time to live that counts from the moment they run. */
-export const RELATIVE_TTL: ReadonlySet<string> = new Set(['expire', 'pexpire', 'setex', 'psetex', 'set', 'getex']);
+export const RELATIVE_TTL: ReadonlySet<string> = new Set(['expire', 'pexpire', 'setex', 'psetex', 'set', 'getex', 'restore']);
+/** Commands whose arguments may hold a moment of expiry. */
+export const ABSOLUTE_TTL: ReadonlySet<string> = new Set(['expireat', 'pexpireat', 'set', 'getex']);
+
+interface TtlArgument {
+  /** Which argument it is. */
+  readonly at: number;
+  readonly ms: number;
+}
+
+const ttl = (args: readonly Buffer[], at: number, unit: number): TtlArgument => ({ at, ms: Number(args[at]?.toString()) * unit });
+
+/** The option of SET or GETEX that is one of two, with its number. */
+function ttlOption(args: readonly Buffer[], seconds: string, milliseconds: string): TtlArgument | null {
+  const first = word(args[0]) === 'SET' ? 3 : 2;
+  const at = args.findIndex((arg, i) => i >= first && (word(arg) === seconds || word(arg) === milliseconds));
+  return at === -1 ? null : ttl(args, at + 1, word(args[at]) === seconds ? 1000 : 1);
+}
+
+/** A command's time to live that counts from the moment it runs; null where it has none. */
+export function relativeTtl(args: readonly Buffer[]): TtlArgument | null {
+  switch (word(args[0])) {
+    case 'EXPIRE':
+    case 'SETEX':
+      return ttl(args, 2, 1000);
+    case 'PEXPIRE':
+    case 'PSETEX':
+      return ttl(args, 2, 1);
+    case 'RESTORE':
+      return args[2].toString() === '0' ? null : ttl(args, 2, 1);
+    case 'SET':
+    case 'GETEX':
+      return ttlOption(args, 'EX', 'PX');
+    default:
+      return null;
+  }
+}
+
+/** A command's moment of expiry, in ms of Unix time; null where it has none. */
+export function absoluteTtl(args: readonly Buffer[]): number | null {
+  switch (word(args[0])) {
+    case 'EXPIREAT':
+      return ttl(args, 2, 1000).ms;
+    case 'PEXPIREAT':
+      return ttl(args, 2, 1).ms;
+    case 'SET':
+    case 'GETEX':
+      return ttlOption(args, 'EXAT', 'PXAT')?.ms ?? null;
+    default:
+      return null;
+  }
+}
+
+const IN_MILLISECONDS: Readonly<Record<string, string>> = { EXPIRE: 'PEXPIRE', SETEX: 'PSETEX' };
 
 /**
  * The same command with its time to live as what is left of it after `elapsedMs`; null where it has none.
  * What ran out meanwhile expires on arrival.
  */
 export function shortenTtl(args: readonly Buffer[], elapsedMs: number): Buffer | null {
-  const left = (value: Buffer, unit: number): string => String(Math.round(Number(value.toString()) * unit - elapsedMs));
-  const positive = (value: Buffer, unit: number): string => String(Math.max(1, Number(left(value, unit))));
-  switch (word(args[0])) {
-    case 'EXPIRE':
-      return encodeCommand(['PEXPIRE', args[1], left(args[2], 1000), ...args.slice(3)]);
-    case 'PEXPIRE':
-      return encodeCommand(['PEXPIRE', args[1], left(args[2], 1), ...args.slice(3)]);
-    case 'SETEX':
-      return encodeCommand(['PSETEX', args[1], positive(args[2], 1000), args[3]]);
-    case 'PSETEX':
-      return encodeCommand(['PSETEX', args[1], positive(args[2], 1), args[3]]);
-    case 'SET':
-    case 'GETEX': {
-      const from = word(args[0]) === 'SET' ? 3 : 2;
-      const at = args.findIndex((arg, i) => i >= from && (word(arg) === 'EX' || word(arg) === 'PX'));
-      if (at === -1) return null;
-      return encodeCommand([...args.slice(0, at), 'PX', positive(args[at + 1], word(args[at]) === 'EX' ? 1000 : 1), ...args.slice(at + 2)]);
-    }
-    default:
-      return null;
-  }
+  const found = relativeTtl(args);
+  if (found === null) return null;
+  const { at, ms } = found;
+  const name = word(args[0]);
+  const left = Math.round(ms - elapsedMs);
+  // Only EXPIRE takes what is past; for the others it is an error.
+  const time = String(name.endsWith('EXPIRE') ? left : Math.max(1, left));
+  const shortened: Argument[] = [IN_MILLISECONDS[name] ?? name, ...args.slice(1, at), time, ...args.slice(at + 1)];
+  if (name === 'SET' || name === 'GETEX') shortened[at - 1] = 'PX';
+  return encodeCommand(shortened);
 }

@@ -23,9 +23,11 @@ const sort =
       else return MALFORMED;
       if (i >= argc) return MALFORMED;
     }
-    if (hidden) return UNKNOWN_KEYS;
-    const count = out.put(0, 1, READS);
-    return stored === 0 ? count : out.put(count, stored, WRITES);
+    const read = out.put(0, 1, READS);
+    const count = stored === 0 ? read : out.put(read, stored, WRITES);
+    if (!hidden) return count;
+    out.known = count;
+    return UNKNOWN_KEYS;
   };
 
 /** GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says other). */

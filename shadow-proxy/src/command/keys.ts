@@ -16,6 +16,8 @@ export class KeyList {
   readonly index: number[] = [];
   /** READS, WRITES, or both (3). */
   readonly access: number[] = [];
+  /** With UNKNOWN_KEYS: how many of the keys are told all the same. */
+  known = 0;
 
   /** Sets entry `at` and returns how many there are now. */
   put(at: number, index: number, access: number): number {

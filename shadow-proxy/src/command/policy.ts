@@ -19,11 +19,12 @@ type Rule = readonly [handling: Handling, reason: string, names: string];
 /** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
 const RULES: readonly Rule[] = [
   ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard'],
-  ['local', 'in its place among replies of the proxy, as of servers', 'ping echo'],
   ['local', "clients are the proxy's, not the server's", 'client|id client|info client|list client|kill client|getname client|setname client|setinfo'],
-  ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|getredir client|trackinginfo client|unblock'],
+  ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
+  ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
   ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list pfselftest'],
+  ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
   ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
   ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
   ['authority', 'about the scripts and channels of a server', 'script|exists pubsub|*'],
@@ -31,7 +32,7 @@ const RULES: readonly Rule[] = [
   ['keyed', 'of the few subcommands with a key', 'memory|usage'],
   ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
   ['script-load', 'both servers must know the same scripts', 'script|load script|flush'],
-  ['barrier', 'touches keys that it does not name', 'flushall flushdb swapdb'],
+  ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
 
   ['refused', 'use a script (EVAL) for check-and-set, or connect directly', 'watch unwatch'],
   ['refused', 'poll with the variant that does not block', 'blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop'],

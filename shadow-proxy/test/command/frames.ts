@@ -1,5 +1,5 @@
 /** Commands as the session has them: bytes, and where the arguments lie. */
-import { keysOf, KeyList } from '../../src/command/keys.js';
+import { keysOf, KeyList, UNKNOWN_KEYS } from '../../src/command/keys.js';
 import type { CommandSpec, CommandTable } from '../../src/command/table.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { RequestParser } from '../../src/resp/request.js';
@@ -16,11 +16,19 @@ export function find(table: CommandTable, args: readonly Argument[]): CommandSpe
   return table.find(frame, argStart, argEnd, argc);
 }
 
-/** The keys with their access, or the negative number that `keysOf` gives instead. */
-export function keys(spec: CommandSpec, args: readonly string[]): readonly (readonly [key: string, access: number])[] | number {
+type KeyAccess = readonly (readonly [key: string, access: number])[];
+
+/** What `keysOf` returns, and the keys, with their access, that it tells: with UNKNOWN_KEYS, those that it tells all the same. */
+export function told(spec: CommandSpec, args: readonly string[]): { readonly count: number; readonly keys: KeyAccess } {
   const { frame, argStart, argEnd, argc } = parse(args);
   const list = new KeyList();
   const count = keysOf(spec, frame, argStart, argEnd, argc, list);
-  if (count < 0) return count;
-  return Array.from({ length: count }, (_, i) => [args[list.index[i]], list.access[i]] as const);
+  const length = count === UNKNOWN_KEYS ? list.known : Math.max(count, 0);
+  return { count, keys: Array.from({ length }, (_, i) => [args[list.index[i]], list.access[i]] as const) };
+}
+
+/** The keys with their access, or the negative number that `keysOf` gives instead. */
+export function keys(spec: CommandSpec, args: readonly string[]): KeyAccess | number {
+  const { count, keys } = told(spec, args);
+  return count < 0 ? count : keys;
 }

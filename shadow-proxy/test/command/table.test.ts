@@ -83,6 +83,17 @@ test('a command is found by its bytes in any case, exactly where a plain lookup 
   for (const spec of table.all) assert.equal(find(table, spec.name.toUpperCase().split('|')), spec);
 });
 
+test('a word with one byte more or less is another word', () => {
+  for (const { name } of table.all) {
+    if (name.includes('|')) continue;
+    assert.equal(find(table, [name.slice(0, -1)])?.name ?? name.slice(0, -1), name.slice(0, -1));
+    for (let byte = 0; byte < 256; byte++) {
+      const longer = `${name}${String.fromCharCode(byte)}`;
+      assert.equal(find(table, [Buffer.from(longer, 'latin1')])?.name ?? longer.toLowerCase(), longer.toLowerCase());
+    }
+  }
+});
+
 test('what is no command for Redis is none for the table', async () => {
   const names = table.all.flatMap(({ name }) => (name.includes('|') ? [] : [name]));
   const nearly = fc.tuple(fc.constantFrom(...names), fc.nat(), fc.integer({ min: 0, max: 255 })).map(([name, at, byte]) => {
