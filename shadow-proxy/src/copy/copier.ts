@@ -6,7 +6,7 @@ import { decodeReply, isError, isNull, text } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { transcode } from './rdb/transcode.js';
 
@@ -18,14 +18,18 @@ export class CopyError extends Error {
   readonly code = 'COPY';
 }
 
-/** What a copy is told when the authority's reply is in: the place in the order from which it holds. */
-export type AtReply = () => void;
+export interface CopyEvents {
+  /** The authority's reply is in, and the copy in the mirror's order: from here on it holds. */
+  ordered(): void;
+  /** The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. */
+  confirmed(late: boolean): void;
+}
 
 /**
  * Copies one key. Resolves when the mirror has confirmed it.
  * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
  */
-export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, atReply: AtReply): Promise<void> {
+export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, events: CopyEvents): Promise<void> {
   return new Promise((resolve, reject) => {
     const failed = (why: string): void => reject(new CopyError(why));
     const send = (frame: Buffer, sink: Sink | null): Operation => {
@@ -41,27 +45,32 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
     const exec = send(EXEC, {
       lost,
       answered: (operation, buffer, start) => {
-        atReply();
         const { reply } = decodeReply(buffer, start);
         if (isError(reply) || !reply.items) return failed(`the authority refused: ${text(reply)}`);
-        const [dump, pttl] = reply.items;
-        if (isError(dump) || isError(pttl)) return failed(`the authority refused: ${text(isError(dump) ? dump : pttl)}`);
+        const [dump, left] = reply.items;
+        if (isError(dump) || isError(left)) return failed(`the authority refused: ${text(isError(dump) ? dump : left)}`);
+        const pttl = isNull(dump) ? -2 : Number(text(left));
         let frame: Buffer;
         try {
-          frame = isNull(dump) || text(pttl) === '-2' || text(pttl) === '0' ? encodeCommand(['UNLINK', key]) : restore(key, dump.data!, Number(text(pttl)));
+          frame = pttl === -2 || pttl === 0 ? encodeCommand(['UNLINK', key]) : restore(key, dump.data!, pttl);
         } catch (error) {
           return failed((error as Error).message);
         }
-        const effect = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, WRITE);
+        // As RESTORE, so that its time to live is shortened while it waits.
+        const effect = new Operation(frame, 0, frame.length, null, sequencer.table.byName('restore'), workload, db, 2, WRITE);
         effect.lane = lane;
         effect.answeredAt = operation.answeredAt;
         effect.check = ACCEPT;
         effect.confirmed = (answer) => {
-          if (answer === null) failed('the connection to the mirror was lost');
-          else if (answer[0] === MINUS) failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
-          else resolve();
+          if (answer === null) return failed('the connection to the mirror was lost');
+          if (answer[0] === MINUS) return failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
+          const now = sequencer.turn.now();
+          sequencer.expiry.copied(db, key, pttl, operation.submittedAt, now);
+          events.confirmed(pttl > 0 && (operation.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
+          resolve();
         };
         sequencer.mirrorOf(effect).append(effect);
+        events.ordered();
       },
     });
     sequencer.hold(exec, lane, [key.toString('latin1')]);

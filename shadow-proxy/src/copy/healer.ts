@@ -14,14 +14,20 @@ import { copyKey } from './copier.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
+/** A mirror that is always late is given up to: its times to live are off by its lateness. */
+const MAX_LATE_COPIES = 3;
+
+/** The copy has to wait for a flip, a barrier or the mirror. */
+class NotNow extends Error {}
 
 export class Healer {
   /** Why nothing may be copied now; null where healing goes on. */
   frozen: string | null = null;
   healed = 0;
-  #active = 0;
   #queue: Suspect[] = [];
   readonly #queued = new Set<Suspect>();
+  /** Being copied now. */
+  readonly #healing = new Set<Suspect>();
   readonly #failing = new Map<string, string>();
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
@@ -42,7 +48,7 @@ export class Healer {
 
   /** A key is in doubt (again). */
   marked(suspect: Suspect): void {
-    if (this.#queued.has(suspect)) return;
+    if (this.#queued.has(suspect) || this.#healing.has(suspect)) return;
     this.#queued.add(suspect);
     this.#queue.push(suspect);
     this.#schedule();
@@ -51,6 +57,7 @@ export class Healer {
   /** Tries again what could not be done: a server is back, or healing is allowed again. */
   wake(): void {
     for (const suspect of this.suspects.all()) this.marked(suspect);
+    this.#schedule();
   }
 
   close(): void {
@@ -75,28 +82,35 @@ export class Healer {
   }
 
   #work(): void {
-    while (this.#active < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
+    while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.frozen !== null) return;
       if (this.sequencer.barred || !this.buried()) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       if (this.suspects.get(keyId(suspect.db, suspect.key)) !== suspect) continue;
-      this.#active++;
-      void this.#heal(suspect).finally(() => {
-        this.#active--;
+      this.#healing.add(suspect);
+      void this.#heal(suspect).then((done) => {
+        this.#healing.delete(suspect);
+        // It was doubted anew meanwhile, or could not be copied.
+        const again = (): void => this.marked(suspect);
+        if (this.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
+          if (done) again();
+          else setTimeout(again, RETRY_MS).unref();
+        }
         this.#schedule();
       });
     }
   }
 
-  async #heal(suspect: Suspect): Promise<void> {
+  /** Whether it was copied. */
+  async #heal(suspect: Suspect): Promise<boolean> {
     const { db, key, workload } = suspect;
     const id = keyId(db, key);
     try {
       const rule = workload.rule(key, 0, key.length);
       if (!rule.mirrorsWrites) {
         this.suspects.clear(suspect, suspect.generation);
-        return;
+        return true;
       }
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
@@ -105,19 +119,27 @@ export class Healer {
       const ids = [key.toString('latin1')];
       while (order.tracking && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
       if (lane.closed) throw new Error('the connection to the authority was lost');
-      if (workload.held || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new Error('the workload is changing its stage');
-      if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new Error('the mirror is not connected');
+      if (this.sequencer.barred || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
+      if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
       let generation = -1;
-      await copyKey(this.sequencer, lane, workload, db, key, () => {
-        generation = suspect.generation;
+      await copyKey(this.sequencer, lane, workload, db, key, {
+        ordered: () => {
+          generation = suspect.copied = suspect.generation;
+        },
+        // At once: what the mirror answers next was written after the copy.
+        confirmed: (late) => {
+          if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
+          else if (this.suspects.clear(suspect, generation)) this.healed++;
+        },
       });
-      if (this.suspects.clear(suspect, generation)) this.healed++;
       this.#failing.delete(id);
+      return true;
     } catch (error) {
+      suspect.copied = 0;
       const why = (error as Error).message;
-      if (this.#failing.get(id) !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
+      if (!(error instanceof NotNow) && this.#failing.get(id) !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
       this.#failing.set(id, why);
-      setTimeout(() => !this.#closed && this.marked(suspect), RETRY_MS).unref();
+      return false;
     }
   }
 }

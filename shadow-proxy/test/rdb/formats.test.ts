@@ -85,6 +85,7 @@ test('what cannot be translated is named, with its type and its place', () => {
   body.writeBigUInt64BE(id | 3n, 2);
   assert.match(refused('MODULE', () => transcode(seal(body, 10))).message, /"ReJSON-RL"/);
 
+  refused('CORRUPT', () => transcode(seal([20, 1, 65], 10)));
   const cut = refused('TRUNCATED', () => transcode(seal([4, 1, 1, 65, 9, 66])));
   assert.deepEqual([cut.type, cut.offset], ['hash (plain)', 5]);
   assert.match(cut.message, /hash \(plain\).*byte 5/);
@@ -99,6 +100,8 @@ test('values that no server would hold are refused', () => {
   refused('CORRUPT', () => transcode(seal([5, 1, 1, 65, 0, 0, 0, 0, 0, 0, 0xf8, 0x7f])));
   refused('CORRUPT', () => transcode(seal([3, 1, 1, 65, 253])));
   refused('CORRUPT', () => transcode(seal([3, 1, 1, 65, 2, 0x30, 0x78])));
+  const unsorted = part(17, 0, 0, 0, 4, 0, 0x81, 'a', 2, 2, 1, 0x81, 'b', 2, 1, 1, 255);
+  refused('CORRUPT', () => transcode(seal(join([17], unsorted), 10)));
   refused('CORRUPT', () => transcode(seal(join([11], part(2, 0, 0, 0, 2, 0, 0, 0, 5, 0, 4, 0)))));
 });
 

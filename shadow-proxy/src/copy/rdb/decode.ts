@@ -34,7 +34,7 @@ export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
 export function openDump(payload: Buffer): Dump {
   const version = checkFooter(payload);
   const end = payload.length - FOOTER;
-  const type = typeOf(payload);
+  const type = typeOf(payload, version);
   const from = new Reader(payload, 1, end, `${type.kind} (${type.form})`);
   const value = readValue(from, type);
   const valueEnd = from.at;
@@ -57,9 +57,12 @@ function checkFooter(payload: Buffer): number {
   return version;
 }
 
-function typeOf(payload: Buffer): TypeByte {
+function typeOf(payload: Buffer, version: number): TypeByte {
   const type = TYPES.get(payload[0]);
-  if (type) return type;
+  if (type) {
+    if (type.since <= version) return type;
+    throw new TranscodeError('CORRUPT', `type ${payload[0]}, which RDB ${version} does not have`, 0, `${type.kind} (${type.form})`);
+  }
   switch (payload[0]) {
     case MODULE:
     case MODULE_2: {

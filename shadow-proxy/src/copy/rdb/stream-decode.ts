@@ -18,7 +18,8 @@ const idKey = (id: StreamId): string => `${id.ms}-${id.seq}`;
  */
 export function readStream(from: Reader, generation: 1 | 2 | 3): StreamValue {
   const entries: StreamEntry[] = [];
-  for (let nodes = from.count(NODE_BYTES); nodes > 0; nodes--) readNode(from, entries);
+  let node: StreamId | null = null;
+  for (let nodes = from.count(NODE_BYTES); nodes > 0; nodes--) node = readNode(from, entries, node);
   const length = from.length64();
   if (length !== BigInt(entries.length)) from.fail(`stream of ${entries.length} entries that claims ${length}`);
   const lastId = readId(from);
@@ -41,12 +42,16 @@ function readId(from: Reader): StreamId {
 /**
  * A node is the ID to which its entries' IDs are relative, and a listpack: live entries, deleted entries, number of
  * common fields, those fields, 0; then for each entry flags, ID (two differences), unless it has the common fields
- * their number and each before its value, values, and how many elements it took.
+ * their number and each before its value, values, and how many elements it took. Returns the node's ID.
  */
-function readNode(from: Reader, entries: StreamEntry[]): void {
+function readNode(from: Reader, entries: StreamEntry[], previousNode: StreamId | null): StreamId {
   const idPart = from.part();
   const master = idPart.rawId();
   if (idPart.left > 0) from.fail('stream node whose ID is not of 16 bytes');
+  // Servers keep nodes in a tree and search it, so disorder would be another stream to each of them.
+  for (const before of [previousNode, entries.at(-1)?.id]) {
+    if (before && compareIds(before, master) >= 0) from.fail(`stream node ${idKey(master)} after ${idKey(before)}`);
+  }
   const blob = from.part();
   const pack = new Listpack(blob);
   const [live, deleted] = [pack.integer(), pack.integer()];
@@ -65,13 +70,15 @@ function readNode(from: Reader, entries: StreamEntry[]): void {
       dead++;
       continue;
     }
-    const previous = entries.at(-1);
-    if (previous && compareIds(previous.id, id) >= 0) blob.fail(`stream entry ${idKey(id)} after ${idKey(previous.id)}`);
+    const previous = entries.at(-1)?.id;
+    if (compareIds(master, id) > 0) blob.fail(`stream entry ${idKey(id)} before its node ${idKey(master)}`);
+    if (previous && compareIds(previous, id) >= 0) blob.fail(`stream entry ${idKey(id)} after ${idKey(previous)}`);
     entries.push({ id, fields });
   }
   if (BigInt(entries.length - before) !== live || BigInt(dead) !== deleted) {
     blob.fail(`stream node of ${entries.length - before} entries and ${dead} deleted ones that claims ${live} and ${deleted}`);
   }
+  return master;
 }
 
 function readFields(blob: Reader, pack: Listpack, common: Buffer[] | null): Buffer[] {
