@@ -75,7 +75,8 @@ function hadLittleLeft(evidence: Evidence, side: Side): boolean {
   const elapsed = evidence.elapsedMs ?? 0;
   // After another write, the time to live is that write's.
   if (left === null || evidence.writtenSince) return false;
-  if (left === -2) return elapsed <= evidence.toleranceMs && !evicted(evidence, side);
+  // A write may have removed the key itself.
+  if (left === -2) return evidence.readOnly !== false && elapsed <= evidence.toleranceMs && !evicted(evidence, side);
   return left >= 0 && left + elapsed <= evidence.toleranceMs;
 }
 

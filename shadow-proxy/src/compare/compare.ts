@@ -13,7 +13,7 @@ import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
 import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
-import { isCondition, isRefusal, isScript } from './wording.js';
+import { isRefusal, isScript } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
@@ -61,18 +61,20 @@ function undecidable({ command, authority, mirror }: Difference): string | null 
 function mismatchKind({ command, authority, mirror }: Difference): MismatchKind {
   const [a, m] = [isError(authority), isError(mirror)];
   if (refused(authority) !== refused(mirror)) return 'unsupported';
-  if (tellsOfCondition(authority) || tellsOfCondition(mirror)) return 'error';
   const missing = missingOn(command, authority, mirror);
-  if (missing !== null) return `missing-on-${missing}`;
+  if (missing !== null && !isComplaint(missing === 'mirror' ? authority : mirror)) return `missing-on-${missing}`;
   if (a || m) return 'error';
-  if (authority.type !== mirror.type) return 'type';
+  if (authority.type !== mirror.type || isNull(authority) !== isNull(mirror)) return 'type';
   const items = itemsOfBoth(authority, mirror);
-  if (items === null) return isNull(authority) ? 'type' : 'value';
+  if (items === null) return 'value';
+  // Fields that only one server has change the length, and are not what is wrong.
+  if (command.name.startsWith('xinfo|')) return 'value';
   if (items[0].length !== items[1].length) return 'length';
   return sameElements(...items, 1) ? 'order' : 'value';
 }
 
-const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));
+/** An error that is not about what the key holds. */
+const isComplaint = (reply: Reply): boolean => isError(reply) && !/^(WRONGTYPE|BUSYKEY|BUSYGROUP) /.test(text(reply));
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
 /** The judgement of one command of a transaction. */

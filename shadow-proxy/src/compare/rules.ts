@@ -150,7 +150,7 @@ function principal({ name }: CommandView, authority: Reply, mirror: Reply): Rule
 function excusesTime({ command, authority, mirror }: Difference): boolean {
   if (command.name.startsWith('object|')) return areCounts(authority, mirror);
   if (command.name !== 'xpending') return principal(command, authority, mirror) === 'time-dependent';
-  return command.args.length >= 6 && pendingEntriesAgree(authority, mirror);
+  return pendingEntriesAgree(authority, mirror);
 }
 
 function excusesNewer({ command, authority, mirror }: Difference): boolean {
@@ -164,13 +164,13 @@ function excusesNewer({ command, authority, mirror }: Difference): boolean {
   if (entries === null || claimed === null || deleted === null) return false;
   if (claimed.length !== entries.length + deleted.length) return false;
   const justIds = command.args.some((arg, i) => i > 4 && word(arg) === 'JUSTID');
-  return justIds ? interleaves(claimed, entries, deleted) : deleted.length === 0 ? entries.every((e, i) => same(e, claimed[i])) : leavesOutDeleted(entries, claimed);
+  return justIds ? interleaves(claimed, entries, deleted) : leavesOutDeleted(entries, claimed);
 }
 
 /** Whether `older` is `newer` with a nil in the place of each entry that was deleted. */
 function leavesOutDeleted(newer: readonly Reply[], older: readonly Reply[]): boolean {
   const left = older.filter((entry) => entry.items !== null || entry.data !== null);
-  return left.length < older.length && left.length === newer.length && left.every((entry, i) => same(entry, newer[i]));
+  return left.length === newer.length && left.every((entry, i) => same(entry, newer[i]));
 }
 
 /** Whether `all` is `entries` in their order, with the `deleted` in between. */
@@ -181,5 +181,6 @@ function interleaves(all: readonly Reply[], entries: readonly Reply[], deleted: 
     if (isNext) next++;
     return !isNext;
   });
-  return next === entries.length && rest.length === deleted.length && isWithin(rest, deleted, 1);
+  // As many as there are deleted ones, if all entries were met: the lengths add up.
+  return isWithin(rest, deleted, 1);
 }

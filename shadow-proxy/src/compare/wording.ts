@@ -76,6 +76,16 @@ const PAIRS: readonly Pair[] = [
     older: /^can't execute '(?<command>.+)': only \(p\)subscribe \/ \(p\)unsubscribe \/ (?<rest>.+)$/,
   },
   {
+    commands: ['config|set'],
+    newer: /^config set failed \(possibly related to argument '(?<option>.+)'\) - (?<why>.+)$/,
+    older: /^invalid argument '.*' for config set '(?<option>.+)' - (?<why>.+)$/s,
+  },
+  {
+    commands: ['config|set'],
+    newer: /^unknown option or number of arguments for config set - '(?<option>.+)'$/,
+    older: /^unsupported config parameter: (?<option>.+)$/,
+  },
+  {
     commands: EXPIRES,
     newer: /^(unsupported option .*|(nx and xx, )?gt (or|and) lt options at the same time are not compatible)$/,
     older: /^wrong number of arguments for p?expire(at)?$/,
