@@ -34,7 +34,8 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
   }
   const { plan, problems } = toPlan(document.toJS(), { directory: dirname(resolve(file)), env });
   if (plan) return plan;
-  throw new PlanError(file, problems.map((problem) => ({ ...problem, ...position(document, lines, problem) })));
+  const placed = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
+  throw new PlanError(file, placed.sort((a, b) => a.line - b.line || a.column - b.column));
 }
 
 /**

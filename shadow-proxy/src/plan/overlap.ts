@@ -24,6 +24,15 @@ export function patternsOverlap(a: string, b: string): boolean {
   return walk(0, 0);
 }
 
+/** Whether `outer` surely matches every key that `inner` matches: they are the same, or `outer` is `prefix*`. False may be a miss. */
+export function patternIncludes(outer: string, inner: string): boolean {
+  if (outer === inner) return true;
+  const prefix = literalPrefix(outer);
+  return outer === `${prefix}*` && literalPrefix(inner).startsWith(prefix);
+}
+
+const literalPrefix = (pattern: string): string => /^[^*?[\\]*/.exec(pattern)![0];
+
 function common(x: Element, y: Element): boolean {
   if (x === null) return y!.size > 0;
   if (y === null) return x.size > 0;

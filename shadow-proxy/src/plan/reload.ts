@@ -3,7 +3,7 @@
  * a server, and never the workload of a key where the two workloads are in different stages.
  */
 import { formatAddress, type Endpoint, type Listen } from './endpoint.js';
-import { patternsOverlap } from './overlap.js';
+import { patternIncludes, patternsOverlap } from './overlap.js';
 import { sameServer } from './normalise.js';
 import type { Plan, ShardPlan, StagePoint, Stages } from './plan.js';
 
@@ -61,7 +61,7 @@ const sameEndpoint = (a: Endpoint, b: Endpoint): boolean =>
  * would be safe, never the reverse.
  *
  * A key's workload is that of the first pattern that matches it. It can change from that of old pattern i to that of new
- * pattern j only if some key matches both, and neither list has the other's pattern in front, which would have taken the key.
+ * pattern j only if some key matches both, and neither list has something in front that takes all keys of the other's pattern.
  *
  * @param first stages of workloads that `stages` does not know
  */
@@ -72,7 +72,7 @@ export function checkRouting(previous: Routing, next: Routing, stages: Stages, f
   before.forEach(([was, from], i) => {
     after.forEach(([is, to], j) => {
       if (from === to || samePoint(stageOf(from), stageOf(to))) return;
-      if (before.slice(0, i).some(([pattern]) => pattern === is) || after.slice(0, j).some(([pattern]) => pattern === was)) return;
+      if (takenBefore(before, i, is) || takenBefore(after, j, was)) return;
       if (!patternsOverlap(was, is)) return;
       problems.add(
         `keys of ${describe(was, is)} could move from workload ${from} (${show(stageOf(from))}) to ${to} (${show(stageOf(to))}): ` +
@@ -83,6 +83,8 @@ export function checkRouting(previous: Routing, next: Routing, stages: Stages, f
   return [...problems];
 }
 
+const takenBefore = (routing: Routing, end: number, pattern: string): boolean =>
+  routing.slice(0, end).some(([earlier]) => patternIncludes(earlier, pattern));
 const withDefault = (routing: Routing): Routing => [...routing, ['*', 'default']];
 const samePoint = (a: StagePoint | undefined, b: StagePoint | undefined): boolean => a?.stage === b?.stage && a?.percent === b?.percent;
 const describe = (a: string, b: string): string => (a === '*' ? b : b === '*' || a === b ? a : `${a} and ${b}`);

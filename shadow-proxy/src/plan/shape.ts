@@ -44,7 +44,7 @@ function allowed(issue: Issue): string {
     case 'invalid_value':
       return or(issue.values.map(String));
     case 'too_small':
-      return issue.origin === 'number' ? `a number from ${issue.minimum}` : 'at least one entry or character';
+      return issue.origin === 'number' ? `a number from ${issue.minimum}` : issue.origin === 'array' ? 'at least one entry' : 'at least one character';
     case 'too_big':
       return `a number up to ${issue.maximum}`;
     default:
@@ -56,7 +56,10 @@ const a = (type: string): string => (type === 'int' ? 'a whole number' : /^[aeio
 const or = (words: readonly string[]): string => words.join(', ').replace(/, ([^,]*)$/, ' or $1');
 
 function slip(issue: Issue, value: unknown): string {
-  if (issue.code !== 'invalid_value' || typeof value !== 'string') return '';
+  if (issue.code !== 'invalid_value') return '';
+  // What YAML 1.1 makes of a bare off.
+  if (value === false && issue.values.includes('off')) return '; write "off" in quotes';
+  if (typeof value !== 'string') return '';
   const likely = closest(value, issue.values.map(String));
   return likely ? `; did you mean ${likely}?` : '';
 }

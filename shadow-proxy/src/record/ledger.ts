@@ -73,8 +73,15 @@ export interface LedgerOptions {
   readonly now?: () => number;
 }
 
+interface Line {
+  readonly text: string;
+  /** What the line says was left out before it; must be said again where the line is lost. */
+  readonly leftOut: number;
+}
+
 const IN_MEMORY = 20;
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
+const NOT_TOLD: Line = { text: '', leftOut: 0 };
 
 export class Ledger {
   readonly #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
@@ -85,7 +92,7 @@ export class Ledger {
   #leftOut = 0;
   #tokens: number;
   #refilledAt: number;
-  #queue: string[] = [];
+  #queue: Line[] = [];
   #queuedBytes = 0;
   #writing: Promise<void> | null = null;
   #handle: FileHandle | null = null;
@@ -120,15 +127,15 @@ export class Ledger {
   /** Never waits, never throws. */
   record(mismatch: Mismatch): void {
     this.#total++;
-    if (this.#closed || !this.#takeToken(mismatch)) return this.#leaveOut(1);
+    if (this.#closed || !this.#takeToken(mismatch)) return this.#lose([NOT_TOLD]);
     const entry = this.#describe(mismatch);
     this.#latest.push(entry);
     if (this.#latest.length > IN_MEMORY) this.#latest.shift();
     if (this.#options.file === null) return;
-    const line = JSON.stringify(entry) + '\n';
-    if (this.#queuedBytes + line.length > MAX_QUEUED_BYTES) return this.#leaveOut(1);
+    const line = { text: JSON.stringify(entry) + '\n', leftOut: entry.leftOut ?? 0 };
+    if (this.#queuedBytes + line.text.length > MAX_QUEUED_BYTES) return this.#lose([line]);
     this.#queue.push(line);
-    this.#queuedBytes += line.length;
+    this.#queuedBytes += line.text.length;
     this.#writing ??= this.#writeAll();
   }
 
@@ -159,9 +166,9 @@ export class Ledger {
     return true;
   }
 
-  #leaveOut(count: number): void {
-    this.#notWritten += count;
-    this.#leftOut += count;
+  #lose(lines: readonly Line[]): void {
+    this.#notWritten += lines.length;
+    for (const { leftOut } of lines) this.#leftOut += 1 + leftOut;
   }
 
   #describe({ key, source, target, ...rest }: Mismatch): LedgerEntry {
@@ -207,30 +214,30 @@ export class Ledger {
   }
 
   /** Lines joined so that none is written across a rotation. */
-  *#batches(lines: readonly string[]): Generator<readonly string[]> {
-    let batch: string[] = [];
+  *#batches(lines: readonly Line[]): Generator<readonly Line[]> {
+    let batch: Line[] = [];
     let bytes = 0;
     for (const line of lines) {
-      if (batch.length > 0 && bytes + Buffer.byteLength(line) > this.#options.maxBytes / 2) {
+      if (batch.length > 0 && bytes + Buffer.byteLength(line.text) > this.#options.maxBytes / 2) {
         yield batch;
         batch = [];
         bytes = 0;
       }
       batch.push(line);
-      bytes += Buffer.byteLength(line);
+      bytes += Buffer.byteLength(line.text);
     }
     yield batch;
   }
 
-  async #write(lines: readonly string[]): Promise<void> {
-    const bytes = Buffer.from(lines.join(''));
+  async #write(lines: readonly Line[]): Promise<void> {
+    const bytes = Buffer.from(lines.map(({ text }) => text).join(''));
     try {
       await this.#makeRoom(bytes.length);
       await this.#handle!.appendFile(bytes);
       this.#size += bytes.length;
       this.#failing = false;
     } catch (error) {
-      this.#leaveOut(lines.length);
+      this.#lose(lines);
       if (!this.#failing) this.#options.onError(error as Error);
       this.#failing = true;
       await this.#handle?.close().catch(() => undefined);

@@ -75,6 +75,8 @@ export interface ShardSnapshot {
   readonly mismatches: Readonly<Record<string, number>>;
   /** By reason: pairs that could not be told. */
   readonly inconclusive: Readonly<Record<string, number>>;
+  /** Differences about which the servers are being asked: they have no verdict yet. */
+  readonly undecided: number;
   /** By command: sent to the authority alone, because the other server or the proxy does not know it. */
   readonly unsupported: Readonly<Record<string, number>>;
   readonly crossWorkload: { readonly split: number; readonly refused: number };

@@ -9,8 +9,17 @@ export interface Suspect {
   readonly key: Buffer;
   readonly workload: Workload;
   reason: string;
+  /** Whether an effect that was acknowledged may be missing on the mirror: not so where only a reply was lost. */
+  acknowledged: boolean;
   generation: number;
+  /** The generation for which a copy is in the order already, though not confirmed; 0 where there is none. */
+  copied: number;
+  /** How many copies came to the mirror so late that their time to live may be off. */
+  lateCopies: number;
 }
+
+/** The authority's connection was lost with the command unanswered: nobody was told that it ran. */
+export const REPLY_LOST = 'reply-lost';
 
 /** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
 const MAX_LISTED = 100_000;
@@ -22,6 +31,11 @@ export class Suspects {
   #generation = 0;
 
   constructor(private readonly marked: (suspect: Suspect) => void) {}
+
+  /** The generation of the newest doubt. */
+  get generation(): number {
+    return this.#generation;
+  }
 
   get size(): number {
     return this.#keys.size;
@@ -46,6 +60,7 @@ export class Suspects {
     if (known !== undefined) {
       known.generation = ++this.#generation;
       known.reason = reason;
+      known.acknowledged ||= reason !== REPLY_LOST;
       this.marked(known);
       return;
     }
@@ -53,20 +68,23 @@ export class Suspects {
       workload.suspect ??= `more than ${MAX_LISTED} keys in doubt (${reason})`;
       return;
     }
-    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, generation: ++this.#generation };
+    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, generation: ++this.#generation, copied: 0, lateCopies: 0 };
     this.#keys.set(id, suspect);
     this.marked(suspect);
   }
 
   /** Ends the doubt, unless there is a newer one than `generation`. */
   clear(suspect: Suspect, generation: number): boolean {
-    if (suspect.generation !== generation) return false;
-    return this.#keys.delete(keyId(suspect.db, suspect.key));
+    const id = keyId(suspect.db, suspect.key);
+    // A doubt that was ended before may have been followed by another one about the same key.
+    if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;
+    return this.#keys.delete(id);
   }
 
-  count(workload: Workload): number {
+  /** How many keys of the workload are in doubt; with `which`, those of them for which it holds. */
+  count(workload: Workload, which: (suspect: Suspect) => boolean = () => true): number {
     let count = 0;
-    for (const suspect of this.#keys.values()) if (suspect.workload === workload) count++;
+    for (const suspect of this.#keys.values()) if (suspect.workload === workload && which(suspect)) count++;
     return count;
   }
 

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { otherShard, problemsOf, smallPlan, told, toPlan, type PlanObject } from './plans.js';
+
+/** A change of the small plan, and what must be said about it; undefined where nothing is wrong. */
+type Case = readonly [name: string, change: (plan: PlanObject) => void, expected?: RegExp];
+
+const withSecond = (change: (second: PlanObject, plan: PlanObject) => void) => (plan: PlanObject) => {
+  const second = otherShard();
+  change(second, plan);
+  plan.shards.push(second);
+};
+
+const groups: Record<string, readonly Case[]> = {
+  'names are used once:': [
+    ['two shards', withSecond((second) => (second.name = 'A')), /^shards\.1\.name: is the name of shards\[0\] too/],
+    ['two workloads', (plan) => plan.workloads.push({ name: 'sessions', keys: ['x'] }), /^workloads\.1\.name: is the name of workloads\[0\] too/],
+    ['a workload called default', (plan) => (plan.workloads[0].name = 'default'), /^workloads\.0\.name: is "default"/],
+    ['a pattern that an earlier workload has', (plan) => plan.workloads.push({ name: 'b', keys: ['x', 'session:*'] }), /^workloads\.1\.keys\.1: is "session:\*", which workloads\[0\] has/],
+    ['a name that is no directory', (plan) => (plan.shards[0].name = '../x'), /^shards\.0\.name: is "..\/x": letters, digits/],
+  ],
+  'addresses are opened once:': [
+    ['two shards on one', withSecond((second) => (second.listen = 'redis://127.0.0.1:6400')), /^shards\.1\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen takes/],
+    ['one on all hosts', withSecond((second) => (second.listen = 'redis://0.0.0.0:6400')), /takes already/],
+    ['any free port twice', withSecond((second, plan) => (second.listen = plan.shards[0].listen = 'redis://127.0.0.1:0'))],
+    ['the admin on a shard', (plan) => (plan.admin = { listen: '127.0.0.1:6400' }), /^admin\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen takes/],
+    ['shards with an admin of their own', withSecond((second, plan) => {
+      plan.shards[0].admin = { listen: '127.0.0.1:9401' };
+      second.admin = { listen: '127.0.0.1:9402' };
+    })],
+    ['shards that share an admin', withSecond((second, plan) => (second.admin = plan.shards[0].admin = { listen: '127.0.0.1:9401' }))],
+    ['shards that share an admin with two tokens', withSecond((second, plan) => {
+      plan.shards[0].admin = { listen: '127.0.0.1:9401', token: 'x' };
+      second.admin = { listen: '127.0.0.1:9401', token: 'y' };
+    }), /^shards\.1\.admin\.listen: is that of shards\.0\.admin, with another token/],
+  ],
+  'the admin beyond loopback needs a token:': [
+    ['without', (plan) => (plan.admin = { listen: '0.0.0.0:9400' }), /^admin\.listen: is 0\.0\.0\.0:9400, beyond loopback: add token or tokenFile/],
+    ['with', (plan) => (plan.admin = { listen: '0.0.0.0:9400', token: 'x' })],
+    ['of a shard', (plan) => (plan.shards[0].admin = { listen: '[::]:9401' }), /^shards\.0\.admin\.listen: is \[::\]:9401, beyond loopback/],
+    ['on loopback', (plan) => (plan.admin = { listen: '[::1]:9400' })],
+  ],
+  'servers are told apart:': [
+    ['source and target the same', (plan) => (plan.shards[0].target = plan.shards[0].source), /^shards\.0\.target: is the source itself/],
+    ['two shards of one source', withSecond((second, plan) => (second.source = plan.shards[0].source)), /^shards\.1\.source: is the source of shards\[0\] too/],
+    ['two shards of one master', withSecond((second, plan) => {
+      plan.shards[0].source = 'redis+sentinel://s1,s2/m';
+      second.source = 'redis+sentinel://s2,s3/m';
+    }), /^shards\.1\.source: is the source of shards\[0\] too/],
+    ['two masters of the same sentinels', withSecond((second, plan) => {
+      plan.shards[0].source = 'redis+sentinel://s1,s2/m1';
+      second.source = 'redis+sentinel://s1,s2/m2';
+    })],
+    ['a target where the proxy listens', (plan) => (plan.shards[0].target = 'redis://127.0.0.1:6400'), /^shards\.0\.target: is where shards\[0\] listens/],
+    ['a port that nothing listens on', (plan) => (plan.shards[0].target = 'redis://h:0'), /^shards\.0\.target: has port 0/],
+  ],
+  'clients are told where to connect, and no more:': [
+    ['with a user', (plan) => (plan.shards[0].listen = 'redis://u:p@127.0.0.1:6400'), /^shards\.0\.listen: holds a user or password/],
+    ['with a database', (plan) => (plan.shards[0].listen = 'redis://127.0.0.1:6400/1'), /^shards\.0\.listen: names a database/],
+    ['with sentinels', (plan) => (plan.shards[0].listen = 'redis+sentinel://h/m'), /^shards\.0\.listen: names a Sentinel/],
+  ],
+  'percent is for live:': [
+    ['with live', (plan) => Object.assign(plan.workloads[0], { stage: 'live', percent: 10 })],
+    ['with shadow', (plan) => Object.assign(plan.workloads[0], { stage: 'shadow', percent: 10 }), /^workloads\.0\.percent: is 10 with stage shadow/],
+    ['of the rest', (plan) => (plan.default = { percent: 10 }), /^default\.percent: is 10 with stage off/],
+    ['over 100', (plan) => Object.assign(plan.workloads[0], { stage: 'live', percent: 101 }), /^workloads\.0\.percent: is 101: a number up to 100 is allowed/],
+  ],
+  'a shared target': [
+    ['may be shadowed without saying who owns what', sharing((plan) => (plan.workloads[0].stage = 'shadow'))],
+    ['goes no further then', sharing((plan) => (plan.workloads[0].stage = 'live')), /^workloads\.0\.stage: is live, but shards\[0\] \(a\) shares its target/],
+    ['nor does the rest', sharing((plan) => (plan.default = { stage: 'complete' })), /^default\.stage: is complete, but shards\[0\]/],
+    ['needs every owner', sharing((plan) => {
+      plan.workloads[0].stage = 'live';
+      plan.shards[0].owns = ['eu:*'];
+    }), /shards\[1\] \(b\) shares its target/],
+    ['goes further with owners', sharing((plan) => {
+      plan.workloads[0].stage = 'live';
+      plan.shards[0].owns = ['eu:*'];
+      plan.shards[1].owns = ['us:*'];
+    })],
+    ['has one owner for each key', sharing((plan) => {
+      plan.shards[0].owns = ['eu:*'];
+      plan.shards[1].owns = ['us:*', 'e*:x'];
+    }), /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that both match has two owners/],
+  ],
+  'active-active': [
+    ['needs regions', (plan) => (plan.topology = { mode: 'active-active' }), /^topology\.regions: needs at least two/],
+    ['refuses counters', (plan) => {
+      plan.topology = { mode: 'active-active', regions: ['eu', 'us'] };
+      plan.workloads[0].class = 'counter';
+    }, /^workloads\.0\.class: is counter, which active-active loses/],
+    ['takes other classes', (plan) => (plan.topology = { mode: 'active-active', regions: ['eu', 'us'] })],
+  ],
+};
+
+function sharing(change: (plan: PlanObject) => void): (plan: PlanObject) => void {
+  return (plan) => {
+    plan.shards.push({ ...otherShard(), target: plan.shards[0].target });
+    change(plan);
+  };
+}
+
+for (const [group, cases] of Object.entries(groups)) {
+  describe(group, () => {
+    for (const [name, change, expected] of cases) {
+      test(name, () => {
+        const problems = told(problemsOf(change));
+        if (expected) assert.match(problems, expected);
+        else assert.equal(problems, '');
+      });
+    }
+  });
+}
+
+test('a shard knows whether it shares its target', () => {
+  const shared = { ...smallPlan(), shards: [smallPlan().shards[0], { ...otherShard(), target: smallPlan().shards[0].target }] };
+  assert.deepEqual(toPlan(shared).shards.map(({ sharedTarget }) => sharedTarget), [true, true]);
+  assert.deepEqual(toPlan(smallPlan()).shards.map(({ sharedTarget }) => sharedTarget), [false]);
+});

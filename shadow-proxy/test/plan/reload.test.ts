@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { StagePoint, Stages } from '../../src/plan/plan.js';
+import { checkReload, checkRouting, firstStages, type Routing } from '../../src/plan/reload.js';
+import { compileGlob } from '../../src/route/glob.js';
+import type { Stage } from '../../src/route/stage.js';
+import { otherShard, smallPlan, toPlan, type PlanObject } from './plans.js';
+
+const at = (stage: Stage, percent = 100): StagePoint => ({ stage, percent });
+const STAGES: Stages = { sessions: at('shadow'), default: at('off') };
+
+/** What is said about a changed small plan while `sessions` is in shadow and the rest is off. */
+function reload(change: (plan: PlanObject) => void, stages: Stages = STAGES): string[] {
+  const next = smallPlan();
+  change(next);
+  return checkReload(toPlan(smallPlan()), toPlan(next), stages);
+}
+
+describe('a plan may be reloaded', () => {
+  for (const [name, change] of [
+    ['unchanged', () => undefined],
+    ['with other gates and limits', (plan) => Object.assign(plan, { gates: { minCompared: 1 }, limits: { clients: 5 } })],
+    ['with another first stage, which no longer counts', (plan) => (plan.workloads[0].stage = 'live')],
+    ['with another token', (plan) => (plan.admin = { token: 'new' })],
+    ['with another password', (plan) => (plan.shards[0].source = 'redis://:new@127.0.0.1:6379')],
+    ['with a new workload in the stage that its keys are in', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'off' })],
+    ['with a new workload in front, in the stage that its keys are in', (plan) => plan.workloads.unshift({ name: 'vip', keys: ['session:vip:*'], stage: 'shadow' })],
+  ] as [string, (plan: PlanObject) => void][]) {
+    test(name, () => assert.deepEqual(reload(change), []));
+  }
+
+  test('with more patterns where both workloads are in one stage', () => {
+    assert.deepEqual(reload((plan) => plan.workloads[0].keys.push('rl:*'), { ...STAGES, default: at('shadow') }), []);
+  });
+
+  test('with another order of patterns that have no key in common', () => {
+    const [a, b] = [['a:*', 'x'], ['b:*', 'y']] as const;
+    assert.deepEqual(checkRouting([a, b], [b, a], { x: at('off'), y: at('shadow'), default: at('live') }, {}), []);
+  });
+});
+
+describe('a plan is not reloaded', () => {
+  for (const [name, change, expected] of [
+    ['that takes keys from a workload of another stage', (plan) => (plan.workloads[0].keys = ['session:eu:*']), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
+    ['that gives keys to a workload of another stage', (plan) => plan.workloads[0].keys.push('rl:*'), /keys of rl:\* could move from workload default \(off\) to sessions \(shadow\): bring both to the same stage first/],
+    ['whose new workload starts in another stage', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'shadow' }), /to rl \(shadow\)/],
+    ['without a workload of another stage', (plan) => (plan.workloads = []), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
+    ['with another source', (plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'), /source of shard a changed: restart/],
+    ['with another target', (plan) => (plan.shards[0].target = 'redis://127.0.0.1:1'), /target of shard a changed: restart/],
+    ['with TLS where there was none', (plan) => (plan.shards[0].target = 'rediss://127.0.0.1:6390'), /target of shard a changed/],
+    ['with another user', (plan) => (plan.shards[0].source = 'redis://u:p@127.0.0.1:6379'), /source of shard a changed/],
+    ['with another address', (plan) => (plan.shards[0].listen = 'redis://127.0.0.1:1'), /listen of shard a changed/],
+    ['with other owners', (plan) => (plan.shards[0].owns = ['x']), /owns of shard a changed/],
+    ['with another admin address', (plan) => (plan.admin = { listen: '127.0.0.1:1' }), /admin\.listen changed/],
+    ['with another name', (plan) => (plan.name = 'x'), /name changed from test to x/],
+    ['with another directory of state', (plan) => (plan.state = './x'), /state changed from \/nowhere\/state to \/nowhere\/x/],
+    ['with a new shard', (plan) => plan.shards.push(otherShard()), /shard b is new/],
+    ['with another shard', (plan) => (plan.shards[0].name = 'z'), /shard a is gone: .*\n.*shard z is new/],
+  ] as [string, (plan: PlanObject) => void, RegExp][]) {
+    test(name, () => assert.match(reload(change).join('\n'), expected));
+  }
+
+  test('that moves keys between two shares of live', () => {
+    const routing: Routing = [['a:*', 'x']];
+    const stages = { x: at('live', 10), default: at('live', 20) };
+    assert.match(checkRouting(routing, [], stages, {}).join(), /from workload x \(live 10 %\) to default \(live 20 %\)/);
+    assert.deepEqual(checkRouting(routing, [], { ...stages, default: at('live', 10) }, {}), []);
+  });
+});
+
+test('a plan’s own stages are first stages', () => {
+  const plan = toPlan({ ...smallPlan(), workloads: [{ name: 'w', keys: ['w'], stage: 'live', percent: 5 }] });
+  assert.deepEqual(firstStages(plan), { w: at('live', 5), default: at('off') });
+});
+
+const KEYS = ['', 'a', 'b', 'aa', 'ab', 'ba', 'bb', 'aaa', 'aba', 'bab', 'abb'];
+const pattern = fc.array(fc.constantFrom('a', 'b', '*', '?', '[ab]'), { maxLength: 3 }).map((parts) => parts.join(''));
+const routing = fc.array(fc.tuple(pattern, fc.constantFrom('w1', 'w2', 'w3')), { maxLength: 4 });
+const stages = fc.record({
+  w1: fc.constantFrom(at('off'), at('shadow')),
+  w2: fc.constantFrom(at('off'), at('shadow')),
+  w3: fc.constantFrom(at('off'), at('shadow')),
+  default: fc.constantFrom(at('off'), at('shadow')),
+});
+
+const workloadOf = (rules: Routing, key: string): string => {
+  const bytes = Buffer.from(key);
+  return rules.find(([glob]) => compileGlob(glob)(bytes, 0, bytes.length))?.[1] ?? 'default';
+};
+
+test('whatever is let pass leaves every key in its stage', () => {
+  let passed = 0;
+  fc.assert(
+    fc.property(routing, routing, stages, (before, after, stage: Stages) => {
+      if (checkRouting(before, after, stage, {}).length > 0) return;
+      passed++;
+      for (const key of KEYS) {
+        const [from, to] = [workloadOf(before, key), workloadOf(after, key)];
+        assert.deepEqual(stage[to], stage[from], `${key} went from ${from} to ${to}`);
+      }
+    }),
+    { numRuns: 5_000 },
+  );
+  assert.ok(passed > 100, 'the check lets something pass');
+});

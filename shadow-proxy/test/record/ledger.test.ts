@@ -1,0 +1,196 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { firstDifference, Ledger, type LedgerEntry, type LedgerOptions, type Mismatch } from '../../src/record/ledger.js';
+import { scratch } from '../plan/plans.js';
+
+const mismatch = (change: Partial<Mismatch> = {}): Mismatch => ({
+  workload: 'sessions',
+  command: 'GET',
+  key: Buffer.from('session:42'),
+  db: 0,
+  kind: 'value',
+  authority: 'source',
+  source: Buffer.from('$6\r\nsecret\r\n'),
+  target: Buffer.from('$6\r\nSECRET\r\n'),
+  ...change,
+});
+
+const open = (file: string | null, options: Partial<LedgerOptions> = {}): Ledger => new Ledger({ shard: 'cache-0', file, ...options });
+const read = (file: string): LedgerEntry[] =>
+  readFileSync(file, 'utf8')
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as LedgerEntry);
+
+describe('the ledger', () => {
+  test('writes what differed, and neither key nor replies', async (t) => {
+    const file = join(scratch(t), 'deep', 'ledger.jsonl');
+    const ledger = open(file);
+    ledger.record(mismatch());
+    await ledger.close();
+    const text = readFileSync(file, 'utf8');
+    assert.doesNotMatch(text, /secret|SECRET|session:42/);
+    const [entry] = read(file);
+    const { time, source, target, ...rest } = entry;
+    assert.ok(Math.abs(Date.parse(time) - Date.now()) < 60_000);
+    assert.deepEqual(rest, {
+      shard: 'cache-0',
+      workload: 'sessions',
+      command: 'GET',
+      db: 0,
+      kind: 'value',
+      authority: 'source',
+      // printf session:42 | sha256sum
+      key: { hash: 'c9fd342c04eca819', bytes: 10 },
+      differsAt: 4,
+    });
+    assert.deepEqual([source.type, source.bytes, target.bytes], ['$', 12, 12]);
+    assert.notEqual(source.hash, target.hash);
+    assert.equal(statSync(file).mode & 0o077, 0, 'nobody else may read it');
+  });
+
+  test('tells equal replies by their hash, which another process cannot look up', () => {
+    const hashes = (ledger: Ledger): string[] => {
+      ledger.record(mismatch({ target: mismatch().source }));
+      const [entry] = ledger.latest();
+      assert.equal(entry.differsAt, -1);
+      return [entry.source.hash, entry.target.hash];
+    };
+    const [a, b] = [hashes(open(null)), hashes(open(null))];
+    assert.equal(a[0], a[1]);
+    assert.notEqual(a[0], b[0]);
+  });
+
+  test('shows key and replies in full where it is told to', () => {
+    const ledger = open(null, { redact: false });
+    ledger.record(mismatch({ key: Buffer.from([0x6b, 0xff, 0x5c]) }));
+    const [entry] = ledger.latest();
+    assert.equal(entry.key?.text, 'k\\xff\\\\');
+    assert.equal(entry.source.reply, '$6\\x0d\\x0asecret\\x0d\\x0a');
+  });
+
+  test('takes a command without a key', () => {
+    const ledger = open(null);
+    ledger.record(mismatch({ key: null }));
+    assert.equal(ledger.latest()[0].key, null);
+  });
+
+  test('keeps the last twenty in memory', () => {
+    const ledger = open(null);
+    for (let db = 0; db < 30; db++) ledger.record(mismatch({ db }));
+    assert.deepEqual(ledger.latest().map(({ db }) => db), Array.from({ length: 20 }, (_, i) => i + 10));
+    assert.deepEqual([ledger.total, ledger.notWritten], [30, 0]);
+  });
+
+  test('goes on in the file of the process before it', async (t) => {
+    const file = join(scratch(t), 'ledger.jsonl');
+    for (const db of [1, 2]) {
+      const ledger = open(file);
+      ledger.record(mismatch({ db }));
+      await ledger.close();
+    }
+    assert.deepEqual(read(file).map(({ db }) => db), [1, 2]);
+  });
+});
+
+describe('the ledger is bounded:', () => {
+  test('files are rotated, lines stay whole, and the oldest go', async (t) => {
+    const directory = scratch(t);
+    const file = join(directory, 'ledger.jsonl');
+    const ledger = open(file, { maxBytes: 4_000, files: 3, entriesPerSecond: 10_000 });
+    for (let db = 0; db < 200; db++) {
+      ledger.record(mismatch({ db }));
+      if (db % 7 === 0) await new Promise((resolve) => setImmediate(resolve));
+    }
+    await ledger.close();
+    assert.deepEqual(readdirSync(directory).sort(), ['ledger.jsonl', 'ledger.jsonl.1', 'ledger.jsonl.2']);
+    const files = [`${file}.2`, `${file}.1`, file];
+    for (const path of files) assert.ok(statSync(path).size <= 4_000, `${path} has ${statSync(path).size} bytes`);
+    const kept = files.flatMap(read).map(({ db }) => db);
+    assert.deepEqual(kept, Array.from({ length: kept.length }, (_, i) => 200 - kept.length + i));
+    assert.ok(kept.length > 15);
+  });
+
+  test('with one file, it starts over', async (t) => {
+    const directory = scratch(t);
+    const ledger = open(join(directory, 'l'), { maxBytes: 1_000, files: 1, entriesPerSecond: 1_000 });
+    for (let db = 0; db < 20; db++) ledger.record(mismatch({ db }));
+    await ledger.close();
+    assert.deepEqual(readdirSync(directory), ['l']);
+    assert.equal(read(join(directory, 'l')).at(-1)?.db, 19);
+  });
+
+  test('a flood is counted, and the next line says how many were left out', async (t) => {
+    let now = 0;
+    const file = join(scratch(t), 'ledger.jsonl');
+    const ledger = open(file, { entriesPerSecond: 10, now: () => now });
+    for (let i = 0; i < 1_000; i++) ledger.record(mismatch());
+    assert.deepEqual([ledger.total, ledger.notWritten], [1_000, 980]);
+    now += 1_000;
+    ledger.record(mismatch({ command: 'AFTER' }));
+    await ledger.close();
+    const lines = read(file);
+    assert.equal(lines.length, 21);
+    assert.equal(lines.at(-1)?.leftOut, 980);
+    assert.ok(lines.slice(0, -1).every((entry) => entry.leftOut === undefined));
+  });
+
+  test('a huge reply is told, and paid for by those after it', () => {
+    let now = 0;
+    const ledger = open(null, { entriesPerSecond: 1, now: () => now });
+    const huge = Buffer.alloc(10 * 1024 * 1024, 'x');
+    ledger.record(mismatch({ source: huge, target: Buffer.concat([huge, Buffer.from('y')]) }));
+    assert.equal(ledger.latest()[0].differsAt, huge.length);
+    for (now = 0; now < 15_000; now += 1_000) ledger.record(mismatch());
+    assert.equal(ledger.notWritten, 15);
+    for (; now < 25_000; now += 1_000) ledger.record(mismatch());
+    assert.ok(ledger.notWritten < 25);
+  });
+
+  test('a failing disk is told once, counted, and tried again', async (t) => {
+    const directory = scratch(t);
+    const file = join(directory, 'ledger.jsonl');
+    mkdirSync(file);
+    const errors: string[] = [];
+    const ledger = open(file, { onError: (error) => errors.push(error.message) });
+    const settle = async (): Promise<void> => {
+      for (let i = 0; i < 50; i++) await new Promise((resolve) => setTimeout(resolve, 2));
+    };
+    for (let i = 0; i < 3; i++) {
+      ledger.record(mismatch());
+      await settle();
+    }
+    assert.equal(errors.length, 1);
+    assert.match(errors[0], /EISDIR/);
+    assert.deepEqual([ledger.total, ledger.notWritten], [3, 3]);
+    rmdirSync(file);
+    ledger.record(mismatch());
+    await ledger.close();
+    assert.equal(read(file)[0].leftOut, 3);
+  });
+
+  test('after it was closed, it only counts', async (t) => {
+    const file = join(scratch(t), 'ledger.jsonl');
+    const ledger = open(file);
+    await ledger.close();
+    ledger.record(mismatch());
+    await ledger.close();
+    assert.deepEqual([ledger.total, ledger.notWritten, existsSync(file)], [1, 1, false]);
+  });
+});
+
+test('the first difference is found, wherever it is', () => {
+  assert.equal(firstDifference(Buffer.from('abc'), Buffer.from('abc')), -1);
+  assert.equal(firstDifference(Buffer.from(''), Buffer.from('a')), 0);
+  assert.equal(firstDifference(Buffer.from('abc'), Buffer.from('ab')), 2);
+  fc.assert(
+    fc.property(fc.nat(20_000), fc.nat(20_000), (length, at) => {
+      const [a, b] = [Buffer.alloc(length, 1), Buffer.alloc(length, 1)];
+      if (at < length) b[at] = 2;
+      assert.equal(firstDifference(a, b), at < length ? at : -1);
+    }),
+  );
+});

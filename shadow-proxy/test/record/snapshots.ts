@@ -1,0 +1,45 @@
+/** Snapshots for tests: a shard at rest that has compared everything, and ways to change it. */
+import type { ShardSnapshot, WorkloadSnapshot } from '../../src/record/snapshot.js';
+
+export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): WorkloadSnapshot => ({
+  name: 'sessions',
+  class: 'read-mostly',
+  stage: 'shadow',
+  percent: 100,
+  operations: 1000,
+  reads: 700,
+  writes: 290,
+  compared: 990,
+  matched: 980,
+  explained: 10,
+  mismatches: 0,
+  inconclusive: 0,
+  suspects: 0,
+  clean: true,
+  ...change,
+});
+
+export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapshot => ({
+  name: 'cache-0',
+  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', up: true },
+  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', up: true },
+  clients: 3,
+  operations: 1000,
+  compared: 990,
+  matched: 980,
+  explained: { unordered: 8, ttl: 2 },
+  mismatches: {},
+  inconclusive: {},
+  undecided: 0,
+  unsupported: {},
+  crossWorkload: { split: 0, refused: 0 },
+  unmirroredErrors: 0,
+  latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
+  mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
+  suspects: { total: 0, byReason: {} },
+  workloads: [workloadSnapshot()],
+  flips: 0,
+  frozen: null,
+  uptimeMs: 10_000,
+  ...change,
+});

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { resolveStages, StateError, StateStore, type ShardState } from '../../src/record/state.js';
+import { scratch, smallPlan, toPlan } from '../plan/plans.js';
+
+const read = (directory: string): ShardState => JSON.parse(readFileSync(join(directory, 'cache-0', 'state.json'), 'utf8')) as ShardState;
+const history = (directory: string): Record<string, unknown>[] =>
+  readFileSync(join(directory, 'cache-0', 'history.jsonl'), 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+const SEEN = { runId: 'abc', version: '7.0.15', seenAt: '2026-01-01T00:00:00.000Z' };
+
+describe('the durable state', () => {
+  test('of a shard that never ran is empty, and is not written by reading it', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    assert.equal(store.previous, null);
+    assert.deepEqual(store.current.workloads, {});
+    assert.equal(store.current.cleanShutdown, true, 'nothing was on its way');
+    assert.deepEqual(readdirSync(join(directory, 'cache-0')), []);
+  });
+
+  test('survives the process, with a line of history for each change that has one', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({ workloads: { sessions: { stage: 'live', percent: 10 } } }, { event: 'stage', workload: 'sessions' });
+    await store.update({ source: SEEN, cleanShutdown: false });
+    assert.deepEqual(readdirSync(join(directory, 'cache-0')).sort(), ['history.jsonl', 'state.json']);
+
+    const next = await StateStore.open(directory, 'cache-0');
+    assert.deepEqual(next.previous, store.current);
+    assert.deepEqual(next.current, {
+      version: 1,
+      shard: 'cache-0',
+      workloads: { sessions: { stage: 'live', percent: 10 } },
+      routing: [],
+      source: SEEN,
+      target: null,
+      cleanShutdown: false,
+    });
+    const [line, ...others] = history(directory);
+    assert.deepEqual([line.event, line.workload, others], ['stage', 'sessions', []]);
+    assert.ok(Date.parse(String(line.time)) > 0);
+  });
+
+  test('takes changes one after the other, each on top of the one before', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    const names = Array.from({ length: 20 }, (_, i) => `w${i}`);
+    await Promise.all(names.map((name) => store.update(({ workloads }) => ({ workloads: { ...workloads, [name]: { stage: 'off', percent: 100 } } }), { event: name })));
+    assert.deepEqual(Object.keys(read(directory).workloads), names);
+    assert.deepEqual(history(directory).map(({ event }) => event), names);
+  });
+
+  test('keeps what it had where the disk refuses, says so, and goes on when it can', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({ cleanShutdown: false });
+    const blocked = join(directory, 'cache-0', 'state.json.tmp');
+    mkdirSync(blocked);
+    await assert.rejects(store.update({ cleanShutdown: true }), (error) => error instanceof StateError && error.code === 'state-io');
+    assert.equal(store.current.cleanShutdown, false);
+    assert.equal(read(directory).cleanShutdown, false);
+    rmSync(blocked, { recursive: true });
+    await store.update({ target: SEEN });
+    assert.deepEqual([read(directory).cleanShutdown, read(directory).target], [false, SEEN]);
+  });
+
+  test('is whole at every moment, whatever is written', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({});
+    let done = false;
+    const writing = (async () => {
+      for (let i = 0; i < 100; i++) await store.update({ source: { ...SEEN, runId: String(i).repeat(1 + (i % 50) * 20) } });
+      done = true;
+    })();
+    let reads = 0;
+    while (!done) {
+      assert.equal(read(directory).version, 1);
+      reads++;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    await writing;
+    assert.ok(reads > 10);
+  });
+});
+
+describe('a state that cannot be trusted stops the shard, and says what to do:', () => {
+  const valid = { version: 1, shard: 'cache-0', workloads: {}, routing: [], source: null, target: null, cleanShutdown: true };
+  for (const [name, text, code, expected] of [
+    ['cut off', JSON.stringify(valid).slice(0, 40), 'state-corrupt', /state\.json is no JSON: .*Restore it from a copy.*move .*cache-0 away/s],
+    ['empty', '', 'state-corrupt', /is no JSON/],
+    ['of another shard', JSON.stringify({ ...valid, shard: 'b' }), 'state-corrupt', /is the state of shard b, not of cache-0/],
+    ['with an unknown stage', JSON.stringify({ ...valid, workloads: { s: { stage: 'lives', percent: 1 } } }), 'state-corrupt', /damaged at workloads\.s\.stage/],
+    ['without a field', JSON.stringify({ ...valid, routing: undefined }), 'state-corrupt', /damaged at routing/],
+    ['of a later release', JSON.stringify({ ...valid, version: 2, more: 1 }), 'state-version', /has version 2, and this proxy reads 1/],
+    ['null', 'null', 'state-corrupt', /damaged at its top/],
+  ] as const) {
+    test(name, async (t) => {
+      const directory = scratch(t);
+      mkdirSync(join(directory, 'cache-0'));
+      const file = join(directory, 'cache-0', 'state.json');
+      writeFileSync(file, text);
+      await assert.rejects(StateStore.open(directory, 'cache-0'), (error) => {
+        assert.ok(error instanceof StateError);
+        assert.equal(error.code, code);
+        assert.match(error.message, expected);
+        return true;
+      });
+      assert.equal(readFileSync(file, 'utf8'), text, 'it is left as it is');
+    });
+  }
+
+  test('gone, while its history is there', async (t) => {
+    const directory = scratch(t);
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({}, { event: 'plan' });
+    rmSync(join(directory, 'cache-0', 'state.json'));
+    await assert.rejects(StateStore.open(directory, 'cache-0'), { code: 'state-missing' });
+  });
+
+  test('a directory that cannot be made', { skip: process.getuid?.() === 0 && 'root may write anywhere' }, async (t) => {
+    const directory = scratch(t);
+    chmodSync(directory, 0o500);
+    await assert.rejects(StateStore.open(directory, 'cache-0'), { code: 'state-io' });
+  });
+
+  test('a file where the directory should be', async (t) => {
+    const directory = scratch(t, { 'cache-0': '' });
+    await assert.rejects(StateStore.open(directory, 'cache-0'), (error) => error instanceof StateError && /Set `state` to a directory/.test(error.message));
+  });
+});
+
+describe('state beats plan:', () => {
+  const plan = toPlan({
+    ...smallPlan(),
+    workloads: [
+      { name: 'sessions', keys: ['session:*'], stage: 'shadow' },
+      { name: 'rl', keys: ['rl:*'] },
+    ],
+  });
+  const state = (change: Partial<ShardState>): ShardState => ({
+    version: 1,
+    shard: 'a',
+    workloads: { sessions: { stage: 'live', percent: 10 }, rl: { stage: 'off', percent: 100 }, default: { stage: 'off', percent: 100 } },
+    routing: [
+      ['session:*', 'sessions'],
+      ['rl:*', 'rl'],
+    ],
+    source: null,
+    target: null,
+    cleanShutdown: true,
+    ...change,
+  });
+
+  test('the plan’s stages hold on the very first start', () => {
+    const { stages, notices, problems } = resolveStages(plan, state({ workloads: {}, routing: [] }));
+    assert.deepEqual(stages, { sessions: { stage: 'shadow', percent: 100 }, rl: { stage: 'off', percent: 100 }, default: { stage: 'off', percent: 100 } });
+    assert.deepEqual([notices, problems], [[], []]);
+  });
+
+  test('afterwards the state’s do, and the difference is told', () => {
+    const { stages, notices, problems } = resolveStages(plan, state({}));
+    assert.deepEqual(stages.sessions, { stage: 'live', percent: 10 });
+    assert.deepEqual(notices, ["workload sessions is in live 10 %; the plan's shadow was only its first stage and is ignored"]);
+    assert.deepEqual(problems, []);
+  });
+
+  test('a plan whose patterns changed between two starts is checked like a reload', () => {
+    const { problems } = resolveStages(plan, state({ routing: [['session:*', 'sessions']], workloads: { sessions: { stage: 'live', percent: 10 }, default: { stage: 'shadow', percent: 100 } } }));
+    assert.equal(problems.length, 1);
+    assert.match(problems[0], /keys of rl:\* could move from workload default \(shadow\) to rl \(off\)/);
+  });
+
+  test('a workload that went away took its stage with it', () => {
+    const { stages } = resolveStages(plan, state({ workloads: { ...state({}).workloads, gone: { stage: 'complete', percent: 100 } } }));
+    assert.deepEqual(Object.keys(stages), ['sessions', 'rl', 'default']);
+  });
+});
