@@ -20,10 +20,24 @@ export interface Launched {
   stop(): Promise<void>;
 }
 
+/** A shard does not start; the message names it, its servers, and what to check. */
+export class LaunchError extends Error {
+  override readonly name = 'LaunchError';
+  constructor(
+    /** `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it. */
+    readonly code: 'listen' | 'servers',
+    message: string,
+    cause: unknown,
+  ) {
+    super(message, { cause });
+  }
+}
+
 /**
  * Starts a shard in the stages that its state says, or the plan's where there is no state yet.
  * @throws {PlanError} where the plan moves keys between stages
  * @throws {StateError} where the state cannot be read
+ * @throws {LaunchError}
  */
 export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): Promise<Launched> {
   const state = await StateStore.open(plan.state, shardPlan.name);
@@ -41,7 +55,7 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): 
     shard = await startShard({ plan, shard: shardPlan, logger, ledger, state });
   } catch (error) {
     await ledger.close();
-    throw error;
+    throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
   return {
     shard,
@@ -57,6 +71,15 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): 
       await Promise.all([ledger.close(), state.close()]);
     },
   };
+}
+
+function explain(error: NodeJS.ErrnoException, { name, listen, source, target }: ShardPlan): LaunchError {
+  if (error.syscall === 'listen') {
+    const why = error.code === 'EADDRINUSE' ? 'it is taken' : error.message;
+    return new LaunchError('listen', `shard ${name} cannot listen at ${listen.label}: ${why}; choose another address`, error);
+  }
+  const servers = `source ${source.label}, target ${target.label}`;
+  return new LaunchError('servers', `shard ${name} cannot start: ${error.message} (${servers}); check that they run, and their user, password and certificates`, error);
 }
 
 /** Writes down which stages and patterns hold from now on. */

@@ -15,6 +15,7 @@ import { Turn } from './lane/turn.js';
 import type { Endpoint } from './plan/endpoint.js';
 import type { Plan } from './plan/plan.js';
 import { Journal } from './record/journal.js';
+import type { ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
 import { increment, Router, type Workload } from './route/router.js';
@@ -57,6 +58,8 @@ class RunningShard implements Shard {
   #listener: NetServer | undefined;
   #sentinels: NodeJS.Timeout | undefined;
   #maxClients: number;
+  /** Authorities that are another process than the one under which their keys were last clean. */
+  readonly #distrusted = new Set<Side>();
   #stopping = false;
 
   constructor(options: ShardOptions) {
@@ -65,7 +68,10 @@ class RunningShard implements Shard {
     this.name = shard.name;
     this.#maxClients = plan.limits.clients;
     const server = (side: Side, endpoint: Endpoint): Server =>
-      new Server(side, new Dialer(endpoint, plan.limits.connectMs), `shadow-proxy:${shard.name}`, this.#turn, { replaced: (which, before, now) => this.#replaced(which, before, now) });
+      new Server(side, new Dialer(endpoint, plan.limits.connectMs), `shadow-proxy:${shard.name}`, this.#turn, {
+        identified: () => this.#rememberSoon(),
+        replaced: (which, before, now) => this.#replaced(which, before, now),
+      });
     this.#servers = { source: server('source', shard.source), target: server('target', shard.target) };
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
     this.#router = new Router(
@@ -96,13 +102,13 @@ class RunningShard implements Shard {
       turn: this.#turn,
     });
     this.#judge.sequencer = this.#sequencer;
-    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried, logger);
+    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), logger);
     this.#judge.onBuried = () => this.#healer.wake();
     this.#sequencer.mirrorChanged = (side, up) => {
       logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
       if (up) this.#healer.wake();
     };
-    this.#clients = new Clients(this.#sequencer, shard.sharedTarget);
+    this.#clients = new Clients(this.#sequencer, shard.sharedTarget, plan.limits.clientOutputBytes);
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
       clients: this.#clients,
@@ -110,6 +116,10 @@ class RunningShard implements Shard {
       holdMs: plan.limits.flipMs,
       sharedTarget: shard.sharedTarget && shard.owns === null,
       persist: (workload, from, to) => this.#persist(workload, from, to),
+      moved: () => this.#moved(),
+      doubt: (workload, reason) => this.#doubt(workload, reason),
+      undecided: (workload) => this.#judge.asksOf(workload),
+      buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
     });
   }
@@ -119,6 +129,7 @@ class RunningShard implements Shard {
     for (const side of ['source', 'target'] as const) {
       const seen = state.current[side];
       if (seen !== null) this.#servers[side].expect(seen.runId);
+      this.#servers[side].hasPredecessor = state.previous?.cleanShutdown === false;
     }
     const authorities = new Set(this.#router.workloads.flatMap((workload) => [workload.keylessRule.authority, workload.whole ? workload.keylessRule.authority : otherSide(workload.keylessRule.authority)]));
     for (const side of authorities) await this.#servers[side].identify();
@@ -161,7 +172,7 @@ class RunningShard implements Shard {
     const quiet = await until(() => [...this.#clients.sessions.values()].every((session) => session.inFlight === 0));
     const timedOut = new Promise<boolean>((resolve) => setTimeout(resolve, Math.max(0, deadline - performance.now()), false).unref());
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
-    const healed = await until(() => this.#suspects.size === 0 || this.#healer.frozen !== null);
+    const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
     const clean = quiet && confirmed && healed && this.#suspects.size === 0;
     if (clean && this.#router.workloads.every((workload) => workload.suspect === null)) this.#journal.clear();
     if (clean) await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
@@ -175,7 +186,7 @@ class RunningShard implements Shard {
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
     for (const session of this.#clients.sessions.values()) session.destroy();
     this.#sequencer.close();
-    await Promise.all([this.#servers.source.close(), this.#servers.target.close(), closed]);
+    await Promise.all([this.#servers.source.end(), this.#servers.target.end(), closed]);
     this.#journal.close();
   }
 
@@ -198,21 +209,42 @@ class RunningShard implements Shard {
   #replaced(server: Server, before: string, now: string): void {
     const { logger } = this.#options;
     logger.warn({ shard: this.name, server: server.side, before, now }, 'another process answers at this address');
-    const affected = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites);
-    if (affected.some((workload) => workload.keylessRule.authority === server.side || !workload.whole)) {
-      this.#healer.frozen = `the ${server.side}, an authority, is another process than before (run id ${before.slice(0, 8)}… → ${now.slice(0, 8)}…): what it has lost would be deleted on the mirror`;
-      return;
+    const lost = `the ${server.side} is another process than before (run id ${before.slice(0, 8)}… → ${now.slice(0, 8)}…)`;
+    if (this.#isAuthority(server.side)) {
+      this.#distrusted.add(server.side);
+      this.#healer.frozen = `${lost} and an authority: what it has lost would be deleted on the mirror`;
     }
-    if (affected.length > 0) this.#doubtAll(`the ${server.side} came back as another process (run id ${now.slice(0, 8)}…)`);
-    void this.#remember({});
+    this.#doubtAll(lost, (workload) => workload.keylessRule.authority !== server.side || !workload.whole);
+    this.#rememberSoon();
   }
 
-  #doubtAll(reason: string): void {
-    for (const workload of this.#router.workloads) {
-      if (!workload.keylessRule.mirrorsWrites || workload.suspect !== null) continue;
-      workload.suspect = reason;
-      this.#journal.noteWorkload(workload.name, reason);
+  /** Whether the mirror of any workload follows this server. */
+  #isAuthority(side: Side): boolean {
+    return this.#router.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole));
+  }
+
+  /** A stage has changed: its mirror is needed; and an authority that was not trusted may be one no more. */
+  #moved(): void {
+    this.#startMirrors();
+    for (const side of this.#distrusted) {
+      if (this.#isAuthority(side)) continue;
+      this.#distrusted.delete(side);
+      this.#doubtAll(`the ${side} came back as another process, and was given up as an authority`);
     }
+    if (this.#healer.frozen === null || this.#distrusted.size > 0) return;
+    this.#healer.frozen = null;
+    this.#rememberSoon();
+    this.#healer.wake();
+  }
+
+  #doubtAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
+    for (const workload of this.#router.workloads) if (workload.keylessRule.mirrorsWrites && which(workload)) this.#doubt(workload, reason);
+  }
+
+  /** Every key of the workload is in doubt, and that is on the disk before anything else happens. */
+  #doubt(workload: Workload, reason: string): void {
+    workload.suspect ??= reason;
+    this.#journal.noteWorkload(workload.name, workload.suspect);
     this.#journal.flush();
   }
 
@@ -256,18 +288,22 @@ class RunningShard implements Shard {
   async #persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void> {
     const { state } = this.#options;
     await state.update({ workloads: { ...state.current.workloads, [workload.name]: to } }, { event: 'stage', workload: workload.name, from, to });
-    // Mirrors that the new stage needs are connected by the time that it writes to them.
-    queueMicrotask(() => setImmediate(() => this.#startMirrors()));
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
-  async #remember(patch: { cleanShutdown?: boolean }): Promise<void> {
-    if (this.#healer.frozen !== null) return this.#options.state.update(patch);
-    const seen = (side: Side): { runId: string; version: string; seenAt: string } | null => {
-      const { runId, version } = this.#servers[side];
-      return runId === '' ? this.#options.state.current[side] : { runId, version, seenAt: new Date().toISOString() };
-    };
-    return this.#options.state.update({ ...patch, source: seen('source'), target: seen('target') });
+  #remember(patch: { cleanShutdown?: boolean }): Promise<void> {
+    return this.#options.state.update((current) => {
+      const seen = (side: Side): ServerSeen | null => {
+        const { runId, version } = this.#servers[side];
+        return version === '' || this.#distrusted.has(side) ? current[side] : { runId, version, seenAt: new Date().toISOString() };
+      };
+      return { ...patch, source: seen('source'), target: seen('target') };
+    });
+  }
+
+  #rememberSoon(): void {
+    const { logger } = this.#options;
+    this.#remember({}).catch((problem: Error) => logger.error({ shard: this.name, problem: problem.message }, 'which servers were seen could not be written down'));
   }
 
   // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -329,6 +365,7 @@ class RunningShard implements Shard {
       explained: Object.fromEntries(explained),
       mismatches: Object.fromEntries(mismatches),
       inconclusive: Object.fromEntries(inconclusive),
+      undecided: this.#judge.undecided,
       unsupported: Object.fromEntries(this.#clients.unsupportedCommands),
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
       unmirroredErrors: totals.refused,
@@ -366,7 +403,7 @@ class RunningShard implements Shard {
       mismatches: total(counters.mismatches),
       inconclusive: total(counters.inconclusive),
       suspects,
-      clean: suspects === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].queued === 0,
+      clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].queued === 0,
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -16,12 +16,12 @@ export class CliError extends Error {
   }
 }
 
-/** Errors of the operator's making, told by message and without a stack. */
-const TOLD: Readonly<Record<string, number>> = {
-  PlanError: exitCode.usage,
-  StateError: exitCode.usage,
-  AdminError: exitCode.usage,
-};
+/** The exit code of an error whose message is all that the operator needs; undefined for those that nobody foresaw. */
+function exitCodeOf(error: Error & { readonly code?: string }): number | undefined {
+  if (error instanceof CliError) return error.exit;
+  if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
+  return ['PlanError', 'StateError', 'AdminError', 'LaunchError'].includes(error.name) ? exitCode.usage : undefined;
+}
 
 /** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */
 export function usage(program: Command): Command {
@@ -42,17 +42,11 @@ export async function parseArguments(program: Command, argv: readonly string[] =
       process.exitCode = error.exitCode === 0 ? exitCode.holds : exitCode.usage;
       return;
     }
-    const { name, message, stack } = error as Error;
-    const known = error instanceof CliError ? error.exit : TOLD[name];
-    process.stderr.write(`${known === undefined ? (unexpected(error) ?? stack) : message}\n`);
+    const { message, stack } = error as Error;
+    const known = exitCodeOf(error as Error);
+    process.stderr.write(`${known === undefined ? stack : message}\n`);
     process.exitCode = known ?? exitCode.fails;
   }
-}
-
-/** Errors of the network say enough without a stack. */
-function unexpected(error: unknown): string | undefined {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return code === undefined ? undefined : `${message} (${code})`;
 }
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
@@ -63,6 +57,12 @@ export function duration(text: string): number {
   const value = Number(digits) * UNITS[unit];
   if (!(value > 0)) throw new InvalidArgumentError('A number and its unit is allowed: 500ms, 60s, 5m or 1h.');
   return value;
+}
+
+/** `host:port`, or a whole URL. */
+export function listenAddress(text: string): string {
+  if (text.includes('://') || /:\d+$/.test(text)) return text;
+  throw new InvalidArgumentError('An address is allowed, such as 127.0.0.1:6400.');
 }
 
 /** A number from 0 to 100. */

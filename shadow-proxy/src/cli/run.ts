@@ -11,7 +11,7 @@ import { planFrom } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { onStop } from '../signals.js';
-import { duration, exitCode } from './exit.js';
+import { duration, exitCode, listenAddress } from './exit.js';
 import { judge, type RunVerdict } from './verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
 
@@ -38,7 +38,7 @@ export function addRun(program: Command): void {
     .description('Proxy between two servers, compare every reply, and end with a verdict (no plan file)')
     .requiredOption('--source <url>', 'the Redis being left: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable')
     .requiredOption('--target <url>', 'the KeyDB being adopted')
-    .option('--listen <address>', 'where clients connect to', '127.0.0.1:6400')
+    .option('--listen <address>', 'where clients connect to', listenAddress, '127.0.0.1:6400')
     .option('--for <duration>', 'end after 30s, 5m, 1h … (default: at Ctrl-C)', duration)
     .addOption(new Option('--stage <stage>', 'stage of all keys').choices(STAGES).default('shadow'))
     .option('--ca <file>', 'authority of the certificates of rediss:// servers')

@@ -4,9 +4,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sequencer } from '../lane/sequencer.js';
+import type { Server } from '../lane/server.js';
 import type { Suspects } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
-import { STAGES, stageRule, type Stage } from '../route/stage.js';
+import { STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
@@ -20,12 +21,22 @@ export interface FlipContext {
   readonly sharedTarget: boolean;
   /** Makes the new stage durable; the flip takes effect only after it. */
   persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void>;
+  /** Called once the new stage holds. */
+  moved(): void;
+  /** Notes, durably, that every key of the workload is in doubt. */
+  doubt(workload: Workload, reason: string): void;
+  /** Whether differences of the workload are without a verdict yet. */
+  undecided(workload: Workload): boolean;
+  /** Whether no lost connection can still change anything at that server. */
+  buried(server: Server): boolean;
   /** Why authority must not change now; null where it may. */
   frozen(): string | null;
 }
 
 /** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
 const HEAL_MS = 2_000;
+/** Likewise while its commands are held. */
+const HELD_HEAL_MS = 500;
 
 export class Flipper {
   flips = 0;
@@ -50,7 +61,6 @@ export class Flipper {
     try {
       const movesAuthority = authorityMoves(from, to);
       if (movesAuthority && request.force !== true) await this.#requireClean(workload);
-      if (to.stage === 'dualwrite' && from.stage === 'off') await this.#beginCopy(workload);
       const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true);
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
@@ -76,46 +86,103 @@ export class Flipper {
     if (frozen !== null && authorityMoves(from, to) && !force) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
   }
 
-  /** Waits for suspects to be healed. */
+  /** Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are held. */
   async #requireClean(workload: Workload): Promise<void> {
-    const deadline = performance.now() + HEAL_MS;
-    while (workload.suspect === null && this.context.suspects.count(workload) > 0 && performance.now() < deadline) await sleep(10);
-    this.#assertClean(workload);
+    const { sequencer, suspects } = this.context;
+    const now = suspects.generation;
+    // A connection lost is not yet a server lost.
+    const looks = [sequencer.servers.source, sequencer.servers.target].filter(({ up }) => !up).map((server) => server.identify().catch(() => undefined));
+    await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
+    await waitWhile(() => workload.suspect === null && this.#keysInDoubt(workload, now) > 0, HEAL_MS);
+    if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
+  }
+
+  /** While the workload's commands are held: its last doubts are healed. */
+  async #healed(workload: Workload): Promise<void> {
+    await waitWhile(() => workload.suspect === null && (this.#keysInDoubt(workload) > 0 || this.context.undecided(workload)), HELD_HEAL_MS);
   }
 
   #assertClean(workload: Workload): void {
-    const keys = this.context.suspects.count(workload);
+    const keys = this.#keysInDoubt(workload);
     if (workload.suspect === null && keys === 0) return;
     const why = workload.suspect ?? `${keys} keys are in doubt`;
     throw new StageError('not-clean', `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`, { suspect: workload.suspect, keys });
+  }
+
+  /** Keys that the mirror may lack. What an authority that is dead never answered, it does not owe to anybody. */
+  #keysInDoubt(workload: Workload, upTo = Infinity): number {
+    const { servers } = this.context.sequencer;
+    return this.context.suspects.count(workload, ({ key, acknowledged, generation }) => generation <= upTo && (acknowledged || servers[workload.rule(key, 0, key.length).authority].up));
   }
 
   /** Keys from before are not on the mirror, unless there are none on either server. */
   async #beginCopy(workload: Workload): Promise<void> {
     const { servers } = this.context.sequencer;
     const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
-    if (counts.some((count) => count > 0)) workload.suspect = 'keys from before the dual write are not copied yet';
+    if (counts.some((count) => count > 0)) this.context.doubt(workload, 'keys from before the dual write are not copied yet');
   }
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
-    const { sequencer, clients, holdMs } = this.context;
+    const { clients, holdMs } = this.context;
+    const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
+    await this.#alone(inTime);
     const since = performance.now();
     workload.held = true;
     try {
-      const done = await Promise.race([drained(sequencer).then(() => true), sleep(holdMs, false)]);
-      if (!done) {
-        throw new StageError('deadline', `"${workload.name}" stays in ${from.stage}: a server did not answer all that was on its way within ${holdMs} ms`);
-      }
+      await inTime(this.#settled(to));
+      if (requireClean) await inTime(this.#healed(workload));
+      workload.moving = true;
+      await inTime(drained(this.context.sequencer));
+      if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.#beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
       await this.context.persist(workload, from, to);
       workload.move(to.stage, to.percent);
       if (to.stage === 'off') workload.suspect = null;
+      this.context.moved();
       return performance.now() - since;
     } finally {
       workload.held = false;
+      workload.moving = false;
       clients.open();
     }
   }
+
+  /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
+  #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
+    const late = sleep(this.context.holdMs, undefined, { ref: false }).then(() => Promise.reject(new StageError('deadline', message)));
+    late.catch(() => undefined);
+    return (promise) => Promise.race([promise, late]);
+  }
+
+  /** Waits while a command runs alone: it must not see two stages. */
+  async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
+    const { sequencer, clients } = this.context;
+    while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.onceOpen(resolve)));
+  }
+
+  /** Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met again. */
+  async #buried(server: Server): Promise<void> {
+    if (!this.context.buried(server)) await server.identify().catch(() => undefined);
+    while (server.up && !this.context.buried(server)) await sleep(5);
+  }
+
+  /** All that was on its way is confirmed, and whoever will be an authority answers. */
+  async #settled(to: StagePoint): Promise<void> {
+    const { sequencer } = this.context;
+    await drained(sequencer);
+    for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#buried(server);
+    for (const side of authoritiesOf(to)) {
+      await sequencer.servers[side].identify().catch((problem: Error) => {
+        throw new StageError('refused', `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`);
+      });
+    }
+  }
+}
+
+/** Resolves when the condition does not hold any more, or the time is over. */
+async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (condition() && performance.now() < deadline) await sleep(5);
 }
 
 /** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors. */
@@ -133,6 +200,9 @@ export async function drained(sequencer: Sequencer): Promise<void> {
 function authorityMoves(from: StagePoint, to: StagePoint): boolean {
   return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
 }
+
+/** Whose replies clients get. */
+const authoritiesOf = ({ stage, percent }: StagePoint): readonly Side[] => (percent < 100 ? ['source', 'target'] : [stageRule(stage).authority]);
 
 function around(stage: Stage): string {
   const at = STAGES.indexOf(stage);

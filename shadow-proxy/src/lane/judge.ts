@@ -2,12 +2,13 @@
  * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
  * or the mismatch; asks both servers where the frames alone do not tell; and has the keys healed.
  */
-import { compareExec, compareReplies, judgeAbsence, needsEvidence, type CommandView, type Verdict } from '../compare/compare.js';
-import { RELATIVE_TTL } from '../command/effects.js';
-import { argumentsOf, decodeReply, isError, text } from '../resp/decode.js';
-import { encodeCommand } from '../resp/encode.js';
-import { increment } from '../route/router.js';
-import { ACCEPT, NOTHING, Operation, WRITE } from './operation.js';
+import { compareEachOfExec, compareReplies, judgeAbsence, needsEvidence, type CommandView, type Verdict } from '../compare/compare.js';
+import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
+import { argumentsOf } from '../resp/decode.js';
+import { keyId } from '../record/suspects.js';
+import { increment, type Workload } from '../route/router.js';
+import { askedFrame, TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
+import { pttlOnBoth } from './question.js';
 import type { Side } from '../route/stage.js';
 import type { Sequencer } from './sequencer.js';
 import type { Server } from './server.js';
@@ -25,28 +26,46 @@ export interface Finding {
   readonly target: Buffer;
 }
 
-/** By how much a time to live may differ beyond the lag that was measured, in ms. */
-export const TTL_TOLERANCE_MS = 50;
 /** Questions to both servers at a time; a flood of differences beyond that stays without a verdict. */
 const MAX_QUESTIONS = 256;
 
 export class Judge {
   sequencer!: Sequencer;
   #questions = 0;
-  #burying = 0;
+  readonly #watches = new Set<Watch>();
+  /** Keys about which both servers are being asked, and how many questions there are. */
+  readonly #asked = new Map<string, { readonly workload: Workload; questions: number }>();
+  /** How many lost connections may still run what each server holds of them. */
+  readonly #burying = new Map<Server, number>();
   /** Servers with connections that may still run what they hold. */
   onBuried: () => void = () => undefined;
 
   constructor(private readonly found: (finding: Finding) => void) {}
 
-  /** Whether no lost connection can still change anything. */
-  get buried(): boolean {
-    return this.#burying === 0;
+  /** Differences without a verdict yet: the servers are being asked. */
+  get undecided(): number {
+    return this.#questions;
+  }
+
+  /** Whether it is being found out if the key is right on the mirror. */
+  asksAbout(id: string): boolean {
+    return this.#asked.has(id);
+  }
+
+  /** Whether that is being found out for any key of the workload. */
+  asksOf(workload: Workload): boolean {
+    for (const asked of this.#asked.values()) if (asked.workload === workload) return true;
+    return false;
+  }
+
+  /** Whether no lost connection can still change anything (at that server). */
+  buried(server?: Server): boolean {
+    return server === undefined ? this.#burying.size === 0 : !this.#burying.has(server);
   }
 
   /** Ends a lost connection at the server; keeps trying while the server cannot be reached. */
   bury(server: Server, clientId: number): void {
-    this.#burying++;
+    this.#countBurying(server, 1);
     const runId = server.runId;
     const attempt = (): void => {
       server
@@ -54,49 +73,62 @@ export class Judge {
         .then(() => (server.runId === runId ? server.bury(clientId) : undefined))
         .then(
           () => {
-            this.#burying--;
+            this.#countBurying(server, -1);
             this.onBuried();
           },
-          () => setTimeout(attempt, 100).unref(),
+          () => server.ended || setTimeout(attempt, 100).unref(),
         );
     };
     attempt();
   }
 
-  /** An effect was confirmed so late that a time to live in it may be off. */
+  #countBurying(server: Server, by: 1 | -1): void {
+    const count = (this.#burying.get(server) ?? 0) + by;
+    if (count === 0) this.#burying.delete(server);
+    else this.#burying.set(server, count);
+  }
+
+  /** An effect was confirmed so late, or the authority's reply came so late, that a time to live in it may be off. */
   late(operation: Operation, now: number): void {
-    if (operation.follow !== WRITE || operation.spec === undefined || !RELATIVE_TTL.has(operation.spec.name)) return;
-    if (now - operation.answeredAt > TTL_TOLERANCE_MS) this.sequencer.doubtOperation(operation, 'ttl-lag');
+    const { follow, batch, db, workload, stalledMs } = operation;
+    if (follow !== WRITE) return;
+    if (stalledMs === 0 && now - (operation.ttlFrom || operation.answeredAt) <= TTL_TOLERANCE_MS) return;
+    if (batch === null) {
+      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubtOperation(operation, 'ttl-lag');
+      return;
+    }
+    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubtFrame(db, frame, 0, workload, 'ttl-lag');
+  }
+
+  /** Whether the command gives a time to live that counts from the moment it runs. */
+  #counts(name: string, frame: Buffer, start: number): boolean {
+    if (name.startsWith('eval')) return this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl !== false;
+    return RELATIVE_TTL.has(name) && relativeTtl(argumentsOf(frame, start)) !== null;
   }
 
   /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
-    const counters = operation.workload.counters;
     const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
     const mirror = Buffer.from(buffer.subarray(start, end));
-    if (operation.follow === WRITE && mirror[0] === MINUS && (authority.length === 0 || authority[0] !== MINUS)) {
-      counters.compared++;
-      this.#mismatch(operation, { kind: 'mismatch', what: 'error' }, authority, mirror);
-      return;
-    }
-    const command = viewOf(operation);
-    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) };
-    const verdict = operation.batch === null ? compareReplies(command, authority, mirror, limits) : compareExec(operation.batch.views, operation.batch.expected(authority, mirror), mirror, limits).verdict;
-    if (verdict.kind === 'mismatch' && this.#inDoubt(operation)) {
-      increment(counters.inconclusive, 'suspect');
-      // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
-      if (operation.follow === WRITE) this.sequencer.doubtOperation(operation, 'derived');
-      return;
-    }
-    if (verdict.kind === 'mismatch' && operation.batch === null && needsEvidence(verdict, command, authority, mirror) !== null) {
-      this.#ask(operation, verdict, authority, mirror, limits.ttlMs);
-      return;
-    }
-    this.#conclude(operation, verdict, authority, mirror);
+    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs };
+    for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
   }
 
-  #conclude(operation: Operation, verdict: Verdict, authority: Buffer, mirror: Buffer): void {
-    const counters = operation.workload.counters;
+  #judge(pair: Pair, now: number, toleranceMs: number): void {
+    const { operation, verdict, command, authority, mirror } = pair;
+    if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
+      increment(operation.workload.counters.inconclusive, 'suspect');
+      // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
+      if (pair.writes) this.#doubtKeys(pair, 'derived');
+    } else if (verdict.kind === 'mismatch' && authority.length > 0 && needsEvidence(verdict, command, authority, mirror) !== null) {
+      this.#ask(pair, now, toleranceMs);
+    } else {
+      this.#conclude(pair, verdict);
+    }
+  }
+
+  #conclude(pair: Pair, verdict: Verdict): void {
+    const { counters } = pair.operation.workload;
     switch (verdict.kind) {
       case 'match':
         counters.compared++;
@@ -106,149 +138,168 @@ export class Judge {
         counters.compared++;
         increment(counters.explained, verdict.rule);
         // An excused difference of a write has left different data behind; so has an eviction.
-        if (operation.follow === WRITE || verdict.rule === 'evicted') this.sequencer.doubtOperation(operation, verdict.rule);
+        if (pair.writes || verdict.rule === 'evicted') this.#doubtKeys(pair, verdict.rule);
         return;
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
-        this.#doubtAll(operation, 'inconclusive');
+        this.#doubtKeys(pair, 'inconclusive');
         return;
       case 'mismatch':
         counters.compared++;
-        this.#mismatch(operation, verdict, authority, mirror);
+        increment(counters.mismatches, verdict.what);
+        this.#tell(pair, verdict.what);
+        this.#doubtKeys(pair, 'mismatch');
     }
   }
 
-  #mismatch(operation: Operation, verdict: Extract<Verdict, { kind: 'mismatch' }>, authority: Buffer, mirror: Buffer): void {
-    increment(operation.workload.counters.mismatches, verdict.what);
+  #tell({ operation, name, frame, start, authority, mirror }: Pair, kind: string): void {
     let key: Buffer | null = null;
-    const [frame, start] = askedFrame(operation);
-    this.sequencer.eachKey(frame, start, (k) => {
-      key ??= Buffer.from(k);
+    this.sequencer.eachKey(frame, start, (each) => {
+      key ??= Buffer.from(each);
     });
-    const name = operation.spec?.name ?? argumentsOf(frame, start)[0].toString('latin1').toLowerCase();
     const side = operation.lane!.server.side;
     const [source, target] = side === 'source' ? [authority, mirror] : [mirror, authority];
-    this.found({ workload: operation.workload.name, command: name, db: operation.db, key, kind: verdict.what, authority: side, source, target });
-    this.#doubtAll(operation, 'mismatch');
+    this.found({ workload: operation.workload.name, command: name, db: operation.db, key, kind, authority: side, source, target });
   }
 
-  /** Every key of the operation, read or written, is in doubt. */
-  #doubtAll(operation: Operation, reason: string): void {
-    const [frame, start] = askedFrame(operation);
-    if (operation.batch !== null) {
-      for (const inner of operation.batch.frames) this.sequencer.eachKey(inner, 0, (key) => this.sequencer.doubtKey(operation.db, key, reason));
-      return;
-    }
+  /** Every key of the command, read or written, is in doubt. */
+  #doubtKeys({ operation, frame, start }: Pair, reason: string): void {
     this.sequencer.eachKey(frame, start, (key) => this.sequencer.doubtKey(operation.db, key, reason));
   }
 
-  /** Whether a key of the operation is a suspect already, or is being asked about. */
-  #inDoubt(operation: Operation): boolean {
-    if (operation.workload.suspect !== null) return true;
-    const { suspects } = this.sequencer;
-    if (suspects.size === 0) return false;
-    let doubt = false;
-    const look = (key: Buffer): void => {
-      doubt ||= suspects.has(operation.db, key);
-    };
-    const [frame, start] = askedFrame(operation);
-    if (operation.batch !== null) for (const inner of operation.batch.frames) this.sequencer.eachKey(inner, 0, look);
-    else this.sequencer.eachKey(frame, start, look);
-    return doubt;
+  /** Whether a key of the command is a suspect already. */
+  #inDoubt({ operation, frame, start }: Pair): boolean {
+    return operation.workload.suspect !== null || this.sequencer.hasSuspect(operation.db, frame, start);
   }
 
   /** One side has the key and the other has not: did it expire, or was it evicted? */
-  #ask(operation: Operation, verdict: Verdict, authority: Buffer, mirror: Buffer, toleranceMs: number): void {
-    const sequencer = this.sequencer;
-    const [frame, start] = askedFrame(operation);
-    const keys: Buffer[] = [];
-    sequencer.eachKey(frame, start, (key) => keys.push(Buffer.from(key)));
+  #ask(pair: Pair, now: number, toleranceMs: number): void {
+    const { operation, verdict } = pair;
+    const { sequencer } = this;
     const lane = operation.lane!;
+    const keys: Buffer[] = [];
+    sequencer.eachKey(pair.frame, pair.start, (key) => keys.push(Buffer.from(key)));
     if (keys.length === 0 || this.#questions >= MAX_QUESTIONS || lane.closed) {
-      this.#conclude(operation, { kind: 'inconclusive', reason: keys.length === 0 ? 'keys-unknown' : 'no-evidence' }, authority, mirror);
+      this.#conclude(pair, { kind: 'inconclusive', reason: keys.length === 0 ? 'keys-unknown' : 'no-evidence' });
       return;
     }
     this.#questions++;
-    const writtenSince = this.#writtenSince(operation, keys);
-    Promise.all(keys.map((key) => this.#pttlOnBoth(operation, key)))
+    const watch: Watch = { db: operation.db, keys, written: pair.writtenInside(keys) || this.#writtenSince(operation, keys) };
+    this.#watch(operation, watch);
+    const ids = keys.map((key) => keyId(operation.db, key));
+    for (const id of ids) {
+      const asked = this.#asked.get(id);
+      if (asked) asked.questions++;
+      else this.#asked.set(id, { workload: operation.workload, questions: 1 });
+    }
+    Promise.all(keys.map((key) => pttlOnBoth(sequencer, operation, key)))
       .then(async (answers) => {
-        const authorityEvicted = await lane.server.evictedSince();
-        const mirrorEvicted = await sequencer.mirrorOf(operation).server.evictedSince();
-        const verdicts = answers.map(({ authorityPttl, mirrorPttl }) =>
-          judgeAbsence(verdict, { authorityPttl, mirrorPttl, authorityEvicted, mirrorEvicted, writtenSince, toleranceMs }),
+        const elapsedMs = performance.now() - now;
+        const authorityEvicted = await lane.server.hasEvicted();
+        const mirrorEvicted = await sequencer.mirrorOf(operation).server.hasEvicted();
+        const verdicts = answers.map((pttl) =>
+          judgeAbsence(verdict, { authorityPttl: pttl.authority, mirrorPttl: pttl.mirror, authorityEvicted, mirrorEvicted, writtenSince: watch.written, toleranceMs, elapsedMs, readOnly: !pair.writes }),
         );
         // With several keys, one that explains it is enough.
-        this.#conclude(operation, verdicts.find((v) => v.kind === 'explained') ?? verdicts[0], authority, mirror);
+        const final = verdicts.find(({ kind }) => kind === 'explained') ?? verdicts.find(({ kind }) => kind === 'inconclusive') ?? verdict;
+        if (final.kind === 'explained' && final.rule === 'evicted') {
+          const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
+          (lostHere ? lane.server : sequencer.mirrorOf(operation).server).spendEviction();
+        }
+        this.#conclude(pair, final);
       })
-      .catch(() => this.#conclude(operation, { kind: 'inconclusive', reason: 'no-evidence' }, authority, mirror))
+      .catch(() => this.#conclude(pair, { kind: 'inconclusive', reason: 'no-evidence' }))
       .finally(() => {
         this.#questions--;
+        for (const id of ids) if (--this.#asked.get(id)!.questions === 0) this.#asked.delete(id);
+        this.#unwatch(operation, watch);
       });
+  }
+
+  /** Notes whether the keys are written from now on. */
+  #watch(operation: Operation, watch: Watch): void {
+    this.#watches.add(watch);
+    this.sequencer.mirrorOf(operation).appended ??= (other) => {
+      if (other.follow !== WRITE) return;
+      for (const each of this.#watches) each.written ||= this.#writes(other, each.db, each.keys);
+    };
+  }
+
+  #unwatch(operation: Operation, watch: Watch): void {
+    this.#watches.delete(watch);
+    if (this.#watches.size === 0) this.sequencer.mirrorOf(operation).appended = null;
+  }
+
+  /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
+  #writes(operation: Operation, db: number, keys: readonly Buffer[]): boolean {
+    return operation.spec?.handling === 'barrier' || (operation.db === db && this.#hasKey(operation, keys));
+  }
+
+  #hasKey(operation: Operation, keys: readonly Buffer[]): boolean {
+    let has = false;
+    const all = this.sequencer.eachKey(...askedFrame(operation), (key) => {
+      has ||= keys.some((wanted) => wanted.equals(key));
+    });
+    return has || !all;
   }
 
   /** Whether a write to one of the keys is already ordered after the operation. */
   #writtenSince(operation: Operation, keys: readonly Buffer[]): boolean {
     let written = false;
     this.sequencer.mirrorOf(operation).eachQueued((other) => {
-      if (other.follow === WRITE && other.db === operation.db) {
-        this.sequencer.eachKey(...askedFrame(other), (key) => {
-          written ||= keys.some((wanted) => wanted.equals(key));
-        });
-      }
+      written = other.follow === WRITE && this.#writes(other, operation.db, keys);
       return !written;
     });
     return written;
   }
-
-  /** PTTL at one place in the order: on the authority, and at its reply's place on the mirror. */
-  #pttlOnBoth(operation: Operation, key: Buffer): Promise<{ authorityPttl: number | null; mirrorPttl: number | null }> {
-    const frame = encodeCommand(['PTTL', key]);
-    return new Promise((resolve, reject) => {
-      const lane = operation.lane!;
-      const lost = (): void => reject(new Error('lost'));
-      const question = new Operation(
-        frame,
-        0,
-        frame.length,
-        {
-          lost,
-          answered: (asked, buffer, start) => {
-            const authorityPttl = numberOf(buffer, start);
-            const echo = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, operation.protocol, NOTHING);
-            echo.lane = lane;
-            echo.answeredAt = asked.answeredAt;
-            echo.reply = buffer;
-            echo.check = ACCEPT;
-            echo.confirmed = (answer) => (answer === null ? lost() : resolve({ authorityPttl, mirrorPttl: numberOf(answer, 0) }));
-            this.sequencer.mirrorOf(echo).append(echo);
-          },
-        },
-        undefined,
-        operation.workload,
-        operation.db,
-        operation.protocol,
-        NOTHING,
-      );
-      this.sequencer.submit(question, lane);
-    });
-  }
 }
 
-function numberOf(buffer: Buffer, start: number): number | null {
-  const { reply } = decodeReply(buffer, start);
-  return isError(reply) ? null : Number(text(reply));
+/** Keys about which a question is under way. */
+interface Watch {
+  readonly db: number;
+  readonly keys: readonly Buffer[];
+  written: boolean;
 }
 
-/** The command as the client gave it: what the ledger names, and whose keys are in doubt. */
-function askedFrame(operation: Operation): [Buffer, number] {
-  return operation.asked === null ? [operation.frame, operation.start] : [operation.asked, 0];
+/** Two replies to one command, which are not equal, and what the frames alone say of them. */
+interface Pair {
+  readonly operation: Operation;
+  /** The command that was sent to the mirror. */
+  readonly command: CommandView;
+  /** The client's command, by its name and its bytes. */
+  readonly name: string;
+  readonly frame: Buffer;
+  readonly start: number;
+  readonly writes: boolean;
+  readonly verdict: Verdict;
+  readonly authority: Buffer;
+  readonly mirror: Buffer;
+  /** Whether a later command of the same transaction writes one of the keys. */
+  writtenInside(keys: readonly Buffer[]): boolean;
 }
 
-/** The command that was sent to the mirror: whose reply is judged. */
-function viewOf(operation: Operation): CommandView {
+function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: { ttlMs: number }): Pair[] {
+  const { batch } = operation;
+  const [frame, start] = askedFrame(operation);
   const args = argumentsOf(operation.frame, operation.start);
-  const name = operation.asked === null && operation.spec !== undefined ? operation.spec.name : args[0].toString('latin1').toLowerCase();
-  return { name, args };
+  const asItWas = operation.asked === null && operation.spec !== undefined;
+  const command = { name: asItWas ? operation.spec!.name : args[0].toString('latin1').toLowerCase(), args };
+  const whole = { operation, command, frame, start, name: operation.spec?.name ?? command.name, writes: operation.follow === WRITE, writtenInside: () => false };
+  if (authority.length === 0) return [{ ...whole, verdict: { kind: 'mismatch', what: 'error' }, authority, mirror }];
+  if (batch === null) return [{ ...whole, verdict: compareReplies(command, authority, mirror, limits), authority, mirror }];
+  const findings = compareEachOfExec(batch.views, batch.expected(authority, mirror), mirror, limits);
+  return findings.flatMap((finding): Pair[] => {
+    const of = (index: number): Pair => ({
+      ...whole,
+      ...finding,
+      command: batch.views[index],
+      name: batch.names[index],
+      frame: batch.frames[index],
+      start: 0,
+      writes: batch.writes[index],
+      writtenInside: (keys) => batch.frames.some((later, i) => i > index && batch.writes[i] && keys.some((key) => later.includes(key))),
+    });
+    // Where the replies differ as a whole, nothing is known of any of the commands.
+    return finding.index === null ? batch.frames.map((_, index) => of(index)) : [of(finding.index)];
+  });
 }
-
-const MINUS = '-'.charCodeAt(0);

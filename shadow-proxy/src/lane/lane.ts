@@ -27,11 +27,19 @@ export interface LaneEvents {
 }
 
 const PUSH = '>'.charCodeAt(0);
+/** A reply that may have been on its way for longer makes a time to live uncertain. */
+const STALL_MS = 50;
+/** A chunk as large as this (a TLS record) may have more behind it. */
+const FULL_CHUNK = 16_384;
 
 export class Lane implements ConnectionOwner {
   closed = false;
+  /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
+  mayProbe = true;
   /** When it last carried something, in ms of the monotonic clock. */
   usedAt: number;
+  /** When the connection was last read to the end. */
+  #emptiedAt: number;
   readonly #inFlight = new Ring<Operation>();
   #submitted = 0;
   #answered = 0;
@@ -47,6 +55,7 @@ export class Lane implements ConnectionOwner {
     private readonly turn: Turn,
   ) {
     this.usedAt = turn.now();
+    this.#emptiedAt = this.usedAt;
     connection.attach(this);
   }
 
@@ -65,7 +74,9 @@ export class Lane implements ConnectionOwner {
     operation.lane = this;
     this.#inFlight.push(operation);
     this.#submitted++;
-    this.latency.sent(this.turn.now());
+    const now = this.turn.now();
+    operation.submittedAt = now | 0;
+    this.latency.sent(now);
     this.connection.outbox.add(operation.frame, operation.start, operation.end);
   }
 
@@ -81,6 +92,9 @@ export class Lane implements ConnectionOwner {
 
   readable(reader: FrameReader): void {
     const now = this.turn.now();
+    // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
+    const silentMs = now - this.#emptiedAt;
+    if (reader.fedBytes < FULL_CHUNK) this.#emptiedAt = now;
     this.usedAt = now;
     const before = this.#answered;
     while (reader.next()) {
@@ -88,6 +102,7 @@ export class Lane implements ConnectionOwner {
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
       this.#answered++;
+      if (silentMs > STALL_MS && now - operation.submittedAt > STALL_MS) operation.stalledMs = Math.min(silentMs, now - operation.submittedAt) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
     this.latency.answered(this.#answered - before, now);

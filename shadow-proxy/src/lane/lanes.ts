@@ -2,7 +2,7 @@
 import { createHash } from 'node:crypto';
 import type { Credentials } from './dialer.js';
 import { Lane, type LaneEvents, type LaneIdentity } from './lane.js';
-import { Latencies, LatencyRecorder } from './latency.js';
+import { type Latencies, LatencyRecorder } from './latency.js';
 import { KeyOrder } from './order.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';

@@ -48,13 +48,18 @@ const BATCH_EFFECTS = 512;
 const WINDOW_BYTES = 1 << 20;
 /** A time to live that waited longer than this is sent as what is left of it. */
 const TTL_LAG_MS = 4;
+/** What waits longer than this is detached from the buffers that it came in. */
+const DETACH_MS = 50;
 const RETRY_MIN_MS = 20;
 const RETRY_MAX_MS = 1000;
 
 const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
+const [THREE, CR] = ['3'.charCodeAt(0), 13];
 
 export class MirrorLane implements ConnectionOwner {
+  /** Told of each operation as it gets its place in the order, while somebody wants to know. */
+  appended: ((operation: Operation) => void) | null = null;
   readonly #unsent = new Ring<Operation>();
   readonly #sent = new Ring<Operation>();
   #connection: Connection | undefined;
@@ -64,6 +69,7 @@ export class MirrorLane implements ConnectionOwner {
   #timer: NodeJS.Timeout | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MIN_MS;
+  #opening = false;
   #closed = false;
   #waitingForDrain = false;
   // What the connection is set to.
@@ -71,6 +77,9 @@ export class MirrorLane implements ConnectionOwner {
   #protocol: 2 | 3 = 2;
   #appended = 0;
   #confirmed = 0;
+  /** So many of the oldest operations are detached. */
+  #detached = 0;
+  #detaching: NodeJS.Timeout | undefined;
   readonly #marks: { at: number; then: () => void }[] = [];
 
   constructor(
@@ -99,17 +108,20 @@ export class MirrorLane implements ConnectionOwner {
 
   /** Connects, and keeps trying. */
   start(): void {
-    if (this.#closed || this.#connection) return;
+    if (this.#closed || this.#connection || this.#opening) return;
+    this.#detaching ??= setInterval(() => this.#detach(), DETACH_MS).unref();
+    this.#opening = true;
     void this.#open();
   }
 
   /** Takes an effect, or, where there is no room, says that it was dropped. */
   append(operation: Operation): void {
-    if (this.#bytes + operation.size > this.limits.queueBytes && this.queued > 0) this.events.dropped(operation);
+    if (this.#bytes + operation.size > this.limits.queueBytes && this.queued > 0 && !isIndispensable(operation)) this.events.dropped(operation);
     else this.#push(operation);
   }
 
   #push(operation: Operation): void {
+    if (this.appended !== null) this.appended(operation);
     this.#bytes += operation.size;
     this.#appended++;
     this.#unsent.push(operation);
@@ -152,7 +164,16 @@ export class MirrorLane implements ConnectionOwner {
     this.#closed = true;
     clearTimeout(this.#timer);
     clearTimeout(this.#retry);
+    clearInterval(this.#detaching);
     this.#connection?.destroy();
+  }
+
+  /** Detaches what has waited since the last time. */
+  #detach(): void {
+    const sent = this.#sent.length;
+    for (; this.#detached < this.#appended - this.#confirmed; this.#detached++) {
+      (this.#detached < sent ? this.#sent.at(this.#detached) : this.#unsent.at(this.#detached - sent))?.detach();
+    }
   }
 
   readonly #flush = (): void => {
@@ -210,6 +231,8 @@ export class MirrorLane implements ConnectionOwner {
 
   #correctTtl(operation: Operation, now: number): void {
     if (operation.follow !== WRITE || operation.spec === undefined || !RELATIVE_TTL.has(operation.spec.name)) return;
+    // SET key value has none.
+    if (operation.frame[operation.start + 1] === THREE && operation.frame[operation.start + 2] === CR && operation.spec.name === 'set') return;
     const frame = shortenTtl(argumentsOf(operation.frame, operation.start), now - operation.answeredAt);
     if (frame === null) return;
     operation.asked ??= operation.frame.subarray(operation.start, operation.end);
@@ -217,6 +240,7 @@ export class MirrorLane implements ConnectionOwner {
     operation.frame = frame;
     operation.start = 0;
     operation.end = frame.length;
+    operation.ttlFrom = now | 0;
   }
 
   readable(reader: FrameReader): void {
@@ -287,6 +311,7 @@ export class MirrorLane implements ConnectionOwner {
     if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
     this.#bytes -= operation.size;
     this.#confirmed++;
+    if (this.#detached > 0) this.#detached--;
     return operation;
   }
 
@@ -304,9 +329,10 @@ export class MirrorLane implements ConnectionOwner {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.latency.reset();
-    for (const operation of this.#sent.drain()) {
+    for (const operation of this.#drainSent()) {
       this.#bytes -= operation.size;
       this.#confirmed++;
+      if (this.#detached > 0) this.#detached--;
       if (operation.check !== FRAMING || operation.follow !== NOTHING) this.events.unconfirmed(operation);
       operation.confirmed?.(null);
     }
@@ -315,31 +341,44 @@ export class MirrorLane implements ConnectionOwner {
     if (!this.#closed) this.start();
   }
 
+  /** All that was sent, with the rest of a transaction that was sent in part: it cannot be gone on with. */
+  #drainSent(): Operation[] {
+    const sent = this.#sent.drain();
+    for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING; ) {
+      last = this.#unsent.shift();
+      if (last !== undefined) sent.push(last);
+    }
+    return sent;
+  }
+
   async #open(): Promise<void> {
+    let connection: Connection | undefined;
     try {
-      const connection = await this.server.open({ db: 0, protocol: 2, credentials: this.server.endpoint.credentials });
+      connection = await this.server.open({ db: 0, protocol: 2, credentials: this.server.endpoint.credentials });
       // What the lost connection left in the server's receive buffer must not run after what comes now.
       if (this.#lostRunId === this.server.runId) await this.server.bury(this.#lostClientId);
-      if (this.#closed || connection.ended) {
-        connection.destroy();
-        if (!this.#closed) throw new Error('the connection ended');
-        return;
-      }
+      if (this.#closed || connection.ended) throw new Error('the connection ended');
       this.#lostClientId = 0;
       this.#db = 0;
       this.#protocol = 2;
       this.#retryMs = RETRY_MIN_MS;
       this.#connection = connection;
+      this.#opening = false;
       connection.attach(this);
       this.events.connected(true);
       this.#flush();
     } catch {
+      connection?.destroy();
+      this.#opening = false;
       if (this.#closed) return;
       this.#retry = setTimeout(() => this.start(), this.#retryMs);
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);
     }
   }
 }
+
+/** FLUSHALL and its like are small and rare, and no list of suspects says what they did. */
+const isIndispensable = ({ spec }: Operation): boolean => spec?.handling === 'barrier';
 
 /** A loop beats a call for replies as short as most are. */
 function equalBytes(a: Buffer, at: number, b: Buffer, start: number, end: number): boolean {

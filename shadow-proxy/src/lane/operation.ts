@@ -23,6 +23,9 @@ export const ACCEPT = 1;
 export const FRAMING = 2;
 export type Check = typeof COMPARE | typeof ACCEPT | typeof FRAMING;
 
+/** By how much a time to live may differ beyond the lag that was measured, in ms. */
+export const TTL_TOLERANCE_MS = 50;
+
 /** Who waits for the authority's reply. */
 export interface Sink {
   /** `buffer[start, end)` is the whole reply; it may be kept, but not changed. */
@@ -34,6 +37,11 @@ export interface Sink {
 /** The commands of a transaction as the mirror gets them. */
 export interface Batch {
   readonly frames: readonly Buffer[];
+  /** The client's commands that they come from. */
+  readonly names: readonly string[];
+  readonly writes: readonly boolean[];
+  /** Those that may write what they read elsewhere. */
+  readonly derives: readonly boolean[];
   readonly views: readonly CommandView[];
   /** The reply that is expected of the mirror, where some of its elements may be anything but an error. */
   expected(authority: Buffer, mirror: Buffer): Buffer;
@@ -62,8 +70,14 @@ export class Operation {
   replyStart = 0;
   replyEnd = 0;
   check: Check = COMPARE;
+  /** When it was given to the lane, in whole ms of the monotonic clock: it ran on the authority after that. */
+  submittedAt = 0;
   /** When the authority's reply came, in ms of the monotonic clock. */
   answeredAt = 0;
+  /** So long its reply may have been on its way, in ms, where that is more than times to live tolerate; else 0. */
+  stalledMs = 0;
+  /** From which moment on a time to live in `frame` counts, in whole ms, where it was shortened; else 0: from `answeredAt`. */
+  ttlFrom = 0;
   /** The command as the client gave it, where `frame` has become its effect. */
   asked: Buffer | null = null;
   /** For the EXEC of a transaction on the mirror: what it carries. */
@@ -97,10 +111,34 @@ export class Operation {
     this.follow = follow;
   }
 
-  /** Bytes that it keeps alive while it waits for the mirror. */
+  /** Bytes that it keeps alive while it waits for the mirror, once it is `detach`ed from what it came with. */
   get size(): number {
-    return this.end - this.start + this.replyEnd - this.replyStart;
+    return OVERHEAD + this.end - this.start + this.replyEnd - this.replyStart;
+  }
+
+  /** Lets go of the buffers that it came in, which may hold far more than itself: for one that has to wait. */
+  detach(): void {
+    if (isRoomy(this.frame, this.end - this.start)) {
+      this.frame = Buffer.from(this.frame.subarray(this.start, this.end));
+      this.end -= this.start;
+      this.start = 0;
+    }
+    if (isRoomy(this.reply, this.replyEnd - this.replyStart)) {
+      this.reply = Buffer.from(this.reply.subarray(this.replyStart, this.replyEnd));
+      this.replyEnd -= this.replyStart;
+      this.replyStart = 0;
+    }
+    if (this.asked !== null && isRoomy(this.asked, this.asked.length)) this.asked = Buffer.from(this.asked);
   }
 }
+
+/** What an operation takes besides its bytes, about. */
+const OVERHEAD = 512;
+
+/** Whether the memory behind a buffer is more than a pool's worth larger than the bytes that are wanted of it. */
+const isRoomy = (buffer: Buffer, size: number): boolean => buffer.buffer.byteLength > size + Buffer.poolSize;
+
+/** The command as the client gave it, where its frame has become its effect: whose keys it is about. */
+export const askedFrame = ({ asked, frame, start }: Operation): [frame: Buffer, start: number] => (asked === null ? [frame, start] : [asked, 0]);
 
 const NONE = Buffer.alloc(0);

@@ -15,12 +15,16 @@ const NOT_REPEATABLE = new Set(
 
 export class Script {
   readonly #calls: ReadonlySet<string> | null;
+  /** Whether it may give a key a time to live that counts from the moment it runs. */
+  readonly setsTtl: boolean;
 
   constructor(
     readonly body: Buffer,
     readonly sha: string,
   ) {
-    this.#calls = callsOf(body.toString('latin1'));
+    const text = body.toString('latin1');
+    this.#calls = callsOf(text);
+    this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
   }
 
   /** Whether it does the same on a server with the same data that knows `commands`. */
@@ -59,6 +63,15 @@ function callsOf(body: string): ReadonlySet<string> | null {
   return understood === mentions ? calls : null;
 }
 
+/** Whether a call of SET or GETEX has more arguments than those without options, or as many as a table has. */
+function optionGiven(body: string): boolean {
+  for (const [, name, rest] of body.matchAll(/call\s*\(\s*["'](set|getex)["']((?:[^()]|\([^()]*\))*)/gi)) {
+    const commas = rest.replace(/\([^()]*\)|"[^"]*"|'[^']*'/g, '').split(',').length - 1;
+    if (commas > (name.toLowerCase() === 'set' ? 2 : 1) || rest.includes('unpack')) return true;
+  }
+  return false;
+}
+
 const MAX_SCRIPTS = 10_000;
 
 export class Scripts {
@@ -95,6 +108,11 @@ export class Scripts {
     let loaded = this.#loaded.get(server);
     if (loaded === undefined || loaded.runId !== server.runId) this.#loaded.set(server, (loaded = { runId: server.runId, shas: new Set() }));
     loaded.shas.add(script.sha);
+  }
+
+  /** It is not certain any more what the server has. */
+  forget(server: Server): void {
+    this.#loaded.delete(server);
   }
 
   /** After SCRIPT FLUSH. */

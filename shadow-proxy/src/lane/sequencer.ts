@@ -7,21 +7,22 @@
  *
  * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
  */
-import { effectOf, type Effect, type EffectEntry } from '../command/effects.js';
-import { keysOf, KeyList } from '../command/keys.js';
+import { effectOf, probeOf, type Effect, type EffectEntry } from '../command/effects.js';
+import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import { argumentCount, argumentsOf, decodeReply, locateArguments } from '../resp/decode.js';
+import { argumentCount, argumentsOf, decodeReply, locateArguments, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { increment, type Router, type Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Journal } from '../record/journal.js';
-import type { Suspects } from '../record/suspects.js';
+import { keyId, REPLY_LOST, type Suspect, type Suspects } from '../record/suspects.js';
+import { Expiry } from './expiry.js';
 import type { Judge } from './judge.js';
 import { Latencies, LatencyRecorder } from './latency.js';
 import type { Lane, LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorEvents, type MirrorLimits } from './mirror.js';
-import { ACCEPT, Operation, READ, WRITE } from './operation.js';
+import { ACCEPT, askedFrame, Operation, READ, TTL_TOLERANCE_MS, WRITE } from './operation.js';
 import type { Scripts } from './scripts.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
@@ -59,6 +60,7 @@ export class Sequencer implements LaneEvents {
   barred = false;
   /** Called when the mirror of one side comes or goes. */
   mirrorChanged: (side: Side, up: boolean) => void = () => undefined;
+  readonly expiry: Expiry;
   readonly #judge: Judge;
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
@@ -82,6 +84,7 @@ export class Sequencer implements LaneEvents {
     const mirror = (side: Side): MirrorLane =>
       new MirrorLane(servers[side], router.default, options.limits, new LatencyRecorder(this.latencies[side]), this.#mirrorEvents(side), turn);
     this.mirrors = { source: mirror('source'), target: mirror('target') };
+    this.expiry = new Expiry(this);
   }
 
   /** Sends a command to an authority; its place in the order is that of its reply. */
@@ -113,9 +116,21 @@ export class Sequencer implements LaneEvents {
     return this.servers[otherSide(authority)].knows(spec);
   }
 
-  /** Whether the command's effect may need a second read. */
-  probes(spec: CommandSpec): boolean {
-    return spec.name === 'xadd' || spec.name === 'xtrim';
+  /** The second read that the command's effect needs; null where it needs none. */
+  probeFor(operation: Operation): Buffer | null {
+    const { name } = operation.spec!;
+    return name === 'xadd' || name === 'xtrim' ? probeOf(name, argumentsOf(operation.frame, operation.start)) : null;
+  }
+
+  /** Tells the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
+  followProbed(operation: Operation, probe: Reply | null): void {
+    if (operation.reply[operation.replyStart] === MINUS) {
+      operation.workload.counters.refused++;
+      return;
+    }
+    const { reply } = decodeReply(operation.reply, operation.replyStart);
+    const { effect } = this.#effects[operation.spec!.id]!;
+    this.follow(operation, operation.mustCopy ? 'copy' : effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined));
   }
 
   /** Notes that the operation holds these keys in the order of several lanes, if there are several. */
@@ -149,7 +164,7 @@ export class Sequencer implements LaneEvents {
     if (operations.length > 0) this.#judge.bury(lane.server, lane.clientId);
     for (const operation of operations) {
       if (operation.held !== null) this.#release(operation);
-      if (operation.follow === WRITE) this.doubtOperation(operation, 'reply-lost');
+      if (operation.follow === WRITE) this.doubtOperation(operation, REPLY_LOST);
       operation.sink?.lost(operation, reason);
     }
   }
@@ -173,18 +188,19 @@ export class Sequencer implements LaneEvents {
     operation.reply = buffer;
     operation.replyStart = start;
     operation.replyEnd = end;
-    if (spec.singleKey === 0 && this.readsSuspect(operation.db, operation.frame, operation.start)) {
+    if (mayDerive(spec) && this.readsSuspect(operation.db, operation.frame, operation.start)) {
       this.doubtOperation(operation, 'derived');
-      return;
-    }
-    if (spec.handling === 'script') {
-      this.#followScript(operation);
       return;
     }
     if (operation.mustCopy) {
       this.doubtOperation(operation, 'copy');
       return;
     }
+    if (spec.handling === 'script') {
+      this.#followScript(operation);
+      return;
+    }
+    if (spec.name === 'script|flush') this.scripts.flushed();
     const rewrite = this.#effects[spec.id];
     if (rewrite === undefined || argumentCount(operation.frame, operation.start) < rewrite.least) {
       this.mirrorOf(operation).append(operation);
@@ -205,6 +221,7 @@ export class Sequencer implements LaneEvents {
       this.doubtOperation(operation, 'copy');
       return;
     }
+    const { reply: authority, replyStart, replyEnd } = operation;
     for (const [i, { frame, reply }] of effect.entries()) {
       const follower = i === 0 ? operation : this.#companion(operation);
       follower.asked ??= operation.asked ?? operation.frame.subarray(operation.start, operation.end);
@@ -214,10 +231,11 @@ export class Sequencer implements LaneEvents {
       if (reply === null) {
         follower.check = ACCEPT;
         follower.replyEnd = follower.replyStart;
-      } else if (reply !== 'same') {
-        follower.reply = reply;
-        follower.replyStart = 0;
-        follower.replyEnd = reply.length;
+      } else {
+        const same = reply === 'same';
+        follower.reply = same ? authority : reply;
+        follower.replyStart = same ? replyStart : 0;
+        follower.replyEnd = same ? replyEnd : reply.length;
       }
     }
     // Only now: the first one's `frame` was needed above.
@@ -231,10 +249,9 @@ export class Sequencer implements LaneEvents {
     const companion = new Operation(operation.frame, operation.start, operation.end, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
     companion.lane = operation.lane;
     companion.answeredAt = operation.answeredAt;
+    companion.submittedAt = operation.submittedAt;
+    companion.stalledMs = operation.stalledMs;
     companion.asked = operation.asked;
-    companion.reply = operation.reply;
-    companion.replyStart = operation.replyStart;
-    companion.replyEnd = operation.replyEnd;
     this.#companions.push(companion);
     return companion;
   }
@@ -254,15 +271,19 @@ export class Sequencer implements LaneEvents {
     const script = this.scripts.find(args);
     if (script === undefined || !script.repeatable(mirror.server.commands)) return false;
     const byDigest = args[0].length >= 'evalsha'.length;
-    if (byDigest && !this.scripts.knownTo(mirror.server, script)) {
+    const known = this.scripts.knownTo(mirror.server, script);
+    // Before it is appended: a load that finds no room is forgotten again.
+    this.scripts.loadedOn(mirror.server, script);
+    if (byDigest && !known) {
       const frame = encodeCommand(['SCRIPT', 'LOAD', script.body]);
       const load = new Operation(frame, 0, frame.length, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
       load.lane = operation.lane;
       load.answeredAt = operation.answeredAt;
       load.check = ACCEPT;
+      load.asked = encodeCommand(args);
       mirror.append(load);
+      return this.scripts.knownTo(mirror.server, script);
     }
-    this.scripts.loadedOn(mirror.server, script);
     return true;
   }
 
@@ -298,27 +319,69 @@ export class Sequencer implements LaneEvents {
     this.suspects.mark(db, key, workload, reason);
   }
 
-  /** Whether the command frame at `start` has a key that is in doubt: what it writes from that key is, too. */
+  /**
+   * Whether the command frame at `start` reads, or may read, a key that is in doubt: what it writes from that key is,
+   * too. A copy that is in the order already makes the key right for what comes after it.
+   */
   readsSuspect(db: number, frame: Buffer, start: number): boolean {
-    if (this.suspects.size === 0) return false;
-    let found = false;
-    this.eachKey(frame, start, (key) => {
-      found ||= this.suspects.has(db, key);
-    });
-    return found;
+    return this.#hasSuspect(db, frame, start, READS, (suspect) => suspect.copied !== suspect.generation);
   }
 
-  /** Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3. */
-  eachKey(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): void {
+  /** Whether the command frame at `start` has, or may have, a key that is in doubt. */
+  hasSuspect(db: number, frame: Buffer, start: number): boolean {
+    return this.#hasSuspect(db, frame, start, READS | WRITES, () => true);
+  }
+
+  #hasSuspect(db: number, frame: Buffer, start: number, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
+    if (!this.#anyDoubt) return false;
+    let found = false;
+    const inDoubt = (id: string): boolean => {
+      const suspect = this.suspects.get(id);
+      return (suspect !== undefined && counts(suspect)) || this.#judge.asksAbout(id);
+    };
+    const otherDb = otherDatabase(frame, start);
+    const all = this.eachKey(frame, start, (key, access) => {
+      if (found || (access & accesses) === 0) return;
+      found = inDoubt(keyId(db, key)) || (otherDb !== null && inDoubt(keyId(otherDb, key))) || this.router.match(key, 0, key.length).suspect !== null;
+    });
+    return found || !all;
+  }
+
+  get #anyDoubt(): boolean {
+    return this.suspects.size !== 0 || this.#judge.undecided !== 0 || this.router.workloads.some(({ suspect }) => suspect !== null);
+  }
+
+  /**
+   * Suspicion spreads: a write that the mirror confirms now was on its way before anybody knew that it reads a key in
+   * doubt. What it wrote from that key is copied.
+   */
+  #spread(operation: Operation): void {
+    const { spec, batch, db } = operation;
+    if (batch === null) {
+      if (spec !== undefined && mayDerive(spec) && this.#hasSuspect(db, ...askedFrame(operation), READS, () => true)) this.doubtOperation(operation, 'derived');
+      return;
+    }
+    for (const [i, frame] of batch.frames.entries()) {
+      if (batch.derives[i] && this.#hasSuspect(db, frame, 0, READS, () => true)) this.doubtFrame(db, frame, 0, operation.workload, 'derived');
+    }
+  }
+
+  /**
+   * Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3.
+   * Returns whether these are all the keys it has.
+   */
+  eachKey(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): boolean {
     const [argStart, argEnd] = [this.#argStart, this.#argEnd];
     const argc = locateArguments(frame, start, argStart, argEnd);
     const spec = this.table.find(frame, argStart, argEnd, argc);
-    if (spec === undefined) return;
+    if (spec === undefined) return false;
     const keys = new KeyList();
-    const count = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    const count = told === UNKNOWN_KEYS ? keys.known : told;
     const found: Buffer[] = [];
     for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
     for (let i = 0; i < count; i++) visit(found[i], keys.access[i]);
+    return told >= 0;
   }
 
   // ── the mirror's side ───────────────────────────────────────────────────────────────────────────────────────
@@ -326,7 +389,10 @@ export class Sequencer implements LaneEvents {
   #mirrorEvents(side: Side): MirrorEvents {
     return {
       matched: (operation, now) => this.#matched(operation, now),
-      differs: (operation, buffer, start, end, now) => this.#judge.differs(operation, buffer, start, end, now),
+      differs: (operation, buffer, start, end, now) => {
+        this.#judge.differs(operation, buffer, start, end, now);
+        this.#accepted(operation, now);
+      },
       accepted: (operation, now) => this.#accepted(operation, now),
       unconfirmed: (operation) => this.#unconfirmed(operation),
       dropped: (operation) => this.#drop(operation),
@@ -338,21 +404,31 @@ export class Sequencer implements LaneEvents {
     const counters = operation.workload.counters;
     counters.compared++;
     counters.matched++;
-    if (now - operation.answeredAt > SLOW_MS) this.#judge.late(operation, now);
+    this.#accepted(operation, now);
   }
 
   #accepted(operation: Operation, now: number): void {
-    if (now - operation.answeredAt > SLOW_MS) this.#judge.late(operation, now);
+    if (operation.follow !== WRITE) return;
+    if (now - operation.answeredAt > TTL_TOLERANCE_MS || operation.stalledMs !== 0) this.#judge.late(operation, now);
+    if (this.#anyDoubt) this.#spread(operation);
+    this.expiry.confirmed(operation, now);
   }
 
   #unconfirmed(operation: Operation): void {
-    if (operation.follow === WRITE) this.doubtOperation(operation, 'unconfirmed');
+    if (operation.follow === WRITE) this.#doubtEffect(operation, 'unconfirmed');
     else increment(operation.workload.counters.inconclusive, 'mirror-lost');
+  }
+
+  /** An effect may not have reached the mirror; the text of a script neither. */
+  #doubtEffect(operation: Operation, reason: string): void {
+    const handling = operation.spec?.handling;
+    if (handling === 'script' || handling === 'script-load') this.scripts.forget(this.mirrorOf(operation).server);
+    if (handling !== 'script-load') this.doubtOperation(operation, reason);
   }
 
   #drop(operation: Operation): void {
     this.dropped++;
-    if (operation.follow === WRITE) this.doubtOperation(operation, 'queue-full');
+    if (operation.follow === WRITE) this.#doubtEffect(operation, 'queue-full');
     else increment(operation.workload.counters.inconclusive, 'queue-full');
     operation.confirmed?.(null);
   }
@@ -365,8 +441,8 @@ export class Sequencer implements LaneEvents {
   }
 }
 
-/** A confirmation later than this may have moved a time to live by more than the tolerance. */
-const SLOW_MS = 50;
+/** Whether a write may take what it writes from another key, or from another database. */
+export const mayDerive = (spec: CommandSpec): boolean => spec.singleKey === 0 || spec.handling === 'barrier';
 
 /** Error replies that a command's data or arguments cause; others are the server's or the user's state. */
 export function isAboutData(buffer: Buffer, start: number): boolean {
@@ -384,7 +460,9 @@ function otherDatabase(frame: Buffer, start: number): number | null {
   return at === -1 ? null : Number(args[at + 1]);
 }
 
-/** Whether a script that ended with this error may have run at all. */
+/** Whether a script that ended with this error may have run at all: only what servers say before they run one excludes it. */
 export function mayHaveWritten(buffer: Buffer, start: number, end: number): boolean {
-  return !/^-(NOSCRIPT|NOAUTH|NOPERM|LOADING|MASTERDOWN|ERR Error compiling|ERR value is not an integer|ERR Number of keys)/.test(buffer.toString('latin1', start, Math.min(end, start + 64)));
+  return !/^-(NOSCRIPT No matching|NOAUTH Auth|NOPERM .* run the 'eval|LOADING |ERR Error compiling|ERR Number of keys|ERR wrong number of arguments for 'eval|ERR unknown command .eval|ERR value is not an integer or out of range\r\n$)/.test(
+    buffer.toString('latin1', start, Math.min(end, start + 96)),
+  );
 }

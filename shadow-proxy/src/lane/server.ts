@@ -31,12 +31,15 @@ export interface OpenOptions {
 }
 
 export interface ServerEvents {
+  /** The process behind the endpoint is known for the first time. */
+  identified(server: Server): void;
   /** The process behind the endpoint is another one than before. */
   replaced(server: Server, before: string, now: string): void;
 }
 
 /** How long a killed connection may take to be seen gone. */
 const KILL_TIMEOUT_MS = 5_000;
+const UNTOLD_CLOCK_MS = 1_000;
 
 export class Server {
   runId = '';
@@ -45,8 +48,20 @@ export class Server {
   commands: ReadonlySet<string> = new Set();
   /** By command id: 0 not asked yet, 1 known, 2 not known. */
   #knows = new Uint8Array(1024);
-  evictedKeys = 0;
+  /** So many of its evictions have explained a loss already, or were before our time. */
+  #evictionsSpent = 0;
   up = false;
+  /** Whether a client that has not logged in is refused, as far as is known. */
+  needsPassword = false;
+  /** Closed for good. */
+  ended = false;
+  /** Its Unix time in ms when our monotonic clock was 0, and by how much that may be wrong. */
+  unixTimeAtZero = 0;
+  clockErrorMs = Infinity;
+  /** A process of ours ended suddenly: what it had sent may still lie in the server's receive buffers. */
+  hasPredecessor = false;
+  /** The numbers of our connections. */
+  readonly #own = new Set<number>();
   /** The address that was connected to last. */
   address: Address | undefined;
   #control: Promise<Connection> | undefined;
@@ -56,7 +71,8 @@ export class Server {
   constructor(
     readonly side: Side,
     readonly endpoint: Dialer,
-    private readonly name: string,
+    /** What the kit's connections are called there. */
+    readonly name: string,
     private readonly turn: Turn,
     private readonly events: ServerEvents,
   ) {}
@@ -95,26 +111,40 @@ export class Server {
 
   /** Asks a server for its run id, and tells if it is another process than the last time. */
   async identify(): Promise<void> {
+    const asked = performance.now();
     const info = await this.ask('INFO', 'server');
     if (isError(info)) throw new HandshakeRefused(text(info));
     const fields = parseInfo(text(info));
+    this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
     const runId = fields.get('run_id') ?? '';
+    const first = this.version === '';
     this.version = fields.get('redis_version') ?? '';
     this.up = true;
     if (runId !== this.#learnt) await this.#learn(runId);
-    if (runId === this.runId) return;
     const before = this.runId;
     this.runId = runId;
-    if (before !== '') this.events.replaced(this, before, runId);
+    if (before !== '' && before !== runId) this.events.replaced(this, before, runId);
+    else if (first) this.events.identified(this);
+  }
+
+  /** Servers before Redis 6.2 do not tell the time in INFO: theirs is taken to be ours, more or less. */
+  #setClock(unixMs: number, asked: number, answered: number): void {
+    const told = Number.isFinite(unixMs);
+    this.unixTimeAtZero = (told ? unixMs : Date.now()) - (asked + answered) / 2;
+    this.clockErrorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
   }
 
   async #learn(runId: string): Promise<void> {
-    const reply = await this.ask('COMMAND');
+    // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
+    const [reply, stranger] = await Promise.all([this.ask('COMMAND'), this.#connect({ db: 0, protocol: 2, credentials: undefined })]);
+    stranger.destroy();
     if (isError(reply)) throw new HandshakeRefused(text(reply));
+    if (this.hasPredecessor) await this.#buryPredecessors();
+    this.hasPredecessor = false;
     this.commands = supportedCommands(reply);
     this.#knows.fill(0);
     this.#learnt = runId;
-    await this.evictedSince();
+    this.#evictionsSpent = await this.#evictions();
   }
 
   /** The run id that an earlier process of ours saw: a difference is told at the next look. */
@@ -133,17 +163,6 @@ export class Server {
     }
   }
 
-  /** Whether a client that has not given a password is refused. */
-  async requiresPassword(): Promise<boolean> {
-    const connection = await this.#connect({ db: 0, protocol: 2, credentials: undefined });
-    try {
-      const reply = await connection.ask('PING');
-      return isError(reply) && text(reply).startsWith('NOAUTH');
-    } finally {
-      connection.destroy();
-    }
-  }
-
   /** Keys in all databases. */
   async keyCount(): Promise<number> {
     let keys = 0;
@@ -153,31 +172,58 @@ export class Server {
     return keys;
   }
 
-  /** Whether keys were evicted since the last call; reads `evicted_keys`. */
-  async evictedSince(): Promise<boolean> {
-    const fields = parseInfo(text(await this.ask('INFO', 'stats')));
-    const evicted = Number(fields.get('evicted_keys') ?? 0);
-    const rose = evicted > this.evictedKeys;
-    this.evictedKeys = evicted;
-    return rose;
+  /** Whether the server has evicted more keys than losses were put down to it. */
+  async hasEvicted(): Promise<boolean> {
+    return (await this.#evictions()) > this.#evictionsSpent;
+  }
+
+  /** A loss was put down to an eviction: that one explains no other. */
+  spendEviction(): void {
+    this.#evictionsSpent++;
+  }
+
+  async #evictions(): Promise<number> {
+    return Number(parseInfo(text(await this.ask('INFO', 'stats'))).get('evicted_keys') ?? 0);
   }
 
   /**
    * Ends a connection that was lost on our side only, and waits until the server does not know it any more:
    * commands may still sit in its receive buffer, and must not run after what we send next.
+   * @throws {Error} when the server does not allow that, or the connection does not end
    */
   async bury(clientId: number): Promise<void> {
     if (clientId === 0) return;
     const deadline = performance.now() + KILL_TIMEOUT_MS;
-    await this.ask('CLIENT', 'KILL', 'ID', clientId);
-    for (;;) {
-      const list = text(await this.ask('CLIENT', 'LIST', 'ID', clientId));
-      if (!list.includes(`id=${clientId} `)) return;
+    const killed = await this.ask('CLIENT', 'KILL', 'ID', clientId);
+    if (isError(killed)) throw new HandshakeRefused(text(killed));
+    while ((await this.#clientList('ID', clientId)).has(clientId)) {
       if (performance.now() > deadline) throw new Error(`connection ${clientId} does not end at ${this.endpoint.label}`);
       await sleep(5);
     }
   }
 
+  /** Likewise for the connections of a process of ours that ended suddenly: they have our name, and not our numbers. */
+  async #buryPredecessors(): Promise<void> {
+    for (const [id, line] of await this.#clientList()) {
+      if (!this.#own.has(id) && line.includes(` name=${this.name} `)) await this.bury(id);
+    }
+  }
+
+  /** The server's connections: a line of `field=value` for each number. */
+  async #clientList(...filter: Argument[]): Promise<Map<number, string>> {
+    const reply = await this.ask('CLIENT', 'LIST', ...filter);
+    if (isError(reply)) throw new HandshakeRefused(text(reply));
+    const lines = text(reply).split('\n').filter(Boolean);
+    return new Map(lines.map((line) => [Number(/\bid=(\d+)/.exec(line)?.[1]), line]));
+  }
+
+  /** Closes for good: nothing connects any more. */
+  async end(): Promise<void> {
+    this.ended = true;
+    await this.close();
+  }
+
+  /** Closes the connection of questions; the next question opens another. */
   async close(): Promise<void> {
     const control = this.#control;
     this.#control = undefined;
@@ -202,10 +248,15 @@ export class Server {
   async #connect({ db, protocol, credentials }: OpenOptions): Promise<Connection> {
     const address = await this.endpoint.resolve();
     const socket = await this.endpoint.connect(address);
+    if (this.ended) {
+      socket.destroy();
+      throw new ConnectionLost('the shard is closed');
+    }
     this.address = address;
     const connection = new Connection(socket, this.turn);
     try {
       await this.#greet(connection, protocol, credentials);
+      this.#own.add(connection.clientId);
       if (db !== 0) {
         const selected = await connection.ask('SELECT', db);
         if (isError(selected)) throw new HandshakeRefused(text(selected));
@@ -222,6 +273,7 @@ export class Server {
   async #greet(connection: Connection, protocol: 2 | 3, credentials: Credentials | undefined): Promise<void> {
     const login = credentials ? ['AUTH', credentials.username ?? 'default', credentials.password] : [];
     const hello = await connection.ask('HELLO', protocol, ...login, 'SETNAME', this.name);
+    if (credentials === undefined) this.needsPassword = text(hello).startsWith('NOAUTH');
     if (hello.items) {
       for (let i = 0; i + 1 < hello.items.length; i += 2) {
         if (text(hello.items[i]) === 'id') connection.clientId = Number(text(hello.items[i + 1]));

@@ -11,11 +11,12 @@ import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
 import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { array, encodeCommand } from '../resp/encode.js';
+import { REPLY_LOST } from '../record/suspects.js';
 import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from './lane.js';
 import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink } from './operation.js';
-import { isAboutData, mayHaveWritten, type Sequencer } from './sequencer.js';
+import { isAboutData, mayDerive, mayHaveWritten, type Sequencer } from './sequencer.js';
 
 export interface QueuedCommand {
   /** A copy of the command's bytes. */
@@ -56,14 +57,21 @@ export function submitTransaction(
     return operation;
   };
   const elements: Element[] = [];
-  send(MULTI, IGNORED, NOTHING);
+  let refusal: Buffer | null = null;
+  const note: Sink = {
+    answered: (_operation, buffer, start, end) => {
+      if (buffer[start] === MINUS) refusal = buffer.subarray(start, end);
+    },
+    lost: () => undefined,
+  };
+  send(MULTI, note, NOTHING);
   for (const command of commands) {
     const args = argumentsOf(command.frame);
     if (command.follow === WRITE) sequencer.noteFrame(db, command.frame, 0);
-    const probe = command.follow === WRITE ? probeOf(command.spec.name, args) : null;
+    const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
     elements.push({ command, args, probed: probe !== null });
     send(command.frame, IGNORED, NOTHING);
-    if (probe !== null) send(probe, IGNORED, NOTHING);
+    if (probe !== null) send(probe, probing(lane), NOTHING);
   }
   const exec = send(
     EXEC,
@@ -71,14 +79,16 @@ export function submitTransaction(
       answered: (operation, buffer, start, end) => {
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
-          done(operation, buffer.subarray(start, end));
+          // Without MULTI (a user who may not) each command has run by itself.
+          if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'copy');
+          done(operation, refusal ?? buffer.subarray(start, end));
           return;
         }
         followTransaction(sequencer, operation, elements, replies);
         done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
       },
       lost: (operation, reason) => {
-        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'reply-lost');
+        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, REPLY_LOST);
         lost(operation, reason);
       },
     },
@@ -87,6 +97,14 @@ export function submitTransaction(
   sequencer.hold(exec, lane, keys, writes);
   return exec;
 }
+
+/** A user who may write the key and not read it: from now on, what only a second read would tell is copied. */
+const probing = (lane: Lane): Sink => ({
+  answered: (_operation, buffer, start) => {
+    if (buffer[start] === MINUS) lane.mayProbe = false;
+  },
+  lost: () => undefined,
+});
 
 /** The elements of EXEC's reply as frames; null when it did not run (an error or nil). */
 function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | null {
@@ -130,7 +148,7 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
       effects.push({ frame: command.frame, reply: 'same', command, raw });
       continue;
     }
-    if (command.mustCopy || (command.spec.singleKey === 0 && sequencer.readsSuspect(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+    if (command.mustCopy || (mayDerive(command.spec) && sequencer.readsSuspect(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
       doubt(command);
       continue;
     }
@@ -150,6 +168,8 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, effects: reado
     const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, exec.db, exec.protocol, writes ? WRITE : READ);
     follower.lane = exec.lane;
     follower.answeredAt = exec.answeredAt;
+    follower.submittedAt = exec.submittedAt;
+    follower.stalledMs = exec.stalledMs;
     follower.asked = command.frame;
     follower.check = FRAMING;
     return follower;
@@ -161,7 +181,8 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, effects: reado
   last.check = COMPARE;
   last.reply = expected;
   last.replyEnd = expected.length;
-  last.batch = batchOf(effects);
+  // Without `raw`: the buffers that replies came in hold far more.
+  last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);
 }
 
@@ -169,6 +190,9 @@ function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[
   const open = effects.flatMap(({ reply }, i) => (reply === null ? [i] : []));
   return {
     frames: effects.map(({ frame }) => frame),
+    names: effects.map(({ command }) => command.spec.name),
+    writes: effects.map(({ command }) => command.follow === WRITE),
+    derives: effects.map(({ command }) => command.follow === WRITE && mayDerive(command.spec)),
     get views(): CommandView[] {
       return effects.map(({ frame, command }) => {
         const args = argumentsOf(frame);

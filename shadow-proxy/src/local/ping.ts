@@ -1,4 +1,5 @@
 /** Is a server ready? The smallest client that can tell. */
+import { readFileSync } from 'node:fs';
 import { connect as connectPlain } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,7 +7,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 export interface Endpoint {
   readonly host: string;
   readonly port: number;
-  readonly tls?: object;
+  /** Paths of PEM files: what is shown to a server that wants to know its clients. */
+  readonly tls?: { readonly cert: string; readonly key: string };
 }
 
 /**
@@ -24,7 +26,8 @@ export async function ping(endpoint: Endpoint, deadline: number, alive: () => bo
 function answers({ host, port, tls }: Endpoint): Promise<boolean> {
   return new Promise((resolve) => {
     // Whether it is ready does not depend on who signed its certificate.
-    const socket = tls ? connectTls({ host, port, rejectUnauthorized: false }) : connectPlain({ host, port });
+    const own = tls && { cert: readFileSync(tls.cert), key: readFileSync(tls.key) };
+    const socket = own ? connectTls({ host, port, rejectUnauthorized: false, ...own }) : connectPlain({ host, port });
     const finish = (ready: boolean): void => {
       socket.destroy();
       resolve(ready);

@@ -10,6 +10,8 @@ export class FrameReader {
   /** The last frame found by `next`: `buffer[start, end)`. */
   start = 0;
   end = 0;
+  /** Size of the last chunk. */
+  fedBytes = 0;
   readonly #in = new Gather();
   readonly #scanner = new FrameScanner();
 
@@ -29,6 +31,7 @@ export class FrameReader {
 
   /** Takes the next chunk; consume all whole frames before feeding another. */
   feed(chunk: Buffer): void {
+    this.fedBytes = chunk.length;
     this.#in.feed(chunk);
   }
 

@@ -38,6 +38,8 @@ export class Workload {
   readonly counters = new WorkloadCounters();
   /** Set while a flip holds the workload's new commands. */
   held = false;
+  /** Set while its authority changes: nothing may be copied. */
+  moving = false;
   /** Why every key of it is in doubt, when no list of keys says it. */
   suspect: string | null = null;
   readonly #matchers: Matcher[];

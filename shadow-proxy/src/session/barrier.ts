@@ -7,6 +7,7 @@ import { NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import { HandshakeRefused } from '../lane/server.js';
 import type { Side } from '../route/stage.js';
 import { routeKeys } from './routing.js';
+import { crossing } from './split.js';
 import type { Session } from './session.js';
 
 const DRAIN_MS = 5_000;
@@ -15,6 +16,9 @@ const DRAIN_MS = 5_000;
 export function barrier(session: Session, spec: CommandSpec, authority?: Side): void {
   const { clients } = session;
   const { router } = clients.sequencer;
+  // From the look at the stages to the barrier nothing may come between: neither a flip nor another barrier.
+  if (session.inFlight > 0) return session.awaitIdle();
+  if (router.workloads.some(({ held }) => held)) return session.awaitOpen();
   const keyed = spec.name === 'move' || spec.name === 'copy';
   if (!keyed && clients.sharedTarget) {
     return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused: other shards keep their keys on the same target`);
@@ -24,17 +28,21 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
   }
   const route = keyed ? routeKeys(router, spec, session.parser) : null;
   if (keyed && route === null) return session.awaitOpen();
+  if (route !== null && route.other !== null) {
+    clients.crossRefused++;
+    return session.refuse(crossing(spec.name, route.workload, route.other));
+  }
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
   const workload = route?.workload ?? router.default;
   const mirrored = route === null ? router.mirrors : route.rule.mirrorsWrites || route.mixed;
-  session.whenIdle(() => void pass(session, spec, side, mirrored, workload).then(() => session.resume()));
+  session.hold();
+  void pass(session, spec, side, mirrored, workload, route?.mixed === true).then(() => session.resume());
 }
 
-async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: boolean, workload: Operation['workload']): Promise<void> {
+async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean): Promise<void> {
   const { clients, parser } = session;
   const { sequencer } = clients;
   const { frame, start, end } = parser;
-  while (sequencer.barred) await new Promise<void>((resolve) => clients.onceOpen(resolve));
   sequencer.barred = true;
   try {
     const lanes = sequencer.lanes[side];
@@ -48,8 +56,10 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
         lost: (_operation, reason) => reject(reason),
       };
       const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
+      operation.mustCopy = mustCopy;
       sequencer.submit(operation, lane);
     });
+    if (spec.name === 'swapdb' && reply[0] === PLUS) swapDoubts(session);
     session.reply(reply);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) session.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
@@ -59,6 +69,17 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
     clients.open();
   }
 }
+
+/** What was in doubt in one of the databases is in doubt in the other from now on. */
+function swapDoubts(session: Session): void {
+  const { sequencer } = session.clients;
+  const dbs = [1, 2].map((index) => Number(session.argument(index).toString()));
+  for (const { db, key } of [...sequencer.suspects.all()]) {
+    if (dbs.includes(db)) for (const each of dbs) sequencer.doubtKey(each, key, 'swapped');
+  }
+}
+
+const PLUS = '+'.charCodeAt(0);
 
 function withDeadline<T>(wait: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout;

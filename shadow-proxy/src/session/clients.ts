@@ -24,6 +24,8 @@ export class Clients {
     readonly sequencer: Sequencer,
     /** FLUSHALL and its like would take what other shards keep on the same target. */
     readonly sharedTarget: boolean,
+    /** Bytes of replies that one client may leave unread; past it the client is closed. */
+    readonly outputBytes = Infinity,
   ) {
     this.#counts = sequencer.router.workloads.map(() => new Float64Array(sequencer.table.all.length));
   }
@@ -36,6 +38,11 @@ export class Clients {
 
   left(session: Session): void {
     this.sessions.delete(session.id);
+  }
+
+  /** Whether the authority wants a password of a client that has not logged in. */
+  get needsPassword(): boolean {
+    return this.sequencer.servers[this.sequencer.router.default.keylessRule.authority].needsPassword;
   }
 
   nextId(): number {

@@ -1,7 +1,8 @@
-/** Commands that the proxy answers itself: what a client says of its own connection. */
+/** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
 import type { Credentials } from '../lane/dialer.js';
 import { HandshakeRefused } from '../lane/server.js';
-import { bulk, error, integer, map, OK, simple, array } from '../resp/encode.js';
+import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../resp/encode.js';
+import { CLIENT, isName } from './client.js';
 import type { Session } from './session.js';
 import { Transaction } from './transaction.js';
 
@@ -30,7 +31,7 @@ const auth: Handler = (session) => {
   notInTransaction(session, () => {
     const named = session.parser.argc === 3;
     const credentials: Credentials = { username: named ? text(session, 1) : undefined, password: text(session, named ? 2 : 1) };
-    alone(session, () => void login(session, credentials, named).then(finish(session, OK)));
+    alone(session, () => void login(session, credentials, named).then(finish(session, OK), () => session.destroy()));
   });
 };
 
@@ -42,6 +43,7 @@ async function login(session: Session, credentials: Credentials, named: boolean)
   const refusal = await sequencer.servers[side].authenticate(args);
   if (refusal !== null) return Buffer.from(`-${refusal}\r\n`, 'latin1');
   session.credentials = credentials;
+  session.parser.unauthenticated = false;
   session.reidentify();
   return null;
 }
@@ -55,52 +57,49 @@ const finish =
   };
 
 const hello: Handler = (session) => {
-  const { parser } = session;
   notInTransaction(session, () => {
-    let protocol = session.protocol;
-    let credentials: Credentials | null = null;
-    let name: string | null = null;
-    if (parser.argc > 1) {
-      const wanted = text(session, 1);
-      if (!/^-?\d+$/.test(wanted)) return session.refuse('ERR Protocol version is not an integer or out of range');
-      if (wanted !== '2' && wanted !== '3') return session.refuse('NOPROTO unsupported protocol version');
-      protocol = wanted === '3' ? 3 : 2;
-    }
-    for (let i = 2; i < parser.argc; i++) {
-      const option = text(session, i).toUpperCase();
-      if (option === 'AUTH' && i + 2 < parser.argc) {
-        credentials = { username: text(session, i + 1), password: text(session, i + 2) };
-        i += 2;
-      } else if (option === 'SETNAME' && i + 1 < parser.argc) {
-        name = text(session, ++i);
-        if (!isName(name)) return session.refuse(BAD_NAME);
-      } else {
-        return session.refuse(`ERR Syntax error in HELLO option '${text(session, i)}'`);
+    const wanted = session.parser.argc > 1 ? text(session, 1) : String(session.protocol);
+    if (!INTEGER.test(wanted)) return session.refuse('ERR Protocol version is not an integer or out of range');
+    if (wanted !== '2' && wanted !== '3') return session.refuse('NOPROTO unsupported protocol version');
+    const { credentials, name, complaint } = helloOptions(session);
+    const done = (refusal: Buffer | null): void => {
+      if (refusal === null && name !== null) session.name = name;
+      if (refusal === null && complaint === null) {
+        session.protocol = wanted === '3' ? 3 : 2;
+        session.reidentify();
       }
-    }
-    alone(session, () => {
-      void (async () => {
-        const refusal = credentials === null ? await unauthenticated(session) : await login(session, credentials, true);
-        if (refusal === null) {
-          session.protocol = protocol;
-          if (name !== null) session.name = name;
-          session.reidentify();
-        }
-        finish(session, () => greeting(session))(refusal);
-      })().catch(() => session.destroy());
-    });
+      session.reply(refusal ?? (complaint === null ? greeting(session) : error(complaint)));
+    };
+    if (credentials !== null) alone(session, () => void login(session, credentials, true).then(done).then(() => session.resume(), () => session.destroy()));
+    else if (complaint !== null) done(null);
+    // Without AUTH it is refused where a password is needed.
+    else session.inquire(encodeCommand(['HELLO', session.protocol]), done);
   });
 };
 
-/** HELLO without AUTH is refused where a password is required. */
-async function unauthenticated(session: Session): Promise<Buffer | null> {
-  const { lanes, router } = session.clients.sequencer;
-  const lane = lanes[router.default.keylessRule.authority];
-  const needs = session.credentials === undefined && (await lane.server.requiresPassword());
-  return needs
-    ? error('NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time')
-    : null;
+/** HELLO's options as Redis takes them: one after the other, up to the first that is wrong. */
+function helloOptions(session: Session): { credentials: Credentials | null; name: string | null; complaint: string | null } {
+  const { argc } = session.parser;
+  let credentials: Credentials | null = null;
+  let name: string | null = null;
+  for (let i = 2; i < argc; i++) {
+    const option = text(session, i).toUpperCase();
+    if (option === 'AUTH' && i + 2 < argc) {
+      credentials = { username: text(session, i + 1), password: text(session, i + 2) };
+      i += 2;
+    } else if (option === 'SETNAME' && i + 1 < argc) {
+      const given = text(session, ++i);
+      if (!isName(given)) return { credentials, name, complaint: 'ERR Client names cannot contain spaces, newlines or special characters.' };
+      name = given;
+    } else {
+      return { credentials, name, complaint: `ERR Syntax error in HELLO option '${text(session, i)}'` };
+    }
+  }
+  return { credentials, name, complaint: null };
 }
+
+/** A number as Redis reads it: no sign but minus, no leading zeros, and no more than 64 bits (nearly). */
+const INTEGER = /^(0|-?[1-9]\d{0,17})$/;
 
 function greeting(session: Session): Buffer {
   const { sequencer } = session.clients;
@@ -125,10 +124,10 @@ function greeting(session: Session): Buffer {
 const select: Handler = (session) => {
   if (session.parser.argc !== 2) return arity(session);
   const wanted = text(session, 1);
-  if (!/^\d{1,9}$/.test(wanted)) return session.refuse('ERR invalid DB index');
   notInTransaction(session, () => {
-    const db = Number(wanted);
-    if (db === session.db) return session.reply(OK);
+    const db = /^(0|[1-9]\d{0,8})$/.test(wanted) ? Number(wanted) : -1;
+    // The authority's answer changes nothing: it refuses, or is there already.
+    if (db === -1 || db === session.db) return session.plain();
     alone(session, () => {
       const identity = { db, protocol: session.protocol, credentials: session.credentials };
       const { lanes, router } = session.clients.sequencer;
@@ -148,12 +147,14 @@ const select: Handler = (session) => {
 };
 
 const reset: Handler = (session) => {
+  if (session.parser.argc !== 1) return arity(session);
   alone(session, () => {
     session.transaction = null;
     session.db = 0;
     session.protocol = 2;
     session.name = '';
     session.credentials = undefined;
+    session.parser.unauthenticated = session.clients.needsPassword;
     session.replies = 'on';
     session.reidentify();
     finish(session, simple('RESET'))(null);
@@ -175,7 +176,10 @@ const multi: Handler = (session) => {
 };
 
 const exec: Handler = (session) => {
-  if (session.parser.argc !== 1) return arity(session);
+  if (session.parser.argc !== 1) {
+    session.transaction = null;
+    return session.reply(error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"));
+  }
   if (session.transaction === null) return session.reply(error('ERR EXEC without MULTI'));
   session.transaction.exec();
 };
@@ -187,137 +191,14 @@ const discard: Handler = (session) => {
   session.reply(OK);
 };
 
-// ── CLIENT ──────────────────────────────────────────────────────────────────────────────────────────────────────
+/** Answers the command at hand. Whether a client that has not logged in may do it is the authority's to say. */
+export function answerLocally(session: Session, name: string): void {
+  const handler = LOCAL[name];
+  const needsPassword = session.credentials === undefined && session.clients.needsPassword;
+  if (!needsPassword || !(handler === multi || handler === exec || handler === discard)) handler(session);
+  else session.inquire(handler === multi ? PING : session.command, (refusal) => (refusal === null ? handler(session) : session.reply(refusal)));
+}
 
-const BAD_NAME = 'ERR Client names cannot contain spaces, newlines or special characters.';
-const isName = (name: string): boolean => /^[!-~]*$/.test(name);
+const PING = encodeCommand(['PING']);
 
-const setName: Handler = (session) => {
-  if (session.parser.argc !== 3) return arity(session);
-  const name = text(session, 2);
-  if (!isName(name)) return session.refuse(BAD_NAME);
-  session.name = name;
-  session.reply(OK);
-};
-
-const getName: Handler = (session) => session.reply(session.name === '' ? bulk(null, session.protocol) : bulk(session.name));
-
-const describe = (session: Session): string => {
-  const { remoteAddress, remotePort, localAddress, localPort } = session.socket;
-  const age = Math.floor((Date.now() - session.since) / 1000);
-  return (
-    `id=${session.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${session.name} age=${age} idle=0 ` +
-    `flags=N db=${session.db} sub=0 psub=0 ssub=0 multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}`
-  );
-};
-
-const list: Handler = (session) => {
-  let sessions = [...session.clients.sessions.values()];
-  if (session.parser.argc > 2) {
-    const option = text(session, 2).toUpperCase();
-    if (option === 'ID' && session.parser.argc > 3) {
-      const ids = new Set<number>();
-      for (let i = 3; i < session.parser.argc; i++) ids.add(Number(text(session, i)));
-      sessions = sessions.filter(({ id }) => ids.has(id));
-    } else if (option === 'TYPE' && session.parser.argc === 4) {
-      if (text(session, 3).toLowerCase() !== 'normal') sessions = [];
-    } else return syntax(session);
-  }
-  session.reply(bulk(sessions.map((each) => `${describe(each)}\n`).join('')));
-};
-
-/** CLIENT KILL of clients of the proxy: `addr`, or `ID`, `ADDR`, `LADDR`, `USER`, `TYPE`, `SKIPME` filters. */
-const kill: Handler = (session) => {
-  const { parser } = session;
-  const address = (each: Session): string => `${each.socket.remoteAddress}:${each.socket.remotePort}`;
-  if (parser.argc === 3) {
-    const victim = [...session.clients.sessions.values()].find((each) => address(each) === text(session, 2));
-    if (victim === undefined) return session.refuse('ERR No such client');
-    session.reply(OK);
-    if (victim === session) session.end();
-    else victim.destroy();
-    return;
-  }
-  if (parser.argc < 4 || parser.argc % 2 !== 0) return syntax(session);
-  let skipMe = true;
-  let victims = [...session.clients.sessions.values()];
-  for (let i = 2; i < parser.argc; i += 2) {
-    const value = text(session, i + 1);
-    switch (text(session, i).toUpperCase()) {
-      case 'ID':
-        victims = victims.filter(({ id }) => id === Number(value));
-        break;
-      case 'ADDR':
-        victims = victims.filter((each) => address(each) === value);
-        break;
-      case 'LADDR':
-        victims = victims.filter(({ socket }) => `${socket.localAddress}:${socket.localPort}` === value);
-        break;
-      case 'USER':
-        victims = victims.filter(({ credentials }) => (credentials?.username ?? 'default') === value);
-        break;
-      case 'TYPE':
-        if (value.toLowerCase() !== 'normal') victims = [];
-        break;
-      case 'SKIPME':
-        skipMe = value.toLowerCase() !== 'no';
-        break;
-      default:
-        return syntax(session);
-    }
-  }
-  const killed = victims.filter((each) => each !== session || !skipMe);
-  session.reply(integer(killed.length));
-  for (const victim of killed) {
-    if (victim === session) session.end();
-    else victim.destroy();
-  }
-};
-
-/** CLIENT REPLY ON|OFF|SKIP: only ON is answered. */
-const replies: Handler = (session) => {
-  if (session.parser.argc !== 3) return arity(session);
-  switch (text(session, 2).toUpperCase()) {
-    case 'ON':
-      session.replies = 'on';
-      return session.reply(OK);
-    case 'OFF':
-      session.replies = 'off';
-      return;
-    case 'SKIP':
-      if (session.replies === 'on') session.replies = 'skip';
-      return;
-    default:
-      return syntax(session);
-  }
-};
-
-/** What changes nothing that the proxy's servers see. */
-const accepted: Handler = (session) => session.reply(OK);
-
-export const LOCAL: Readonly<Record<string, Handler>> = {
-  auth,
-  hello,
-  select,
-  reset,
-  quit,
-  multi,
-  exec,
-  discard,
-  'client|id': (session) => session.reply(integer(session.id)),
-  'client|setname': setName,
-  'client|getname': getName,
-  'client|setinfo': accepted,
-  'client|no-evict': accepted,
-  'client|no-touch': accepted,
-  'client|list': list,
-  'client|info': (session) => session.reply(bulk(`${describe(session)}\n`)),
-  'client|kill': kill,
-  'client|reply': replies,
-  ping: (session) => session.plain(),
-  echo: (session) => session.plain(),
-  'client|trackinginfo': (session) =>
-    session.reply(map([bulk('flags'), array([bulk('off')]), bulk('redirect'), integer(-1), bulk('prefixes'), array([])], session.protocol)),
-  'client|unblock': (session) => session.reply(integer(0)),
-  'client|getredir': (session) => session.reply(integer(-1)),
-};
+export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, ...CLIENT };

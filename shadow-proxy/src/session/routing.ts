@@ -21,6 +21,8 @@ export interface Route {
   readonly other: Workload | null;
   /** Not all keys follow the same rule, or it is not known which keys there are. */
   readonly mixed: boolean;
+  /** Some of its keys are not told by its arguments. */
+  readonly hidden: boolean;
   readonly keys: number;
 }
 
@@ -28,13 +30,15 @@ export interface Route {
 export function routeKeys(router: Router, spec: CommandSpec, command: CommandBytes): Route | null {
   const { frame, argStart, argEnd, argc } = command;
   const keys = new KeyList();
-  const count = keysOf(spec, frame, argStart, argEnd, argc, keys);
-  if (count <= 0) return routeKeyless(router, count === UNKNOWN_KEYS);
+  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const hidden = told === UNKNOWN_KEYS;
+  const count = hidden ? keys.known : told;
+  if (count <= 0) return routeKeyless(router, hidden);
   let first: Workload | null = null;
   let rule: StageRule | null = null;
   let slot = -1;
   let other: Workload | null = null;
-  let mixed = false;
+  let mixed = hidden && !router.uniform;
   for (let i = 0; i < count; i++) {
     const start = argStart[keys.index[i]];
     const end = argEnd[keys.index[i]];
@@ -54,14 +58,15 @@ export function routeKeys(router: Router, spec: CommandSpec, command: CommandByt
       slot = here;
     }
   }
-  return { workload: first!, rule: rule!, other, mixed, keys: count };
+  if (hidden) first!.counters.spanning++;
+  return { workload: first!, rule: rule!, other, mixed, hidden, keys: count };
 }
 
 function routeKeyless(router: Router, hidden: boolean): Route | null {
   const workload = router.default;
   if (workload.held) return null;
   if (hidden) workload.counters.spanning++;
-  return { workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, keys: 0 };
+  return { workload, rule: workload.keylessRule, other: null, mixed: hidden && !router.uniform, hidden, keys: 0 };
 }
 
 /** COPY source destination DB n. */

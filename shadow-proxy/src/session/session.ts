@@ -24,13 +24,18 @@ import type { Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';
 import { barrier } from './barrier.js';
 import type { Clients } from './clients.js';
-import { LOCAL } from './local.js';
-import { crossesDatabases, routeKeys } from './routing.js';
+import { answerLocally } from './local.js';
+import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { crossing, splits, submitSplit } from './split.js';
-import { sendProbed, Transaction } from './transaction.js';
+import { sendProbed, type Transaction } from './transaction.js';
 
+const MINUS = '-'.charCodeAt(0);
 /** Commands of one client in flight at a time; reading from it stops meanwhile. */
 const MAX_IN_FLIGHT = 16_384;
+/** From this size on a reply is added only if the client has not left too much unread. */
+const LARGE_REPLY = 4096;
+/** How long a client that was told so may take to close its end. */
+const LINGER_MS = 1_000;
 /** Bytes that a lane may owe its server before its clients are read no further. */
 const MAX_UNSENT = 8 << 20;
 /** Bytes of replies that a client may owe reading before it is read no further. */
@@ -59,6 +64,7 @@ export class Session implements Sink {
   /** The lanes for what it says of itself now. */
   #lanes: Record<Side, Lane | null> = { source: null, target: null };
   #held = false;
+  #running = false;
   /** While too much is in flight: how much may be left when reading goes on; otherwise -1. */
   #resumeAt = -1;
   /** The held command is to be looked at again, as it was. */
@@ -66,12 +72,14 @@ export class Session implements Sink {
   #onIdle: (() => void) | null = null;
   #backlog: Buffer[] = [];
   #closing = false;
+  #destroyed = false;
   closed = false;
   constructor(socket: Socket, clients: Clients) {
     this.socket = socket;
     this.clients = clients;
     this.id = clients.nextId();
     this.outbox = new Outbox(clients.sequencer.turn, socket);
+    this.parser.unauthenticated = clients.needsPassword;
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => this.#data(chunk));
     socket.on('error', () => undefined);
@@ -98,6 +106,7 @@ export class Session implements Sink {
 
   #run(): void {
     const parser = this.parser;
+    this.#running = true;
     try {
       while (!this.#held && !this.#closing) {
         if (this.#again) this.#again = false;
@@ -111,9 +120,11 @@ export class Session implements Sink {
       }
     } catch (problem) {
       if (!(problem instanceof ProtocolError)) throw problem;
-      this.reply(error(`ERR Protocol error: ${problem.message}`));
+      this.reply(problem.toReply());
       this.end();
       return;
+    } finally {
+      this.#running = false;
     }
     if (!this.#held && this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
   }
@@ -131,7 +142,7 @@ export class Session implements Sink {
       return;
     }
     if (spec.handling === 'local') {
-      LOCAL[spec.name](this);
+      answerLocally(this, spec.name);
       return;
     }
     const refused = spec.refusable ? refusal(spec, frame, argStart, argEnd, argc) : null;
@@ -188,6 +199,11 @@ export class Session implements Sink {
       return;
     }
     const { workload, rule, other, mixed } = route;
+    const hidden = this.hidesKeys(spec, route);
+    if (hidden !== null) {
+      this.refuse(hidden);
+      return;
+    }
     if (spec.name === 'copy' && crossesDatabases(parser)) {
       barrier(this, spec, rule.authority);
       return;
@@ -202,14 +218,20 @@ export class Session implements Sink {
       }
       return;
     }
-    if (spec.handling === 'script' && parser.argc > 2) {
-      const script = sequencer.scripts.find([this.argument(0), this.argument(1)]);
-      if (route.keys === 0 && script?.callsCommands !== false) {
-        this.refuse(`ERR shadow-proxy: a script without declared keys is not supported yet: pass its keys as KEYS[1], KEYS[2]…`);
-        return;
-      }
-    }
     this.#send(spec, workload, rule, mixed, 0);
+  }
+
+  /** Why the command at hand cannot be run, for it does not tell its keys, or not all; null where it can. */
+  hidesKeys(spec: CommandSpec, route: Route): string | null {
+    const { router, scripts } = this.clients.sequencer;
+    if (route.hidden && !router.oneAuthority) {
+      this.clients.crossRefused++;
+      return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
+    }
+    if (spec.handling !== 'script' || this.parser.argc < 3) return null;
+    const script = scripts.find([this.argument(0), this.argument(1)]);
+    if (route.keys > 0 || script?.callsCommands === false) return null;
+    return 'ERR shadow-proxy: a script without declared keys is not supported yet: pass its keys as KEYS[1], KEYS[2], ...';
   }
 
   /** Sends the command at hand, as it lies in the buffer, to its authority. */
@@ -221,14 +243,15 @@ export class Session implements Sink {
     const follow = this.followOf(spec, rule, mixed);
     const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, workload, this.db, this.protocol, follow);
     operation.mustCopy = mixed;
-    if (sequencer.lanes[rule.authority].order(this.db).tracking && !this.#ordered(operation, lane)) return;
+    const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
+    if (sequencer.lanes[rule.authority].order(this.db).tracking && !this.#ordered(operation, lane, probe !== null)) return;
     if (follow === WRITE) {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.noteFrame(this.db, parser.frame, parser.start);
     }
     if (spec.handling === 'script') sequencer.scripts.find([this.argument(0), this.argument(1)]);
     clients.count(spec, workload);
-    if (follow === WRITE && sequencer.probes(spec)) this.#sendProbed(operation, lane);
+    if (probe !== null) sendProbed(this, operation, lane, probe);
     else this.submit(operation, lane);
   }
 
@@ -246,13 +269,36 @@ export class Session implements Sink {
     return NOTHING;
   }
 
+  /**
+   * Asks the authority something in this client's name; the client is held meanwhile. Once all that it sent before is
+   * answered, `then` gets the refusal, or null: the answer itself is for nobody.
+   */
+  inquire(frame: Buffer, then: (refusal: Buffer | null) => void): void {
+    const { router } = this.clients.sequencer;
+    const lane = this.laneTo(router.default.keylessRule.authority);
+    if (lane === null) return;
+    const sink: Sink = {
+      answered: (_operation, buffer, start, end) => {
+        this.#settle();
+        then(buffer[start] === MINUS ? buffer.subarray(start, end) : null);
+        this.resume();
+      },
+      lost: (operation, reason) => this.lost(operation, reason),
+    };
+    this.#lane = lane;
+    this.#inFlight++;
+    this.#hold(false);
+    this.clients.sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, router.default, this.db, this.protocol, NOTHING), lane);
+  }
+
   /** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
-  #ordered(operation: Operation, lane: Lane): boolean {
+  #ordered(operation: Operation, lane: Lane, probed: boolean): boolean {
     const { sequencer } = this.clients;
     const keys = sequencer.keyIds(operation.frame, operation.start);
     const writes = operation.spec === undefined || operation.spec.write || operation.spec.handling === 'script';
     if (!this.admitted(lane, keys, writes)) return false;
-    sequencer.hold(operation, lane, keys, writes);
+    // Behind a probed command, its second read holds the keys.
+    if (!probed) sequencer.hold(operation, lane, keys, writes);
     return true;
   }
 
@@ -263,11 +309,6 @@ export class Session implements Sink {
     this.#hold(true);
     order.wait(() => this.resume());
     return false;
-  }
-
-  /** An effect that needs a second read: both travel as one transaction, of which the client sees its own part. */
-  #sendProbed(operation: Operation, lane: Lane): void {
-    sendProbed(this, operation, lane);
   }
 
   /** Puts an operation of this client, or one that will be answered in its name, on a lane. */
@@ -327,6 +368,8 @@ export class Session implements Sink {
 
   #noLane(problem: Error): void {
     if (problem instanceof HandshakeRefused) {
+      // Of a transaction, it is EXEC that needs a lane: it has failed.
+      this.transaction = null;
       this.#again = false;
       this.#held = false;
       this.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
@@ -342,7 +385,9 @@ export class Session implements Sink {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     if (!this.closed) {
-      if (!operation.silent) this.outbox.add(buffer, start, end);
+      // As many small ones as can be in flight are no danger.
+      if (end - start > LARGE_REPLY && this.outbox.bytes > this.clients.outputBytes) this.socket.destroy();
+      else if (!operation.silent) this.outbox.add(buffer, start, end);
       if (operation.tail !== null) this.outbox.addWhole(operation.tail);
     }
     this.#settle();
@@ -407,7 +452,8 @@ export class Session implements Sink {
     if (!this.#held || this.closed) return;
     this.#held = false;
     this.socket.resume();
-    this.#run();
+    // Where the command at hand was done with at once, the loop that dispatched it goes on.
+    if (!this.#running) this.#run();
   }
 
   /** Runs `then` once nothing of this client is in flight; the client is held from now on. */
@@ -419,6 +465,11 @@ export class Session implements Sink {
 
   whenIdle(then: () => void): void {
     this.#whenIdle(then);
+  }
+
+  /** The command at hand is looked at again when nothing of this client is in flight. */
+  awaitIdle(): void {
+    this.#whenIdle(() => this.resume(), true);
   }
 
   /** The command at hand is looked at again when a flip has ended, or a barrier is passed. */
@@ -441,6 +492,14 @@ export class Session implements Sink {
   #unknown(): void {
     const name = this.argument(0).toString('latin1').toLowerCase().slice(0, 64);
     this.clients.unsupported(name);
+    if (this.transaction !== null) {
+      const { sequencer } = this.clients;
+      const { servers, router } = sequencer;
+      // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
+      const full = sequencer.table.byName(name) === undefined ? name : `${name}|${this.argument(1).toString('latin1').toLowerCase()}`;
+      if (servers[router.default.keylessRule.authority].commands.has(full)) return this.refuse(`ERR shadow-proxy: ${name.toUpperCase()} inside MULTI is not supported`);
+      this.transaction.spoil();
+    }
     this.plain();
   }
 
@@ -462,13 +521,17 @@ export class Session implements Sink {
   #scriptLoad(spec: CommandSpec): void {
     const { scripts, router } = this.clients.sequencer;
     if (spec.name === 'script|load' && this.parser.argc > 2) scripts.learn(this.argument(2));
-    if (spec.name === 'script|flush') scripts.flushed();
     const { parser } = this;
     const rule = router.default.keylessRule;
     const lane = this.laneTo(rule.authority);
     if (lane === null) return;
     this.clients.count(spec, router.default);
     this.submit(new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, router.mirrors ? WRITE : NOTHING), lane);
+  }
+
+  /** The command at hand, as a slice. */
+  get command(): Buffer {
+    return this.parser.frame.subarray(this.parser.start, this.parser.end);
   }
 
   /** An argument of the command at hand; it is a slice, valid as long as its buffer. */
@@ -481,6 +544,7 @@ export class Session implements Sink {
     this.#closing = true;
     const close = (): void => {
       setImmediate(() => this.socket.end());
+      setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
     };
     if (this.#inFlight === 0) close();
     else this.#onIdle = close;
@@ -488,7 +552,8 @@ export class Session implements Sink {
 
   /** Closes at once. What is already answered is still sent. */
   destroy(): void {
-    if (this.#closing && this.closed) return;
+    if (this.#destroyed) return;
+    this.#destroyed = true;
     this.#closing = true;
     this.outbox.flush();
     this.socket.destroySoon();

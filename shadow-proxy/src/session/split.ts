@@ -43,8 +43,8 @@ export function submitSplit(session: Session, spec: CommandSpec): void {
   void (async () => {
     const lanes = { source: await sequencer.lanes.source.open(identity), target: await sequencer.lanes.target.open(identity) };
     const parts = partsOf(session);
-    // The stages may have changed while a lane was being opened.
-    if (parts === null) {
+    // The stages may have changed while a lane was being opened, or a barrier be under way.
+    if (parts === null || sequencer.barred) {
       session.awaitOpen();
       return;
     }

@@ -1,11 +1,14 @@
 /** MULTI … EXEC of one client: gathered and answered QUEUED here, then sent as one batch. */
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { WRITE, type Operation } from '../lane/operation.js';
+import { NOTHING, Operation, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
+import { decodeReply } from '../resp/decode.js';
+import { REPLY_LOST } from '../record/suspects.js';
 import { array, error, simple } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
+import { hashSlot } from '../route/slot.js';
 import type { Side } from '../route/stage.js';
 import { crossesDatabases, routeKeys } from './routing.js';
 import { crossing } from './split.js';
@@ -31,12 +34,20 @@ export class Transaction {
   #authority: Side | null = null;
   #workload: Workload | null = null;
   #spoiled = false;
+  /** Replies of commands that the proxy answers itself, and before which of the queued commands they stand. */
+  readonly #own: { readonly before: number; readonly reply: Buffer }[] = [];
 
   constructor(private readonly session: Session) {}
 
   /** EXEC will refuse. */
   spoil(): void {
     this.#spoiled = true;
+  }
+
+  /** Takes the reply of a command that the proxy has answered itself: it is one of EXEC's. */
+  queueReply(reply: Buffer): void {
+    this.#own.push({ before: this.#queue.length, reply });
+    this.session.reply(QUEUED);
   }
 
   /** Takes the command at hand. */
@@ -64,7 +75,11 @@ export class Transaction {
         this.#authority = route.rule.authority;
         this.#workload = route.workload;
       }
-      if (spec.handling === 'script') session.clients.sequencer.scripts.find([session.argument(0), session.argument(1)]);
+      const hidden = route === null ? null : session.hidesKeys(spec, route);
+      if (hidden !== null) {
+        session.refuse(hidden);
+        return;
+      }
     }
     this.#queue.push({ frame: Buffer.from(parser.frame.subarray(parser.start, parser.end)), spec });
     session.reply(QUEUED);
@@ -80,7 +95,7 @@ export class Transaction {
     }
     if (this.#queue.length === 0) {
       session.transaction = null;
-      session.reply(array([]));
+      session.reply(array(this.#own.map(({ reply }) => reply)));
       return;
     }
     const plan = this.#plan();
@@ -98,7 +113,23 @@ export class Transaction {
     if (lane === null || !session.admitted(lane, plan.keys, true)) return;
     session.transaction = null;
     for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
-    submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => reply);
+    submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+  }
+
+  /** EXEC's reply with the proxy's own replies in their places. */
+  #withOwn(reply: Buffer): Buffer {
+    if (this.#own.length === 0 || reply[0] !== STAR) return reply;
+    const replies: Buffer[] = [];
+    let own = 0;
+    let at = reply.indexOf(10) + 1;
+    for (let i = 0; i <= this.#queue.length; i++) {
+      for (; own < this.#own.length && this.#own[own].before === i; own++) replies.push(this.#own[own].reply);
+      if (i === this.#queue.length) break;
+      const { end } = decodeReply(reply, at);
+      replies.push(reply.subarray(at, end));
+      at = end;
+    }
+    return array(replies);
   }
 
   /** Where each command goes, by the stages as they are now. */
@@ -127,17 +158,46 @@ export class Transaction {
       const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : 0;
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed });
     }
+    if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
     return { commands, authority: authority ?? router.default.keylessRule.authority, workload: first ?? router.default, keys: [...keys] };
   }
 }
 
-/** Sends one command together with the second read that its effect needs; the client sees the command's reply alone. */
-export function sendProbed(session: Session, operation: Operation, lane: Lane): void {
-  const { spec, workload, mustCopy } = operation;
-  const frame = operation.frame.subarray(operation.start, operation.end);
-  const commands = [{ frame, spec: spec!, workload, follow: WRITE, mustCopy } as const];
-  const keys = session.clients.sequencer.keyIds(frame, 0);
-  submitInName(session, lane, commands, workload, keys, (reply) => (reply[0] === STAR ? reply.subarray(reply.indexOf(10) + 1) : reply));
+function spansSlots(keys: ReadonlySet<string>): boolean {
+  const slots = new Set<number>();
+  if (keys.size > 1) for (const key of keys) slots.add(hashSlot(Buffer.from(key, 'latin1'), 0, key.length));
+  return slots.size > 1;
+}
+
+/**
+ * Sends one command and, right behind it, the second read that its effect needs. Nothing comes between the two: they
+ * are neighbours on their lane, and other lanes wait for the key until both are answered. Where the client's user may
+ * not read, the key is copied.
+ */
+export function sendProbed(session: Session, operation: Operation, lane: Lane, probe: Buffer): void {
+  const { sequencer } = session.clients;
+  const { frame, start, end, spec, workload, db, protocol } = operation;
+  operation.lane = lane;
+  const asked: Sink = {
+    answered: (each, buffer, from, to) => {
+      operation.answeredAt = each.answeredAt;
+      operation.submittedAt = each.submittedAt;
+      operation.stalledMs = each.stalledMs;
+      operation.reply = buffer;
+      operation.replyStart = from;
+      operation.replyEnd = to;
+      session.answered(each, buffer, from, to);
+    },
+    lost: (each, reason) => session.lost(each, reason),
+  };
+  const read: Sink = {
+    answered: (_each, buffer, from) => sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
+    lost: () => sequencer.doubtOperation(operation, REPLY_LOST),
+  };
+  session.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
+  const second = new Operation(probe, 0, probe.length, read, undefined, workload, db, protocol, NOTHING);
+  sequencer.submit(second, lane);
+  sequencer.hold(second, lane, sequencer.keyIds(frame, start), true);
 }
 
 function submitInName(session: Session, lane: Lane, commands: readonly QueuedCommand[], workload: Workload, keys: readonly string[], shape: (reply: Buffer) => Buffer): void {
@@ -153,4 +213,4 @@ function submitInName(session: Session, lane: Lane, commands: readonly QueuedCom
   session.adopt(exec, lane);
 }
 
-const STAR = '*'.charCodeAt(0);
+const [STAR, MINUS] = [42, 45];

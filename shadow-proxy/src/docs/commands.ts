@@ -1,0 +1,116 @@
+/**
+ * docs/commands.md: what the proxy does with each command, from the tables that it works by (`npm run docs:commands`).
+ */
+import { effectOf } from '../command/effects.js';
+import { refusal, type Handling } from '../command/policy.js';
+import { CommandTable, type CommandSpec } from '../command/table.js';
+import { RULES } from '../compare/compare.js';
+
+/** What the mirror is told, for each command that has an entry in effects.ts. */
+const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
+  ['expire pexpire expireat pexpireat', 'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where it did not hold; otherwise as asked'],
+  ['set', 'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked'],
+  ['spop', '`SREM` of the members that came back'],
+  ['lmpop', '`LPOP` or `RPOP` of as many elements from the key that was popped'],
+  ['zmpop', '`ZPOPMIN` or `ZPOPMAX` of as many members from the key that was popped'],
+  ['incrbyfloat', '`SET … KEEPTTL` of the sum, behind an `EXISTS`'],
+  ['hincrbyfloat', '`HSET` of the sum'],
+  ['xadd', 'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it'],
+  ['xtrim', 'an approximate trim as the exact length that it left, which is read right behind it; otherwise as asked'],
+  ['xclaim', 'with an idle time of 0, for the IDs that were claimed; where an ID did not come back, the key is copied'],
+  ['xautoclaim', '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied'],
+  ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
+  ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
+  ['restore', 'the key is copied: the payload has the RDB version of the source'],
+];
+
+/** The handlings of commands without keys, in the order of the page. */
+const SECTIONS: readonly (readonly [handling: Handling, title: string, text: string])[] = [
+  [
+    'script',
+    'Scripts',
+    'Routed by the keys that they declare, which must be all the keys that they touch. A script that does the same on both servers, as far as its text tells, is ' +
+      'repeated; of any other, and of one that failed, the declared keys are copied. A script without keys that calls commands is refused.',
+  ],
+  ['script-load', 'Script cache', 'Sent to the authority of `default`, then to its mirror.'],
+  [
+    'barrier',
+    'Alone',
+    'Run when every lane is empty: they touch keys that they do not name, or another database. `COPY` with `DB` is one, too. The `FLUSH*` and `SWAPDB` are refused ' +
+      'where workloads have different authorities, and where shards share a target.',
+  ],
+  ['local', 'Answered by the proxy', 'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.'],
+  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys.'],
+];
+
+const title = (name: string): string => `\`${name.replace('|', ' ').toUpperCase()}\``;
+const list = (specs: readonly CommandSpec[]): string => specs.map(({ name }) => title(name)).join(', ');
+const rulesOf = ({ name }: CommandSpec): string[] => RULES.filter((rule) => rule.name !== 'error-wording' && rule.appliesTo(name)).map((rule) => rule.name);
+
+/** The page, as Markdown. @throws {Error} where EFFECTS does not tell of what effects.ts has, or tells of more */
+export function renderCommands(): string {
+  const { all } = new CommandTable();
+  // Without a subcommand, the server explains.
+  const specs = all.filter(({ subcommands }) => subcommands === null);
+  const keyed = specs.filter(({ handling }) => handling === 'keyed');
+  const writes = keyed.filter(({ write }) => write);
+  const repeated = writes.filter(({ name }) => effectOf(name) === undefined);
+  const reads = keyed.filter(({ write }) => !write);
+  return [
+    head(specs),
+    '## Writes\n\nSent to the authority, then told to the mirror in every stage that writes twice. A write that the authority refused is not repeated.',
+    `### Repeated as asked\n\nGiven the same state they do the same, and their replies are compared (${exceptions(repeated)}).\n\n${list(repeated)}`,
+    `### Told as their effect\n\n${effects(specs)}`,
+    '## Reads\n\nRepeated, and their replies compared, in `shadow` and `live`.',
+    `### Replies that must be equal\n\n${list(reads.filter((spec) => rulesOf(spec).length === 0 && bothHave(spec)))}`,
+    `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
+    `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
+    ...SECTIONS.map(([handling, name, text]) => `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`),
+    `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do. \`XREAD\` and \`XREADGROUP\` are refused with \`BLOCK\` only.\n\n${refused(specs)}`,
+    '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',
+  ].join('\n\n') + '\n';
+}
+
+/** The writes whose replies may differ, by rule. */
+const exceptions = (writes: readonly CommandSpec[]): string =>
+  RULES.map(({ name }) => [name, writes.filter((spec) => rulesOf(spec).includes(name))] as const)
+    .filter(([, ofRule]) => ofRule.length > 0)
+    .map(([name, ofRule]) => `\`${name}\` is for ${list(ofRule)}`)
+    .join('; ');
+
+const bothHave = ({ inSource, inTarget }: CommandSpec): boolean => inSource && inTarget;
+
+function head(specs: readonly CommandSpec[]): string {
+  const count = (handling: Handling): number => specs.filter((spec) => spec.handling === handling).length;
+  const kinds: readonly Handling[] = ['keyed', 'script', 'script-load', 'barrier', 'local', 'authority', 'refused'];
+  const rows = kinds.map((handling) => `| \`${handling}\` | ${count(handling)} |`);
+  return [
+    '# Commands',
+    '<!-- Written by `npm run docs:commands` from shadow-proxy/src/command. Do not edit. -->',
+    'What the proxy does with each command of Redis 7.0.15 and KeyDB 6.3.4. For other versions, what a server really has is taken from its own `COMMAND`.',
+    `| handling | commands |\n| --- | --- |\n${rows.join('\n')}`,
+  ].join('\n\n');
+}
+
+function effects(specs: readonly CommandSpec[]): string {
+  const told = new Set(EFFECTS.flatMap(([names]) => names.split(' ')));
+  const wrong = specs.filter(({ name }) => (effectOf(name) !== undefined) !== told.has(name));
+  if (wrong.length > 0) throw new Error(`EFFECTS of docs/commands.ts and those of command/effects.ts differ for ${wrong.map(({ name }) => name).join(', ')}`);
+  const rows = EFFECTS.map(([names, effect]) => `| ${names.split(' ').map(title).join(', ')} | ${effect} |`);
+  return `| command | the mirror is told |\n| --- | --- |\n${rows.join('\n')}`;
+}
+
+function differing(reads: readonly CommandSpec[]): string {
+  const rows = reads.filter((spec) => rulesOf(spec).length > 0 && bothHave(spec)).map((spec) => `| ${title(spec.name)} | ${rulesOf(spec).map((rule) => `\`${rule}\``).join(', ')} |`);
+  return `| command | rules |\n| --- | --- |\n${rows.join('\n')}`;
+}
+
+function refused(specs: readonly CommandSpec[]): string {
+  const byReason = new Map<string, CommandSpec[]>();
+  for (const spec of specs.filter(({ handling }) => handling === 'refused')) {
+    const [, reason] = /is not supported yet: (.*)$/.exec(refusal(spec, Buffer.alloc(0), [], [], 0)!)!;
+    byReason.set(reason, [...(byReason.get(reason) ?? []), spec]);
+  }
+  const rows = [...byReason].map(([reason, ofReason]) => `| ${list(ofReason)} | ${reason} |`);
+  return `| commands | what the error says |\n| --- | --- |\n${rows.join('\n')}`;
+}

@@ -1,0 +1,122 @@
+/**
+ * When keys run out, as far as it went through the proxy: a hash table of numbers, without the keys themselves. Two
+ * keys of the same 32-bit hash are taken for one, which costs a needless copy now and then.
+ *
+ * A moment of expiry is a span: the two servers do not agree to the millisecond, and neither says when exactly it ran
+ * the command. Times are in ms of the monotonic clock.
+ */
+
+/** The table holds three quarters of this at most: 16 MiB. */
+const MAX_SLOTS = 1 << 20;
+const FIRST_SLOTS = 1 << 10;
+
+export class Deadlines {
+  #hashes = new Int32Array(FIRST_SLOTS);
+  #earliest = new Float64Array(FIRST_SLOTS);
+  /** From the earliest on, in ms; longer ones end here. */
+  #spans = new Uint32Array(FIRST_SLOTS);
+  #used = 0;
+  /** The last moment at which any key that was noted may still be about to expire. */
+  #last = -Infinity;
+  /** Deadlines far ahead that were forgotten for want of room. */
+  forgotten = 0;
+
+  /** @param oldest what expired before this moment is of no interest to anybody any more */
+  constructor(private readonly oldest: () => number) {}
+
+  /** Whether there can be a key that expires at or after `from`. */
+  any(from: number): boolean {
+    return this.#last >= from;
+  }
+
+  /** The key expires between `earliest` and `latest`; whatever was known of it before is replaced. */
+  note(hash: number, earliest: number, latest: number): void {
+    let slot = this.#slotOf(hash);
+    if (this.#hashes[slot] === 0) {
+      if (this.#used * 4 >= this.#hashes.length * 3) {
+        this.#makeRoom();
+        slot = this.#slotOf(hash);
+      }
+      this.#hashes[slot] = hash;
+      this.#used++;
+    }
+    this.#earliest[slot] = earliest;
+    this.#spans[slot] = Math.min(0xffffffff, Math.ceil(Math.max(0, latest - earliest)));
+    if (latest > this.#last) this.#last = latest;
+  }
+
+  /** The key may also expire between these two. */
+  widen(hash: number, earliest: number, latest: number): void {
+    const slot = this.#slotOf(hash);
+    const known = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
+    if (known === -Infinity) this.note(hash, earliest, latest);
+    else this.note(hash, Math.min(known, earliest), Math.max(known + this.#spans[slot], latest));
+  }
+
+  /** The key has no time to live. */
+  forget(hash: number): void {
+    const slot = this.#slotOf(hash);
+    if (this.#hashes[slot] !== 0) this.#earliest[slot] = -Infinity;
+  }
+
+  /** Whether the key may expire between `from` and `to`. */
+  within(hash: number, from: number, to: number): boolean {
+    if (this.#last < from) return false;
+    const slot = this.#slotOf(hash);
+    if (this.#hashes[slot] === 0) return false;
+    const earliest = this.#earliest[slot];
+    return earliest <= to && earliest + this.#spans[slot] >= from;
+  }
+
+  /** When the key expires at the earliest: -Infinity where nothing is known. */
+  earliest(hash: number): number {
+    const slot = this.#slotOf(hash);
+    return this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
+  }
+
+  /** What holds for one key may hold for the other: it was renamed or copied. */
+  copy(from: number, to: number): void {
+    const slot = this.#slotOf(from);
+    const earliest = this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
+    if (earliest !== -Infinity) this.widen(to, earliest, earliest + this.#spans[slot]);
+  }
+
+  #slotOf(hash: number): number {
+    const mask = this.#hashes.length - 1;
+    let slot = (hash ^ (hash >>> 15)) & mask;
+    while (this.#hashes[slot] !== 0 && this.#hashes[slot] !== hash) slot = (slot + 1) & mask;
+    return slot;
+  }
+
+  /** Drops what is past; grows, or drops what is farthest ahead. */
+  #makeRoom(): void {
+    const [hashes, earliest, spans] = [this.#hashes, this.#earliest, this.#spans];
+    const past = this.oldest();
+    let kept: number[] = [];
+    for (let slot = 0; slot < hashes.length; slot++) if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past) kept.push(slot);
+    let slots = hashes.length;
+    while (kept.length * 2 > slots && slots < MAX_SLOTS) slots *= 2;
+    if (kept.length * 2 > slots) {
+      kept.sort((a, b) => earliest[a] - earliest[b]);
+      this.forgotten += kept.length - slots / 2;
+      kept = kept.slice(0, slots / 2);
+    }
+    this.#hashes = new Int32Array(slots);
+    this.#earliest = new Float64Array(slots);
+    this.#spans = new Uint32Array(slots);
+    this.#used = kept.length;
+    for (const slot of kept) {
+      const to = this.#slotOf(hashes[slot]);
+      this.#hashes[to] = hashes[slot];
+      this.#earliest[to] = earliest[slot];
+      this.#spans[to] = spans[slot];
+    }
+  }
+}
+
+/** A key's hash (FNV-1a, 32 bits), with its database; never 0. */
+export function hashOfKey(db: number, buffer: Buffer, start = 0, end = buffer.length): number {
+  let hash = 0x811c9dc5 ^ Math.imul(db, 0x9e3779b1);
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ buffer[i], 0x01000193);
+  return hash | 0 || 1;
+}

@@ -1,0 +1,51 @@
+/** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
+import { decodeReply, isError, text } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { ACCEPT, NOTHING, Operation } from './operation.js';
+import type { Sequencer } from './sequencer.js';
+
+/** PTTL of one key: ms, -1 without a time to live, -2 without the key; null where a server refused. */
+export interface BothPttl {
+  readonly authority: number | null;
+  readonly mirror: number | null;
+  /** Both were answered between these two, in ms of the monotonic clock. */
+  readonly from: number;
+  readonly to: number;
+}
+
+/**
+ * Asks for a key's time to live, on the lane of an operation and on its mirror.
+ * @throws {Error} when a connection is lost first
+ */
+export function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> {
+  const frame = encodeCommand(['PTTL', key]);
+  const lane = about.lane!;
+  return new Promise((resolve, reject) => {
+    const lost = (): void => reject(new Error('the connection was lost'));
+    const operation = (sink: Operation['sink']): Operation =>
+      new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);
+    if (lane.closed) return lost();
+    const question = operation({
+      lost,
+      answered: (asked, buffer, start) => {
+        const authority = numberOf(buffer, start);
+        const echo = operation(null);
+        echo.lane = lane;
+        echo.answeredAt = asked.answeredAt;
+        echo.reply = buffer;
+        echo.check = ACCEPT;
+        echo.confirmed = (answer) => {
+          if (answer === null) lost();
+          else resolve({ authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
+        };
+        sequencer.mirrorOf(echo).append(echo);
+      },
+    });
+    sequencer.submit(question, lane);
+  });
+}
+
+function numberOf(buffer: Buffer, start: number): number | null {
+  const { reply } = decodeReply(buffer, start);
+  return isError(reply) ? null : Number(text(reply));
+}
