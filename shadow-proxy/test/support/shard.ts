@@ -87,8 +87,8 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
     state: async () => (await StateStore.open(stateDir, shardPlan.name)).current,
     settled: (ms = 10_000) => {
       const left = (): string => {
-        const { mirror, suspects, workloads, frozen } = shard.snapshot();
-        return JSON.stringify({ mirror, suspects, frozen, unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name) });
+        const { mirror, suspects, undecided, workloads, frozen } = shard.snapshot();
+        return JSON.stringify({ mirror, suspects, undecided, frozen, unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name) });
       };
       return until(() => isSettled(shard.snapshot()), ms, left);
     },
@@ -122,7 +122,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
   };
 }
 
-const isSettled = ({ mirror, suspects }: ShardSnapshot): boolean => mirror.connected && mirror.queuedEffects === 0 && suspects.total === 0;
+const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean => mirror.connected && mirror.queuedEffects === 0 && undecided === 0 && suspects.total === 0;
 
 /**
  * Waits until the condition holds.

@@ -1,0 +1,188 @@
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import getPort from 'get-port';
+import { Redis } from 'ioredis';
+import { stringify } from 'yaml';
+import type { ShardSnapshot } from '../../src/record/snapshot.js';
+import { scratch, type PlanObject } from '../plan/plans.js';
+import { needsKeydb, withServers, type Pair } from '../support/servers.js';
+import { Program, runProgram } from './process.js';
+
+interface Running {
+  readonly daemon: Program;
+  readonly port: number;
+  readonly admin: string;
+  readonly file: string;
+  readonly directory: string;
+  /** Writes the changed plan and sends SIGHUP. */
+  reload(change: (plan: PlanObject) => void): void;
+  connect(): Redis;
+}
+
+async function planFor({ source, target }: Pair, change: (plan: PlanObject) => void = () => undefined): Promise<PlanObject> {
+  const plan = {
+    version: 1,
+    name: 'test',
+    shards: [{ name: 'a', listen: `redis://127.0.0.1:${await getPort()}`, source: source.url, target: target.url }],
+    workloads: [{ name: 'sessions', keys: ['session:*'] }],
+    admin: { listen: `127.0.0.1:${await getPort()}` },
+  };
+  change(plan);
+  return plan;
+}
+
+async function start(t: TestContext, plan: PlanObject, directory = scratch(t), args: readonly string[] = []): Promise<Running> {
+  const file = join(directory, 'plan.yaml');
+  writeFileSync(file, stringify(plan));
+  const daemon = new Program(t, 'shadow-proxy', ['--plan', file, ...args]);
+  const admin = `http://${plan.admin.listen}`;
+  await daemon.prints(/"listening"/);
+  const [, port] = await daemon.prints(/"port":(\d+),"msg":"listening"/);
+  return {
+    daemon,
+    port: Number(port),
+    admin,
+    file,
+    directory,
+    reload(change) {
+      change(plan);
+      writeFileSync(file, stringify(plan));
+      daemon.signal('SIGHUP');
+    },
+    connect() {
+      const client = new Redis({ host: '127.0.0.1', port: Number(port), maxRetriesPerRequest: 0, retryStrategy: null });
+      client.on('error', () => undefined);
+      t.after(() => client.disconnect());
+      return client;
+    },
+  };
+}
+
+const status = async (admin: string): Promise<ShardSnapshot[]> => ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards;
+
+describe('the daemon', () => {
+  test('serves clients, tells about it, moves a stage when asked, and drains at SIGTERM', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const { daemon, admin, connect } = await start(t, await planFor(servers));
+      const client = connect();
+      await client.set('session:1', 'x');
+      assert.equal((await fetch(`${admin}/readyz`)).status, 200);
+      const [shard] = await status(admin);
+      assert.deepEqual([shard.name, shard.clients, shard.workloads.map(({ name, stage }) => `${name} ${stage}`)], ['a', 1, ['sessions off', 'default off']]);
+
+      const moved = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', admin]);
+      assert.deepEqual([moved.code, moved.stderr], [0, '']);
+      assert.match(moved.stdout, /^a: sessions off → dualwrite \(held its commands for [\d.]+ ms\)\n$/);
+      await client.set('session:2', 'y');
+      const direct = new Redis(servers.target.url);
+      t.after(() => direct.disconnect());
+      for (let i = 0; i < 100 && (await direct.get('session:2')) === null; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.equal(await direct.get('session:2'), 'y');
+
+      const refused = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'complete', '--admin', admin]);
+      assert.equal(refused.code, 1, refused.stderr);
+      const unknown = await runProgram(t, 'shadow-compare', ['stage', 'nobody', 'shadow', '--admin', admin]);
+      assert.equal(unknown.code, 2, unknown.stderr);
+      const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
+      assert.match(shown.stdout, /sessions +│ general │ dualwrite/);
+      const metrics = await (await fetch(`${admin}/metrics`)).text();
+      assert.match(metrics, /^shadow_proxy_workload_stage\{shard="a",workload="sessions",stage="dualwrite"\} 1$/m);
+
+      daemon.signal('SIGTERM');
+      assert.equal(await daemon.exit(), 0, daemon.stdout);
+      assert.match(daemon.stdout, /"msg":"drained"/);
+      for (const line of daemon.stdout.trim().split('\n')) assert.ok((JSON.parse(line) as { level: string }).level);
+    });
+  });
+
+  test('keeps a stage over a restart, whatever the plan says', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const plan = await planFor(servers);
+      const first = await start(t, plan);
+      assert.equal((await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', first.admin])).code, 0);
+      first.daemon.signal('SIGTERM');
+      await first.daemon.exit();
+      const second = await start(t, { ...plan, workloads: [{ ...plan.workloads[0], stage: 'shadow' }] }, first.directory);
+      assert.equal((await status(second.admin))[0].workloads[0].stage, 'dualwrite');
+      assert.match(second.daemon.stdout, /workload sessions is in dualwrite; the plan's shadow was only its first stage and is ignored/);
+      second.daemon.signal('SIGTERM');
+      await second.daemon.exit();
+
+      writeFileSync(second.file, stringify({ ...plan, workloads: [] }));
+      const moved = await runProgram(t, 'shadow-proxy', ['--plan', second.file, '--log-level', 'silent']);
+      assert.equal(moved.code, 2);
+      assert.match(moved.stderr, /keys of session:\* could move from workload sessions \(dualwrite\) to default \(off\)/);
+    });
+  });
+
+  test('reloads a plan at SIGHUP, or refuses it whole', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const { daemon, reload, admin, file, directory } = await start(t, await planFor(servers));
+      reload((plan) => (plan.workloads = []));
+      await daemon.prints(/"the plan was reloaded"/);
+      reload((plan) => (plan.default = { stage: 'shadow' }));
+      await daemon.prints(/"the plan was reloaded"[\s\S]*"the plan was reloaded"/);
+      assert.deepEqual((await status(admin))[0].workloads.at(-1)?.stage, 'off');
+      reload((plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'));
+      await daemon.prints(/"problem":"source of shard a changed: restart the proxy for that","msg":"the plan was not reloaded"/);
+      writeFileSync(file, 'version: 2\n');
+      daemon.signal('SIGHUP');
+      await daemon.prints(/"problem":"[^"]*plan\.yaml:1:10: version is 2: 1 is allowed/);
+      assert.equal((await fetch(`${admin}/readyz`)).status, 200);
+
+      daemon.signal('SIGTERM');
+      assert.equal(await daemon.exit(), 0);
+      const state = JSON.parse(readFileSync(join(directory, 'state', 'a', 'state.json'), 'utf8')) as Record<string, unknown>;
+      assert.equal(state.cleanShutdown, true);
+    });
+  });
+
+  test('has one shard of several, with its own admin address', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const own = await getPort();
+      const plan = await planFor(servers, (p) => {
+        p.shards.push({ name: 'b', listen: `redis://127.0.0.1:0`, source: 'redis://127.0.0.1:1', target: servers.target.url });
+        p.shards[0].admin = { listen: `127.0.0.1:${own}`, token: '${ADMIN_TOKEN}' };
+      });
+      process.env.ADMIN_TOKEN = 't0ken';
+      t.after(() => delete process.env.ADMIN_TOKEN);
+      const { daemon, admin } = await start(t, plan, undefined, ['--shard', 'a']);
+      await assert.rejects(fetch(`${admin}/readyz`), 'the plan’s own address stays closed');
+      assert.equal((await fetch(`http://127.0.0.1:${own}/readyz`)).status, 401);
+      const shown = await runProgram(t, 'shadow-compare', ['status', '--json', '--admin', `127.0.0.1:${own}`], { SHADOW_PROXY_TOKEN: 't0ken' });
+      assert.deepEqual((JSON.parse(shown.stdout) as ShardSnapshot[]).map(({ name }) => name), ['a']);
+      assert.doesNotMatch(daemon.stdout, /t0ken/);
+    });
+  });
+
+  test('does not start where one of its shards cannot, and stops the others', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const plan = await planFor(servers, (p) => p.shards.push({ name: 'b', listen: `redis://127.0.0.1:0`, source: 'redis://127.0.0.1:1', target: servers.target.url }));
+      const directory = scratch(t, { 'plan.yaml': stringify(plan) });
+      const { code, stderr } = await runProgram(t, 'shadow-proxy', ['--plan', join(directory, 'plan.yaml'), '--log-level', 'silent']);
+      assert.equal(code, 3);
+      assert.match(stderr, /^shard b cannot start: .*ECONNREFUSED/);
+    });
+  });
+
+  test('stops at a state that it cannot read', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const plan = await planFor(servers);
+      const { daemon, directory, file } = await start(t, plan);
+      daemon.signal('SIGTERM');
+      await daemon.exit();
+      writeFileSync(join(directory, 'state', 'a', 'state.json'), '{');
+      const { code, stderr } = await runProgram(t, 'shadow-proxy', ['--plan', file, '--log-level', 'silent']);
+      assert.equal(code, 2);
+      assert.match(stderr, /state\.json is no JSON.*Restore it from a copy/);
+    });
+  });
+});

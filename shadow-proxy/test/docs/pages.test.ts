@@ -1,0 +1,42 @@
+/** The pages in docs/ tell of the program as it is. */
+import assert from 'node:assert/strict';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { RULES } from '../../src/compare/compare.js';
+import { renderCommands } from '../../src/docs/commands.js';
+
+const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
+const page = (name: string): string => readFileSync(join(ROOT, 'docs', name), 'utf8');
+
+test('docs/commands.md is what the tables say', () => {
+  assert.equal(page('commands.md'), renderCommands(), 'run: npm run docs:commands');
+});
+
+test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {
+  const rules = page('comparison-rules.md');
+  const sections = [...rules.matchAll(/^## `([a-z-]+)`$/gm)].map(([, name]) => name);
+  assert.deepEqual(sections, [...RULES.map(({ name }) => name), 'expiry-edge', 'evicted']);
+  for (const { name, sentence } of RULES) assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
+});
+
+test('every function and file that docs/architecture.md names is there', () => {
+  const source = join(ROOT, 'shadow-proxy', 'src');
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const text = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(source, file), 'utf8')]));
+  const named = [...page('architecture.md').matchAll(/`((?:[a-z]+\/)*[a-z-]+\.ts)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
+  assert.ok(named.length > 20, `${named.length}`);
+  // In the drawing: Session.#send, Lane.submit …
+  const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];
+  assert.ok(drawn.length > 20, `${drawn.length}`);
+  for (const [, owner, method] of drawn) {
+    const found = [...text.values()].some((code) => new RegExp(`class ${owner}\\b`).test(code) && new RegExp(`[^\\w#]${method}\\b`).test(code));
+    assert.ok(found, `there is no ${owner}.${method}`);
+  }
+  for (const [, file, name] of named) {
+    const code = text.get(file);
+    assert.ok(code !== undefined, `there is no ${file}`);
+    for (const part of name?.split('.') ?? []) assert.match(code, new RegExp(`(^|[^\\w#])${part}\\b`), `${file} has no ${part}`);
+  }
+});

@@ -1,0 +1,81 @@
+/** MULTI, EXEC and DISCARD: queued, refused and answered with the words of Redis. */
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { findKeydb } from '../../src/local/program.js';
+import { startRedis, type LocalServer } from '../../src/local/servers.js';
+import { startRig } from '../support/rig.js';
+import { assertSame, type Line } from './dialogue.js';
+
+const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+const USERS = { user: ['narrow on >pw ~n:* &* +multi +exec +discard +set +xadd', 'single on >pw ~n:* &* +set +incr +xadd +exec'] };
+
+describe('transactions', { skip }, () => {
+  let rig: Awaited<ReturnType<typeof startRig>>;
+  let twin: LocalServer;
+  before(async () => {
+    [rig, twin] = await Promise.all([startRig({ servers: { source: { config: USERS }, target: { config: USERS } } }), startRedis({ config: USERS })]);
+  });
+  after(() => Promise.all([rig.stop(), twin.stop()]));
+  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+
+  test('the words of MULTI, EXEC and DISCARD', () =>
+    same([
+      [['EXEC'], ['DISCARD'], ['MULTI', 'x'], ['EXEC', 'x'], ['DISCARD', 'x'], ['MULTI'], ['EXEC'], ['EXEC']],
+      [['MULTI'], ['SET', 'a', 1], ['DISCARD'], ['GET', 'a'], ['EXEC']],
+      [['MULTI'], ['MULTI'], ['SET', 'a', 1], ['EXEC'], ['DEL', 'a']],
+      [['MULTI'], ['SET', 'a'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['MULTI'], ['SET', 'a', 1], ['EXEC'], ['DEL', 'a']],
+      [['MULTI'], ['FOO', 'bar'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a']],
+      [['MULTI'], ['EXEC', 'x'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a']],
+      [['MULTI'], ['DISCARD', 'x'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a']],
+      [['MULTI'], ['CLIENT', 'FOO'], ['EXEC'], ['MULTI'], ['XGROUP', 'FOO', 'x'], ['EXEC'], ['MULTI'], ['GET'], ['DISCARD'], ['GET', 'a']],
+      [['MULTI'], ['LPUSH', 'l', 1], ['GET', 'l'], ['INCR', 'l'], ['LLEN', 'l'], ['EXEC'], ['DEL', 'l'], ['HELLO', 3], ['MULTI'], ['HGETALL', 'none'], ['GET', 'none'], ['PING'], ['ECHO', 'x'], ['DBSIZE'], ['EXEC']],
+      [['MULTI'], ['PING', 'a', 'b'], ['EXEC'], ['MULTI'], ['ECHO'], ['EXEC'], ['MULTI'], ['RESET'], ['EXEC']],
+      [['MULTI'], ['SCRIPT', 'EXISTS', 'x'], ['CONFIG', 'GET', 'maxmemory'], ['TYPE', 'a'], ['OBJECT', 'ENCODING', 'a'], ['RANDOMKEY'], ['EXEC']],
+    ]));
+
+  test('a user without a right is told at EXEC at the latest, and what ran is on both servers', async () => {
+    const wire = await rig.wire();
+    await wire.ask('AUTH', 'narrow', 'pw');
+    assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'n:1', 1], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n+OK']);
+    assert.match((await wire.pipeline([['MULTI'], ['SET', 'other', 1], ['SET', 'n:1', 2], ['EXEC']]))[3], /^-(EXECABORT|NOPERM)/);
+    assert.match((await wire.pipeline([['MULTI'], ['GET', 'n:1'], ['EXEC']]))[2], /^-(EXECABORT|NOPERM)/);
+    // What an approximate trim did would be told by XLEN, which this user may not ask.
+    const trim = [['MULTI'], ...new Array<string[]>(150).fill(['XADD', 'n:x', 'MAXLEN', '~', '10', '*', 'f', 'v']), ['EXEC']];
+    await wire.pipeline(trim);
+    assert.match((await wire.pipeline(trim))[151], /^\*150\r\n/);
+    assert.match(await wire.ask('XADD', 'n:x', 'MAXLEN', '~', '10', '*', 'f', 'v'), /^\$/);
+    // Without MULTI each command runs by itself, as it does when Redis refuses MULTI.
+    const single = await rig.wire();
+    await single.ask('AUTH', 'single', 'pw');
+    const replies = await single.pipeline([['MULTI'], ['INCR', 'n:2'], ['SET', 'n:3', 3], ['EXEC']]);
+    assert.equal(replies[3], "-NOPERM this user has no permissions to run the 'multi' command");
+    assert.equal(await single.ask('INCR', 'n:2'), ':2');
+    await rig.assertEqual();
+    assert.equal(await rig.client({ of: rig.source }).get('n:3'), '3');
+  });
+
+  test('a transaction that its client did not finish is nobody else’s', async () => {
+    const [one, two] = [await rig.wire(), await rig.wire()];
+    await one.pipeline([['MULTI'], ['SET', 'unfinished', 1]]);
+    assert.equal(await two.ask('EXEC'), '-ERR EXEC without MULTI');
+    assert.equal(await two.ask('GET', 'unfinished'), '$-1');
+    one.destroy();
+    assert.equal(await two.ask('INCR', 'unfinished'), ':1');
+    await rig.assertEqual();
+  });
+
+  test('many transactions at once do not mix', async () => {
+    const clients = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
+    await Promise.all(
+      clients.map(async (client, i) => {
+        await client.ask('HELLO', 2 + (i % 2));
+        for (let n = 0; n < 30; n++) {
+          const [multi, ...rest] = await client.pipeline([['MULTI'], ['SET', 'mix', `${i}:${n}`], ['GET', 'mix'], ['APPEND', 'mix', '!'], ['GET', 'mix'], ['EXEC']]);
+          const value = `${i}:${n}`;
+          assert.deepEqual([multi, rest[4]], ['+OK', `*4\r\n+OK\r\n$${value.length}\r\n${value}\r\n:${value.length + 1}\r\n$${value.length + 1}\r\n${value}!`]);
+        }
+      }),
+    );
+    await rig.assertEqual();
+  });
+});

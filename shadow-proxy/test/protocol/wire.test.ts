@@ -1,0 +1,191 @@
+/** What goes over the wire: inline commands, malformed input, pipelines, types of RESP3, large values. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { connect } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { findKeydb } from '../../src/local/program.js';
+import { startRedis, type LocalServer } from '../../src/local/servers.js';
+import { encodeCommand, type Argument } from '../../src/resp/encode.js';
+import { startRig } from '../support/rig.js';
+import { until } from '../support/shard.js';
+import { Wire, withWire } from '../support/wire.js';
+import { assertSame, type Line } from './dialogue.js';
+
+const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
+const raw = (text: string): Buffer => Buffer.from(text, 'latin1');
+
+describe('the wire', { skip }, () => {
+  let rig: Awaited<ReturnType<typeof startRig>>;
+  let twin: LocalServer;
+  before(async () => {
+    [rig, twin] = await Promise.all([startRig(), startRedis()]);
+  });
+  after(() => Promise.all([rig.stop(), twin.stop()]));
+  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+
+  test('inline commands', () =>
+    same([
+      [raw('PING\r\n'), raw('ping\n'), raw('SET inline "a b\\x41\\n"\r\n'), raw('GET inline\r\n'), raw("SET inline 'it\\'s'\r\n"), raw('GET inline\r\n'), raw('  \r\n\r\nECHO  x  \r\n')],
+      [raw('MULTI\r\n'), raw('INCR counter\n'), raw('EXEC\r\n'), raw('HELLO 3\r\n'), raw('DEL counter inline\r\n')],
+      [raw('SET a "unbalanced\r\n'), raw('PING\r\n')],
+      [raw("ECHO 'x'y\r\n")],
+      [raw(`ECHO ${'x'.repeat(70_000)}`)],
+    ]));
+
+  test('malformed input is answered with the error of Redis, and closes that client only', async () => {
+    const bystander = await rig.wire();
+    await bystander.ask('SET', 'by', 1);
+    await same(
+      [
+        '*x\r\n', '*-5\r\nPING\r\n', '*99999999999\r\n', '*1\r\n$x\r\n', '*1\r\n$-1\r\n', '*1\r\nPING\r\n', '*1\r\n:1\r\n', '*2\r\n$3\r\nGET\r\nfoo\r\n', '*1\r\n$999999999999\r\n', '*3\r\n$3\r\nSET\r\n$1\r\na\r\n+x\r\n',
+        `*${'1'.repeat(70_000)}`, `*1\r\n$${'1'.repeat(70_000)}`, '*1\r\n$ 4\r\nPING\r\n', '*1\r\n$04\r\nPING\r\n', '* 1\r\n$4\r\nPING\r\n', '*1\r\n\u00e9\r\n',
+      ].map((text): Line[] => [raw(text), ['PING']]),
+    );
+    assert.equal(await bystander.ask('INCR', 'by'), ':2');
+    // What came before the malformed part is answered first.
+    await withWire(rig.shard.port, async (wire) => {
+      wire.sendBytes(Buffer.concat([encodeCommand(['INCR', 'by']), encodeCommand(['SELECT', 2]), encodeCommand(['GET', 'by']), raw('*1\r\n!\r\n'), encodeCommand(['INCR', 'by'])]));
+      assert.deepEqual(await wire.frames(4), [':3', '+OK', '$-1', "-ERR Protocol error: expected '$', got '!'"]);
+      await wire.closed;
+    });
+    assert.equal(await bystander.ask('GET', 'by'), '$1\r\n3');
+    bystander.destroy();
+  });
+
+  test('a command in pieces of every size', async () => {
+    const bytes = Buffer.concat([['SET', 'piece', 'value\r\n'], ['GET', 'piece'], ['MULTI'], ['APPEND', 'piece', 'x'], ['EXEC']].map((args) => encodeCommand(args)));
+    for (const size of [1, 2, 3, 7, 20, 50]) {
+      await withWire(rig.shard.port, async (wire) => {
+        for (let at = 0; at < bytes.length; at += size) {
+          wire.sendBytes(bytes.subarray(at, at + size));
+          await new Promise(setImmediate);
+        }
+        assert.deepEqual(await wire.frames(5), ['+OK', '$7\r\nvalue\r\n', '+OK', '+QUEUED', '*1\r\n:8']);
+      });
+    }
+  });
+
+  test('the types of both protocols', async () => {
+    const setUp: Line[] = [
+      ['FLUSHALL'], ['HSET', 'h', 'f', 'v', 'g', 'w'], ['ZADD', 'z', 1.5, 'a', '+inf', 'b', -0.25, 'c'], ['SADD', 's', 'x'], ['SET', 'str', 'v'], ['GEOADD', 'geo', 13.361389, 38.115556, 'p'],
+      ['XADD', 'x', '1-1', 'f', 'v'], ['XGROUP', 'CREATE', 'x', 'g', 0], ['RPUSH', 'l', 1, 2, 3],
+    ];
+    const questions: Line[] = [
+      ['HGETALL', 'h'], ['HGETALL', 'none'], ['ZSCORE', 'z', 'a'], ['ZSCORE', 'z', 'b'], ['ZSCORE', 'z', 'none'], ['ZRANGE', 'z', 0, -1, 'WITHSCORES'], ['ZMSCORE', 'z', 'a', 'none'], ['ZINCRBY', 'z', 0.5, 'a'], ['SMEMBERS', 's'],
+      ['SISMEMBER', 's', 'x'], ['GET', 'none'], ['MGET', 'str', 'none'], ['LPOP', 'none', 2], ['LPOP', 'l', 2], ['GEOPOS', 'geo', 'p', 'none'], ['GEODIST', 'geo', 'p', 'none'], ['XREAD', 'STREAMS', 'x', 0], ['XREAD', 'STREAMS', 'x', '$'],
+      ['XINFO', 'STREAM', 'x'], ['XPENDING', 'x', 'g'], ['CONFIG', 'GET', 'maxmemory'], ['COMMAND', 'COUNT'], ['EVAL', 'return {1, "a", false, {true}}', 1, 's'], ['EVAL', 'return {double=3.5}', 1, 's'], ['EVAL', 'redis.setresp(3) return redis.call("HGETALL", KEYS[1])', 1, 'h'],
+      ['EVAL', 'return {map={a=1}}', 1, 's'], ['MULTI'], ['HGETALL', 'h'], ['ZSCORE', 'z', 'a'], ['GET', 'none'], ['EXEC'], ['OBJECT', 'ENCODING', 'none'], ['HRANDFIELD', 'none', 2, 'WITHVALUES'], ['ZPOPMIN', 'z'], ['LPOS', 'l', 'x'], ['LCS', 'str', 'str', 'IDX'],
+    ];
+    await same([[...setUp, ['HELLO', 2], ...questions], [...setUp, ['HELLO', 3], ...questions], [...setUp, ...questions.slice(0, 26).flatMap((line): Line[] => [['HELLO', 3], line, ['HELLO', 2]])]]);
+  });
+
+  test('ten thousand commands at once are answered in order', async () => {
+    for (const protocol of [2, 3]) {
+      const wire = await rig.wire();
+      await wire.ask('HELLO', protocol);
+      const commands: Argument[][] = Array.from({ length: 10_000 }, (_, i) => {
+        if (i % 100 === 99) return ['ECHO', `e${i}`];
+        return i % 3 === 0 ? ['SET', `p:${i % 500}`, i] : i % 3 === 1 ? ['GET', `p:${(i - 1) % 500}`] : ['INCR', 'pipelined'];
+      });
+      let counted = Number((await wire.ask('INCRBY', 'pipelined', 0)).slice(1));
+      const replies = await wire.pipeline(commands, 20_000);
+      for (const [i, [name, value]] of commands.entries()) {
+        const expected = name === 'ECHO' ? `$${String(value).length}\r\n${value}` : name === 'SET' ? '+OK' : name === 'INCR' ? `:${++counted}` : `$${String(i - 1).length}\r\n${i - 1}`;
+        if (name !== 'GET' || (i - 1) % 100 !== 99) assert.equal(replies[i], expected, `${i}: ${commands[i].join(' ')}`);
+      }
+      wire.destroy();
+    }
+    await rig.shard.settled();
+  });
+
+  test('a pipeline with everything between its commands that the proxy must wait for', async () => {
+    await withWire(rig.shard.port, async (wire) => {
+      const round = (i: number): Argument[][] => [
+        ['SET', 'w', i], ['SELECT', 1], ['SET', 'w', -i], ['HELLO', 3], ['GET', 'w'], ['SELECT', 0], ['HELLO', 2], ['GET', 'w'], ['CLIENT', 'GETNAME'], ['FLUSHDB'], ['GET', 'w'], ['MULTI'], ['INCR', 'n'], ['EXEC'], ['SWAPDB', 0, 1], ['GET', 'w'], ['RESET'], ['FOO'],
+      ];
+      const replies = await wire.pipeline(Array.from({ length: 50 }, (_, i) => round(i + 1)).flat(), 20_000);
+      for (let i = 0; i < 50; i++) {
+        const [, , , hello, inOne, , , inZero, , , gone, , , exec, , swapped, reset, foo] = replies.slice(i * 18, i * 18 + 18);
+        assert.match(hello, /^%7/);
+        assert.deepEqual([inOne, inZero, gone, exec, swapped, reset], [`$${String(-i - 1).length}\r\n${-i - 1}`, `$${String(i + 1).length}\r\n${i + 1}`, '$-1', '*1\r\n:1', `$${String(-i - 1).length}\r\n${-i - 1}`, '+RESET']);
+        assert.match(foo, /^-ERR unknown command/);
+      }
+    });
+    await rig.assertEqual();
+  });
+
+  test('a value of 64 MiB', async () => {
+    const value = Buffer.alloc(64 << 20, 'large values are data too ');
+    const digest = createHash('sha1').update(value).digest('hex');
+    const [wire, other] = [await rig.wire(), await rig.wire()];
+    wire.send('SET', 'large', value);
+    wire.send('GET', 'large');
+    let slowest = 0;
+    let stop = false;
+    const small = (async () => {
+      while (!stop) {
+        const since = performance.now();
+        await other.ask('PING');
+        slowest = Math.max(slowest, performance.now() - since);
+      }
+    })();
+    assert.equal(await wire.frame(20_000), '+OK');
+    const reply = await wire.frame(20_000);
+    stop = true;
+    await small;
+    assert.equal(createHash('sha1').update(Buffer.from(reply.slice(reply.indexOf('\n') + 1), 'latin1')).digest('hex'), digest);
+    assert.equal(await wire.ask('STRLEN', 'large'), `:${64 << 20}`);
+    await rig.shard.settled(20_000);
+    const behind = rig.client({ of: rig.target });
+    assert.equal(createHash('sha1').update((await behind.getBuffer('large'))!).digest('hex'), digest);
+    assert.deepEqual(rig.shard.snapshot().mismatches, {});
+    assert.ok(slowest < 2_000, `another client waited ${slowest} ms`);
+    await wire.ask('DEL', 'large');
+    wire.destroy();
+    other.destroy();
+  });
+
+  test('a client that was told of its error and does not close its end is closed', async () => {
+    await until(() => rig.shard.snapshot().clients === 0);
+    const stubborn = connect({ port: rig.shard.port, host: '127.0.0.1', allowHalfOpen: true });
+    stubborn.on('error', () => undefined);
+    stubborn.resume().write('*1\r\n!\r\n');
+    await until(() => rig.shard.snapshot().clients === 1);
+    const keep = setInterval(() => stubborn.write('PING\r\n'), 50);
+    await until(() => rig.shard.snapshot().clients === 0, 3_000);
+    clearInterval(keep);
+    stubborn.destroy();
+  });
+
+  test('a client that sends and does not read for a while gets everything', async () => {
+    const wire = await Wire.open({ port: rig.shard.port });
+    await wire.ask('SET', 'big', 'x'.repeat(100_000));
+    wire.socket.pause();
+    wire.sendBytes(Buffer.concat(Array.from({ length: 500 }, (_, i) => encodeCommand(i % 2 ? ['GET', 'big'] : ['INCR', 'slow']))));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    const other = await rig.wire();
+    assert.equal(await other.ask('PING'), '+PONG');
+    wire.socket.resume();
+    const replies = await wire.frames(500, 10_000);
+    assert.deepEqual([replies[498], replies[499].length], [':250', 100_009]);
+    wire.destroy();
+    await rig.assertEqual();
+  });
+});
+
+test('a client that leaves too much unread is closed, and costs no more memory than that', { skip }, async () => {
+  const rig = await startRig({ limits: { clientOutputBytes: 5_000_000 } });
+  try {
+    const [greedy, other] = [await rig.wire(), await rig.wire()];
+    await other.ask('SET', 'big', 'x'.repeat(300_000));
+    greedy.socket.pause();
+    const before = process.memoryUsage().arrayBuffers;
+    greedy.sendBytes(Buffer.concat(Array.from({ length: 500 }, () => encodeCommand(['GET', 'big']))));
+    await until(() => rig.shard.snapshot().clients === 1);
+    assert.ok(process.memoryUsage().arrayBuffers - before < 120_000_000);
+    assert.equal(await other.ask('STRLEN', 'big'), ':300000');
+    await rig.assertEqual();
+  } finally {
+    await rig.stop();
+  }
+});

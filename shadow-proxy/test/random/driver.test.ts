@@ -1,0 +1,95 @@
+/** The driver can be trusted: a seed repeats it, it sends every command, and it notices a server that answers wrongly. */
+import assert from 'node:assert/strict';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { Redis } from 'ioredis';
+import { startRedis, type LocalServer } from '../../src/local/servers.js';
+import { APP_USER, drive, type DriverReport } from './driver.js';
+import { Generator } from './generator.js';
+
+const generated = (seed: number, connection: number): string => {
+  const generator = new Generator({ seed, connection, prefixes: ['a:', 'b:'], keysPerType: 8, expiring: true, barriers: true, now: () => 1_800_000_000_000 });
+  return JSON.stringify(Array.from({ length: 3000 }, () => generator.next()));
+};
+
+test('a seed repeats the same commands, and each connection has its own', () => {
+  assert.equal(generated(7, 3), generated(7, 3));
+  assert.notEqual(generated(7, 3), generated(8, 3));
+  assert.notEqual(generated(7, 3), generated(7, 4));
+});
+
+/** Not ordinary (blocking, pub/sub, functions, WATCH), of clusters or of administration, or sent by the driver in its own way. */
+const LEFT_OUT = new Set([
+  ...['blmove', 'blmpop', 'blpop', 'brpop', 'brpoplpush', 'bzmpop', 'bzpopmax', 'bzpopmin', 'fcall', 'fcall_ro', 'function'],
+  ...['migrate', 'restore-asking', 'pfdebug', 'pfselftest', 'memory', 'flushall', 'lolwut'],
+]);
+
+async function withRedis(body: (server: LocalServer) => Promise<void>): Promise<void> {
+  const server = await startRedis({ config: { user: [APP_USER.acl] } });
+  try {
+    await body(server);
+  } finally {
+    await server.stop();
+  }
+}
+
+test('every reading and writing command of the server is sent, and succeeds', async () => {
+  await withRedis(async (server) => {
+    const report = await drive({ port: server.port, seed: 1, durationMs: 5000 });
+    assert.deepEqual(report.violations, [], `seed ${report.seed}`);
+    const client = new Redis({ port: server.port, protocol: 2 });
+    const commands = (await client.call('COMMAND')) as [string, number, string[]][];
+    client.disconnect();
+    const succeeded = new Set([...report.commands].filter(([, { ok }]) => ok > 0).map(([name]) => name.split(' ')[0].toLowerCase()));
+    const missing = commands
+      .filter(([name, , flags]) => (flags.includes('readonly') || flags.includes('write')) && !LEFT_OUT.has(name) && !succeeded.has(name))
+      .map(([name]) => name);
+    assert.deepEqual(missing, []);
+    assert.ok(report.operations > 10_000 && report.transactions > 100 && report.vanished > 0);
+  });
+});
+
+/** A proxy that does one thing wrong: `spoil` sees every chunk of replies, with the connection's number. */
+async function withSpoiler(port: number, spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null, body: (port: number) => Promise<void>): Promise<void> {
+  const clients: Socket[] = [];
+  const server: Server = createServer((client) => {
+    clients.push(client);
+    const upstream = connect(port, '127.0.0.1');
+    client.on('data', (chunk) => upstream.write(chunk));
+    upstream.on('data', (chunk: Buffer) => {
+      const spoiled = spoil(chunk, clients.filter((other) => other !== client), client);
+      if (spoiled) client.write(spoiled);
+    });
+    for (const [one, other] of [[client, upstream], [upstream, client]]) one.on('error', () => {}).on('close', () => other.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  try {
+    await body((server.address() as { port: number }).port);
+  } finally {
+    clients.forEach((client) => client.destroy());
+    server.close();
+  }
+}
+
+const FAULTS: readonly (readonly [name: string, spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null])[] = [
+  ['sends a reply to the wrong client', every(100, (chunk, others) => (others[0]?.write(chunk), null))],
+  ['changes a byte', every(100, (chunk) => Buffer.from(chunk.map((byte, i) => (i === 0 ? byte ^ 1 : byte))))],
+  ['repeats a reply', every(100, (chunk) => Buffer.concat([chunk, chunk]))],
+  ['closes a connection', every(1000, (_, __, own) => (own.destroy(), null))],
+];
+
+function every(nth: number, fault: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null) {
+  let count = 0;
+  return (chunk: Buffer, others: Socket[], own: Socket): Buffer | null => (++count % nth === 0 ? fault(chunk, others, own) : chunk);
+}
+
+for (const [name, spoil] of FAULTS) {
+  test(`a proxy that ${name} is found out`, async () => {
+    await withRedis(async (server) => {
+      await withSpoiler(server.port, spoil, async (port) => {
+        const report: DriverReport = await drive({ port, seed: 2, durationMs: 2500, replyMs: 2000 });
+        assert.ok(report.violations.length > 0);
+      });
+    });
+  });
+}

@@ -1,0 +1,171 @@
+/**
+ * Drives many connections at once with random commands and looks at every reply: it has the right form, it is for
+ * the command that it answers, and what only one connection knows comes back to that connection alone.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { openIoredis, openNodeRedis, openRaw, type Answered, type Client, type Login, type RawClient } from './clients.js';
+import { Generator, type Step } from './generator.js';
+import { Random } from './random.js';
+
+/** The second user. Both servers need `user ${APP_USER.acl}` in their configuration. */
+export const APP_USER = {
+  name: 'app',
+  password: 'app-password',
+  acl: 'app on >app-password ~* &* +@all -setrange -substr -smove -bitop',
+};
+
+export interface DriverOptions {
+  readonly host?: string;
+  readonly port: number;
+  readonly seed: number;
+  readonly durationMs: number;
+  readonly connections?: number;
+  readonly prefixes?: readonly string[];
+  readonly keysPerType?: number;
+  readonly expiring?: boolean;
+  readonly barriers?: boolean;
+  /** Raw clients that go away with commands under way. */
+  readonly vanishing?: boolean;
+  /** How long a reply may take. */
+  readonly replyMs?: number;
+  /** Codes of errors that are no fault, besides those of Redis. */
+  readonly errorCodes?: readonly string[];
+}
+
+export interface CommandCount {
+  ok: number;
+  errors: number;
+  /** The last error. */
+  error: string;
+}
+
+export interface DriverReport {
+  readonly seed: number;
+  operations: number;
+  transactions: number;
+  /** Times that a connection went away with commands under way. */
+  vanished: number;
+  /** By name; names of containers have their subcommand. */
+  readonly commands: Map<string, CommandCount>;
+  /** What no server may do. The first fifty. */
+  readonly violations: string[];
+}
+
+/** Refusals that commands of the generator may earn. */
+const ERROR_CODES = ['ERR', 'WRONGTYPE', 'NOGROUP', 'BUSYGROUP', 'NOSCRIPT', 'EXECABORT', 'NOPERM', 'BUSYKEY', 'INVALIDOBJ', 'OWN'];
+
+const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
+
+/** Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong. */
+export async function drive(options: DriverOptions): Promise<DriverReport> {
+  const report: DriverReport = { seed: options.seed, operations: 0, transactions: 0, vanished: 0, commands: new Map(), violations: [] };
+  const until = Date.now() + options.durationMs;
+  await Promise.all(Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)));
+  return report;
+}
+
+async function driveOne(options: DriverOptions, number: number, until: number, report: DriverReport): Promise<void> {
+  const { seed, prefixes = [''], keysPerType = 8, expiring = true, barriers = true } = options;
+  const generator = new Generator({ seed, connection: number, prefixes, keysPerType, expiring, barriers, now: Date.now });
+  // What is sent is one sequence of random numbers, how it is sent another.
+  const random = new Random(seed, 1_000_000 + number);
+  const name = `connection ${number} (${KINDS[number % 4]})`;
+  const violation = (what: string): void => {
+    if (report.violations.length < 50) report.violations.push(`${name}: ${what}`);
+  };
+  let client: Client | undefined;
+  try {
+    client = await open(options, number);
+    generator.db = loginOf(options, number).db;
+    while (Date.now() < until) await turn(client, generator, random, options, report, violation);
+  } catch (error) {
+    violation((error as Error).stack ?? String(error));
+  } finally {
+    client?.close();
+  }
+}
+
+/** One turn of a connection: perhaps another database, then some steps at once, then perhaps a rest. */
+async function turn(
+  client: Client,
+  generator: Generator,
+  random: Random,
+  options: DriverOptions,
+  report: DriverReport,
+  violation: (what: string) => void,
+): Promise<void> {
+  if (random.chance(0.02)) {
+    const db = random.between(0, 3);
+    await inTime(options, client.select(db), () => `SELECT ${db}`);
+    generator.db = db;
+  }
+  const depth = random.chance(0.3) ? 1 : random.between(1, 40);
+  const steps = random.times(depth, () => generator.next());
+  if (options.vanishing !== false && 'vanish' in client && random.chance(0.003)) {
+    await inTime(options, (client as RawClient).vanish(steps), () => 'a new connection');
+    generator.rebirth();
+    report.vanished++;
+    return;
+  }
+  const answers = await inTime(options, client.run(steps, random), () => describe(steps));
+  for (const answer of answers) look(answer, options.errorCodes ?? [], report, violation);
+  report.transactions += steps.filter(({ end }) => end !== null).length;
+  if (random.chance(0.05)) await sleep(random.between(1, 60));
+}
+
+function look({ call, reply, wrong }: Answered, moreCodes: readonly string[], report: DriverReport, violation: (what: string) => void): void {
+  report.operations++;
+  const command = nameOf(call.args);
+  const count = report.commands.get(command) ?? { ok: 0, errors: 0, error: '' };
+  report.commands.set(command, count);
+  const failed = reply instanceof Error;
+  if (failed) {
+    count.errors++;
+    count.error = reply.message;
+    const code = reply.message.split(' ', 1)[0];
+    if (!ERROR_CODES.includes(code) && !moreCodes.includes(code)) violation(`${show(call.args)} was refused with ${reply.message}`);
+  } else {
+    count.ok++;
+    call.learn?.(reply);
+  }
+  const complaint = wrong ?? call.check?.(reply) ?? null;
+  if (complaint !== null) violation(`${show(call.args)} got ${failed ? reply.message : show([reply])}: ${complaint}`);
+}
+
+const CONTAINERS = ['XGROUP', 'XINFO', 'OBJECT', 'SCRIPT'];
+const nameOf = (args: readonly (string | Buffer)[]): string => (CONTAINERS.includes(String(args[0])) ? `${args[0]} ${args[1]}` : String(args[0]));
+
+function loginOf({ host = '127.0.0.1', port }: DriverOptions, number: number): Login {
+  const round = Math.floor(number / 4);
+  const protocol = number % 4 === 2 ? 2 : number % 4 === 3 ? 3 : round % 2 === 0 ? 2 : 3;
+  return { host, port, protocol, user: round % 4 === 1 ? APP_USER : null, db: round % 3 === 0 ? 0 : round % 4 };
+}
+
+function open(options: DriverOptions, number: number): Promise<Client> {
+  const login = loginOf(options, number);
+  const opened = number % 4 === 0 ? openIoredis(login) : number % 4 === 1 ? openNodeRedis(login) : openRaw(login);
+  return inTime<Client>(options, opened, () => 'the login');
+}
+
+async function inTime<T>({ replyMs = 30_000 }: DriverOptions, promise: Promise<T>, what: () => string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no reply within ${replyMs} ms to ${what()}`)), replyMs);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+const describe = (steps: readonly Step[]): string => steps.map(({ calls, end }) => calls.map(({ args }) => show(args)).join('; ') + (end ? ` ${end}` : '')).join(' | ');
+
+/** For a report: each value as text, cut short. */
+function show(values: readonly unknown[]): string {
+  const one = (value: unknown): string => {
+    const text = Buffer.isBuffer(value) ? value.toString('latin1') : Array.isArray(value) ? show(value) : String(value);
+    return JSON.stringify(text.length > 60 ? `${text.slice(0, 60)}… (${text.length})` : text).slice(1, -1);
+  };
+  return values.map(one).join(' ');
+}

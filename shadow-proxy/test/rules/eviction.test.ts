@@ -1,0 +1,62 @@
+/** Rule 13: a target that evicts has lawfully lost what the source still has. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needsKeydb } from '../support/servers.js';
+import { withRig } from '../support/rig.js';
+
+const KEYS = 12_000;
+const EVICTING = { target: { config: { maxmemory: '12mb', 'maxmemory-policy': 'allkeys-lru' } } };
+
+test('what the target evicted is explained, counted and healed', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ servers: EVICTING }, async ({ wire, target, client, shard }) => {
+    const proxy = await wire();
+    const behind = client({ of: target });
+    for (let from = 0; from < KEYS; from += 1000) {
+      await proxy.pipeline(Array.from({ length: 1000 }, (_, i) => ['SET', `k:${from + i}`, 'x'.repeat(1500)]));
+    }
+    await shard.settled();
+    const evicted = Number(/evicted_keys:(\d+)/.exec(await behind.info('stats'))![1]);
+    assert.ok(evicted > 1000, `${evicted}`);
+    // Many at once, the same one several times, and several in one command.
+    const lost: string[] = [];
+    for (let i = 0; i < KEYS && lost.length < 100; i++) if (!(await behind.exists(`k:${i}`))) lost.push(`k:${i}`);
+    const replies = await proxy.pipeline([...lost.slice(0, 60), ...lost.slice(0, 20)].map((key) => ['GET', key]));
+    assert.ok(replies.every((reply) => reply.startsWith('$1500')));
+    await proxy.ask('MGET', ...lost.slice(60, 70));
+    await proxy.pipeline([['EXISTS', lost[70]], ['STRLEN', lost[71]], ['TYPE', lost[72]], ['PTTL', lost[73]]]);
+    await shard.settled(20_000);
+    const { explained, mismatches, inconclusive } = shard.snapshot();
+    assert.deepEqual(mismatches, {}, JSON.stringify(shard.findings().slice(0, 3)));
+    assert.ok(explained.evicted >= 60, JSON.stringify({ explained, inconclusive }));
+    // Healing brings back what was asked for; it is the target's own business to keep it.
+    assert.ok((await behind.exists(...lost.slice(0, 74))) > 50);
+  });
+});
+
+test('an eviction excuses no other loss', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ servers: EVICTING }, async ({ wire, target, client, shard }) => {
+    const proxy = await wire();
+    const behind = client({ of: target });
+    await proxy.pipeline(Array.from({ length: 20 }, (_, i) => ['SET', `k:${i}`, i]));
+    await shard.settled();
+    // Nothing was evicted: a key that went away did so for another reason.
+    await behind.del('k:3');
+    await proxy.ask('GET', 'k:3');
+    await shard.settled();
+    assert.deepEqual(shard.snapshot().mismatches, { 'missing-on-mirror': 1 });
+    assert.equal(await behind.get('k:3'), '3');
+    // And a value that differs is none that was evicted, whatever else was.
+    for (let from = 0; from < KEYS; from += 1000) {
+      await proxy.pipeline(Array.from({ length: 1000 }, (_, i) => ['SET', `fill:${from + i}`, 'x'.repeat(1500)]));
+    }
+    await shard.settled();
+    await proxy.ask('SET', 'fresh', 'a');
+    await shard.settled();
+    await behind.set('fresh', 'b');
+    await proxy.ask('GET', 'fresh');
+    await shard.settled();
+    assert.deepEqual(shard.snapshot().mismatches, { 'missing-on-mirror': 1, value: 1 });
+  });
+});

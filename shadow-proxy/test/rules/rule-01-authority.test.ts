@@ -1,0 +1,140 @@
+/** Rule 1: who is right can change. Nothing is copied from an authority that is not the one that was written to. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needsKeydb } from '../support/servers.js';
+import { until } from '../support/shard.js';
+import { withScene, type Scene } from './scene.js';
+
+const KEYS = Array.from({ length: 200 }, (_, i) => `k:${i}`);
+
+async function fill({ client, shard }: Scene): Promise<void> {
+  const proxy = client();
+  await Promise.all(KEYS.map((key) => proxy.set(key, `value of ${key}`)));
+  await shard.settled();
+}
+
+/** Reads keys that only the mirror has, so that every one of them is in doubt. */
+async function readAll({ client, shard }: Scene): Promise<void> {
+  const proxy = client();
+  await Promise.all(KEYS.map((key) => proxy.get(key)));
+  await until(() => shard.snapshot().suspects.total >= KEYS.length || shard.snapshot().workloads.some(({ clean }) => !clean));
+}
+
+/** Heals had every chance: the mirror has confirmed many writes that came later. */
+async function passTime({ client, shard }: Scene): Promise<void> {
+  const proxy = client();
+  for (let i = 0; i < 100; i++) await proxy.set('later', i);
+  await until(() => shard.snapshot().mirror.queuedEffects === 0);
+}
+
+async function countOn(scene: Scene, side: 'source' | 'target'): Promise<number> {
+  return scene.client({ of: scene[side] }).exists(...KEYS);
+}
+
+test('an authority that restarts empty freezes heals, and the mirror keeps what it has', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    await scene.source.kill('SIGKILL');
+    await scene.source.start();
+    await readAll(scene);
+    assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+    await passTime(scene);
+    assert.equal(await countOn(scene, 'source'), 0);
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+    assert.ok(scene.shard.snapshot().suspects.total >= KEYS.length);
+    await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'refused' });
+  });
+});
+
+test('a difference that the freeze holds back is healed where nothing is frozen', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    await scene.client({ of: scene.source }).del(KEYS);
+    await Promise.all(KEYS.map((key) => scene.client().get(key)));
+    await scene.assertEqual();
+    assert.equal(await countOn(scene, 'target'), 0);
+    assert.ok(scene.shard.ledger.total >= KEYS.length);
+  });
+});
+
+for (const how of ['at once', 'drained'] as const) {
+  test(`an authority that restarted empty while the proxy was down (it had ended ${how}) freezes heals`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({}, async (scene) => {
+      await fill(scene);
+      await scene.stopShard(how);
+      await scene.source.restart();
+      await scene.startShard();
+      assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+      await readAll(scene);
+      await passTime(scene);
+      assert.equal(await countOn(scene, 'target'), KEYS.length);
+      // It is not forgotten by the next process either.
+      await scene.stopShard();
+      await scene.startShard();
+      assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+    });
+  });
+}
+
+test('the target is an authority like any other once it is live', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    await scene.client().set('k:0', 'written on the target');
+    await scene.shard.settled();
+    await scene.stopShard();
+    await scene.target.restart();
+    await scene.startShard();
+    assert.match(scene.shard.snapshot().frozen ?? '', /target is another process/);
+    await readAll(scene);
+    await passTime(scene);
+    assert.equal(await countOn(scene, 'target'), 0);
+    assert.equal(await countOn(scene, 'source'), KEYS.length);
+  });
+});
+
+test('the operator who forces the change away from a lost authority has the mirror heal from then on', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    await scene.source.restart();
+    await readAll(scene);
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
+    assert.equal(scene.shard.snapshot().frozen, null);
+    await until(() => scene.shard.snapshot().suspects.total === 0);
+    assert.equal(await countOn(scene, 'source'), KEYS.length);
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+    // What nobody has looked at was lost all the same.
+    assert.equal(scene.shard.snapshot().workloads[0].clean, false);
+  });
+});
+
+test('a mirror that restarts empty makes all of the shard suspect and bars the way to live', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const workloads = [{ name: 'a', keys: ['k:*'], stage: 'shadow' as const }];
+  await withScene({ workloads }, async (scene) => {
+    await fill(scene);
+    const before = scene.shard.snapshot().target.runId;
+    await scene.target.restart();
+    await until(() => ![before, null].includes(scene.shard.snapshot().target.runId));
+    assert.deepEqual(scene.shard.snapshot().workloads.map(({ clean }) => clean), [false, false]);
+    for (const workload of ['a', 'default']) {
+      await assert.rejects(scene.shard.shard.changeStage({ workload, stage: 'live' }), { code: 'not-clean', message: /another process/ });
+    }
+    assert.equal(scene.shard.snapshot().frozen, null);
+    // The authority is as it was: what is read and found missing is copied.
+    await Promise.all(KEYS.map((key) => scene.client().append(key, '!')));
+    await until(async () => (await countOn(scene, 'target')) === KEYS.length);
+    await scene.shard.settled();
+    assert.equal(await scene.client({ of: scene.target }).get('k:7'), 'value of k:7!');
+    // A restart of the proxy does not make it clean.
+    assert.equal(await scene.shard.shard.drain(2_000), true);
+    await scene.stopShard();
+    await scene.startShard();
+    assert.deepEqual(scene.shard.snapshot().workloads.map(({ clean }) => clean), [false, false]);
+  });
+});

@@ -1,0 +1,121 @@
+/** Rule 9, scripts: what a script did is on both servers, whether or not it can be repeated. */
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { encodeCommand } from '../../src/resp/encode.js';
+import { until } from '../support/shard.js';
+import { needsKeydb } from '../support/servers.js';
+import { withRig } from '../support/rig.js';
+
+test('a script that fails keeps its earlier writes on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, source, client, assertEqual }) => {
+    const proxy = await wire();
+    const failing = "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2]) return redis.call('LPUSH', KEYS[1], 'x')";
+    for (let i = 0; i < 20; i++) assert.match(await proxy.ask('EVAL', failing, 2, `f:${i}`, 'f:count', i), /^-WRONGTYPE/);
+    const own = "redis.call('HSET', KEYS[1], 'a', 1) return redis.error_reply('OWN stop here')";
+    assert.match(await proxy.ask('EVAL', own, 1, 'f:own'), /OWN stop here/);
+    await assertEqual();
+    assert.equal(await client({ of: source }).get('f:count'), '20');
+    assert.equal(await client({ of: source }).hget('f:own', 'a'), '1');
+  });
+});
+
+test('what a script did that does not do the same twice is copied', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, source, client, assertEqual }) => {
+    const proxy = await wire();
+    await proxy.ask('SADD', 's', ...Array.from({ length: 200 }, (_, i) => `m${i}`));
+    const scripts = [
+      "return redis.call('SET', KEYS[1], redis.call('TIME')[2])",
+      "return redis.call('SET', KEYS[1], math.random(1000000) + KEYS[1]:len())",
+      "return redis.call('SPOP', 's')",
+      "redis.call('SET', KEYS[1], redis.call('SRANDMEMBER', 's')) return 1",
+      "return redis.call('SPOP', 's', 3)",
+      "local c = redis.call; return c('SET', KEYS[1], c('TIME')[2])",
+      "return redis.call('XADD', KEYS[1] .. ':x', '*', 'f', 'v')",
+      "return redis.call('EXPIRE', KEYS[1], 100, 'NX')",
+    ];
+    for (const [i, script] of scripts.entries()) {
+      for (let n = 0; n < 10; n++) {
+        const reply = await proxy.ask('EVAL', script, 3, `r:${i}:${n}`, 's', `r:${i}:${n}:x`);
+        assert.ok(!reply.startsWith('-'), reply);
+      }
+    }
+    await assertEqual();
+    assert.ok((await client({ of: source }).scard('s')) < 200);
+  });
+});
+
+test('EVALSHA runs on a mirror that was never told the script', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
+    const script = "return redis.call('INCRBY', KEYS[1], ARGV[1])";
+    const behind = client({ of: source });
+    const sha = (await behind.script('LOAD', script)) as string;
+    const proxy = await wire();
+    await proxy.pipeline(Array.from({ length: 50 }, (_, i) => ['EVALSHA', sha, 1, `c:${i % 5}`, i]));
+    await assertEqual();
+    assert.deepEqual(await client({ of: target }).mget('c:0', 'c:4'), await behind.mget('c:0', 'c:4'));
+    assert.equal(await behind.get('c:4'), String(4 + 9 + 14 + 19 + 24 + 29 + 34 + 39 + 44 + 49));
+    // With its text told through the proxy, it is repeated: no key is copied.
+    const told = "return redis.call('APPEND', KEYS[1], ARGV[1])";
+    const toldSha = (await proxy.ask('SCRIPT', 'LOAD', told)).split('\r\n')[1];
+    await proxy.pipeline(Array.from({ length: 50 }, (_, i) => ['EVALSHA', toldSha, 1, 'told', i]));
+    assert.equal(shard.snapshot().suspects.total, 0);
+    await assertEqual();
+  });
+});
+
+test('EVALSHA runs on a mirror that came back without its scripts, and on one that missed the EVAL', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ limits: { queueBytes: 20_000 } }, async ({ wire, target, shard, assertEqual }) => {
+    const proxy = await wire();
+    const script = "return redis.call('APPEND', KEYS[1], ARGV[1])";
+    await target.kill('SIGSTOP');
+    // The queue is filled by others, so that the text of the script never gets there.
+    await proxy.pipeline(Array.from({ length: 300 }, (_, i) => ['SET', `fill:${i % 10}`, 'x'.repeat(200)]));
+    await proxy.ask('EVAL', script, 1, 'late', 'a');
+    const sha = createHash('sha1').update(script).digest('hex');
+    await target.kill('SIGCONT');
+    await shard.settled();
+    for (let i = 0; i < 20; i++) assert.equal(await proxy.ask('EVALSHA', sha, 1, 'late', 'b'), `:${i + 2}`);
+    await assertEqual();
+  });
+});
+
+test('a script flushed from both servers is unknown to both, and a script without text is refused as Redis does', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, assertEqual }) => {
+    const [one, two] = [await wire(), await wire()];
+    const script = "return redis.call('INCR', KEYS[1])";
+    await one.ask('EVAL', script, 1, 'n');
+    const sha = (await one.ask('SCRIPT', 'LOAD', script)).split('\r\n')[1];
+    for (let i = 0; i < 5; i++) {
+      assert.equal(await one.ask('SCRIPT', 'FLUSH'), '+OK');
+      assert.equal(await two.ask('EVALSHA', sha, 1, 'n'), '-NOSCRIPT No matching script. Please use EVAL.');
+      assert.match(await two.ask('EVAL', script, 1, 'n'), /^:/);
+      assert.match(await two.ask('EVALSHA', sha, 1, 'n'), /^:/);
+    }
+    await assertEqual();
+  });
+});
+
+test('one script after another while another user flushes the scripts', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, assertEqual, shard }) => {
+    const [one, two] = [await wire(), await wire()];
+    await two.ask('HELLO', 3);
+    const scripts = Array.from({ length: 5 }, (_, i) => `return redis.call('RPUSH', KEYS[1], '${i}')`);
+    const shas: string[] = [];
+    for (const script of scripts) shas.push((await one.ask('SCRIPT', 'LOAD', script)).split('\r\n')[1]);
+    for (let round = 0; round < 20; round++) {
+      two.sendBytes(Buffer.concat(shas.map((sha, i) => encodeCommand(['EVALSHA', sha, 1, `l:${i}`]))));
+      one.sendBytes(Buffer.concat([encodeCommand(['SCRIPT', 'FLUSH']), ...scripts.map((script) => encodeCommand(['SCRIPT', 'LOAD', script]))]));
+      await two.frames(5);
+      await one.frames(6);
+    }
+    await until(() => shard.snapshot().mirror.queuedEffects === 0);
+    await assertEqual();
+  });
+});

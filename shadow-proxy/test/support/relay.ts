@@ -1,0 +1,194 @@
+/**
+ * A wire between the proxy and a server that can be interfered with: bytes held back, delayed, and the client's end
+ * cut while the server's end stays open with all that it has not read yet.
+ */
+import { once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** `up` is towards the server. */
+export type Direction = 'up' | 'down';
+
+const DIRECTIONS = ['up', 'down'] as const;
+/** What a connection holds, at least, before its sender notices. */
+const MAX_WAITING = 256 * 1024;
+
+/** One connection: the client's (the proxy's) end and the server's. */
+export class Link {
+  /** Bytes that were passed on to the server, and to the client. */
+  readonly passed = { up: 0, down: 0 };
+  readonly #waiting: Record<Direction, Buffer[]> = { up: [], down: [] };
+  readonly #held = new Set<Direction>();
+  readonly #busy = new Set<Direction>();
+  #abandoned = false;
+
+  constructor(
+    readonly client: Socket,
+    readonly server: Socket,
+    private readonly delayMs: () => number,
+  ) {
+    for (const socket of [client, server]) socket.setNoDelay(true).on('error', () => undefined);
+    client.on('data', (chunk: Buffer) => this.#take('up', chunk));
+    server.on('data', (chunk: Buffer) => this.#take('down', chunk));
+    client.on('close', () => {
+      if (!this.#abandoned) server.destroy();
+    });
+    server.on('close', () => client.destroy());
+  }
+
+  /** Whether the server has closed its end, or lost it. */
+  get ended(): boolean {
+    return this.server.destroyed;
+  }
+
+  /** Bytes that were taken from one end and are not passed on. */
+  waiting(direction: Direction): number {
+    return this.#waiting[direction].reduce((sum, chunk) => sum + chunk.length, 0);
+  }
+
+  /** Passes nothing on in these directions. */
+  hold(...directions: readonly Direction[]): void {
+    for (const direction of directions) this.#held.add(direction);
+  }
+
+  /** Passes on what was held, in its order. */
+  release(): void {
+    this.#held.clear();
+    for (const direction of DIRECTIONS) void this.#passOn(direction);
+  }
+
+  /** When the client's end closes, the server's stays open. */
+  keepServerEnd(): void {
+    this.#abandoned = true;
+  }
+
+  /** Cuts the client's end and leaves the server's; resolves when it is cut. */
+  async abandon(): Promise<void> {
+    this.keepServerEnd();
+    if (this.client.destroyed) return;
+    this.client.destroy();
+    await once(this.client, 'close');
+  }
+
+  /** Cuts both ends. */
+  cut(): void {
+    this.client.destroy();
+    this.server.destroy();
+  }
+
+  #take(direction: Direction, chunk: Buffer): void {
+    this.#waiting[direction].push(chunk);
+    if (this.waiting(direction) > MAX_WAITING) this.#sender(direction).pause();
+    void this.#passOn(direction);
+  }
+
+  #sender(direction: Direction): Socket {
+    return direction === 'up' ? this.client : this.server;
+  }
+
+  async #passOn(direction: Direction): Promise<void> {
+    if (this.#busy.has(direction)) return;
+    this.#busy.add(direction);
+    const to = this.#sender(direction === 'up' ? 'down' : 'up');
+    while (this.#waiting[direction].length > 0 && !this.#held.has(direction)) {
+      if (this.delayMs() > 0) await sleep(this.delayMs());
+      if (this.#held.has(direction)) break;
+      const chunk = this.#waiting[direction].shift()!;
+      this.passed[direction] += chunk.length;
+      if (!to.destroyed) to.write(chunk);
+    }
+    this.#busy.delete(direction);
+    if (this.#waiting[direction].length === 0) this.#sender(direction).resume();
+  }
+}
+
+export class Relay {
+  /** Each chunk is passed on so many milliseconds late. */
+  delayMs = 0;
+  readonly #holding = new Set<Direction>();
+  readonly #links = new Set<Link>();
+  readonly #listener = createServer({ pauseOnConnect: true }, (client) => void this.#accept(client));
+
+  private constructor(private readonly to: number) {}
+
+  /** Listens on a free port of loopback, and passes everything on to `server`. */
+  static async start(server: { readonly port: number }): Promise<Relay> {
+    const relay = new Relay(server.port);
+    relay.#listener.listen(0, '127.0.0.1');
+    await once(relay.#listener, 'listening');
+    return relay;
+  }
+
+  get port(): number {
+    return (this.#listener.address() as AddressInfo).port;
+  }
+
+  get url(): string {
+    return `redis://127.0.0.1:${this.port}`;
+  }
+
+  /** The connections whose client's end is open. */
+  get links(): readonly Link[] {
+    return [...this.#links].filter(({ client }) => !client.destroyed);
+  }
+
+  /** Bytes that were passed on so far, by all connections that the server has open. */
+  passed(direction: Direction): number {
+    return [...this.#links].reduce((sum, link) => sum + link.passed[direction], 0);
+  }
+
+  /** Bytes that are held, on all connections that the server has open. */
+  waiting(direction: Direction): number {
+    return [...this.#links].reduce((sum, link) => sum + link.waiting(direction), 0);
+  }
+
+  /** Passes nothing on in these directions, on the connections that are open now and on later ones. */
+  hold(...directions: readonly Direction[]): void {
+    for (const direction of directions) this.#holding.add(direction);
+    for (const link of this.links) link.hold(...directions);
+  }
+
+  /** Ends every `hold`. */
+  release(): void {
+    this.#holding.clear();
+    for (const link of this.#links) link.release();
+  }
+
+  /**
+   * Cuts the client's end of the connections that are open now. The server does not notice: it still has what was
+   * passed on to it, and what is held is passed on after `release`.
+   * @returns the connections that were cut
+   */
+  async abandon(): Promise<readonly Link[]> {
+    const cut = this.links;
+    await Promise.all(cut.map((link) => link.abandon()));
+    return cut;
+  }
+
+  /** Cuts both ends of the connections that are open now. */
+  cut(): void {
+    for (const link of this.links) link.cut();
+  }
+
+  async close(): Promise<void> {
+    for (const link of this.#links) link.cut();
+    this.#listener.close();
+    await once(this.#listener, 'close');
+  }
+
+  async #accept(client: Socket): Promise<void> {
+    client.on('error', () => undefined);
+    const server = connect({ host: '127.0.0.1', port: this.to });
+    try {
+      await once(server, 'connect');
+    } catch {
+      client.destroy();
+      return;
+    }
+    const link = new Link(client, server, () => this.delayMs);
+    this.#links.add(link);
+    server.on('close', () => this.#links.delete(link));
+    link.hold(...this.#holding);
+    client.resume();
+  }
+}
