@@ -23,7 +23,7 @@ const RULES: readonly Rule[] = [
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
   ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
-  ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list pfselftest'],
+  ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list'],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
   ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
   ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
@@ -42,7 +42,7 @@ const RULES: readonly Rule[] = [
   ['refused', "it would stop every client's commands, for the proxy's connections are shared", 'client|pause client|unpause'],
   ['refused', "the proxy's connections are shared, so that the server cannot tell whose writes to wait for", 'wait waitaof'],
   ['refused', 'a running script holds up the connection that would carry it: connect directly to the server', 'script|kill script|debug'],
-  ['refused', 'connect directly to the server that you mean', 'monitor debug pfdebug module|load module|loadex module|unload'],
+  ['refused', 'connect directly to the server that you mean', 'monitor debug pfdebug pfselftest module|load module|loadex module|unload'],
   ['refused', 'change the configuration of each server by itself', 'config|set config|rewrite config|resetstat'],
   ['refused', 'change the users on each server by itself', 'acl|setuser acl|deluser acl|load acl|save'],
   ['refused', 'the proxy must not stop or save a server: connect directly to it', 'shutdown save bgsave bgrewriteaof'],

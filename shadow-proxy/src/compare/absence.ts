@@ -9,7 +9,10 @@ import type { CommandView, Verdict } from './verdict.js';
 import { isCondition } from './wording.js';
 
 /** Commands that are about no key that could be missing, or about all of them. */
-const KEYLESS = new Set(['', 'ping', 'echo', 'select', 'auth', 'dbsize', 'keys', 'scan', 'randomkey', 'exec', 'multi', 'discard', 'quit', 'reset', 'flushdb', 'flushall', 'swapdb']);
+const KEYLESS = new Set([
+  '', 'ping', 'echo', 'select', 'auth', 'quit', 'reset', 'exec', 'multi', 'discard',
+  'dbsize', 'keys', 'scan', 'randomkey', 'flushdb', 'flushall', 'swapdb',
+]);
 
 /**
  * Which evidence could still excuse a mismatch; null for a verdict that stands. A read's reply shows the absence of
@@ -42,7 +45,10 @@ export interface Evidence {
   readonly toleranceMs: number;
   /** How long after the replies the questions were answered, in ms; 0 when absent. */
   readonly elapsedMs?: number;
-  /** Whether the command only read: the side that lacked the key then still lacks it, unless it was written since. */
+  /**
+   * True for a command that only read: the side that lacked the key then still lacks it, unless it was written since.
+   * False for one that wrote: a key that is gone by now may be so by its own doing. Absent where neither is known.
+   */
   readonly readOnly?: boolean;
 }
 
@@ -54,8 +60,10 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
   if (verdict.kind !== 'mismatch') return verdict;
   const lacking = lackingSides(verdict.what);
   // Of a reply that does not show who lacked the key, an edge on either side is proof; an eviction is one on both.
-  if (lacking.some((side) => hadLittleLeft(evidence, other(side)) && maybeLacked(evidence, side))) return { kind: 'explained', rule: 'expiry-edge' };
-  if (lacking.every((side) => evicted(evidence, side) && maybeLacked(evidence, side))) return { kind: 'explained', rule: 'evicted' };
+  const isEdge = lacking.some((side) => maybeLacked(evidence, side) && hadLittleLeft(evidence, other(side)));
+  if (isEdge) return { kind: 'explained', rule: 'expiry-edge' };
+  const isEviction = lacking.every((side) => maybeLacked(evidence, side) && evicted(evidence, side));
+  if (isEviction) return { kind: 'explained', rule: 'evicted' };
   if (evidence.writtenSince) return { kind: 'inconclusive', reason: 'written-since' };
   const doubt = lacking.map((side) => doubtAbout(evidence, side)).find((reason) => reason !== null);
   return doubt === undefined ? verdict : { kind: 'inconclusive', reason: doubt! };
@@ -67,7 +75,8 @@ function lackingSides(what: string): readonly Side[] {
 
 const other = (side: Side): Side => (side === 'mirror' ? 'authority' : 'mirror');
 const pttl = (evidence: Evidence, side: Side): number | null => (side === 'mirror' ? evidence.mirrorPttl : evidence.authorityPttl);
-const evicted = (evidence: Evidence, side: Side): boolean => (side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted);
+const evicted = (evidence: Evidence, side: Side): boolean =>
+  side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted;
 
 /** Whether the key of the side that had it was within the tolerance of its expiry, or has since expired. */
 function hadLittleLeft(evidence: Evidence, side: Side): boolean {

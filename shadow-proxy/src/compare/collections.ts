@@ -1,11 +1,14 @@
 /** Rules for replies that are collections: without an order, chosen at random, or page by page. */
 import { text, type Reply } from '../resp/decode.js';
 import { isString, isWithin, itemsOfBoth, sameElements, sharedPairsAgree, word } from './shape.js';
-import type { Difference } from './verdict.js';
+import type { CommandView, Difference } from './verdict.js';
+
+/** How many strings belong together in a reply without an order. */
+export const sizeOfElements = ({ name }: CommandView): 1 | 2 => (name === 'hgetall' ? 2 : 1);
 
 export function excusesUnordered({ command, authority, mirror }: Difference): boolean {
   const items = itemsOfBoth(authority, mirror);
-  return items !== null && sameElements(...items, command.name === 'hgetall' ? 2 : 1);
+  return items !== null && sameElements(...items, sizeOfElements(command));
 }
 
 /** SRANDMEMBER, HRANDFIELD, ZRANDMEMBER `key [count [WITHVALUES|WITHSCORES]]`, and RANDOMKEY. */

@@ -20,6 +20,7 @@ export { RULES } from './rules.js';
 export { judgeAbsence, needsEvidence, type Evidence } from './absence.js';
 
 const MATCH: Verdict = { kind: 'match' };
+const QUICK_RULES = RULES.filter((rule) => rule.excusesBytes !== undefined);
 
 /**
  * Compares two replies to the same command, in the same protocol.
@@ -29,6 +30,8 @@ const MATCH: Verdict = { kind: 'match' };
 export function compareReplies(command: CommandView, authority: Buffer, mirror: Buffer, limits: Tolerances): Verdict {
   if (authority.equals(mirror)) return MATCH;
   if (command.name === 'exec' && command.inner !== undefined) return compareExec(command.inner, authority, mirror, limits).verdict;
+  const quick = QUICK_RULES.find((each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror));
+  if (quick !== undefined) return { kind: 'explained', rule: quick.name };
   const difference: Difference = { command, authority: decodeReply(authority).reply, mirror: decodeReply(mirror).reply, limits };
   const rule = RULES.find((each) => each.appliesTo(command.name) && each.excuses(difference));
   if (rule !== undefined) return { kind: 'explained', rule: rule.name };
@@ -97,7 +100,12 @@ export function compareExec(commands: readonly CommandView[], authority: Buffer,
 }
 
 /** All that is to say of two replies to EXEC: a finding for each command whose replies are not equal. */
-export function compareEachOfExec(commands: readonly CommandView[], authority: Buffer, mirror: Buffer, limits: Tolerances): ExecFinding[] {
+export function compareEachOfExec(
+  commands: readonly CommandView[],
+  authority: Buffer,
+  mirror: Buffer,
+  limits: Tolerances,
+): ExecFinding[] {
   if (authority.equals(mirror)) return [];
   const [as, ms] = [elementsOf(authority), elementsOf(mirror)];
   if (as === null || ms === null || as.length !== ms.length) {

@@ -46,7 +46,8 @@ const STREAM: Fields = {
 const PENDING: Tuple = { timeAt: 2 };
 
 /** Whether two lists of pending entries are equal but for how long they are idle. */
-export const pendingEntriesAgree = (authority: Reply, mirror: Reply): boolean => new Differences().inList(PENDING, authority, mirror);
+export const pendingEntriesAgree = (authority: Reply, mirror: Reply): boolean =>
+  new Differences().inList(PENDING, authority, mirror);
 
 /** Whether those entries are that are in both lists, whatever else is in one of them. */
 export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly Reply[]): boolean {

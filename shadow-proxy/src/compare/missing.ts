@@ -32,16 +32,19 @@ const isNoGroup = says(/^NOGROUP /);
 const needsKey = says(/requires the key to exist/);
 const isOk: Looks = (reply) => reply.type === '+' && text(reply) === 'OK';
 /** The number that was to be added: the sum began at nothing. */
-const isNumber = (value: (args: readonly Buffer[]) => number): Looks => (reply, args) => !isError(reply) && reply.data !== null && Number(text(reply)) === value(args);
+const isNumber = (value: (args: readonly Buffer[]) => number): Looks => (reply, args) =>
+  !isError(reply) && reply.data !== null && Number(text(reply)) === value(args);
 
 const table = (rows: readonly (readonly [Looks, string])[]): ReadonlyMap<string, Looks> =>
   new Map(rows.flatMap(([looks, names]) => names.split(' ').map((name) => [name, looks] as const)));
 
 const READS = table([
-  [isNil, 'get hget lindex zscore zrank zrevrank geodist dump object|encoding object|idletime object|freq object|refcount memory|usage randomkey'],
+  [isNil, 'get hget lindex zscore zrank zrevrank geodist dump randomkey'],
+  [isNil, 'object|encoding object|idletime object|freq object|refcount memory|usage'],
   [isNilOrEmpty, 'lpos hrandfield srandmember zrandmember xread mget'],
   [isEmptyString, 'getrange substr lcs'],
-  [isZero, 'strlen getbit bitcount llen scard hlen hstrlen zcard zcount zlexcount xlen pfcount exists touch sismember hexists sintercard zintercard'],
+  [isZero, 'strlen getbit bitcount llen scard hlen hstrlen zcard zcount zlexcount xlen pfcount'],
+  [isZero, 'exists touch sismember hexists sintercard zintercard'],
   [isMinusTwo, 'ttl pttl expiretime pexpiretime'],
   [isNone, 'type'],
   [isEmptyList, 'lrange smembers sinter sunion sdiff hgetall hkeys hvals sort_ro xrange xrevrange keys zinter zunion zdiff'],
@@ -64,9 +67,11 @@ function zaddMembers(args: readonly Buffer[]): number {
   return first === -1 ? 0 : distinct(args.slice(first + 1), 2);
 }
 
-const hasOption = (args: readonly Buffer[], from: number, option: string): boolean => args.some((arg, i) => i >= from && word(arg) === option);
+const hasOption = (args: readonly Buffer[], from: number, option: string): boolean =>
+  args.some((arg, i) => i >= from && word(arg) === option);
 /** SET key value [NX|XX] [GET]: with NX it is set where the key is not there. */
-const isFreshSet: Looks = (reply, args) => (hasOption(args, 3, 'NX') && !hasOption(args, 3, 'GET') ? isOk(reply, args) : isNull(reply));
+const isFreshSet: Looks = (reply, args) =>
+  hasOption(args, 3, 'NX') && !hasOption(args, 3, 'GET') ? isOk(reply, args) : isNull(reply);
 
 const WRITES = table([
   [isOne, 'incr setnx hsetnx pfadd'],

@@ -3,8 +3,9 @@
  * explains it; what none excuses is a mismatch.
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
-import { excusesCursor, excusesRandom, excusesUnordered } from './collections.js';
+import { excusesCursor, excusesRandom, excusesUnordered, sizeOfElements } from './collections.js';
 import { fieldDifferences, pendingEntriesAgree } from './fields.js';
+import { haveSameStrings } from './multiset.js';
 import { areCounts, integerOf, isString, isWithin, itemsOfBoth, same, word } from './shape.js';
 import type { CommandView, Difference, RuleName } from './verdict.js';
 import { meanTheSame } from './wording.js';
@@ -16,20 +17,23 @@ export interface Rule {
   /** Whether the rule is for the command of this name. */
   appliesTo(name: string): boolean;
   excuses(difference: Difference): boolean;
+  /** The same from the bytes, where that is quicker; false leaves it to `excuses`. */
+  excusesBytes?(command: CommandView, authority: Buffer, mirror: Buffer): boolean;
 }
 
 const oneOf = (...names: readonly string[]): ((name: string) => boolean) => {
   const set = new Set(names);
   return (name) => set.has(name);
 };
-const matching = (pattern: RegExp) => (name: string): boolean => pattern.test(name);
 
 /** The commands whose replies tell of the server, or of who is connected to it. */
 const OF_THE_SERVER =
-  /^(info|hello|role|time|lastsave|lolwut|command|wait|waitaof|publish|spublish|memory\|(stats|doctor|malloc-stats)|(client|config|command|acl|latency|slowlog|cluster|module|pubsub)\|.+|.+\|help)$/;
+  /^(info|hello|role|time|lastsave|lolwut|command|wait|waitaof|publish|spublish|memory\|(stats|doctor|malloc-stats)|.+\|help)$/;
+/** Those all of whose subcommands do. */
+const ALL_OF_THE_SERVER = /^(client|config|command|acl|latency|slowlog|cluster|module|pubsub)\|/;
 
 /** Whether a reply is no datum of a key. */
-export const isOfTheServer = matching(OF_THE_SERVER);
+export const isOfTheServer = (name: string): boolean => OF_THE_SERVER.test(name) || ALL_OF_THE_SERVER.test(name);
 
 export const RULES: readonly Rule[] = [
   {
@@ -50,6 +54,7 @@ export const RULES: readonly Rule[] = [
     sentence: 'The same members, fields or keys come in another order, where the order has no meaning.',
     appliesTo: oneOf('smembers', 'sinter', 'sunion', 'sdiff', 'hkeys', 'hvals', 'hgetall', 'keys'),
     excuses: excusesUnordered,
+    excusesBytes: (command, authority, mirror) => haveSameStrings(authority, mirror, sizeOfElements(command)),
   },
   {
     name: 'random',
@@ -117,26 +122,28 @@ const TYPES_OF: Readonly<Record<string, string>> = {
 };
 /** The same by the first byte of a DUMP: the types of the RDB format. */
 const TYPES_OF_DUMP: readonly string[] = [
-  'string', 'list', 'set', 'zset', 'hash', 'zset', 'module', 'module', '', 'hash', 'list', 'set', 'zset', 'hash', 'list', 'stream', 'hash', 'zset',
-  'list', 'stream', 'set', 'stream',
+  'string', 'list', 'set', 'zset', 'hash', 'zset', 'module', 'module', '', 'hash', 'list',
+  'set', 'zset', 'hash', 'list', 'stream', 'hash', 'zset', 'list', 'stream', 'set', 'stream',
 ];
 
 function excusesEncoding({ command, authority, mirror }: Difference): boolean {
   switch (command.name) {
     case 'object|encoding':
       return isString(authority) && isString(mirror) && shareAType(TYPES_OF[text(authority)], TYPES_OF[text(mirror)]);
-    case 'debug|object': {
-      const [a, m] = [authority, mirror].map((reply) => TYPES_OF[/ encoding:(\w+) /.exec(reply.type === '+' ? text(reply) : '')?.[1] ?? '']);
-      return shareAType(a, m);
-    }
+    case 'debug|object':
+      return shareAType(typesOfObject(authority), typesOfObject(mirror));
     case 'dump':
-      return isString(authority) && isString(mirror) && shareAType(TYPES_OF_DUMP[authority.data![0]], TYPES_OF_DUMP[mirror.data![0]]);
+      return shareAType(typesOfDump(authority), typesOfDump(mirror));
     case 'xinfo|stream':
       return principal(command, authority, mirror) === 'encoding';
     default:
       return areCounts(authority, mirror);
   }
 }
+
+const typesOfDump = (reply: Reply): string | undefined => (isString(reply) ? TYPES_OF_DUMP[reply.data![0]] : undefined);
+const typesOfObject = (reply: Reply): string | undefined =>
+  reply.type === '+' ? TYPES_OF[/ encoding:(\w+) /.exec(text(reply))?.[1] ?? ''] : undefined;
 
 const shareAType = (a: string | undefined, b: string | undefined): boolean =>
   Boolean(a && b) && a!.split(' ').some((type) => b!.split(' ').includes(type));

@@ -93,8 +93,8 @@ const PAIRS: readonly Pair[] = [
   { commands: POPS, newer: /^value is out of range, must be positive$/, older: /^value is not an integer or out of range$/ },
   {
     commands: ['lpos'],
-    newer: /^(?<rule>rank can't be zero: use 1 to start from the first match, 2 from the second) \.\.\. or use negative to start from the end of the list$/,
-    older: /^(?<rule>rank can't be zero: use 1 to start from the first match, 2 from the second), \.\.\.$/,
+    newer: /^rank can't be zero: use 1 to start from the first match, 2 from the second \.\.\. or use negative .*$/,
+    older: /^rank can't be zero: use 1 to start from the first match, 2 from the second, \.\.\.$/,
   },
   {
     commands: GEO_STORES,
@@ -106,7 +106,11 @@ const PAIRS: readonly Pair[] = [
     newer: /^error compiling script \(new function\): user_script:\d+: /,
     older: /^error compiling script \(new function\): user_script:\d+: /,
   },
-  { commands: SCRIPT_COMMANDS, newer: /^unknown redis command called from script$/, older: /^unknown redis command called from lua script$/ },
+  {
+    commands: SCRIPT_COMMANDS,
+    newer: /^unknown redis command called from script$/,
+    older: /^unknown redis command called from lua script$/,
+  },
   {
     commands: SCRIPT_COMMANDS,
     newer: /^wrong number of args calling redis command from script$/,
@@ -122,7 +126,11 @@ const PAIRS: readonly Pair[] = [
     newer: /^lua redis lib command arguments must be strings or integers$/,
     older: /^lua redis\(\) command arguments must be strings or integers$/,
   },
-  { commands: SCRIPT_COMMANDS, newer: /^this redis command is not allowed from script$/, older: /^this redis command is not allowed from scripts$/ },
+  {
+    commands: SCRIPT_COMMANDS,
+    newer: /^this redis command is not allowed from script$/,
+    older: /^this redis command is not allowed from scripts$/,
+  },
   {
     commands: SCRIPT_COMMANDS,
     newer: /^user_script:(?<line>\d+): attempt to modify a readonly table$/,
@@ -154,7 +162,10 @@ export function isRefusal(error: string): boolean {
 }
 
 const CONDITIONS = new Set(
-  'OOM LOADING BUSY MASTERDOWN READONLY NOAUTH WRONGPASS NOPERM MISCONF NOREPLICAS CLUSTERDOWN TRYAGAIN MOVED ASK NOSCRIPT NOTBUSY UNKILLABLE'.split(' '),
+  (
+    'OOM LOADING BUSY MASTERDOWN READONLY NOAUTH WRONGPASS NOPERM MISCONF NOREPLICAS ' +
+    'CLUSTERDOWN TRYAGAIN MOVED ASK NOSCRIPT NOTBUSY UNKILLABLE'
+  ).split(' '),
 );
 
 /** Whether the error tells of the server's condition or the user's rights, not of the data. */

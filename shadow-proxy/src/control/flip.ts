@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Server } from '../lane/server.js';
-import type { Suspects } from '../record/suspects.js';
+import type { Suspect, Suspects } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import { STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
@@ -93,13 +93,13 @@ export class Flipper {
     // A connection lost is not yet a server lost.
     const looks = [sequencer.servers.source, sequencer.servers.target].filter(({ up }) => !up).map((server) => server.identify().catch(() => undefined));
     await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
-    await waitWhile(() => workload.suspect === null && this.#keysInDoubt(workload, now) > 0, HEAL_MS);
+    await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);
     if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
   }
 
   /** While the workload's commands are held: its last doubts are healed. */
   async #healed(workload: Workload): Promise<void> {
-    await waitWhile(() => workload.suspect === null && (this.#keysInDoubt(workload) > 0 || this.context.undecided(workload)), HELD_HEAL_MS);
+    await waitWhile(() => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.undecided(workload)), HELD_HEAL_MS);
   }
 
   #assertClean(workload: Workload): void {
@@ -111,8 +111,20 @@ export class Flipper {
 
   /** Keys that the mirror may lack. What an authority that is dead never answered, it does not owe to anybody. */
   #keysInDoubt(workload: Workload, upTo = Infinity): number {
+    return this.#count(workload, upTo, ({ acknowledged }, authority) => acknowledged || authority.up);
+  }
+
+  /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
+  #keysToHeal(workload: Workload, upTo = Infinity): number {
+    return this.#count(workload, upTo, (_, authority) => authority.up);
+  }
+
+  #count(workload: Workload, upTo: number, counts: (suspect: Suspect, authority: Server) => boolean): number {
     const { servers } = this.context.sequencer;
-    return this.context.suspects.count(workload, ({ key, acknowledged, generation }) => generation <= upTo && (acknowledged || servers[workload.rule(key, 0, key.length).authority].up));
+    return this.context.suspects.count(workload, (suspect) => {
+      const { key, generation } = suspect;
+      return generation <= upTo && counts(suspect, servers[workload.rule(key, 0, key.length).authority]);
+    });
   }
 
   /** Keys from before are not on the mirror, unless there are none on either server. */

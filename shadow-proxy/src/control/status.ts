@@ -71,7 +71,7 @@ export interface Shard extends ShardControl {
   drain(timeoutMs: number): Promise<boolean>;
   /** Closes everything at once; safe after `drain` and twice. */
   stop(): Promise<void>;
-  /** Takes over patterns, gates, limits and certificates of a plan that passed `checkReload`; stages stay. */
+  /** Takes over what a plan that passed `checkReload` may change in a running process. */
   reload(plan: Plan): Promise<void>;
 }
 

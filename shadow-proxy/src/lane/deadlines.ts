@@ -1,17 +1,19 @@
 /**
- * When keys run out, as far as it went through the proxy: a hash table of numbers, without the keys themselves. Two
- * keys of the same 32-bit hash are taken for one, which costs a needless copy now and then.
+ * When keys run out, as far as it went through the proxy: a hash table of numbers, without the keys themselves, which
+ * are known by 53 bits of their hashes.
  *
  * A moment of expiry is a span: the two servers do not agree to the millisecond, and neither says when exactly it ran
  * the command. Times are in ms of the monotonic clock.
  */
 
-/** The table holds three quarters of this at most: 16 MiB. */
-const MAX_SLOTS = 1 << 20;
+/** The table holds three quarters of this at most: 10 MiB. */
+const MAX_SLOTS = 1 << 19;
 const FIRST_SLOTS = 1 << 10;
+/** One in so many tells where the middle is. */
+const SAMPLED = 64;
 
 export class Deadlines {
-  #hashes = new Int32Array(FIRST_SLOTS);
+  #hashes = new Float64Array(FIRST_SLOTS);
   #earliest = new Float64Array(FIRST_SLOTS);
   /** From the earliest on, in ms; longer ones end here. */
   #spans = new Uint32Array(FIRST_SLOTS);
@@ -83,40 +85,46 @@ export class Deadlines {
 
   #slotOf(hash: number): number {
     const mask = this.#hashes.length - 1;
-    let slot = (hash ^ (hash >>> 15)) & mask;
+    let slot = ((hash | 0) ^ ((hash | 0) >>> 15)) & mask;
     while (this.#hashes[slot] !== 0 && this.#hashes[slot] !== hash) slot = (slot + 1) & mask;
     return slot;
   }
 
-  /** Drops what is past; grows, or drops what is farthest ahead. */
+  /** Drops what is past; grows, or drops about the half that is farthest ahead. */
   #makeRoom(): void {
     const [hashes, earliest, spans] = [this.#hashes, this.#earliest, this.#spans];
     const past = this.oldest();
-    let kept: number[] = [];
-    for (let slot = 0; slot < hashes.length; slot++) if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past) kept.push(slot);
-    let slots = hashes.length;
-    while (kept.length * 2 > slots && slots < MAX_SLOTS) slots *= 2;
-    if (kept.length * 2 > slots) {
-      kept.sort((a, b) => earliest[a] - earliest[b]);
-      this.forgotten += kept.length - slots / 2;
-      kept = kept.slice(0, slots / 2);
+    let live = 0;
+    const sample: number[] = [];
+    for (let slot = 0; slot < hashes.length; slot++) {
+      if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past && live++ % SAMPLED === 0) sample.push(earliest[slot]);
     }
-    this.#hashes = new Int32Array(slots);
+    let slots = hashes.length;
+    while (live * 2 > slots && slots < MAX_SLOTS) slots *= 2;
+    const nearest = live * 2 > slots ? sample.sort((a, b) => a - b)[Math.floor((sample.length * slots) / 2 / live)] : Infinity;
+    this.#hashes = new Float64Array(slots);
     this.#earliest = new Float64Array(slots);
     this.#spans = new Uint32Array(slots);
-    this.#used = kept.length;
-    for (const slot of kept) {
+    this.#used = 0;
+    for (let slot = 0; slot < hashes.length; slot++) {
+      if (hashes[slot] === 0 || earliest[slot] + spans[slot] < past || earliest[slot] > nearest) continue;
       const to = this.#slotOf(hashes[slot]);
       this.#hashes[to] = hashes[slot];
       this.#earliest[to] = earliest[slot];
       this.#spans[to] = spans[slot];
+      this.#used++;
     }
+    this.forgotten += live - this.#used;
   }
 }
 
-/** A key's hash (FNV-1a, 32 bits), with its database; never 0. */
+/** 53 bits of a key with its database (two FNV-1a of 32 bits); never 0. */
 export function hashOfKey(db: number, buffer: Buffer, start = 0, end = buffer.length): number {
-  let hash = 0x811c9dc5 ^ Math.imul(db, 0x9e3779b1);
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ buffer[i], 0x01000193);
-  return hash | 0 || 1;
+  let one = 0x811c9dc5 ^ Math.imul(db, 0x9e3779b1);
+  let other = 0x050c5d1f ^ db;
+  for (let i = start; i < end; i++) {
+    one = Math.imul(one ^ buffer[i], 0x01000193);
+    other = Math.imul(other ^ buffer[i], 0x01000193) + 0x3c6ef372;
+  }
+  return (one >>> 0) * 0x200000 + ((other >>> 11) & 0x1fffff) || 1;
 }

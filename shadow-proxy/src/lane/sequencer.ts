@@ -348,7 +348,7 @@ export class Sequencer implements LaneEvents {
   }
 
   get #anyDoubt(): boolean {
-    return this.suspects.size !== 0 || this.#judge.undecided !== 0 || this.router.workloads.some(({ suspect }) => suspect !== null);
+    return this.suspects.size !== 0 || this.#judge.undecided !== 0 || this.router.doubts.workloads !== 0;
   }
 
   /**

@@ -104,6 +104,10 @@ export class Server {
     return answer;
   }
 
+  get isKeydb(): boolean {
+    return this.commands.has('keydb.cron');
+  }
+
   /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
   async ask(...args: Argument[]): Promise<Reply> {
     return (await this.#controlConnection()).ask(...args);

@@ -1,11 +1,12 @@
 /**
- * What a changed plan may change while the state holds: patterns, gates, limits, certificates, tokens. Never a stage, never
- * a server, and never the workload of a key where the two workloads are in different stages.
+ * What a changed plan may change while the state holds. A running process takes over tokens, gates, `limits.clients` and
+ * `limits.drainMs`; the rest needs a restart, and is never ignored in silence. Neither moves a stage, nor a key between
+ * workloads of different stages.
  */
-import { formatAddress, type Endpoint, type Listen } from './endpoint.js';
+import { isDeepStrictEqual } from 'node:util';
+import { formatAddress } from './endpoint.js';
 import { patternIncludes, patternsOverlap } from './overlap.js';
-import { sameServer } from './normalise.js';
-import type { Plan, ShardPlan, StagePoint, Stages } from './plan.js';
+import { allWorkloads, type Plan, type ShardPlan, type StagePoint, type Stages } from './plan.js';
 
 /** Patterns and the workload each gives its keys to, in matching order; what none matches is `default`'s. */
 export type Routing = readonly (readonly [pattern: string, workload: string])[];
@@ -15,46 +16,50 @@ export const routingOf = (plan: Plan): [string, string][] =>
 
 /** Why `next` cannot replace `previous` in a running process; empty where it can. `stages` are the effective ones. */
 export function checkReload(previous: Plan, next: Plan, stages: Stages): string[] {
-  return [...changedServers(previous, next), ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next))];
+  return [...needsRestart(previous, next), ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next))];
 }
 
 /** The stages that a plan gives to workloads which no state knows yet. */
 export const firstStages = (plan: Plan): Stages =>
   Object.fromEntries([...plan.workloads, plan.default].map(({ name, stage, percent }) => [name, { stage, percent }]));
 
-function changedServers(previous: Plan, next: Plan): string[] {
-  const problems: string[] = [];
-  const restart = 'restart the proxy for that';
-  if (previous.name !== next.name) problems.push(`name changed from ${previous.name} to ${next.name}: ${restart}`);
-  if (previous.state !== next.state) problems.push(`state changed from ${previous.state} to ${next.state}: ${restart}`);
-  if (formatAddress(previous.admin) !== formatAddress(next.admin)) problems.push(`admin.listen changed: ${restart}`);
+type Part<T> = readonly [name: string, of: (whole: T) => unknown];
+
+/** What is read once, at the start of the process. */
+const OF_PLAN: readonly Part<Plan>[] = [
+  ['name', (plan) => plan.name],
+  ['state', (plan) => plan.state],
+  ['admin.listen', (plan) => formatAddress(plan.admin)],
+  ['topology', (plan) => plan.topology],
+  ['ledger', (plan) => plan.ledger],
+  ['workloads', (plan) => allWorkloads(plan).map((workload) => [workload.name, workload.class, workload.keys, workload.channels])],
+  ...(['queueBytes', 'clientOutputBytes', 'connectMs', 'flipMs'] as const).map((name): Part<Plan> => [`limits.${name}`, (plan) => plan.limits[name]]),
+];
+const OF_SHARD: readonly Part<ShardPlan>[] = [
+  ['listen', (shard) => shard.listen],
+  ['source', (shard) => shard.source],
+  ['target', (shard) => shard.target],
+  ['owns', (shard) => shard.owns],
+  ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
+];
+
+const RESTART = 'restart the proxy for that';
+
+function needsRestart(previous: Plan, next: Plan): string[] {
+  const problems = changedParts(OF_PLAN, previous, next).map((part) => `${part} changed: ${RESTART}`);
   for (const shard of previous.shards) {
     const now = next.shards.find(({ name }) => name === shard.name);
-    if (now === undefined) problems.push(`shard ${shard.name} is gone: ${restart}`);
-    else problems.push(...changedParts(shard, now).map((part) => `${part} of shard ${shard.name} changed: ${restart}`));
+    if (now === undefined) problems.push(`shard ${shard.name} is gone: ${RESTART}`);
+    else problems.push(...changedParts(OF_SHARD, shard, now).map((part) => `${part} of shard ${shard.name} changed: ${RESTART}`));
   }
   for (const { name } of next.shards) {
-    if (!previous.shards.some((shard) => shard.name === name)) problems.push(`shard ${name} is new: ${restart}`);
+    if (!previous.shards.some((shard) => shard.name === name)) problems.push(`shard ${name} is new: ${RESTART}`);
   }
   return problems;
 }
 
-function changedParts(before: ShardPlan, now: ShardPlan): string[] {
-  const parts: [string, boolean][] = [
-    ['listen', !sameListen(before.listen, now.listen)],
-    ['source', !sameEndpoint(before.source, now.source)],
-    ['target', !sameEndpoint(before.target, now.target)],
-    ['admin.listen', (before.admin && formatAddress(before.admin)) !== (now.admin && formatAddress(now.admin))],
-    ['owns', JSON.stringify(before.owns) !== JSON.stringify(now.owns)],
-  ];
-  return parts.filter(([, changed]) => changed).map(([part]) => part);
-}
-
-const sameListen = (a: Listen, b: Listen): boolean => a.host === b.host && a.port === b.port && (a.tls === null) === (b.tls === null);
-
-/** Passwords and certificates may change: they hold for the next connection. */
-const sameEndpoint = (a: Endpoint, b: Endpoint): boolean =>
-  sameServer(a, b) && a.db === b.db && a.username === b.username && (a.tls === null) === (b.tls === null);
+const changedParts = <T>(parts: readonly Part<T>[], before: T, now: T): string[] =>
+  parts.filter(([, of]) => !isDeepStrictEqual(of(before), of(now))).map(([name]) => name);
 
 /**
  * Why the new patterns cannot replace the old ones: a key might move between workloads of different stages. May refuse what

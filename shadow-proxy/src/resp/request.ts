@@ -115,7 +115,9 @@ export class RequestParser {
         this.#in.consume(at);
         return EMPTY;
       }
-      if (this.unauthenticated && count > MAX_ARGUMENTS_UNAUTHENTICATED) throw new ProtocolError('unauthenticated multibulk length');
+      if (this.unauthenticated && count > MAX_ARGUMENTS_UNAUTHENTICATED) {
+        throw new ProtocolError('unauthenticated multibulk length');
+      }
     }
     for (; i < count; i++) {
       if (at >= limit) return this.#suspend(start, count, i, at, at + 1);

@@ -40,8 +40,7 @@ export class Workload {
   held = false;
   /** Set while its authority changes: nothing may be copied. */
   moving = false;
-  /** Why every key of it is in doubt, when no list of keys says it. */
-  suspect: string | null = null;
+  #suspect: string | null = null;
   readonly #matchers: Matcher[];
   #stage: Stage;
   #percent: number;
@@ -56,6 +55,8 @@ export class Workload {
     keys: readonly string[],
     stage: Stage,
     percent: number,
+    /** How many workloads of the router are in doubt as a whole. */
+    private readonly doubts: { workloads: number },
   ) {
     this.#matchers = keys.map(compileGlob);
     this.#stage = stage;
@@ -64,6 +65,15 @@ export class Workload {
     this.move(stage, percent);
   }
 
+  /** Why every key of it is in doubt, when no list of keys says it. */
+  get suspect(): string | null {
+    return this.#suspect;
+  }
+  set suspect(why: string | null) {
+    if (this.#suspect === null && why !== null) this.doubts.workloads++;
+    if (this.#suspect !== null && why === null) this.doubts.workloads--;
+    this.#suspect = why;
+  }
   get stage(): Stage {
     return this.#stage;
   }
@@ -103,13 +113,15 @@ export class Workload {
 const SHADOW = stageRule('shadow');
 
 export class Router {
+  /** How many workloads are in doubt as a whole. */
+  readonly doubts = { workloads: 0 };
   /** In the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
 
   constructor(definitions: readonly WorkloadDefinition[], rest: { stage: Stage; percent: number }) {
-    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.stage, w.percent));
-    this.default = new Workload(workloads.length, 'default', 'general', [], rest.stage, rest.percent);
+    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.stage, w.percent, this.doubts));
+    this.default = new Workload(workloads.length, 'default', 'general', [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
   }
 

@@ -27,7 +27,7 @@ import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { crossing, splits, submitSplit } from './split.js';
-import { sendProbed, type Transaction } from './transaction.js';
+import { sendInside, sendProbed, type Transaction } from './transaction.js';
 
 const MINUS = '-'.charCodeAt(0);
 /** Commands of one client in flight at a time; reading from it stops meanwhile. */
@@ -264,7 +264,7 @@ export class Session implements Sink {
       return WRITE;
     }
     if (!rule.mirrorsReads || mixed) return NOTHING;
-    if (sequencer.mirrorKnows(rule.authority, spec)) return READ;
+    if (sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec)) return READ;
     this.clients.unsupported(spec.name);
     return NOTHING;
   }
@@ -514,7 +514,9 @@ export class Session implements Sink {
     const lane = this.laneTo(router.default.keylessRule.authority);
     if (lane === null) return;
     if (spec !== undefined) this.clients.count(spec, router.default);
-    this.submit(new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, NOTHING), lane);
+    const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, NOTHING);
+    if ((spec?.name === 'keys' || spec?.name === 'scan') && lane.server.isKeydb) sendInside(this, operation, lane);
+    else this.submit(operation, lane);
   }
 
   /** SCRIPT LOAD and FLUSH go to both servers. */

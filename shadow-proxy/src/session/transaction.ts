@@ -5,7 +5,7 @@ import { NOTHING, Operation, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
-import { array, error, simple } from '../resp/encode.js';
+import { array, encodeCommand, error, simple } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
@@ -200,6 +200,34 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
   sequencer.hold(second, lane, sequencer.keyIds(frame, start), true);
 }
 
+/**
+ * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or more,
+ * on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to come; not
+ * so in a transaction.
+ */
+export function sendInside(session: Session, operation: Operation, lane: Lane): void {
+  const { frame, start, end, workload, db, protocol } = operation;
+  const { sequencer } = session.clients;
+  const own = (bytes: Buffer, sink: Sink): Operation => new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
+  let refusal: Buffer | null = null;
+  const queued: Sink = {
+    answered: (_each, buffer, from, to) => {
+      if (buffer[from] === MINUS) refusal ??= buffer.subarray(from, to);
+    },
+    lost: () => undefined,
+  };
+  sequencer.submit(own(MULTI, queued), lane);
+  sequencer.submit(own(frame.subarray(start, end), queued), lane);
+  const done: Sink = {
+    answered: (each, buffer, from, to) => {
+      const inner = buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
+      session.deliver(each, refusal ?? inner);
+    },
+    lost: (each, reason) => session.lost(each, reason),
+  };
+  session.submit(own(EXEC, done), lane);
+}
+
 function submitInName(session: Session, lane: Lane, commands: readonly QueuedCommand[], workload: Workload, keys: readonly string[], shape: (reply: Buffer) => Buffer): void {
   const exec = submitTransaction(
     session.clients.sequencer,
@@ -214,3 +242,5 @@ function submitInName(session: Session, lane: Lane, commands: readonly QueuedCom
 }
 
 const [STAR, MINUS] = [42, 45];
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);

@@ -122,12 +122,18 @@ describe('the daemon', () => {
   test('reloads a plan at SIGHUP, or refuses it whole', async (t) => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
-      const { daemon, reload, admin, file, directory } = await start(t, await planFor(servers));
-      reload((plan) => (plan.workloads = []));
+      const { daemon, reload, connect, admin, file, directory } = await start(t, await planFor(servers));
+      reload((plan) => (plan.limits = { clients: 1 }));
       await daemon.prints(/"the plan was reloaded"/);
       reload((plan) => (plan.default = { stage: 'shadow' }));
       await daemon.prints(/"the plan was reloaded"[\s\S]*"the plan was reloaded"/);
       assert.deepEqual((await status(admin))[0].workloads.at(-1)?.stage, 'off');
+      const [first, second] = [connect(), connect()];
+      await first.ping();
+      await assert.rejects(second.ping(), 'the new limit of clients holds');
+      first.disconnect();
+      reload((plan) => (plan.workloads = []));
+      await daemon.prints(/"problem":"workloads changed: restart the proxy for that","msg":"the plan was not reloaded"/);
       reload((plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'));
       await daemon.prints(/"problem":"source of shard a changed: restart the proxy for that","msg":"the plan was not reloaded"/);
       writeFileSync(file, 'version: 2\n');

@@ -351,7 +351,9 @@ test('where only reads came, a key that is there was not missing: its field or m
   assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-mirror');
   assert.equal(judged(LOST, { readOnly: true, mirrorPttl: 5000, authorityPttl: null }), '!missing-on-mirror');
   assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -2, authorityPttl: 5 }), 'expiry-edge');
-  // A write may have made it anew.
+  // A write may have made it anew, and may have removed it: then its absence afterwards proves nothing.
+  assert.equal(judged(LOST, { readOnly: false, authorityPttl: 5 }), 'expiry-edge');
+  assert.equal(judged(LOST, { readOnly: false, authorityPttl: -2 }), '?asked-too-late');
   assert.equal(judged(LOST, { mirrorPttl: -1, authorityPttl: 5 }), 'expiry-edge');
 });
 

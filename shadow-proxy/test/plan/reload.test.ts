@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { StagePoint, Stages } from '../../src/plan/plan.js';
-import { checkReload, checkRouting, firstStages, type Routing } from '../../src/plan/reload.js';
+import { checkReload, checkRouting, firstStages, routingOf, type Routing } from '../../src/plan/reload.js';
 import { compileGlob } from '../../src/route/glob.js';
 import type { Stage } from '../../src/route/stage.js';
+import { makeCertificates, type Certificates } from '../support/servers.js';
 import { otherShard, smallPlan, toPlan, type PlanObject } from './plans.js';
 
 const at = (stage: Stage, percent = 100): StagePoint => ({ stage, percent });
@@ -17,51 +18,91 @@ function reload(change: (plan: PlanObject) => void, stages: Stages = STAGES): st
   return checkReload(toPlan(smallPlan()), toPlan(next), stages);
 }
 
+/** What is said about other patterns, in the same situation. */
+function reroute(change: (plan: PlanObject) => void, stages: Stages = STAGES): string[] {
+  const next = smallPlan();
+  change(next);
+  return checkRouting(routingOf(toPlan(smallPlan())), routingOf(toPlan(next)), stages, firstStages(toPlan(next)));
+}
+
 describe('a plan may be reloaded', () => {
   for (const [name, change] of [
     ['unchanged', () => undefined],
-    ['with other gates and limits', (plan) => Object.assign(plan, { gates: { minCompared: 1 }, limits: { clients: 5 } })],
+    ['with other gates', (plan) => (plan.gates = { minCompared: 1 })],
+    ['with other limits that a running process takes over', (plan) => (plan.limits = { clients: 5, drainMs: 1 })],
     ['with another first stage, which no longer counts', (plan) => (plan.workloads[0].stage = 'live')],
     ['with another token', (plan) => (plan.admin = { token: 'new' })],
-    ['with another password', (plan) => (plan.shards[0].source = 'redis://:new@127.0.0.1:6379')],
-    ['with a new workload in the stage that its keys are in', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'off' })],
-    ['with a new workload in front, in the stage that its keys are in', (plan) => plan.workloads.unshift({ name: 'vip', keys: ['session:vip:*'], stage: 'shadow' })],
   ] as [string, (plan: PlanObject) => void][]) {
     test(name, () => assert.deepEqual(reload(change), []));
   }
+});
 
-  test('with more patterns where both workloads are in one stage', () => {
-    assert.deepEqual(reload((plan) => plan.workloads[0].keys.push('rl:*'), { ...STAGES, default: at('shadow') }), []);
+describe('a plan is not reloaded in silence where the running process would not take it over:', () => {
+  for (const [name, change, expected] of [
+    ['another source', (plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'), /^source of shard a changed: restart the proxy for that$/],
+    ['another target', (plan) => (plan.shards[0].target = 'redis://127.0.0.1:1'), /^target of shard a changed/],
+    ['TLS where there was none', (plan) => (plan.shards[0].target = 'rediss://127.0.0.1:6390'), /^target of shard a changed/],
+    ['another user', (plan) => (plan.shards[0].source = 'redis://u:p@127.0.0.1:6379'), /^source of shard a changed/],
+    ['another password', (plan) => (plan.shards[0].source = 'redis://:p@127.0.0.1:6379'), /^source of shard a changed: restart the proxy for that$/],
+    ['another address', (plan) => (plan.shards[0].listen = 'redis://127.0.0.1:1'), /^listen of shard a changed/],
+    ['other owners', (plan) => (plan.shards[0].owns = ['x']), /^owns of shard a changed/],
+    ['another admin address', (plan) => (plan.admin = { listen: '127.0.0.1:1' }), /^admin\.listen changed/],
+    ['an admin address of a shard', (plan) => (plan.shards[0].admin = { listen: '127.0.0.1:1' }), /^admin\.listen of shard a changed/],
+    ['another name', (plan) => (plan.name = 'x'), /^name changed/],
+    ['another directory of state', (plan) => (plan.state = './x'), /^state changed/],
+    ['a new shard', (plan) => plan.shards.push(otherShard()), /^shard b is new/],
+    ['another shard', (plan) => (plan.shards[0].name = 'z'), /^shard a is gone: .*\nshard z is new/],
+    ['other limits', (plan) => (plan.limits = { queueBytes: 1, flipMs: 1 }), /^limits\.queueBytes changed: .*\nlimits\.flipMs changed/],
+    ['another ledger', (plan) => (plan.ledger = { redact: false }), /^ledger changed/],
+    ['another topology', (plan) => (plan.topology = { mode: 'active-active', regions: ['a', 'b'] }), /^topology changed/],
+    ['another pattern', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'off' }), /^workloads changed: restart the proxy for that$/],
+    ['another class', (plan) => (plan.workloads[0].class = 'critical'), /^workloads changed/],
+    ['a pattern that would move keys', (plan) => (plan.workloads = []), /^workloads changed: .*\nkeys of session:\* could move/],
+  ] as [string, (plan: PlanObject) => void, RegExp][]) {
+    test(name, () => assert.match(reload(change).join('\n'), expected));
+  }
+
+  test('another certificate', () => {
+    const [before, after] = [makeCertificates(), makeCertificates()];
+    const withCertificate = ({ cert, key }: Certificates): ReturnType<typeof toPlan> => {
+      const plan = smallPlan();
+      Object.assign(plan.shards[0], { listen: 'rediss://127.0.0.1:6400', tls: { listen: { cert, key } } });
+      return toPlan(plan);
+    };
+    assert.deepEqual(checkReload(withCertificate(before), withCertificate(before), STAGES), []);
+    assert.match(checkReload(withCertificate(before), withCertificate(after), STAGES).join(), /^listen of shard a changed/);
+  });
+});
+
+describe('patterns may change', () => {
+  for (const [name, change] of [
+    ['to a new workload in the stage that its keys are in', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'off' })],
+    ['to a new workload in front, in the stage that its keys are in', (plan) => plan.workloads.unshift({ name: 'vip', keys: ['session:vip:*'], stage: 'shadow' })],
+  ] as [string, (plan: PlanObject) => void][]) {
+    test(name, () => assert.deepEqual(reroute(change), []));
+  }
+
+  test('where both workloads are in one stage', () => {
+    assert.deepEqual(reroute((plan) => plan.workloads[0].keys.push('rl:*'), { ...STAGES, default: at('shadow') }), []);
   });
 
-  test('with another order of patterns that have no key in common', () => {
+  test('in order, where they have no key in common', () => {
     const [a, b] = [['a:*', 'x'], ['b:*', 'y']] as const;
     assert.deepEqual(checkRouting([a, b], [b, a], { x: at('off'), y: at('shadow'), default: at('live') }, {}), []);
   });
 });
 
-describe('a plan is not reloaded', () => {
+describe('patterns may not change', () => {
   for (const [name, change, expected] of [
-    ['that takes keys from a workload of another stage', (plan) => (plan.workloads[0].keys = ['session:eu:*']), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
-    ['that gives keys to a workload of another stage', (plan) => plan.workloads[0].keys.push('rl:*'), /keys of rl:\* could move from workload default \(off\) to sessions \(shadow\): bring both to the same stage first/],
-    ['whose new workload starts in another stage', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'shadow' }), /to rl \(shadow\)/],
-    ['without a workload of another stage', (plan) => (plan.workloads = []), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
-    ['with another source', (plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'), /source of shard a changed: restart/],
-    ['with another target', (plan) => (plan.shards[0].target = 'redis://127.0.0.1:1'), /target of shard a changed: restart/],
-    ['with TLS where there was none', (plan) => (plan.shards[0].target = 'rediss://127.0.0.1:6390'), /target of shard a changed/],
-    ['with another user', (plan) => (plan.shards[0].source = 'redis://u:p@127.0.0.1:6379'), /source of shard a changed/],
-    ['with another address', (plan) => (plan.shards[0].listen = 'redis://127.0.0.1:1'), /listen of shard a changed/],
-    ['with other owners', (plan) => (plan.shards[0].owns = ['x']), /owns of shard a changed/],
-    ['with another admin address', (plan) => (plan.admin = { listen: '127.0.0.1:1' }), /admin\.listen changed/],
-    ['with another name', (plan) => (plan.name = 'x'), /name changed from test to x/],
-    ['with another directory of state', (plan) => (plan.state = './x'), /state changed from \/nowhere\/state to \/nowhere\/x/],
-    ['with a new shard', (plan) => plan.shards.push(otherShard()), /shard b is new/],
-    ['with another shard', (plan) => (plan.shards[0].name = 'z'), /shard a is gone: .*\n.*shard z is new/],
+    ['so that they take keys from a workload of another stage', (plan) => (plan.workloads[0].keys = ['session:eu:*']), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
+    ['so that they give keys to a workload of another stage', (plan) => plan.workloads[0].keys.push('rl:*'), /keys of rl:\* could move from workload default \(off\) to sessions \(shadow\): bring both to the same stage first/],
+    ['to a new workload that starts in another stage', (plan) => plan.workloads.push({ name: 'rl', keys: ['rl:*'], stage: 'shadow' }), /to rl \(shadow\)/],
+    ['to nothing where their workload is in another stage', (plan) => (plan.workloads = []), /keys of session:\* could move from workload sessions \(shadow\) to default \(off\)/],
   ] as [string, (plan: PlanObject) => void, RegExp][]) {
-    test(name, () => assert.match(reload(change).join('\n'), expected));
+    test(name, () => assert.match(reroute(change).join('\n'), expected));
   }
 
-  test('that moves keys between two shares of live', () => {
+  test('so that they move keys between two shares of live', () => {
     const routing: Routing = [['a:*', 'x']];
     const stages = { x: at('live', 10), default: at('live', 20) };
     assert.match(checkRouting(routing, [], stages, {}).join(), /from workload x \(live 10 %\) to default \(live 20 %\)/);

@@ -92,18 +92,21 @@ async function read(client: Redis, keys: readonly Buffer[]): Promise<Entry[]> {
   const heads = client.pipeline();
   for (const key of keys) heads.type(key).pttl(key);
   const replies = await ask(heads.exec());
-  return Promise.all(
-    keys.map(async (key, i): Promise<Entry> => {
-      const [type, pttl] = [String(replies[2 * i]), Number(replies[2 * i + 1])];
-      try {
-        return { type, pttl, aspects: type in READERS ? await READERS[type](client, key) : type === 'none' ? {} : { value: `an unknown type ${type}` } };
-      } catch (error) {
-        // It expired between the two looks.
-        if ((await client.exists(key)) === 0) return { type: 'none', pttl: -2, aspects: {} };
-        throw error;
-      }
-    }),
-  );
+  return Promise.all(keys.map((key, i) => readOne(client, key, String(replies[2 * i]), Number(replies[2 * i + 1]))));
+}
+
+async function readOne(client: Redis, key: Buffer, type: string, pttl: number): Promise<Entry> {
+  const gone: Entry = { type: 'none', pttl: -2, aspects: {} };
+  if (type === 'none') return gone;
+  let aspects: Record<string, string>;
+  try {
+    aspects = type in READERS ? await READERS[type](client, key) : { value: `an unknown type ${type}` };
+  } catch (error) {
+    if ((await client.exists(key)) === 0) return gone;
+    throw error;
+  }
+  // It may have expired between the two looks: what the second saw is then no value.
+  return pttl >= 0 && (await client.exists(key)) === 0 ? gone : { type, pttl, aspects };
 }
 
 async function ask(results: Promise<[Error | null, unknown][] | null>): Promise<unknown[]> {

@@ -69,30 +69,39 @@ test('an authority dies with commands in flight: what it answered is on the mirr
   });
 });
 
-test('an effect that was acknowledged and not confirmed does bar the flip', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withScene({ limits: { flipMs: 500 } }, async (scene) => {
-    const wire = await scene.wire();
-    await wire.ask('SADD', 's', ...Array.from({ length: 10 }, (_, i) => i));
-    await scene.shard.settled();
-    // Only the authority knows what the script did, and the copy cannot be made before it dies.
-    scene.toTarget.hold('down');
-    await wire.ask('EVAL', "return redis.call('SPOP', KEYS[1], 3)", 1, 's');
-    await until(() => scene.shard.snapshot().suspects.total === 1);
-    await scene.source.kill('SIGSTOP');
-    wire.send('SADD', 's', 'never answered');
-    await scene.source.kill('SIGKILL');
-    await wire.closed;
-    // The heal was on its way: it is lost with the connection.
-    await scene.toTarget.abandon();
-    scene.toTarget.release();
-    await until(() => scene.shard.snapshot().mirror.connected);
-    assert.equal(scene.shard.snapshot().workloads[0].clean, false);
-    await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'not-clean' });
-    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
-    assert.equal(await scene.client({ of: scene.target }).scard('s'), 10);
+for (const first of ['acknowledged', 'unanswered'] as const) {
+  test(`an effect that was acknowledged and not confirmed does bar the flip, though the same key has a lost reply too (the ${first} one came first)`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({ limits: { flipMs: 500 } }, async (scene) => {
+      const wire = await scene.wire();
+      await wire.ask('SADD', 's', ...Array.from({ length: 10 }, (_, i) => i));
+      await scene.shard.settled();
+      // Only the authority knows what the script did, and its copy is not confirmed before the authority dies.
+      scene.toTarget.hold('up', 'down');
+      const acknowledge = async (): Promise<void> => assert.match(await (await scene.wire()).ask('EVAL', "return redis.call('SPOP', KEYS[1], 3)", 1, 's'), /^\*3/);
+      if (first === 'acknowledged') await acknowledge();
+      const before = scene.toSource.passed('up');
+      await scene.source.kill('SIGSTOP');
+      wire.send('SADD', 's', 'never answered');
+      await until(() => scene.toSource.passed('up') > before);
+      if (first === 'unanswered') {
+        for (const link of await scene.toSource.abandon()) link.cut();
+        await wire.closed;
+        await scene.source.kill('SIGCONT');
+        await acknowledge();
+      }
+      await scene.source.kill('SIGKILL');
+      await wire.closed;
+      for (const link of await scene.toTarget.abandon()) link.cut();
+      scene.toTarget.release();
+      await until(() => scene.shard.snapshot().mirror.connected);
+      assert.equal(scene.shard.snapshot().workloads[0].clean, false);
+      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'not-clean' });
+      await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
+      assert.equal(await scene.client({ of: scene.target }).scard('s'), 10);
+    });
   });
-});
+}
 
 test('while the authority lives, a lost reply does bar the flip until its key is healed', async (t) => {
   if (!(await needsKeydb(t))) return;

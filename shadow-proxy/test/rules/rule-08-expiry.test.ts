@@ -73,6 +73,9 @@ test('a mirror that stands still while times to live are given has the rest of t
     await scene.target.kill('SIGCONT');
     await scene.shard.settled();
     await assertTimesEqual(scene, ['before:', 'received:', 'queued:']);
+    // What was still with the proxy was sent with the rest of its time: a SETEX as a PSETEX, of which there were three.
+    const sent = /cmdstat_psetex:calls=(\d+)/.exec(await scene.client({ of: scene.target }).info('commandstats'));
+    assert.ok(Number(sent?.[1]) > 3, `${sent?.[1]} times PSETEX`);
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
   });
 });
