@@ -313,7 +313,7 @@ class RunningShard implements Shard {
     const accept = (socket: Socket): void => {
       if (this.#clients.sessions.size >= this.#maxClients) {
         socket.on('error', () => undefined);
-        socket.end(error('ERR max number of clients reached'));
+        socket.resume().end(error('ERR max number of clients reached'));
         return;
       }
       this.#clients.accept(socket);

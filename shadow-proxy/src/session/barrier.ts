@@ -3,9 +3,10 @@
  * run alone, when every lane is empty.
  */
 import type { CommandSpec } from '../command/table.js';
-import { NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import { HandshakeRefused } from '../lane/server.js';
-import type { Side } from '../route/stage.js';
+import { encodeCommand } from '../resp/encode.js';
+import { otherSide, type Side } from '../route/stage.js';
 import { routeKeys } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
@@ -59,7 +60,10 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
       operation.mustCopy = mustCopy;
       sequencer.submit(operation, lane);
     });
-    if (spec.name === 'swapdb' && reply[0] === PLUS) swapDoubts(session);
+    if (spec.name === 'swapdb' && reply[0] === PLUS) {
+      swapDoubts(session);
+      selectAgain(session, side, mirrored);
+    }
     session.reply(reply);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) session.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
@@ -79,6 +83,27 @@ function swapDoubts(session: Session): void {
   }
 }
 
+/** A connection to KeyDB 6.3.4 stays with what its database held before SWAPDB, until it selects the database anew. */
+function selectAgain(session: Session, side: Side, mirrored: boolean): void {
+  const { sequencer } = session.clients;
+  const { router, lanes, mirrors } = sequencer;
+  const select = (db: number, sink: Sink | null, protocol: 2 | 3): Operation => {
+    const frame = encodeCommand(['SELECT', db]);
+    return new Operation(frame, 0, frame.length, sink, undefined, router.default, db, protocol, NOTHING);
+  };
+  for (const lane of lanes[side].all()) {
+    const { db, protocol } = lane.identity;
+    sequencer.submit(select(db, IGNORED, protocol), lane);
+  }
+  if (!mirrored) return;
+  // Its lane is in the database of the SWAPDB that it was just told.
+  const again = select(session.db, null, session.protocol);
+  again.check = ACCEPT;
+  again.answeredAt = performance.now();
+  mirrors[otherSide(side)].append(again);
+}
+
+const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
 const PLUS = '+'.charCodeAt(0);
 
 function withDeadline<T>(wait: Promise<T>): Promise<T> {

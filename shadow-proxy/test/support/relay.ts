@@ -95,11 +95,24 @@ export class Link {
       if (this.#held.has(direction)) break;
       const chunk = this.#waiting[direction].shift()!;
       this.passed[direction] += chunk.length;
-      if (!to.destroyed) to.write(chunk);
+      if (!to.destroyed && !to.write(chunk)) await drained(to);
     }
     this.#busy.delete(direction);
     if (this.#waiting[direction].length === 0) this.#sender(direction).resume();
   }
+}
+
+/** Resolves when the socket takes more, or never will. */
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done);
+      socket.off('close', done);
+      resolve();
+    };
+    socket.on('drain', done);
+    socket.on('close', done);
+  });
 }
 
 export class Relay {
