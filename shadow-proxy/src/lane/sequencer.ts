@@ -390,8 +390,10 @@ export class Sequencer implements LaneEvents {
     return {
       matched: (operation, now) => this.#matched(operation, now),
       differs: (operation, buffer, start, end, now) => {
+        // A key that may just have expired on one side is in doubt before its replies are judged.
+        if (operation.follow === WRITE) this.expiry.confirmed(operation, now);
         this.#judge.differs(operation, buffer, start, end, now);
-        this.#accepted(operation, now);
+        if (operation.follow === WRITE) this.#doubtOutcome(operation, now);
       },
       accepted: (operation, now) => this.#accepted(operation, now),
       unconfirmed: (operation) => this.#unconfirmed(operation),
@@ -409,9 +411,14 @@ export class Sequencer implements LaneEvents {
 
   #accepted(operation: Operation, now: number): void {
     if (operation.follow !== WRITE) return;
+    this.#doubtOutcome(operation, now);
+    this.expiry.confirmed(operation, now);
+  }
+
+  /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
+  #doubtOutcome(operation: Operation, now: number): void {
     if (now - operation.answeredAt > TTL_TOLERANCE_MS || operation.stalledMs !== 0) this.#judge.late(operation, now);
     if (this.#anyDoubt) this.#spread(operation);
-    this.expiry.confirmed(operation, now);
   }
 
   #unconfirmed(operation: Operation): void {

@@ -21,6 +21,8 @@ const HOST = '127.0.0.1';
 const START_MS = 15_000;
 const PORT_MS = 1_500;
 const STOP_MS = 5_000;
+/** What a server logs once the port is its own; a Sentinel says its ID. */
+const LISTENS = /Server initialized|Ready to accept connections|Sentinel ID is/i;
 
 /** A server that did not start. The message ends with the last lines of its log. */
 export class ServerFailed extends Error {
@@ -82,7 +84,7 @@ export class LocalServer {
       const alive = (): boolean => this.#child === child;
       const answered = await ping({ host: HOST, port: this.port, tls: this.tls }, began + START_MS, alive);
       // Where another server has the port, that one answered, and ours is about to give up.
-      if (answered) await sleep(20);
+      while (answered && alive() && !LISTENS.test(this.log()) && Date.now() < began + START_MS) await sleep(5);
       if (answered && alive()) return;
       await this.kill('SIGKILL');
       // The port of a server that has just died may be taken for a moment.
