@@ -64,7 +64,7 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
         effect.confirmed = (answer) => {
           if (answer === null) return failed('the connection to the mirror was lost');
           if (answer[0] === MINUS) return failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
-          const now = sequencer.turn.now();
+          const now = performance.now();
           sequencer.expiry.copied(db, key, pttl, operation.submittedAt, now);
           events.confirmed(pttl > 0 && (operation.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
           resolve();

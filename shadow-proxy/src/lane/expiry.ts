@@ -13,7 +13,7 @@ import type { CommandSpec } from '../command/table.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
 import { Deadlines, hashOfKey } from './deadlines.js';
 import { askedFrame, TTL_TOLERANCE_MS, type Operation } from './operation.js';
-import { pttlOnBoth } from './question.js';
+import { askPttl } from './question.js';
 import type { Sequencer } from './sequencer.js';
 
 /** Servers look at their clocks once a turn, and count in whole ms. */
@@ -30,6 +30,7 @@ const TOUCHES = 1;
 const TIMES = 2;
 const MOVES = 4;
 const RUNS = 8;
+const SWAPS = 16;
 
 /** Writes that leave the same behind whether or not the key was there, or answer differently. */
 const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getset', 'getdel', 'restore', 'flushall', 'flushdb']);
@@ -41,6 +42,8 @@ export class Expiry {
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
   readonly #measuring = new Set<number>();
+  /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
+  readonly #noted = new Map<number, number>();
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
 
@@ -54,7 +57,7 @@ export class Expiry {
     this.#roles = Uint8Array.from(table.all, ({ name, write, handling }) => {
       const touches = (write || handling === 'script') && !REPLACES.has(name) ? TOUCHES : 0;
       const times = RELATIVE_TTL.has(name) || ABSOLUTE_TTL.has(name) ? TIMES : 0;
-      return touches | times | (MOVING.has(name) ? MOVES : 0) | (handling === 'script' ? RUNS : 0);
+      return touches | times | (MOVING.has(name) ? MOVES : 0) | (handling === 'script' ? RUNS : 0) | (name === 'swapdb' ? SWAPS : 0);
     });
   }
 
@@ -64,9 +67,10 @@ export class Expiry {
   }
 
   /** The mirror has answered a write. */
-  confirmed(operation: Operation, now: number): void {
+  confirmed(operation: Operation): void {
     const { batch, spec } = operation;
     if (batch !== null) {
+      const now = performance.now();
       for (const [i, frame] of batch.frames.entries()) {
         const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
         if (inner !== undefined) this.#look(operation, inner, frame, 0, frame, 0, now);
@@ -78,12 +82,13 @@ export class Expiry {
     // SET key value, the most frequent of all, replaces the key.
     if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
     if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
-    this.#look(operation, spec, ...askedFrame(operation), frame, start, now);
+    // The turn's own time is that of its beginning: the mirror may have run the command since.
+    this.#look(operation, spec, ...askedFrame(operation), frame, start, performance.now());
   }
 
   /** A key was copied: `pttl` is what the authority said, between `from` and now. */
   copied(db: number, key: Buffer, pttl: number, from: number, now: number): void {
-    const hash = hashOfKey(db, key);
+    const hash = this.#hash(db, key);
     if (pttl >= 0) this.#note(hash, from, now, pttl, false);
     else this.#deadlines.forget(hash);
   }
@@ -98,8 +103,9 @@ export class Expiry {
       if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubtFrame(db, asked, askedStart, workload, 'expiry-edge');
     }
     if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
-    if ((role & TIMES) !== 0) this.#time(operation, argumentsOf(frame, start), now);
+    if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
     if ((role & RUNS) !== 0) this.#run(operation, asked, askedStart, now);
+    if ((role & SWAPS) !== 0) this.#swap(argumentsOf(asked, askedStart));
   }
 
   /** Whether a key of the command may have expired between the two moments. */
@@ -108,33 +114,53 @@ export class Expiry {
     const at = spec.singleKey;
     if (at > 0) {
       const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
-      return at < argc && this.#deadlines.within(hashOfKey(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
+      return at < argc && this.#deadlines.within(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
     }
     let meets = false;
     this.sequencer.eachKey(frame, start, (key) => {
-      meets ||= this.#deadlines.within(hashOfKey(db, key), from, to);
+      meets ||= this.#deadlines.within(this.#hash(db, key), from, to);
     });
     return meets;
   }
 
   /** Notes the time to live that the command gave, if it did. */
-  #time(operation: Operation, args: readonly Buffer[], now: number): void {
-    const hash = hashOfKey(operation.db, args[1]);
-    const { submittedAt, answeredAt, ttlFrom } = operation;
+  #time(operation: Operation, frame: Buffer, start: number, now: number): void {
+    const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+    const hash = hashOfKey(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
+    const plain = this.#plainTtl(frame, argc);
+    if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
+    const args = argumentsOf(frame, start);
     // Whether a condition let it pass is told by its own reply, which a transaction has not.
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
-    if (relative !== null) {
-      const from = ttlFrom === 0 || operation.batch !== null ? submittedAt : submittedAt - answeredAt + ttlFrom;
-      this.#note(hash, from, now, relative.ms, conditional);
-      return;
-    }
+    if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);
     const unixMs = absoluteTtl(args);
     if (unixMs === null) return;
     const { source, target } = this.sequencer.servers;
     const moments = [source, target].map((server) => unixMs - server.unixTimeAtZero);
     const margin = Math.max(source.clockErrorMs, target.clockErrorMs) + CLOCK_MARGIN_MS;
     this.#note(hash, Math.min(...moments) - margin, Math.max(...moments) + margin, 0, conditional);
+  }
+
+  /** The time to live in ms of the most frequent forms, whose arguments are located already; -1 for all others. */
+  #plainTtl(frame: Buffer, argc: number): number {
+    const [starts, ends] = [this.#argStart, this.#argEnd];
+    const length = ends[0] - starts[0];
+    // EXPIRE key n, SETEX key n value and the same in ms; SET key value EX|PX n.
+    const option = length === 3 && argc === 5;
+    if (!option && !(length >= 5 && (argc === 3 || argc === 4))) return -1;
+    const at = option ? 4 : 2;
+    const unit = option ? frame[starts[3]] | 0x20 : frame[starts[0]] | 0x20;
+    if (option && (ends[3] - starts[3] !== 2 || (frame[starts[3] + 1] | 0x20) !== X || (unit !== E && unit !== P))) return -1;
+    // GETEX, and EXPIREAT with its like.
+    if (!option && ((frame[ends[0] - 1] | 0x20) === T || unit === G)) return -1;
+    let value = 0;
+    for (let i = starts[at]; i < ends[at]; i++) {
+      const digit = frame[i] - ZERO;
+      if (digit < 0 || digit > 9) return -1;
+      value = value * 10 + digit;
+    }
+    return unit === P ? value : value * 1000;
   }
 
   /** @param also what was known of the key may hold as well */
@@ -146,11 +172,22 @@ export class Expiry {
 
   /** RENAME, RENAMENX, COPY, MOVE: the time to live goes with the value. */
   #move(db: number, args: readonly Buffer[]): void {
-    const from = hashOfKey(db, args[1]);
+    const from = this.#hash(db, args[1]);
     const option = args.findIndex((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'DB');
     const moves = args[0].toString('latin1').toUpperCase() === 'MOVE';
-    const to = moves ? hashOfKey(Number(args[2].toString()), args[1]) : hashOfKey(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
+    const to = moves ? this.#hash(Number(args[2].toString()), args[1]) : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
     this.#deadlines.copy(from, to);
+  }
+
+  /** SWAPDB: what one database held is in the other now, with its times to live. */
+  #swap(args: readonly Buffer[]): void {
+    const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
+    const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
+    this.#noted.set(a, second).set(b, first);
+  }
+
+  #hash(db: number, buffer: Buffer, start?: number, end?: number): number {
+    return hashOfKey(this.#noted.size === 0 ? db : (this.#noted.get(db) ?? db), buffer, start, end);
   }
 
   /** A script may have given times to live; only the servers can tell which. */
@@ -161,33 +198,36 @@ export class Expiry {
       if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
     });
     for (const key of keys) {
-      const hash = hashOfKey(operation.db, key);
+      const hash = this.#hash(operation.db, key);
       // A time to live that was lengthened since is found when the old one runs out: the key is copied then.
-      if (!this.#measuring.has(hash) && this.#deadlines.earliest(hash) <= now) void this.#measure(operation, key, hash);
+      if (!this.#measuring.has(hash) && this.#deadlines.earliest(hash) <= now) this.#measure(operation, key, hash);
     }
   }
 
-  async #measure(operation: Operation, key: Buffer, hash: number): Promise<void> {
+  #measure(operation: Operation, key: Buffer, hash: number): void {
     const { db } = operation;
     this.#measuring.add(hash);
-    try {
-      const { authority, mirror, from, to } = await pttlOnBoth(this.sequencer, operation, key);
-      if (authority === null || mirror === null) return;
-      if (authority < 0 !== mirror < 0) this.sequencer.doubtKey(db, key, 'expiry-edge');
-      else if (authority < 0) this.#deadlines.forget(hash);
-      else {
-        this.#note(hash, from + Math.min(authority, mirror) - authority, to + Math.max(authority, mirror) - authority, authority, false);
-        if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubtKey(db, key, 'ttl-lag');
-      }
-    } catch {
-      this.sequencer.doubtKey(db, key, 'ttl-unknown');
-    } finally {
+    // At once when the mirror has answered: what it answers next was written later.
+    askPttl(this.sequencer, operation, key, (both) => {
       this.#measuring.delete(hash);
-    }
+      if (both === null) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
+      const { authority, mirror, from, to } = both;
+      if (authority === null || mirror === null) return;
+      if (authority < 0 !== mirror < 0) return this.sequencer.doubtKey(db, key, 'expiry-edge');
+      if (authority < 0) return this.#deadlines.forget(hash);
+      this.#note(hash, from + Math.min(authority, mirror) - authority, to + Math.max(authority, mirror) - authority, authority, false);
+      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubtKey(db, key, 'ttl-lag');
+    });
   }
 }
 
-const [THREE, CR] = ['3'.charCodeAt(0), 13];
+const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
+const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
+
+/** The earliest moment from which a time to live in the operation's frame counts. */
+function countsFrom({ submittedAt, answeredAt, ttlFrom, batch }: Operation): number {
+  return ttlFrom === 0 || batch !== null ? submittedAt : submittedAt - answeredAt + ttlFrom;
+}
 
 /** Whether the mirror is told SET … KEEPTTL. */
 function keepsTtl(spec: CommandSpec, frame: Buffer, start: number): boolean {

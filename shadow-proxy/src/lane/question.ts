@@ -15,35 +15,39 @@ export interface BothPttl {
 
 /**
  * Asks for a key's time to live, on the lane of an operation and on its mirror.
- * @throws {Error} when a connection is lost first
+ * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
  */
-export function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> {
+export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void): void {
   const frame = encodeCommand(['PTTL', key]);
   const lane = about.lane!;
-  return new Promise((resolve, reject) => {
-    const lost = (): void => reject(new Error('the connection was lost'));
-    const operation = (sink: Operation['sink']): Operation =>
-      new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);
-    if (lane.closed) return lost();
-    const question = operation({
-      lost,
-      answered: (asked, buffer, start) => {
-        const authority = numberOf(buffer, start);
-        const echo = operation(null);
-        echo.lane = lane;
-        echo.answeredAt = asked.answeredAt;
-        echo.reply = buffer;
-        echo.check = ACCEPT;
-        echo.confirmed = (answer) => {
-          if (answer === null) lost();
-          else resolve({ authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
-        };
-        sequencer.mirrorOf(echo).append(echo);
-      },
-    });
-    sequencer.submit(question, lane);
+  const lost = (): void => answered(null);
+  const operation = (sink: Operation['sink']): Operation =>
+    new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);
+  if (lane.closed) return lost();
+  const question = operation({
+    lost,
+    answered: (asked, buffer, start) => {
+      const authority = numberOf(buffer, start);
+      const echo = operation(null);
+      echo.lane = lane;
+      echo.answeredAt = asked.answeredAt;
+      echo.reply = buffer;
+      echo.check = ACCEPT;
+      echo.confirmed = (answer) => answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
+      sequencer.mirrorOf(echo).append(echo);
+    },
   });
+  sequencer.submit(question, lane);
 }
+
+/**
+ * Likewise, for whoever does not mind the order.
+ * @throws {Error} when a connection is lost first
+ */
+export const pttlOnBoth = (sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> =>
+  new Promise((resolve, reject) => {
+    askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)));
+  });
 
 function numberOf(buffer: Buffer, start: number): number | null {
   const { reply } = decodeReply(buffer, start);

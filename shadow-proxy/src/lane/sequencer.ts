@@ -391,7 +391,7 @@ export class Sequencer implements LaneEvents {
       matched: (operation, now) => this.#matched(operation, now),
       differs: (operation, buffer, start, end, now) => {
         // A key that may just have expired on one side is in doubt before its replies are judged.
-        if (operation.follow === WRITE) this.expiry.confirmed(operation, now);
+        if (operation.follow === WRITE) this.expiry.confirmed(operation);
         this.#judge.differs(operation, buffer, start, end, now);
         if (operation.follow === WRITE) this.#doubtOutcome(operation, now);
       },
@@ -412,7 +412,7 @@ export class Sequencer implements LaneEvents {
   #accepted(operation: Operation, now: number): void {
     if (operation.follow !== WRITE) return;
     this.#doubtOutcome(operation, now);
-    this.expiry.confirmed(operation, now);
+    this.expiry.confirmed(operation);
   }
 
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */

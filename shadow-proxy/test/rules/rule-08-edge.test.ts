@@ -68,6 +68,28 @@ for (const [way, timed] of Object.entries(TIMED)) {
   });
 }
 
+test('a time to live goes into the other database with SWAPDB', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    const keys = SILENT.map(({ name }) => keyOf(name));
+    await wire.pipeline(SILENT.map(({ setup }, i) => setup(keys[i])));
+    await wire.pipeline(keys.map((key) => ['PEXPIRE', key, 600]));
+    assert.equal(await wire.ask('SWAPDB', 0, 1), '+OK');
+    await wire.ask('SELECT', 1);
+    await scene.shard.settled();
+    scene.toTarget.hold('up');
+    const direct = scene.client({ of: scene.source, db: 1 });
+    const replies = await wire.pipeline(SILENT.map(({ write }, i) => write(keys[i], 0)));
+    assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
+    assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
+    await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
+    scene.toTarget.release();
+    await scene.assertEqual();
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  });
+});
+
 test('a write that reaches the mirror before its key has expired there', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
