@@ -76,8 +76,10 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
   return sameElements(...items, 1) ? 'order' : 'value';
 }
 
-/** An error that is not about what the key holds. */
-const isComplaint = (reply: Reply): boolean => isError(reply) && !/^(WRONGTYPE|BUSYKEY|BUSYGROUP) /.test(text(reply));
+/** An error that is not about what the key holds, and that a missing key may get as well. */
+const isComplaint = (reply: Reply): boolean => isError(reply) && !ABOUT_A_KEY.test(text(reply));
+const ABOUT_A_KEY =
+  /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
 /** The judgement of one command of a transaction. */

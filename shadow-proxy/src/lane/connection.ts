@@ -8,6 +8,7 @@ import type { Socket } from 'node:net';
 import { FrameReader } from '../resp/reader.js';
 import { decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand, type Argument } from '../resp/encode.js';
+import { Intake, readInto } from './intake.js';
 import { Outbox } from './outbox.js';
 import type { Turn } from './turn.js';
 
@@ -33,20 +34,20 @@ export class Connection {
   #asked: { resolve(reply: Reply): void; reject(reason: Error): void }[] = [];
   #ended = false;
 
-  constructor(socket: Socket, turn: Turn) {
-    this.#socket = socket;
-    this.outbox = new Outbox(turn, socket);
-    this.#owner = { readable: (reader) => this.#answer(reader), lost: () => undefined };
-    socket.setNoDelay(true);
-    socket.setKeepAlive(true, 15_000);
-    socket.on('data', (chunk: Buffer) => {
-      this.#reader.feed(chunk);
+  constructor(connected: Socket, turn: Turn) {
+    const socket = readInto(new Intake(), connected, (chunk, start, end) => {
+      this.#reader.feed(chunk, start, end);
       try {
         this.#owner.readable(this.#reader);
       } catch (error) {
         this.destroy(error as Error);
       }
     });
+    this.#socket = socket;
+    this.outbox = new Outbox(turn, socket);
+    this.#owner = { readable: (reader) => this.#answer(reader), lost: () => undefined };
+    socket.setNoDelay(true);
+    socket.setKeepAlive(true, 15_000);
     let failure: Error | undefined;
     socket.on('error', (error) => {
       failure = error;

@@ -168,11 +168,14 @@ export class MirrorLane implements ConnectionOwner {
     this.#connection?.destroy();
   }
 
-  /** Detaches what has waited since the last time. */
+  /** Detaches what has waited for long. */
   #detach(): void {
     const sent = this.#sent.length;
-    for (; this.#detached < this.#appended - this.#confirmed; this.#detached++) {
-      (this.#detached < sent ? this.#sent.at(this.#detached) : this.#unsent.at(this.#detached - sent))?.detach();
+    const since = performance.now() - DETACH_MS;
+    for (; this.#detached < this.queued; this.#detached++) {
+      const operation = this.#detached < sent ? this.#sent.at(this.#detached)! : this.#unsent.at(this.#detached - sent)!;
+      if (operation.answeredAt > since) return;
+      operation.detach();
     }
   }
 

@@ -4,6 +4,7 @@
  * large ones are written in place.
  */
 import type { Socket } from 'node:net';
+import { copyBytes } from '../resp/bytes.js';
 import type { Flushable, Turn } from './turn.js';
 
 /** From this size on a range is cheaper to write in place than to copy. */
@@ -18,6 +19,8 @@ export class Outbox implements Flushable {
   #ends: number[] = [];
   #count = 0;
   #bytes = 0;
+  /** What the kernel had not taken when it was last looked at. */
+  #unsent = 0;
 
   constructor(turn: Turn, socket: Socket) {
     this.#turn = turn;
@@ -26,7 +29,8 @@ export class Outbox implements Flushable {
 
   /** Bytes that wait for the end of the turn or, written, for the kernel. */
   get bytes(): number {
-    return this.#bytes + this.#socket.writableLength;
+    if (this.#unsent > 0) this.#unsent = this.#socket.writableLength;
+    return this.#bytes + this.#unsent;
   }
 
   add(buffer: Buffer, start: number, end: number): void {
@@ -57,6 +61,7 @@ export class Outbox implements Flushable {
       } else {
         this.#writeAll(count);
       }
+      this.#unsent = socket.writableLength;
     }
     this.#bytes = 0;
     this.#count = 0;
@@ -85,7 +90,8 @@ export class Outbox implements Flushable {
       const start = this.#starts[i];
       const end = this.#ends[i];
       if (end - start < IN_PLACE) {
-        at += this.#buffers[i].copy(block, at, start, end);
+        copyBytes(this.#buffers[i], start, end, block, at);
+        at += end - start;
       } else {
         if (at > from) socket.write(block.subarray(from, at));
         from = at;

@@ -11,6 +11,7 @@
  */
 import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { copyBytes } from '../resp/bytes.js';
 
 /** A file of this size is put aside. */
 const SEGMENT_BYTES = 4 << 20;
@@ -77,7 +78,8 @@ export class Journal {
 
   noteKey(db: number, frame: Buffer, start: number, end: number): void {
     this.#record(KEY, db, end - start);
-    this.#used += frame.copy(this.#buffer, this.#used, start, end);
+    copyBytes(frame, start, end, this.#buffer, this.#used);
+    this.#used += end - start;
   }
 
   noteWorkload(name: string, why: string): void {

@@ -9,8 +9,10 @@
  */
 const MIN_GATHER = 256;
 
+const NONE = Buffer.alloc(0);
+
 export class Gather {
-  buffer: Buffer = Buffer.alloc(0);
+  buffer: Buffer = NONE;
   /** The unconsumed bytes: `buffer[at, limit)`; what came behind them waits in the last chunk. */
   at = 0;
   limit = 0;
@@ -20,19 +22,35 @@ export class Gather {
   #likely = 1;
   /** True while `buffer` is our own, with room behind `limit`. */
   #own = false;
-  /** What is left of the last chunk: `rest[restAt, …)`. */
+  /** What is left of the last chunk: `rest[restAt, restEnd)`. */
   #rest: Buffer | null = null;
   #restAt = 0;
+  #restEnd = 0;
 
-  /** Takes the next chunk; only once `more` has said that nothing is left of the one before. */
-  feed(chunk: Buffer): void {
+  /** Takes the next chunk, `chunk[start, end)`; only once `more` has said that nothing is left of the one before. */
+  feed(chunk: Buffer, start: number, end: number): void {
     if (this.at === this.limit) {
-      this.#use(chunk, 0);
-      return;
+      this.#use(chunk, start, end);
+    } else if (chunk === this.buffer && start === this.limit) {
+      // It lies where the frame goes on.
+      this.limit = end;
+    } else {
+      this.#rest = chunk;
+      this.#restAt = start;
+      this.#restEnd = end;
+      this.#take();
     }
-    this.#rest = chunk;
-    this.#restAt = 0;
-    this.#take();
+  }
+
+  /** Lets go of the chunk, for a wait that may be long: what is not consumed is gathered. */
+  release(): void {
+    if (this.#own) return;
+    if (this.at === this.limit) {
+      this.buffer = NONE;
+      this.at = this.limit = 0;
+    } else {
+      this.#gather(Math.max(this.need, this.#likely, this.limit - this.at));
+    }
   }
 
   /** Moves past the frame that ends at `end`. */
@@ -57,17 +75,17 @@ export class Gather {
     if (rest === null) return false;
     if (this.at === this.limit) {
       this.#rest = null;
-      this.#use(rest, this.#restAt);
+      this.#use(rest, this.#restAt, this.#restEnd);
     } else {
       this.#take();
     }
     return true;
   }
 
-  #use(chunk: Buffer, at: number): void {
+  #use(chunk: Buffer, at: number, end: number): void {
     this.buffer = chunk;
     this.at = at;
-    this.limit = chunk.length;
+    this.limit = end;
     this.#own = false;
     this.need = 1;
     this.#likely = 1;
@@ -78,18 +96,21 @@ export class Gather {
     const rest = this.#rest!;
     const left = this.limit - this.at;
     const wanted = Math.max(this.need, this.#likely, left + 1);
-    if (!this.#own || this.buffer.length - this.at < wanted) {
-      const gathered = Buffer.allocUnsafeSlow(Math.max(wanted, this.#own ? left * 2 : 0, MIN_GATHER));
-      this.buffer.copy(gathered, 0, this.at, this.limit);
-      this.buffer = gathered;
-      this.at = 0;
-      this.limit = left;
-      this.#own = true;
-    }
-    const end = Math.min(rest.length, this.#restAt + wanted - left);
+    if (!this.#own || this.buffer.length - this.at < wanted) this.#gather(Math.max(wanted, this.#own ? left * 2 : 0));
+    const end = Math.min(this.#restEnd, this.#restAt + wanted - left);
     rest.copy(this.buffer, this.limit, this.#restAt, end);
     this.limit += end - this.#restAt;
     this.#restAt = end;
-    if (end === rest.length) this.#rest = null;
+    if (end === this.#restEnd) this.#rest = null;
+  }
+
+  /** Moves what is not consumed into a buffer of our own with room for `bytes`. */
+  #gather(bytes: number): void {
+    const gathered = Buffer.allocUnsafeSlow(Math.max(bytes, MIN_GATHER));
+    this.buffer.copy(gathered, 0, this.at, this.limit);
+    this.limit -= this.at;
+    this.buffer = gathered;
+    this.at = 0;
+    this.#own = true;
   }
 }

@@ -30,9 +30,9 @@ export class FrameReader {
   }
 
   /** Takes the next chunk; consume all whole frames before feeding another. */
-  feed(chunk: Buffer): void {
-    this.fedBytes = chunk.length;
-    this.#in.feed(chunk);
+  feed(chunk: Buffer, start = 0, end = chunk.length): void {
+    this.fedBytes = end - start;
+    this.#in.feed(chunk, start, end);
   }
 
   /** Consumes `bytes` that the caller knows to be whole frames; `buffer` may be another one after it. */

@@ -35,9 +35,11 @@ const EMPTY = 0;
 const INCOMPLETE = -1;
 type Found = typeof COMMAND | typeof EMPTY | typeof INCOMPLETE;
 
+const NONE = Buffer.alloc(0);
+
 export class RequestParser {
   /** The bytes that hold the command: RESP, also for a command that came inline. */
-  frame: Buffer = Buffer.alloc(0);
+  frame: Buffer = NONE;
   start = 0;
   end = 0;
   argc = 0;
@@ -59,8 +61,14 @@ export class RequestParser {
   #base = 0;
 
   /** Takes the next chunk of the stream; call `next` until it says false before feeding another. */
-  feed(chunk: Buffer): void {
-    this.#in.feed(chunk);
+  feed(chunk: Buffer, start = 0, end = chunk.length): void {
+    this.#in.feed(chunk, start, end);
+  }
+
+  /** Lets go of the chunks that came, before a wait that may be long; the last command is gone with them. */
+  release(): void {
+    this.frame = NONE;
+    this.#in.release();
   }
 
   /** Bytes that came and are not yet part of a whole command (once `next` has said false). */

@@ -1,6 +1,7 @@
 /** The clients of one shard, and what they share. */
 import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
+import { Intake } from '../lane/intake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { Session } from './session.js';
@@ -10,6 +11,7 @@ const MAX_NAMES = 500;
 
 export class Clients {
   readonly sessions = new Map<number, Session>();
+  readonly intake = new Intake();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;

@@ -14,6 +14,7 @@ import { refusal } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
 import type { Lane } from '../lane/lane.js';
+import { readInto } from '../lane/intake.js';
 import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { Outbox } from '../lane/outbox.js';
 import { HandshakeRefused } from '../lane/server.js';
@@ -74,14 +75,14 @@ export class Session implements Sink {
   #closing = false;
   #destroyed = false;
   closed = false;
-  constructor(socket: Socket, clients: Clients) {
+  constructor(connected: Socket, clients: Clients) {
+    const socket = readInto(clients.intake, connected, (chunk, start, end) => this.#data(chunk, start, end));
     this.socket = socket;
     this.clients = clients;
     this.id = clients.nextId();
     this.outbox = new Outbox(clients.sequencer.turn, socket);
     this.parser.unauthenticated = clients.needsPassword;
     socket.setNoDelay(true);
-    socket.on('data', (chunk: Buffer) => this.#data(chunk));
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.closed = true;
@@ -95,11 +96,11 @@ export class Session implements Sink {
 
   // ── in ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #data(chunk: Buffer): void {
+  #data(chunk: Buffer, start: number, end: number): void {
     if (this.#closing) return;
-    if (this.#held) this.#backlog.push(chunk);
+    if (this.#held) this.#backlog.push(Buffer.from(chunk.subarray(start, end)));
     else {
-      this.parser.feed(chunk);
+      this.parser.feed(chunk, start, end);
       this.#run();
     }
   }
@@ -126,7 +127,9 @@ export class Session implements Sink {
     } finally {
       this.#running = false;
     }
-    if (!this.#held && this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
+    if (this.#held) return;
+    parser.release();
+    if (this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
   }
 
   #dispatch(): void {
