@@ -6,6 +6,7 @@ import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import { excusesCursor, excusesRandom, excusesUnordered, sizeOfElements } from './collections.js';
 import { fieldDifferences, pendingEntriesAgree } from './fields.js';
 import { haveSameStrings } from './multiset.js';
+import { hasScores } from './scores.js';
 import { areCounts, integerOf, isString, isWithin, itemsOfBoth, same, word } from './shape.js';
 import type { CommandView, Difference, RuleName } from './verdict.js';
 import { meanTheSame } from './wording.js';
@@ -48,6 +49,13 @@ export const RULES: readonly Rule[] = [
     sentence: 'LPOP and RPOP with a count answer nil, the one server as a null array, the other as a null string.',
     appliesTo: oneOf('lpop', 'rpop'),
     excuses: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
+  },
+  {
+    name: 'signed-zero',
+    sentence: 'A score is 0 on the one server and -0 on the other: the same number.',
+    appliesTo: hasScores,
+    // The signs are gone from the replies that every rule sees.
+    excuses: ({ authority, mirror }) => same(authority, mirror),
   },
   {
     name: 'unordered',

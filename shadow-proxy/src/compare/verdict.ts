@@ -24,7 +24,7 @@ export interface Difference {
   readonly limits: Tolerances;
 }
 
-/** What excuses a difference; the first ten by the replies alone (rules.ts), the last two by evidence (absence.ts). */
+/** What excuses a difference; the first eleven by the replies alone (rules.ts), the last two by evidence (absence.ts). */
 export type RuleName =
   | 'unordered'
   | 'random'
@@ -35,6 +35,7 @@ export type RuleName =
   | 'newer-fields'
   | 'error-wording'
   | 'null-form'
+  | 'signed-zero'
   | 'server-identity'
   | 'expiry-edge'
   | 'evicted';

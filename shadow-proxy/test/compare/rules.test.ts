@@ -478,6 +478,46 @@ rule(
 );
 
 rule(
+  'signed-zero',
+  [
+    ['ZSCORE z m', string('0'), string('-0')],
+    ['ZSCORE z m', double('0'), double('-0')],
+    ['ZADD z INCR -0 m', string('0'), string('-0')],
+    ['ZINCRBY z -0 m', string('0'), string('-0')],
+    ['ZMSCORE z a b', array(string('0'), nil), array(string('-0'), nil)],
+    ['ZRANGE z 0 -1 WITHSCORES', strings('a 0 b 1'), strings('a -0 b 1')],
+    ['ZRANGE z 0 -1 WITHSCORES', array(array(string('a'), double('0'))), array(array(string('a'), double('-0')))],
+    ['ZREVRANGEBYSCORE z 1 -1 withscores', strings('b 1 a 0'), strings('b 1 a -0')],
+    ['ZUNION 2 z y WITHSCORES', strings('a 0'), strings('a -0')],
+    ['ZPOPMIN z', strings('a 0'), strings('a -0')],
+    ['ZPOPMIN z', array(string('a'), double('0')), array(string('a'), double('-0'))],
+    ['ZPOPMAX z 2', array(array(string('a'), double('0'))), array(array(string('a'), double('-0')))],
+    ['BZPOPMIN z 1', strings('z a 0'), strings('z a -0')],
+    ['ZMPOP 1 z MIN', array(string('z'), array(array(string('a'), string('0')))), array(string('z'), array(array(string('a'), string('-0'))))],
+    ['ZRANK z a WITHSCORE', array(integer(0), string('0')), array(integer(0), string('-0'))],
+    ['ZSCAN z 0', array(string('0'), strings('a 0 b 1')), array(string('0'), strings('a -0 b 1'))],
+    ['ZRANDMEMBER z 5 WITHSCORES', strings('a 0 b 1'), strings('a -0 b 1')],
+  ],
+  [
+    ['ZSCORE z m', string('1'), string('-1'), '!value'],
+    ['ZSCORE z m', string('0'), string('-0.5'), '!value'],
+    ['ZSCORE z m', nil, string('-0'), '!missing-on-authority'],
+    ['ZCARD z', integer(4), integer(5), '!value'],
+    // Members of these names.
+    ['ZRANGE z 0 -1 WITHSCORES', strings('0 1'), strings('-0 1'), '!value'],
+    ['ZRANGE z 0 -1', strings('a 0'), strings('a -0'), '!value'],
+    ['ZPOPMIN z', strings('0 1'), strings('-0 1'), '!value'],
+    ['ZSCAN z 0', array(string('0'), strings('0 1')), array(string('0'), strings('-0 1')), '!value'],
+    ['BZPOPMIN z 1', strings('z 0 1'), strings('z -0 1'), '!value'],
+  ],
+);
+
+test('a score without its sign is seen by the other rules as well', () => {
+  assert.equal(judge('ZSCAN z 0', array(string('0'), strings('a 0 b 1')), array(string('0'), strings('b 1 a -0'))), 'cursor');
+  assert.equal(judge('ZRANDMEMBER z 1 WITHSCORES', strings('a 0'), strings('b -0')), 'random');
+});
+
+rule(
   'server-identity',
   [
     ['INFO', string('# Server\r\nredis_version:7.0.15'), string('# Server\r\nredis_version:6.3.4')],

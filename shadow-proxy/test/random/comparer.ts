@@ -124,7 +124,11 @@ const READERS: Record<string, Reader> = {
   set: async (client, key) => ({ value: (await client.smembersBuffer(key)).map(printable).sort().join(' ') }),
   hash: async (client, key) => ({ value: pairs((await client.callBuffer('HGETALL', key)) as Buffer[]).sort().join(' ') }),
   // Equal scores in the order of the server, which is that of the members.
-  zset: async (client, key) => ({ value: text(await client.callBuffer('ZRANGE', key, '0', '-1', 'WITHSCORES')) }),
+  zset: async (client, key) => {
+    const flat = (await client.callBuffer('ZRANGE', key, '0', '-1', 'WITHSCORES')) as Buffer[];
+    // Redis forgets the sign of a zero in a small sorted set, KeyDB does not.
+    return { value: text(flat.map((item, i) => (i % 2 === 1 && String(item) === '-0' ? Buffer.from('0') : item))) };
+  },
   stream: readStream,
 };
 

@@ -1,0 +1,50 @@
+/**
+ * The sign of a score of zero. Redis 7 forgets it in a small sorted set (its listpack stores whole numbers as such),
+ * KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. It is the same
+ * number: order, ranges and sums are equal.
+ */
+import type { Reply } from '../resp/decode.js';
+import { word } from './shape.js';
+import type { CommandView } from './verdict.js';
+
+type Where = (reply: Reply) => Reply;
+
+const MINUS_ZERO = Buffer.from('-0');
+const ZERO = Buffer.from('0');
+
+const unsigned: Where = (reply) => (reply.data !== null && reply.data.equals(MINUS_ZERO) ? { ...reply, data: ZERO } : reply);
+/** The scores of `[member, score, …]`, or of `[[member, score], …]` as RESP3 has it. */
+const ofPairs: Where = (reply) => map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? unsigned(item) : item));
+const ofEach: Where = (reply) => map(reply, unsigned);
+const at = (index: number, inside: Where = unsigned): Where => (reply) => map(reply, (item, i) => (i === index ? inside(item) : item));
+
+const map = (reply: Reply, change: (item: Reply, index: number) => Reply): Reply =>
+  reply.items === null ? reply : { ...reply, items: reply.items.map(change) };
+
+const WHERE: Readonly<Record<string, Where>> = {
+  zscore: unsigned,
+  zincrby: unsigned,
+  // With INCR; without, it answers an integer.
+  zadd: unsigned,
+  zmscore: ofEach,
+  zpopmin: ofPairs,
+  zpopmax: ofPairs,
+  bzpopmin: at(2),
+  bzpopmax: at(2),
+  zmpop: at(1, ofPairs),
+  bzmpop: at(1, ofPairs),
+  zscan: at(1, ofPairs),
+  zrank: at(1),
+  zrevrank: at(1),
+};
+/** With the option only. */
+const WITHSCORES = new Set(['zrange', 'zrevrange', 'zrangebyscore', 'zrevrangebyscore', 'zdiff', 'zinter', 'zunion', 'zrandmember']);
+
+/** Whether scores may be in the replies to the command. */
+export const hasScores = (name: string): boolean => name in WHERE || WITHSCORES.has(name);
+
+/** The reply with every score of -0 as 0; the reply itself where there is none. */
+export function withoutSignedZeros({ name, args }: CommandView, reply: Reply): Reply {
+  if (name in WHERE) return WHERE[name](reply);
+  return WITHSCORES.has(name) && args.some((arg, i) => i > 1 && word(arg) === 'WITHSCORES') ? ofPairs(reply) : reply;
+}
