@@ -403,6 +403,7 @@ class RunningShard implements Shard {
       mismatches: total(counters.mismatches),
       inconclusive: total(counters.inconclusive),
       suspects,
+      suspect: workload.suspect,
       clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].queued === 0,
       byCommand: this.#clients.byCommand(workload),
     };

@@ -26,5 +26,6 @@ export function renderShard(shard: ShardSnapshot): string {
     table.push([w.name, w.class, stage, ...counts, w.clean ? 'yes' : 'no']);
   }
   const [figures] = renderTable({ now: shard, before: null, leftMs: null }).split(/\n(?=[^\n]*$)/);
-  return `shard ${shard.name}\n${figures}\n${table.toString()}`;
+  const doubts = shard.workloads.filter(({ suspect }) => suspect !== null).map(({ name, suspect }) => `\n${name}: every key is in doubt: ${suspect}`);
+  return `shard ${shard.name}\n${figures}\n${table.toString()}${doubts.join('')}`;
 }

@@ -41,7 +41,8 @@ function contradictions({ mismatches, frozen }: ShardSnapshot): string[] {
 function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
   const { operations, compared, inconclusive, mirror, suspects, unsupported, workloads } = snapshot;
   const untold = sum(inconclusive);
-  const whole = workloads.filter((workload) => !workload.clean && workload.suspects === 0).map(({ name }) => name);
+  const whole = workloads.filter((workload) => !workload.clean && workload.suspects === 0);
+  const why = whole.map(({ name, suspect }) => (suspect === null ? name : `${name} (${suspect})`));
   const checks: [boolean, string][] = [
     [operations === 0, 'no client sent a command: point one at the proxy'],
     [operations > 0 && compared === 0, 'nothing was compared: only stages that write twice compare'],
@@ -49,7 +50,7 @@ function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
     [mirror.dropped > 0, `${count(mirror.dropped, 'effect')} did not reach the mirror`],
     [!drained, 'not everything was confirmed before time ran out'],
     [suspects.total > 0, `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
-    [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${whole.join(', ')}`],
+    [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${why.join(', ')}`],
     [untold > MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
     [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} went to one server only: ${list(unsupported)}`],
   ];

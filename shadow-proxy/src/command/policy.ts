@@ -19,6 +19,7 @@ type Rule = readonly [handling: Handling, reason: string, names: string];
 /** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
 const RULES: readonly Rule[] = [
   ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard'],
+  ['local', 'a web page that was talked into an HTTP request here: the connection is closed', 'post host:'],
   ['local', "clients are the proxy's, not the server's", 'client|id client|info client|list client|kill client|getname client|setname client|setinfo'],
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
@@ -53,7 +54,6 @@ const RULES: readonly Rule[] = [
   ['refused', 'only KeyDB has it, so that Redis could not follow', 'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset'],
   ['refused', "it is of KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
   ['refused', 'Redis 7 has it no more: use LCS', 'stralgo'],
-  ['refused', 'this is an HTTP request, and not an HTTP port', 'post host:'],
 ];
 
 const handlings = new Map<string, Rule>();

@@ -30,7 +30,7 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     'script',
     'Scripts',
     'Routed by the keys that they declare, which must be all the keys that they touch. A script that does the same on both servers, as far as its text tells, is ' +
-      'repeated; of any other, and of one that failed, the declared keys are copied. A script without keys that calls commands is refused.',
+      'repeated; of any other, and of one that failed, the declared keys are copied, and where its text does not show that it writes no others, the workload is suspect. A script without keys that calls commands is refused.',
   ],
   ['script-load', 'Script cache', 'Sent to the authority of `default`, then to its mirror.'],
   [

@@ -70,12 +70,6 @@ export class Deadlines {
     return earliest <= to && earliest + this.#spans[slot] >= from;
   }
 
-  /** When the key expires at the earliest: -Infinity where nothing is known. */
-  earliest(hash: number): number {
-    const slot = this.#slotOf(hash);
-    return this.#hashes[slot] === 0 ? -Infinity : this.#earliest[slot];
-  }
-
   /** What holds for one key may hold for the other: it was renamed or copied. */
   copy(from: number, to: number): void {
     const slot = this.#slotOf(from);

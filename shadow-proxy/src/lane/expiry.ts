@@ -41,7 +41,8 @@ export class Expiry {
   /** By command id. */
   readonly #roles: Uint8Array;
   readonly #set: CommandSpec;
-  readonly #measuring = new Set<number>();
+  /** Keys whose time to live is being asked for; true where a script has run on it since the question. */
+  readonly #measuring = new Map<number, boolean>();
   /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
   readonly #noted = new Map<number, number>();
   readonly #argStart: number[] = [];
@@ -64,6 +65,11 @@ export class Expiry {
   /** Deadlines far ahead that were forgotten for want of room: writes at those edges are not seen. */
   get forgotten(): number {
     return this.#deadlines.forgotten;
+  }
+
+  /** Whether a script has just run on the key, and both servers are being asked what time it has left. */
+  asksAbout(db: number, key: Buffer): boolean {
+    return this.#measuring.size > 0 && this.#measuring.has(this.#hash(db, key));
   }
 
   /** The mirror has answered a write. */
@@ -104,7 +110,7 @@ export class Expiry {
     }
     if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
     if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
-    if ((role & RUNS) !== 0) this.#run(operation, asked, askedStart, now);
+    if ((role & RUNS) !== 0) this.#run(operation, asked, askedStart);
     if ((role & SWAPS) !== 0) this.#swap(argumentsOf(asked, askedStart));
   }
 
@@ -126,7 +132,7 @@ export class Expiry {
   /** Notes the time to live that the command gave, if it did. */
   #time(operation: Operation, frame: Buffer, start: number, now: number): void {
     const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
-    const hash = hashOfKey(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
+    const hash = this.#hash(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
     const plain = this.#plainTtl(frame, argc);
     if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
     const args = argumentsOf(frame, start);
@@ -191,7 +197,7 @@ export class Expiry {
   }
 
   /** A script may have given times to live; only the servers can tell which. */
-  #run(operation: Operation, frame: Buffer, start: number, now: number): void {
+  #run(operation: Operation, frame: Buffer, start: number): void {
     if (this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl === false) return;
     const keys: Buffer[] = [];
     this.sequencer.eachKey(frame, start, (key, access) => {
@@ -199,17 +205,19 @@ export class Expiry {
     });
     for (const key of keys) {
       const hash = this.#hash(operation.db, key);
-      // A time to live that was lengthened since is found when the old one runs out: the key is copied then.
-      if (!this.#measuring.has(hash) && this.#deadlines.earliest(hash) <= now) this.#measure(operation, key, hash);
+      if (this.#measuring.has(hash)) this.#measuring.set(hash, true);
+      else this.#measure(operation, key, hash);
     }
   }
 
   #measure(operation: Operation, key: Buffer, hash: number): void {
     const { db } = operation;
-    this.#measuring.add(hash);
+    this.#measuring.set(hash, false);
     // At once when the mirror has answered: what it answers next was written later.
     askPttl(this.sequencer, operation, key, (both) => {
+      const again = this.#measuring.get(hash)!;
       this.#measuring.delete(hash);
+      if (both !== null && again) this.#measure(operation, key, hash);
       if (both === null) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
       const { authority, mirror, from, to } = both;
       if (authority === null || mirror === null) return;

@@ -167,9 +167,15 @@ export class Judge {
     this.sequencer.eachKey(frame, start, (key) => this.sequencer.doubtKey(operation.db, key, reason));
   }
 
-  /** Whether a key of the command is a suspect already. */
+  /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
   #inDoubt({ operation, frame, start }: Pair): boolean {
-    return operation.workload.suspect !== null || this.sequencer.hasSuspect(operation.db, frame, start);
+    const { sequencer } = this;
+    if (operation.workload.suspect !== null || sequencer.hasSuspect(operation.db, frame, start)) return true;
+    let asks = false;
+    sequencer.eachKey(frame, start, (key) => {
+      asks ||= sequencer.expiry.asksAbout(operation.db, key);
+    });
+    return asks;
   }
 
   /** One side has the key and the other has not: did it expire, or was it evicted? */

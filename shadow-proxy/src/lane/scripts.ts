@@ -3,6 +3,7 @@
  * other, and what can be said of them by reading.
  */
 import { createHash } from 'node:crypto';
+import type { CommandTable } from '../command/table.js';
 import type { Server } from './server.js';
 
 /** Commands whose reply or effect is not the same on two servers with the same data, or not in the same order. */
@@ -13,8 +14,17 @@ const NOT_REPEATABLE = new Set(
     .split(' '),
 );
 
+/** A call of a command as it is written: the command's name, and the expressions of its arguments. */
+interface Call {
+  readonly name: string;
+  readonly args: readonly string[];
+}
+
 export class Script {
+  readonly #code: string;
   readonly #calls: ReadonlySet<string> | null;
+  /** Whether what it does may depend on more than the data and the arguments. */
+  readonly #chance: boolean;
   /** Whether it may give a key a time to live that counts from the moment it runs. */
   readonly setsTtl: boolean;
 
@@ -23,18 +33,34 @@ export class Script {
     readonly sha: string,
   ) {
     const text = body.toString('latin1');
-    this.#calls = callsOf(text);
+    this.#code = withoutComments(text);
+    this.#calls = callsOf(this.#code);
+    this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
     this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
   }
 
   /** Whether it does the same on a server with the same data that knows `commands`. */
   repeatable(commands: ReadonlySet<string>): boolean {
-    if (this.#calls === null) return false;
+    if (this.#calls === null || this.#chance) return false;
     for (const name of this.#calls) {
       if (NOT_REPEATABLE.has(name)) return false;
       if (commands.size > 0 && !commands.has(name)) return false;
     }
     return true;
+  }
+
+  /** Whether, as far as its text tells, every key that it writes is among the `declared` ones. */
+  keepsTo(declared: ReadonlySet<string>, table: CommandTable): boolean {
+    if (this.#calls === null) return false;
+    const isDeclared = (expression: string): boolean => {
+      const literal = /^(["'])([^"'\\]*)\1$/.exec(expression);
+      return literal === null ? standsForKey(this.#code, expression) : declared.has(literal[2]);
+    };
+    return argumentsOfCalls(this.#code).every(({ name, args }) => {
+      const spec = table.byName(name);
+      if (spec === undefined || spec.write === false) return spec !== undefined;
+      return (spec.singleKey === 1 ? args.slice(0, 1) : args).every(isDeclared);
+    });
   }
 
   /** Whether it calls any command at all. */
@@ -43,11 +69,12 @@ export class Script {
   }
 }
 
+const withoutComments = (body: string): string => body.replace(/--\[\[[\s\S]*?\]\]/g, ' ').replace(/--[^\n]*/g, ' ');
+
 /** The commands that a script calls, in lower case; null where reading does not tell. */
-function callsOf(body: string): ReadonlySet<string> | null {
-  const code = body.replace(/--\[\[[\s\S]*?\]\]/g, ' ').replace(/--[^\n]*/g, ' ');
-  // Anything that hides a call: an alias, a computed name, another way to the interpreter, the clock or chance.
-  if (/loadstring|dofile|setfenv|getfenv|rawget|_G\b|math\.random|redis\.setresp|redis\.replicate_commands|redis\.set_repl|redis\.sha1hex\s*\(\s*redis/.test(code)) return null;
+function callsOf(code: string): ReadonlySet<string> | null {
+  // Anything that hides a call: an alias, a computed name, another way to the interpreter.
+  if (/loadstring|dofile|setfenv|getfenv|rawget|_G\b|redis\.sha1hex\s*\(\s*redis|\bmath\b(?!\s*\.)/.test(code)) return null;
   const calls = new Set<string>();
   const mentions = code.match(/\bredis\b|\bserver\b/g)?.length ?? 0;
   let understood = 0;
@@ -55,12 +82,48 @@ function callsOf(body: string): ReadonlySet<string> | null {
     if (match[1] === 'call' || match[1] === 'pcall') {
       if (match[4] === undefined) return null;
       calls.add(match[4].toLowerCase());
-    } else if (!['sha1hex', 'error_reply', 'status_reply', 'log', 'LOG_DEBUG', 'LOG_VERBOSE', 'LOG_NOTICE', 'LOG_WARNING'].includes(match[1])) {
+    } else if (!['sha1hex', 'setresp', 'replicate_commands', 'set_repl', 'REPL_ALL', 'REPL_NONE', 'REPL_AOF', 'REPL_SLAVE', 'REPL_REPLICA', 'error_reply', 'status_reply', 'log', 'LOG_DEBUG', 'LOG_VERBOSE', 'LOG_NOTICE', 'LOG_WARNING'].includes(match[1])) {
       return null;
     }
     understood++;
   }
   return understood === mentions ? calls : null;
+}
+
+/** The calls of a script all of whose calls name their command. */
+function argumentsOfCalls(code: string): Call[] {
+  return [...code.matchAll(/\bp?call\s*\(\s*(["'])(\w+)\1\s*/g)].map((match) => {
+    const args: string[] = [];
+    let from = match.index + match[0].length;
+    let depth = 0;
+    let quote = '';
+    for (let at = from; at < code.length; at++) {
+      const character = code[at];
+      if (quote !== '') {
+        if (character === '\\') at++;
+        else if (character === quote) quote = '';
+        continue;
+      }
+      if (character === '"' || character === "'") quote = character;
+      else if ('([{'.includes(character)) depth++;
+      const ends = depth === 0 && (character === ',' || character === ')');
+      if (')]}'.includes(character)) depth--;
+      if (!ends) continue;
+      args.push(code.slice(from, at).trim());
+      from = at + 1;
+      if (character === ')') break;
+    }
+    // The first is what stands between the name and the first comma.
+    return { name: match[2].toLowerCase(), args: args.slice(1) };
+  });
+}
+
+/** Whether the expression is an element of KEYS, all of them, or a local name that is given one and nothing else. */
+function standsForKey(code: string, expression: string): boolean {
+  if (/^KEYS\s*\[[^[\]]*\]$|^(table\s*\.\s*)?unpack\s*\(\s*KEYS\s*\)$/.test(expression)) return true;
+  if (!/^[A-Za-z_]\w*$/.test(expression)) return false;
+  const uses = code.match(new RegExp(`\\b${expression}\\b(?=\\s*(,[^=\\n;]*)?=(?!=))|\\b(for|function)\\b[^\\n]*\\b${expression}\\b`, 'g')) ?? [];
+  return uses.length === 1 && new RegExp(`\\blocal\\s+${expression}\\s*=\\s*KEYS\\s*\\[[^[\\]]*\\](?!\\s*(\\.\\.|or\\b|and\\b))`).test(code);
 }
 
 /** Whether a call of SET or GETEX has more arguments than those without options, or as many as a table has. */

@@ -34,7 +34,7 @@ export interface SequencerOptions {
   readonly suspects: Suspects;
   readonly scripts: Scripts;
   readonly judge: Judge;
-  readonly journal: Pick<Journal, 'noteKey' | 'noteEverything'>;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
 }
@@ -182,7 +182,7 @@ export class Sequencer implements LaneEvents {
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
-      if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtOperation(operation, 'script-failed');
+      if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
       return;
     }
     operation.reply = buffer;
@@ -259,7 +259,20 @@ export class Sequencer implements LaneEvents {
   /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
   #followScript(operation: Operation): void {
     if (this.repeatsScript(operation, argumentsOf(operation.frame, operation.start))) this.mirrorOf(operation).append(operation);
-    else this.doubtOperation(operation, 'script');
+    else this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script');
+  }
+
+  /** What the script wrote is in doubt: the keys that it declares, and where it may write others, the whole workload. */
+  doubtScript(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+    this.doubtFrame(db, frame, start, workload, reason);
+    // A digest whose text was never seen is believed to declare what it writes.
+    const script = this.scripts.find(argumentsOf(frame, start));
+    if (script === undefined || workload.suspect !== null) return;
+    const declared = new Set<string>();
+    this.eachKey(frame, start, (key) => declared.add(key.toString('latin1')));
+    if (script.keepsTo(declared, this.table)) return;
+    workload.suspect = 'a script that cannot be repeated may have written keys that it does not declare';
+    this.journal.noteWorkload(workload.name, workload.suspect);
   }
 
   /**

@@ -133,7 +133,8 @@ function replyIndex(elements: readonly Element[], i: number): number {
 function followTransaction(sequencer: Sequencer, exec: Operation, elements: readonly Element[], replies: readonly Buffer[]): void {
   const effects: (EffectCommand & { command: QueuedCommand; raw: Buffer })[] = [];
   // At once, so that a later command of the transaction which reads the key is not trusted either.
-  const doubt = (command: QueuedCommand): void => sequencer.doubtFrame(exec.db, command.frame, 0, command.workload, 'copy');
+  const doubt = ({ frame, spec, workload }: QueuedCommand): void =>
+    spec.handling === 'script' ? sequencer.doubtScript(exec.db, frame, 0, workload, 'script') : sequencer.doubtFrame(exec.db, frame, 0, workload, 'copy');
   for (const [i, { command, args, probed }] of elements.entries()) {
     if (command.follow === NOTHING) continue;
     const at = replyIndex(elements, i);

@@ -53,6 +53,8 @@ export interface WorkloadSnapshot {
   readonly mismatches: number;
   readonly inconclusive: number;
   readonly suspects: number;
+  /** Why every key of the workload is in doubt; null where that is not so. */
+  readonly suspect: string | null;
   /** The mirror has confirmed every effect that was acknowledged, and no key is suspect. */
   readonly clean: boolean;
   readonly byCommand?: Readonly<Record<string, number>>;

@@ -22,7 +22,7 @@ const MAX_LINE = 64 * 1024;
 const MIN_LINE = 512;
 /** Redis's default `proto-max-bulk-len`. */
 const MAX_BULK = 512 * 1024 * 1024;
-const MAX_ARGUMENTS = 2 ** 31 - 1;
+export const MAX_ARGUMENTS = 2 ** 31 - 1;
 /** `$0\r\n\r\n`: the least an argument takes. */
 const MIN_ARGUMENT = 6;
 /** What an unauthenticated client may send where a password is required. */

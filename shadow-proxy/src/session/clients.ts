@@ -4,8 +4,11 @@ import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
+import { MAX_ARGUMENTS } from '../resp/request.js';
 import { Session } from './session.js';
 
+/** `processMultibulkBuffer` of KeyDB 6.3.4. */
+const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
 /** Names of unsupported commands that are told apart. */
 const MAX_NAMES = 500;
 
@@ -45,6 +48,12 @@ export class Clients {
   /** Whether the authority wants a password of a client that has not logged in. */
   get needsPassword(): boolean {
     return this.sequencer.servers[this.sequencer.router.default.keylessRule.authority].needsPassword;
+  }
+
+  /** More than this, KeyDB ends the connection, which many clients share. */
+  get maxArguments(): number {
+    const { source, target } = this.sequencer.servers;
+    return source.isKeydb || target.isKeydb ? KEYDB_MAX_ARGUMENTS : MAX_ARGUMENTS;
   }
 
   nextId(): number {

@@ -191,6 +191,9 @@ const discard: Handler = (session) => {
   session.reply(OK);
 };
 
+/** What follows in an HTTP request could be commands. Redis closes the connection without a word, too. */
+const http: Handler = (session) => session.destroy();
+
 /** Answers the command at hand. Whether a client that has not logged in may do it is the authority's to say. */
 export function answerLocally(session: Session, name: string): void {
   const handler = LOCAL[name];
@@ -201,4 +204,4 @@ export function answerLocally(session: Session, name: string): void {
 
 const PING = encodeCommand(['PING']);
 
-export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, ...CLIENT };
+export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, post: http, 'host:': http, ...CLIENT };

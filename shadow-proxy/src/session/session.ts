@@ -82,6 +82,7 @@ export class Session implements Sink {
     this.id = clients.nextId();
     this.outbox = new Outbox(clients.sequencer.turn, socket);
     this.parser.unauthenticated = clients.needsPassword;
+    this.parser.maxArguments = clients.maxArguments;
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
     socket.on('close', () => {

@@ -32,7 +32,8 @@ describe('a run is inconclusive', () => {
     ['without its mirror', mirror({ connected: false }), /^the mirror is not connected/],
     ['with effects that were given up', mirror({ dropped: 1 }), /^1 effect did not reach the mirror/],
     ['with suspects', { suspects: { total: 2, byReason: { outage: 2 } } }, /^2 keys in doubt: 2 outage/],
-    ['with a workload that is in doubt as a whole', { workloads: [workloadSnapshot({ clean: false })] }, /^the mirror is not clean for sessions/],
+    ['with a workload that is in doubt as a whole', { workloads: [workloadSnapshot({ clean: false })] }, /^the mirror is not clean for sessions$/],
+    ['and why', { workloads: [workloadSnapshot({ clean: false, suspect: 'a copy is missing' })] }, /^the mirror is not clean for sessions \(a copy is missing\)$/],
     ['with too many pairs that could not be told', { inconclusive: { lost: 2 } }, /^2 pairs of replies could not be told: 2 lost/],
     ['with commands that only one server was sent', { unsupported: { LCS: 1 } }, /^1 command went to one server only: 1 LCS/],
   ] as [string, Partial<ShardSnapshot>, RegExp][]) {

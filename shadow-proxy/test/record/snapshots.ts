@@ -15,6 +15,7 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
   mismatches: 0,
   inconclusive: 0,
   suspects: 0,
+  suspect: null,
   clean: true,
   ...change,
 });

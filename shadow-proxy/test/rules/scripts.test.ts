@@ -32,8 +32,8 @@ test('what a script did that does not do the same twice is copied', async (t) =>
       "return redis.call('SPOP', 's')",
       "redis.call('SET', KEYS[1], redis.call('SRANDMEMBER', 's')) return 1",
       "return redis.call('SPOP', 's', 3)",
-      "local c = redis.call; return c('SET', KEYS[1], c('TIME')[2])",
-      "return redis.call('XADD', KEYS[1] .. ':x', '*', 'f', 'v')",
+      "local key = KEYS[1]; return redis.call('SET', key, redis.call('TIME')[2])",
+      "return redis.call('XADD', KEYS[3], '*', 'f', 'v')",
       "return redis.call('EXPIRE', KEYS[1], 100, 'NX')",
     ];
     for (const [i, script] of scripts.entries()) {
@@ -118,4 +118,45 @@ test('one script after another while another user flushes the scripts', async (t
     await until(() => shard.snapshot().mirror.queuedEffects === 0);
     await assertEqual();
   });
+});
+
+test('what a script writes to keys that it does not declare makes the workload suspect, unless it is repeated', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const random = "redis.call('TIME') ";
+  const cases: readonly [script: string, suspect: boolean][] = [
+    [`${random} return redis.call('SET', KEYS[1], 1)`, false],
+    [`${random} local key = KEYS[1]; local now = 5; redis.call('INCR', key); return redis.call('EXPIRE', key, 100)`, false],
+    [`${random} return redis.call('SET', 'declared', tonumber(ARGV[1]) + 1)`, false],
+    [`${random} return redis.call('DEL', unpack(KEYS))`, false],
+    [`${random} return redis.call('DEL', KEYS[1], 'declared')`, false],
+    [`${random} local v = redis.call('GET', KEYS[1] .. ':read'); return redis.call('SET', KEYS[1], v or 1)`, false],
+    [`${random} return redis.call('SET', KEYS[1] .. ':hidden', 1)`, true],
+    [`${random} return redis.call('SET', 'hidden', 1)`, true],
+    [`${random} return redis.call('SET', ARGV[1], 1)`, true],
+    [`${random} local key = KEYS[1]; key = key .. ':hidden'; return redis.call('SET', key, 1)`, true],
+    [`${random} local key = KEYS[1] .. ':hidden'; return redis.call('SET', key, 1)`, true],
+    [`${random} for i, key in ipairs({'hidden'}) do redis.call('SET', key, 1) end return 1`, true],
+    [`${random} return redis.call('DEL', KEYS[1], 'hidden')`, true],
+    [`local c = redis.call; return c('SET', 'hidden', c('TIME')[1])`, true],
+    [`redis.call('SET', 'hidden', 1); return redis.call('LPUSH', KEYS[1], 'fails')`, true],
+    // Repeated, and so is what it hides.
+    [`return redis.call('SET', KEYS[1] .. ':hidden', 1)`, false],
+  ];
+  for (const inside of [false, true]) {
+    await Promise.all(
+      cases.map(([script, suspect]) =>
+        withRig({}, async ({ wire, shard }) => {
+          const proxy = await wire();
+          await proxy.ask('SET', 'k', 'v');
+          const evaluate = ['EVAL', script, 2, 'k', 'declared', '7'];
+          if (inside) await proxy.pipeline([['MULTI'], evaluate, ['EXEC']]);
+          else await proxy.ask(...evaluate);
+          await until(() => shard.snapshot().mirror.queuedEffects === 0);
+          const { suspect: why } = shard.snapshot().workloads[0];
+          assert.equal(why !== null, suspect, `${script}${inside ? ' in a transaction' : ''}: ${why}`);
+          if (suspect) assert.match(why!, /does not declare/);
+        }),
+      ),
+    );
+  }
 });
