@@ -34,7 +34,7 @@ export class Judge {
   #questions = 0;
   readonly #watches = new Set<Watch>();
   /** Keys about which both servers are being asked, and how many questions there are. */
-  readonly #asked = new Map<string, { readonly workload: Workload; questions: number }>();
+  readonly #asked = new Map<string, { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }>();
   /** How many lost connections may still run what each server holds of them. */
   readonly #burying = new Map<Server, number>();
   /** Servers with connections that may still run what they hold. */
@@ -50,6 +50,11 @@ export class Judge {
   /** Whether it is being found out if the key is right on the mirror. */
   asksAbout(id: string): boolean {
     return this.#asked.has(id);
+  }
+
+  /** All such keys. */
+  keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }> {
+    return this.#asked.values();
   }
 
   /** Whether that is being found out for any key of the workload. */
@@ -193,10 +198,10 @@ export class Judge {
     const watch: Watch = { db: operation.db, keys, written: pair.writtenInside(keys) || this.#writtenSince(operation, keys) };
     this.#watch(operation, watch);
     const ids = keys.map((key) => keyId(operation.db, key));
-    for (const id of ids) {
+    for (const [i, id] of ids.entries()) {
       const asked = this.#asked.get(id);
       if (asked) asked.questions++;
-      else this.#asked.set(id, { workload: operation.workload, questions: 1 });
+      else this.#asked.set(id, { db: operation.db, key: keys[i], workload: operation.workload, questions: 1 });
     }
     Promise.all(keys.map((key) => pttlOnBoth(sequencer, operation, key)))
       .then(async (answers) => {

@@ -370,12 +370,24 @@ export class Sequencer implements LaneEvents {
    */
   #spread(operation: Operation): void {
     const { spec, batch, db } = operation;
+    if (spec?.name === 'swapdb') return this.swapDoubts(operation.frame, operation.start);
     if (batch === null) {
       if (spec !== undefined && mayDerive(spec) && this.#hasSuspect(db, ...askedFrame(operation), READS, () => true)) this.doubtOperation(operation, 'derived');
       return;
     }
     for (const [i, frame] of batch.frames.entries()) {
       if (batch.derives[i] && this.#hasSuspect(db, frame, 0, READS, () => true)) this.doubtFrame(db, frame, 0, operation.workload, 'derived');
+    }
+  }
+
+  /**
+   * What is in doubt in one of the two databases of a SWAPDB is in doubt in the other, too: once when the authority has
+   * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
+   */
+  swapDoubts(frame: Buffer, start: number): void {
+    const [a, b] = argumentsOf(frame, start).slice(1).map((arg) => Number(arg.toString('latin1')));
+    for (const { db, key } of [...this.suspects.all(), ...this.#judge.keysAsked()]) {
+      if (db === a || db === b) for (const each of [a, b]) this.doubtKey(each, key, 'swapped');
     }
   }
 

@@ -61,7 +61,7 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
       sequencer.submit(operation, lane);
     });
     if (spec.name === 'swapdb' && reply[0] === PLUS) {
-      swapDoubts(session);
+      sequencer.swapDoubts(frame, start);
       selectAgain(session, side, mirrored);
     }
     session.reply(reply);
@@ -71,15 +71,6 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
   } finally {
     sequencer.barred = false;
     clients.open();
-  }
-}
-
-/** What was in doubt in one of the databases is in doubt in the other from now on. */
-function swapDoubts(session: Session): void {
-  const { sequencer } = session.clients;
-  const dbs = [1, 2].map((index) => Number(session.argument(index).toString()));
-  for (const { db, key } of [...sequencer.suspects.all()]) {
-    if (dbs.includes(db)) for (const each of dbs) sequencer.doubtKey(each, key, 'swapped');
   }
 }
 

@@ -120,6 +120,22 @@ test('what was in doubt in one database is in doubt in the other after SWAPDB, a
   });
 });
 
+test('what is found out after SWAPDB about a command before it is healed where its key is now', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const wire = await rig.wire();
+    await wire.ask('SET', 'k', 'value');
+    await rig.shard.settled();
+    await rig.client({ of: rig.target }).set('k', 'another');
+    await rig.target.kill('SIGSTOP');
+    await wire.ask('APPEND', 'k', '!');
+    await expectOk(wire, 'SWAPDB', 0, 1);
+    await rig.target.kill('SIGCONT');
+    await rig.assertEqual();
+    assert.equal(await rig.client({ of: rig.target, db: 1 }).get('k'), 'value!');
+  });
+});
+
 test('a FLUSHALL that finds no room in the queue is not lost', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ limits: { queueBytes: 10_000 } }, async (rig) => {
