@@ -24,6 +24,8 @@ import { Clients } from './session/clients.js';
 
 /** How long effects wait for others to share a write to the mirror. */
 const MIRROR_BATCH_MS = 2;
+/** With so much of the authority's keys a mirror may hold all of them. */
+const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 
 /**
@@ -140,6 +142,19 @@ class RunningShard implements Shard {
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
+    void this.#tellOfMissingKeys();
+  }
+
+  /** A stage that writes twice is believed to begin with equal servers; where that cannot be, the operator is told. */
+  async #tellOfMissingKeys(): Promise<void> {
+    const { keylessRule } = this.#router.default;
+    if (!keylessRule.mirrorsWrites) return;
+    const [authority, mirror] = [this.#servers[keylessRule.authority], this.#servers[otherSide(keylessRule.authority)]];
+    const counts = await Promise.all([authority.keyCount(), mirror.keyCount()]).catch(() => null);
+    // Keys that have expired and are not removed yet are counted, on one server more than on the other.
+    if (counts === null || counts[1] >= counts[0] * ENOUGH_KEYS) return;
+    const keys = { [authority.side]: counts[0], [mirror.side]: counts[1] };
+    this.#options.logger.warn({ shard: this.name, keys }, `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`);
   }
 
   get port(): number {

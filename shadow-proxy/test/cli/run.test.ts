@@ -101,6 +101,18 @@ describe('shadow-compare run', () => {
     });
   });
 
+  test('tells that the target lacks what the source had before', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const direct = new Redis(servers.source.url);
+      await direct.mset('a', 1, 'b', 2);
+      direct.disconnect();
+      const { stderr } = await runProgram(t, 'shadow-compare', ['run', ...toServers(servers).slice(0, 4), '--listen', `127.0.0.1:${await getPort()}`, '--json', '--for', '1s']);
+      assert.match(stderr, /the target lacks keys that the source has: what was there before is not copied/);
+      assert.match(stderr, /"keys":\{"source":2,"target":0\}/);
+    });
+  });
+
   test('names the address that is taken', async (t) => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
