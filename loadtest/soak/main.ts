@@ -90,7 +90,7 @@ async function sample(rig: Rig, proxy: Proxy, options: Options): Promise<MemoryS
 
 function progress({ at, rss }: MemorySample, { clients, compared, mirror }: ShardSnapshot): void {
   const mib = (rss / 2 ** 20).toFixed(1);
-  const state = `${mib} MiB, ${clients} clients, ${compared} compared, mirror ${mirror.lagMs} ms behind`;
+  const state = `${mib} MiB, ${clients} clients, ${compared} compared, mirror ${mirror.lagMs.toFixed(1)} ms behind`;
   process.stderr.write(`${at.toFixed(0).padStart(4)} s: ${state}\n`);
 }
 

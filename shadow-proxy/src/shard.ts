@@ -301,8 +301,7 @@ class RunningShard implements Shard {
   // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void> {
-    const { state } = this.#options;
-    await state.update({ workloads: { ...state.current.workloads, [workload.name]: to } }, { event: 'stage', workload: workload.name, from, to });
+    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to });
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
