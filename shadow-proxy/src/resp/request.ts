@@ -155,7 +155,8 @@ export class RequestParser {
       this.argEnd[i] = to;
       at = to + 2;
     }
-    this.frame = buffer;
+    // The same for most: to store it again would cost the collector's note of it again.
+    if (this.frame !== buffer) this.frame = buffer;
     this.start = start;
     this.end = at;
     this.argc = count;

@@ -27,6 +27,7 @@ import { barrier } from './barrier.js';
 import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
+import { scanOf, withCursorOfTarget } from './scan.js';
 import { crossing, splits, submitSplit } from './split.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
 
@@ -515,12 +516,20 @@ export class Session implements Sink {
       return;
     }
     const { parser } = this;
-    const lane = this.laneTo(router.default.keylessRule.authority);
+    const { authority } = router.default.keylessRule;
+    const scan = spec?.name === 'scan' ? scanOf(this, authority) : null;
+    const lane = this.laneTo(scan?.side ?? authority);
     if (lane === null) return;
     if (spec !== undefined) this.clients.count(spec, router.default);
-    const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, NOTHING);
-    if ((spec?.name === 'keys' || spec?.name === 'scan') && lane.server.isKeydb) sendInside(this, operation, lane);
-    else this.submit(operation, lane);
+    const [frame, start, end] = scan?.frame ? [scan.frame, 0, scan.frame.length] : [parser.frame, parser.start, parser.end];
+    const operation = new Operation(frame, start, end, this, spec, router.default, this.db, this.protocol, NOTHING);
+    const shape = scan?.side === 'target' ? withCursorOfTarget : null;
+    if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb) return sendInside(this, operation, lane, shape);
+    if (shape !== null) {
+      const lost: Sink['lost'] = (each, reason) => this.lost(each, reason);
+      operation.sink = { lost, answered: (each, buffer, from, to) => this.deliver(each, shape(buffer.subarray(from, to))) };
+    }
+    this.submit(operation, lane);
   }
 
   /** SCRIPT LOAD and FLUSH go to both servers. */

@@ -204,8 +204,9 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
  * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or more,
  * on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to come; not
  * so in a transaction.
+ * @param shape what the client gets instead of the reply
  */
-export function sendInside(session: Session, operation: Operation, lane: Lane): void {
+export function sendInside(session: Session, operation: Operation, lane: Lane, shape: ((reply: Buffer) => Buffer) | null): void {
   const { frame, start, end, workload, db, protocol } = operation;
   const { sequencer } = session.clients;
   const own = (bytes: Buffer, sink: Sink): Operation => new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
@@ -221,7 +222,7 @@ export function sendInside(session: Session, operation: Operation, lane: Lane): 
   const done: Sink = {
     answered: (each, buffer, from, to) => {
       const inner = buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
-      session.deliver(each, refusal ?? inner);
+      session.deliver(each, refusal ?? shape?.(inner) ?? inner);
     },
     lost: (each, reason) => session.lost(each, reason),
   };

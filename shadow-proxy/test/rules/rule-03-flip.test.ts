@@ -138,3 +138,34 @@ test('a flip and commands that run alone keep out of each other’s way', async 
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
   });
 });
+
+test('a SCAN goes on at the server where it began, after a flip and after the way back', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    const keys = Array.from({ length: 3000 }, (_, i) => `k:${i}`);
+    await wire.pipeline(keys.map((key) => ['SET', key, 1]));
+    await scene.shard.settled();
+    let page = 0;
+    const next = async (scan: { cursor: string; found: Set<string> }): Promise<boolean> => {
+      // KeyDB answers a long page from another thread, a short one not.
+      const reply = (await wire.ask('SCAN', scan.cursor, 'COUNT', page++ % 2 ? 150 : 50)).split('\r\n');
+      scan.cursor = reply[2];
+      for (const key of reply.slice(4).filter((_, i) => i % 2 === 1)) scan.found.add(key);
+      assert.ok(Number.isSafeInteger(Number(scan.cursor)), scan.cursor);
+      return scan.cursor !== '0';
+    };
+    const atSource = { cursor: '0', found: new Set<string>() };
+    for (let i = 0; i < 5; i++) assert.ok(await next(atSource));
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    const atTarget = { cursor: '0', found: new Set<string>() };
+    for (let i = 0; i < 5; i++) assert.ok((await next(atTarget)) && (await next(atSource)));
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'shadow' });
+    while (await next(atTarget));
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
+    while (await next(atSource));
+    for (const { found } of [atSource, atTarget]) assert.deepEqual([...found].sort(), [...keys].sort());
+    assert.match(await wire.ask('SCAN', 'x'), /^-ERR invalid cursor/);
+    assert.match(await wire.ask('SCAN'), /^-ERR wrong number/);
+  });
+});
