@@ -34,6 +34,7 @@ const TIMED: Readonly<Record<string, (key: string, ms: number) => readonly Comma
   PEXPIREAT: (key, ms) => [['PEXPIREAT', key, Date.now() + ms]],
   'PEXPIRE in MULTI': (key, ms) => [['MULTI'], ['INCR', '{k}n'], ['PEXPIRE', key, ms], ['EXEC']],
   'a script': (key, ms) => [['EVAL', "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1", 1, key, ms]],
+  'a script in the place of a longer one': (key, ms) => [['PEXPIRE', key, 1_000_000], ['EVAL', "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1", 1, key, ms]],
   'another key by RENAME': (key, ms) => [['RENAME', key, `${key}:old`], ['PEXPIRE', `${key}:old`, ms], ['RENAME', `${key}:old`, key]],
 };
 
@@ -68,27 +69,31 @@ for (const [way, timed] of Object.entries(TIMED)) {
   });
 }
 
-test('a time to live goes into the other database with SWAPDB', async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withScene({}, async (scene) => {
-    const wire = await scene.wire();
-    const keys = SILENT.map(({ name }) => keyOf(name));
-    await wire.pipeline(SILENT.map(({ setup }, i) => setup(keys[i])));
-    await wire.pipeline(keys.map((key) => ['PEXPIRE', key, 600]));
-    assert.equal(await wire.ask('SWAPDB', 0, 1), '+OK');
-    await wire.ask('SELECT', 1);
-    await scene.shard.settled();
-    scene.toTarget.hold('up');
-    const direct = scene.client({ of: scene.source, db: 1 });
-    const replies = await wire.pipeline(SILENT.map(({ write }, i) => write(keys[i], 0)));
-    assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
-    assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
-    await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
-    scene.toTarget.release();
-    await scene.assertEqual();
-    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+for (const given of ['before', 'after']) {
+  test(`a time to live given ${given} SWAPDB holds in the other database`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({}, async (scene) => {
+      const wire = await scene.wire();
+      const keys = SILENT.map(({ name }) => keyOf(name));
+      await wire.pipeline(SILENT.map(({ setup }, i) => setup(keys[i])));
+      const expire = (): Promise<unknown> => wire.pipeline(keys.map((key) => ['PEXPIRE', key, 600]));
+      if (given === 'before') await expire();
+      assert.equal(await wire.ask('SWAPDB', 0, 1), '+OK');
+      await wire.ask('SELECT', 1);
+      if (given === 'after') await expire();
+      await scene.shard.settled();
+      scene.toTarget.hold('up');
+      const direct = scene.client({ of: scene.source, db: 1 });
+      const replies = await wire.pipeline(SILENT.map(({ write }, i) => write(keys[i], 0)));
+      assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
+      assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
+      await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
+      scene.toTarget.release();
+      await scene.assertEqual();
+      assert.deepEqual(scene.shard.snapshot().mismatches, {});
+    });
   });
-});
+}
 
 test('a write that reaches the mirror before its key has expired there', async (t) => {
   if (!(await needsKeydb(t))) return;
