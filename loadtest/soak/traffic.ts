@@ -14,22 +14,24 @@ export interface Request {
 /** How many keys of each kind; bounded, so that the servers' memory is. */
 const KEYS = { value: 2000, cache: 2000, counter: 200, hash: 200, list: 50, set: 100, board: 20 };
 const FIELDS = 50;
+/** Bytes of the shortest value: room for the longest header. */
+const SHORTEST = 32;
 
-/** A value of `length` bytes (at least its own header) that says to which key it belongs. */
+/** A value of `length` bytes, enough for its own header, that says to which key it belongs. */
 function valueOf(key: string, length: number): Buffer {
   const header = `${key}|${length}|`;
-  return Buffer.concat([Buffer.from(header), Buffer.alloc(Math.max(0, length - header.length), 'abcdefghijklmnopqrstuvwxyz')]);
+  return Buffer.concat([Buffer.from(header), Buffer.alloc(length - header.length, 'abcdefghijklmnopqrstuvwxyz')]);
 }
 
 function isValueOf(key: string, reply: Reply): boolean {
   const [name, length] = text(reply).slice(0, 64).split('|');
-  return name === key && (reply.data!.length === Number(length) || Number(length) < `${name}|${length}|`.length);
+  return name === key && reply.data!.length === Number(length);
 }
 
 const below = (limit: number): number => Math.floor(Math.random() * limit);
 const keyOf = (kind: keyof typeof KEYS): string => `soak:${kind}:${below(KEYS[kind])}`;
 /** Log-uniform: as many values between 32 and 64 bytes as between 32 and 64 KiB. */
-const lengthUpTo = (max: number): number => Math.floor(Math.exp(Math.log(16) + Math.random() * Math.log(max / 16)));
+const lengthUpTo = (max: number): number => Math.floor(Math.exp(Math.log(SHORTEST) + Math.random() * Math.log(Math.max(max, SHORTEST) / SHORTEST)));
 
 const isOk = (reply: Reply): boolean => text(reply) === 'OK';
 const isInteger = (reply: Reply): boolean => reply.type === ':';
