@@ -6,7 +6,7 @@ import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
 import { isRead, keysMissing, readsSeveralKeys, type Side } from './missing.js';
 import { isOfTheServer } from './rules.js';
 import type { CommandView, Verdict } from './verdict.js';
-import { isCondition } from './wording.js';
+import { isAboutKey, isCondition } from './wording.js';
 
 /** Commands that are about no key that could be missing, or about all of them. */
 const KEYLESS = new Set([
@@ -26,7 +26,9 @@ export function needsEvidence(verdict: Verdict, command: CommandView, authority:
   if (!isRead(command)) return 'absence';
   if (verdict.what === 'missing-on-mirror' || verdict.what === 'missing-on-authority') return 'absence';
   if (command.name === 'mget') return keysMissing(a, m) === null ? null : 'absence';
-  return readsSeveralKeys(command) && !isError(a) && !isError(m) ? 'absence' : null;
+  // One server finds a key of the wrong type where the other finds none, and goes on with the rest.
+  const complains = [a, m].some((reply) => isError(reply) && !isAboutKey(text(reply)));
+  return readsSeveralKeys(command) && !complains ? 'absence' : null;
 }
 
 const tellsOfCondition = (reply: Reply): boolean => isError(reply) && isCondition(text(reply));

@@ -14,7 +14,7 @@ import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
 import { withoutSignedZeros } from './scores.js';
 import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
-import { isRefusal, isScript } from './wording.js';
+import { isAboutKey, isRefusal, isScript } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
@@ -79,9 +79,7 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
 }
 
 /** An error that is not about what the key holds, and that a missing key may get as well. */
-const isComplaint = (reply: Reply): boolean => isError(reply) && !ABOUT_A_KEY.test(text(reply));
-const ABOUT_A_KEY =
-  /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;
+const isComplaint = (reply: Reply): boolean => isError(reply) && !isAboutKey(text(reply));
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
 /** The judgement of one command of a transaction. */

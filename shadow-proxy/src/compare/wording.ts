@@ -170,3 +170,8 @@ const CONDITIONS = new Set(
 
 /** Whether the error tells of the server's condition or the user's rights, not of the data. */
 export const isCondition = (error: string): boolean => CONDITIONS.has(error.split(' ', 1)[0]);
+
+/** Whether the error tells what the key holds: a server that lacks the key does not say it. */
+export const isAboutKey = (error: string): boolean => ABOUT_KEY.test(error);
+const ABOUT_KEY =
+  /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;

@@ -247,6 +247,9 @@ test('a read of several keys may differ because one of them is gone', () => {
     ['PFCOUNT a b', integer(5), integer(3)],
     ['ZUNION 2 a b', strings('a'), strings('a b')],
     ['XREAD STREAMS a b 0 0', array(strings('a')), array(strings('a'), strings('b'))],
+    // b has expired at the one, and is no stream (no set) at the other.
+    ['XREAD STREAMS a b 0 0', array(strings('a')), error('WRONGTYPE Operation against a key holding the wrong kind of value')],
+    ['SUNION a b', error('WRONGTYPE Operation against a key holding the wrong kind of value'), strings('a')],
   ] as const) {
     assert.equal(evidenceFor(command, authority, mirror), 'absence', command);
   }
@@ -273,6 +276,7 @@ test('what no missing key can explain needs no evidence', () => {
     ['GET s', string('a'), string('a')],
     ['SMEMBERS s', strings('a b'), strings('b a')],
     ['SORT s BY nosort', strings('a b'), strings('b a')],
+    ['SUNION a b', strings('a'), error('OOM command not allowed')],
     ['LCS a b', string('a'), error('ERR unknown command `LCS`, with args beginning with: `a`, `b`, ')],
     ['SET k v NX GET', string('a'), error('ERR syntax error')],
     ['INCR n', integer(5), error("OOM command not allowed when used memory > 'maxmemory'.")],
