@@ -21,7 +21,7 @@ const at = (index: number, inside: Where = unsigned): Where => (reply) => map(re
 const map = (reply: Reply, change: (item: Reply, index: number) => Reply): Reply =>
   reply.items === null ? reply : { ...reply, items: reply.items.map(change) };
 
-const WHERE: Readonly<Record<string, Where>> = {
+const WHERE: ReadonlyMap<string, Where> = new Map(Object.entries({
   zscore: unsigned,
   zincrby: unsigned,
   // With INCR; without, it answers an integer.
@@ -36,15 +36,16 @@ const WHERE: Readonly<Record<string, Where>> = {
   zscan: at(1, ofPairs),
   zrank: at(1),
   zrevrank: at(1),
-};
+}));
 /** With the option only. */
 const WITHSCORES = new Set(['zrange', 'zrevrange', 'zrangebyscore', 'zrevrangebyscore', 'zdiff', 'zinter', 'zunion', 'zrandmember']);
 
 /** Whether scores may be in the replies to the command. */
-export const hasScores = (name: string): boolean => name in WHERE || WITHSCORES.has(name);
+export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name);
 
 /** The reply with every score of -0 as 0; the reply itself where there is none. */
 export function withoutSignedZeros({ name, args }: CommandView, reply: Reply): Reply {
-  if (name in WHERE) return WHERE[name](reply);
+  const where = WHERE.get(name);
+  if (where !== undefined) return where(reply);
   return WITHSCORES.has(name) && args.some((arg, i) => i > 1 && word(arg) === 'WITHSCORES') ? ofPairs(reply) : reply;
 }

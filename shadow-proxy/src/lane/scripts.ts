@@ -25,6 +25,8 @@ export class Script {
   readonly #calls: ReadonlySet<string> | null;
   /** Whether what it does may depend on more than the data and the arguments. */
   readonly #chance: boolean;
+  /** The keys that its writes name as texts; null where one may be written that is neither so named nor declared. */
+  #named: ReadonlySet<string> | null | undefined;
   /** Whether it may give a key a time to live that counts from the moment it runs. */
   readonly setsTtl: boolean;
 
@@ -51,16 +53,8 @@ export class Script {
 
   /** Whether, as far as its text tells, every key that it writes is among the `declared` ones. */
   keepsTo(declared: ReadonlySet<string>, table: CommandTable): boolean {
-    if (this.#calls === null) return false;
-    const isDeclared = (expression: string): boolean => {
-      const literal = /^(["'])([^"'\\]*)\1$/.exec(expression);
-      return literal === null ? standsForKey(this.#code, expression) : declared.has(literal[2]);
-    };
-    return argumentsOfCalls(this.#code).every(({ name, args }) => {
-      const spec = table.byName(name);
-      if (spec === undefined || spec.write === false) return spec !== undefined;
-      return (spec.singleKey === 1 ? args.slice(0, 1) : args).every(isDeclared);
-    });
+    if (this.#named === undefined) this.#named = this.#calls === null ? null : keysNamed(this.#code, table);
+    return this.#named !== null && [...this.#named].every((key) => declared.has(key));
   }
 
   /** Whether it calls any command at all. */
@@ -88,6 +82,22 @@ function callsOf(code: string): ReadonlySet<string> | null {
     understood++;
   }
   return understood === mentions ? calls : null;
+}
+
+/** The keys that the writes of a script name as texts; null where one may be written that is not so named, nor of KEYS. */
+function keysNamed(code: string, table: CommandTable): ReadonlySet<string> | null {
+  const named = new Set<string>();
+  for (const { name, args } of argumentsOfCalls(code)) {
+    const spec = table.byName(name);
+    if (spec === undefined) return null;
+    if (!spec.write) continue;
+    for (const expression of spec.singleKey === 1 ? args.slice(0, 1) : args) {
+      const literal = /^(["'])([^"'\\]*)\1$/.exec(expression);
+      if (literal !== null) named.add(literal[2]);
+      else if (!standsForKey(code, expression)) return null;
+    }
+  }
+  return named;
 }
 
 /** The calls of a script all of whose calls name their command. */

@@ -254,7 +254,6 @@ export class Session implements Sink {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.noteFrame(this.db, parser.frame, parser.start);
     }
-    if (spec.handling === 'script') sequencer.scripts.find([this.argument(0), this.argument(1)]);
     clients.count(spec, workload);
     if (probe !== null) sendProbed(this, operation, lane, probe);
     else this.submit(operation, lane);

@@ -3,17 +3,16 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { Redis, type RedisOptions } from 'ioredis';
 import type { LocalServer } from '../../src/local/servers.js';
+import { clientsOf, type Clients } from '../support/clients.js';
 import { differences } from '../support/keyspace.js';
 import { Relay } from '../support/relay.js';
 import { withServers } from '../support/servers.js';
 import { startTestShard, type TestShard, type TestShardOptions } from '../support/shard.js';
-import { Wire } from '../support/wire.js';
 
 export type SceneOptions = Omit<TestShardOptions, 'source' | 'target' | 'stateDir'>;
 
-export interface Scene {
+export interface Scene extends Clients {
   /** Redis. */
   readonly source: LocalServer;
   /** KeyDB. */
@@ -23,10 +22,6 @@ export interface Scene {
   readonly toTarget: Relay;
   /** The shard that runs now. */
   readonly shard: TestShard;
-  /** A connection of bytes to the proxy. */
-  wire(): Promise<Wire>;
-  /** An ioredis client of the proxy, or of one of the servers. */
-  client(options?: RedisOptions & { readonly of?: LocalServer }): Redis;
   /** Ends the shard as the end of its process would, or lets it drain first. */
   stopShard(how?: 'at once' | 'drained'): Promise<void>;
   /** Starts a shard on the state that the last one left. */
@@ -40,24 +35,13 @@ export async function withScene<T>(options: SceneOptions, body: (scene: Scene) =
   return withServers(async ({ source, target }) => {
     const stateDir = await mkdtemp(join(tmpdir(), 'scene-'));
     const [toSource, toTarget] = [await Relay.start(source), await Relay.start(target)];
-    const open: { destroy(): void }[] = [];
     const start = (more: SceneOptions = {}): Promise<TestShard> => startTestShard({ ...options, ...more, source: toSource, target: toTarget, stateDir });
     let shard = await start();
+    const { closeAll, ...clients } = clientsOf(() => shard.port);
     const scene: Scene = {
-      ...{ source, target, toSource, toTarget },
+      ...{ source, target, toSource, toTarget, ...clients },
       get shard() {
         return shard;
-      },
-      async wire() {
-        const wire = await Wire.open({ port: shard.port });
-        open.push(wire);
-        return wire;
-      },
-      client({ of, ...more } = {}) {
-        const client = new Redis({ host: '127.0.0.1', port: of?.port ?? shard.port, maxRetriesPerRequest: null, ...more });
-        client.on('error', () => undefined);
-        open.push({ destroy: () => client.disconnect() });
-        return client;
       },
       async stopShard(how = 'at once') {
         if (how === 'drained') assert.equal(await shard.shard.drain(5_000), true, 'the shard did not drain');
@@ -73,7 +57,7 @@ export async function withScene<T>(options: SceneOptions, body: (scene: Scene) =
     try {
       return await body(scene);
     } finally {
-      for (const each of open) each.destroy();
+      closeAll();
       await shard.stop();
       await Promise.all([toSource.close(), toTarget.close()]);
       await rm(stateDir, { recursive: true, force: true });

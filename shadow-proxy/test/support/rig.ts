@@ -1,21 +1,16 @@
 /** Both servers and a shard between them, for as long as a test needs them. */
 import assert from 'node:assert/strict';
-import { Redis, type RedisOptions } from 'ioredis';
 import { startKeydb, startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
+import { clientsOf, type Clients } from './clients.js';
 import { differences } from './keyspace.js';
 import { startTestShard, type TestShard, type TestShardOptions } from './shard.js';
-import { Wire } from './wire.js';
 
-export interface Rig {
+export interface Rig extends Clients {
   /** Redis. */
   readonly source: LocalServer;
   /** KeyDB. */
   readonly target: LocalServer;
   readonly shard: TestShard;
-  /** A connection to the proxy; closed with the rig. */
-  wire(): Promise<Wire>;
-  /** An ioredis client of the proxy, or of one of the servers; closed with the rig. */
-  client(options?: RedisOptions & { readonly of?: LocalServer }): Redis;
   /** Waits until the mirror has everything, then asserts that both servers hold the same, and that no difference was found on the way. */
   assertEqual(): Promise<void>;
 }
@@ -50,22 +45,12 @@ export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {
 export async function startOn(options: TestShardOptions & { readonly source: LocalServer; readonly target: LocalServer }): Promise<Rig & { stop(): Promise<void> }> {
   const { source, target } = options;
   const shard = await startTestShard(options);
-  const open: { destroy(): void }[] = [];
+  const { closeAll, ...clients } = clientsOf(() => shard.port);
   return {
     source,
     target,
     shard,
-    async wire() {
-      const wire = await Wire.open({ port: shard.port });
-      open.push(wire);
-      return wire;
-    },
-    client({ of, ...more } = {}) {
-      const client = new Redis({ host: '127.0.0.1', port: of?.port ?? shard.port, maxRetriesPerRequest: null, ...more });
-      client.on('error', () => undefined);
-      open.push({ destroy: () => client.disconnect() });
-      return client;
-    },
+    ...clients,
     async assertEqual() {
       await shard.settled();
       assert.deepEqual(await differences(source, target), []);
@@ -73,7 +58,7 @@ export async function startOn(options: TestShardOptions & { readonly source: Loc
       assert.deepEqual(suspectWorkloads(shard), []);
     },
     async stop() {
-      for (const each of open) each.destroy();
+      closeAll();
       await shard.stop();
     },
   };
