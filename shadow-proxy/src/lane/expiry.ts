@@ -32,8 +32,8 @@ const MOVES = 4;
 const RUNS = 8;
 const SWAPS = 16;
 
-/** Writes that leave the same behind whether or not the key was there, or answer differently. */
-const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getset', 'getdel', 'restore', 'flushall', 'flushdb']);
+/** Writes after which it is the same whether or not the key was there. GETSET is none: its reply differs, and no question afterwards tells why. */
+const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getdel', 'restore', 'flushall', 'flushdb']);
 const MOVING = new Set(['rename', 'renamenx', 'copy', 'move']);
 
 export class Expiry {
