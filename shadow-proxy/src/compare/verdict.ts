@@ -24,7 +24,7 @@ export interface Difference {
   readonly limits: Tolerances;
 }
 
-/** What excuses a difference; the first eleven by the replies alone (rules.ts), the last two by evidence (absence.ts). */
+/** What excuses a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts). */
 export type RuleName =
   | 'unordered'
   | 'random'
@@ -36,6 +36,7 @@ export type RuleName =
   | 'error-wording'
   | 'null-form'
   | 'signed-zero'
+  | 'hll-cache'
   | 'server-identity'
   | 'expiry-edge'
   | 'evicted';

@@ -45,6 +45,9 @@ export class Expiry {
   readonly #measuring = new Map<number, boolean>();
   /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
   readonly #noted = new Map<number, number>();
+  /** SWAPDBs that an authority has run, and those of them that are over on the mirror. */
+  #swapped = 0;
+  #swapsEnded = 0;
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
 
@@ -90,6 +93,16 @@ export class Expiry {
     if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
     // The turn's own time is that of its beginning: the mirror may have run the command since.
     this.#look(operation, spec, ...askedFrame(operation), frame, start, performance.now());
+  }
+
+  /** The authority has run SWAPDB; the mirror is still to be told. */
+  swapping(): void {
+    this.#swapped++;
+  }
+
+  /** The mirror has run it, or whether it has will never be known. */
+  swapEnded(): void {
+    this.#swapsEnded++;
   }
 
   /** A key was copied: `pttl` is what the authority said, between `from` and now. */
@@ -187,6 +200,7 @@ export class Expiry {
 
   /** SWAPDB: what one database held is in the other now, with its times to live. */
   #swap(args: readonly Buffer[]): void {
+    this.swapEnded();
     const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
     const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
     this.#noted.set(a, second).set(b, first);
@@ -212,13 +226,16 @@ export class Expiry {
 
   #measure(operation: Operation, key: Buffer, hash: number): void {
     const { db } = operation;
+    const swaps = this.#swapped;
+    // Between the two servers' SWAPDBs the question would find another database's key.
+    if (swaps !== this.#swapsEnded) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
     this.#measuring.set(hash, false);
     // At once when the mirror has answered: what it answers next was written later.
     askPttl(this.sequencer, operation, key, (both) => {
       const again = this.#measuring.get(hash)!;
       this.#measuring.delete(hash);
-      if (both !== null && again) this.#measure(operation, key, hash);
-      if (both === null) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
+      if (both !== null && again && swaps === this.#swapped) this.#measure(operation, key, hash);
+      if (both === null || swaps !== this.#swapped) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
       const { authority, mirror, from, to } = both;
       if (authority === null || mirror === null) return;
       if (authority < 0 !== mirror < 0) return this.sequencer.doubtKey(db, key, 'expiry-edge');

@@ -455,6 +455,7 @@ export class Sequencer implements LaneEvents {
   #doubtEffect(operation: Operation, reason: string): void {
     const handling = operation.spec?.handling;
     if (handling === 'script' || handling === 'script-load') this.scripts.forget(this.mirrorOf(operation).server);
+    if (operation.spec?.name === 'swapdb') this.expiry.swapEnded();
     if (handling !== 'script-load') this.doubtOperation(operation, reason);
   }
 

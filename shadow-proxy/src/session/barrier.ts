@@ -61,6 +61,7 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
       sequencer.submit(operation, lane);
     });
     if (spec.name === 'swapdb' && reply[0] === PLUS) {
+      if (mirrored) sequencer.expiry.swapping();
       sequencer.swapDoubts(frame, start);
       selectAgain(session, side, mirrored);
     }

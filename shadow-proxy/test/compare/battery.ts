@@ -24,6 +24,7 @@ XREADGROUP GROUP g c1 STREAMS x >
 GEOADD geo 13.361389 38.115556 Palermo 15.087269 37.502669 Catania
 PFADD hll a b c
 PFADD hll2 c d
+PFADD counted a b c
 SET t v EX 100
 SET tp v PX 100500
 `;
@@ -202,6 +203,9 @@ time-dependent | XINFO CONSUMERS x g
 = | GEORADIUS geo 15 37 200 km WITHDIST
 = | GEORADIUS_RO geo 15 37 200 km
 = | GEORADIUSBYMEMBER geo Palermo 300 km
+hll-cache | GET counted
+hll-cache | MGET s counted
+hll-cache | GETEX counted
 = | PFCOUNT hll
 = | PFCOUNT hll hll2
 = | PFCOUNT nosuch
