@@ -186,9 +186,10 @@ class RunningShard implements Shard {
       });
     const quiet = await until(() => [...this.#clients.sessions.values()].every((session) => session.inFlight === 0));
     const timedOut = new Promise<boolean>((resolve) => setTimeout(resolve, Math.max(0, deadline - performance.now()), false).unref());
+    const unblocked = await until(() => this.#clients.blocked.size === 0);
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
     const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
-    const clean = quiet && confirmed && healed && this.#suspects.size === 0;
+    const clean = quiet && unblocked && confirmed && healed && this.#suspects.size === 0;
     if (clean && this.#router.workloads.every((workload) => workload.suspect === null)) this.#journal.clear();
     if (clean) await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
     return clean;
@@ -295,6 +296,7 @@ class RunningShard implements Shard {
 
   #noteDoubts(): void {
     for (const { db, key } of this.#suspects.all()) this.#journal.noteKey(db, key, 0, key.length);
+    for (const blocked of this.#clients.blocked) blocked.note();
     for (const workload of this.#router.workloads) if (workload.suspect !== null) this.#journal.noteWorkload(workload.name, workload.suspect);
   }
 

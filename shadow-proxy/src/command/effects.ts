@@ -7,6 +7,7 @@
  */
 import type { Reply } from '../resp/decode.js';
 import { isNull, text } from '../resp/decode.js';
+import { blockOption } from './policy.js';
 import { array, bulk, encodeCommand, integer, OK, type Argument } from '../resp/encode.js';
 
 export interface EffectCommand {
@@ -60,6 +61,66 @@ const spop: EffectOf = (args, reply) => {
   const members = reply.items ? strings(reply.items) : reply.data ? [reply.data] : [];
   return members.length === 0 ? null : one(['SREM', args[1], ...members], integer(members.length));
 };
+
+/** BLPOP, BRPOP: key … timeout. */
+const blpop: EffectOf = (args, reply) => {
+  if (!reply.items) return null;
+  const [key, value] = strings(reply.items);
+  return one([word(args[0]) === 'BLPOP' ? 'LPOP' : 'RPOP', key], bulk(value));
+};
+
+/** BZPOPMIN, BZPOPMAX: key … timeout. */
+const bzpop: EffectOf = (args, reply) => {
+  if (!reply.items) return null;
+  const [key, member, score] = reply.items;
+  const told = score.type === ',' ? Buffer.from(`,${text(score)}\r\n`) : bulk(score.data!);
+  return one([word(args[0]).slice(1), key.data!], array([bulk(member.data!), told]));
+};
+
+/** BLMOVE, BRPOPLPUSH: as without B, and without a timeout. */
+const blmove: EffectOf = (args, reply) => (isNull(reply) ? null : one([word(args[0]).slice(1), ...args.slice(1, -1)], 'same'));
+
+/** BLMPOP, BZMPOP: the timeout comes first. */
+const blocking =
+  (effect: EffectOf): EffectOf =>
+  (args, reply, protocol) =>
+    effect([args[0], ...args.slice(2)], reply, protocol);
+
+/** The mirror's lane must not block. */
+const xreadgroup: EffectOf = (args) => {
+  const at = blockOption(args);
+  return at === -1 ? 'verbatim' : one(withoutBlock(args, at), 'same');
+};
+
+const withoutBlock = (args: readonly Buffer[], at: number): Buffer[] => [...args.slice(0, at), ...args.slice(at + 2)];
+
+/** A blocking read as the mirror can repeat it; null where what it saw depends on when it began (`$`). */
+export function readWithoutBlock(args: readonly Buffer[]): Buffer | null {
+  if (args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)) return null;
+  const at = blockOption(args);
+  return encodeCommand(at === -1 ? args : withoutBlock(args, at));
+}
+
+const DOLLAR = '$'.charCodeAt(0);
+
+/**
+ * The removal of what a blocked client took, whatever it was that others took at the same time: from the end that it
+ * took it from, the same value. `copy` where that leaves an order open.
+ */
+export function removalOf(args: readonly Buffer[], reply: Reply): Effect {
+  const [key, taken] = reply.items ?? [];
+  switch (word(args[0])) {
+    case 'BLPOP':
+      return one(['LREM', key.data!, 1, taken.data!], integer(1));
+    case 'BRPOP':
+      return one(['LREM', key.data!, -1, taken.data!], integer(1));
+    case 'BZPOPMIN':
+    case 'BZPOPMAX':
+      return one(['ZREM', key.data!, taken.data!], integer(1));
+    default:
+      return 'copy';
+  }
+}
 
 /** LMPOP numkeys key… LEFT|RIGHT: the reply names the key and what was popped. */
 const lmpop: EffectOf = (args, reply) => {
@@ -166,6 +227,15 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   spop: { effect: spop, least: 0 },
   lmpop: { effect: lmpop, least: 0 },
   zmpop: { effect: zmpop, least: 0 },
+  blpop: { effect: blpop, least: 0 },
+  brpop: { effect: blpop, least: 0 },
+  bzpopmin: { effect: bzpop, least: 0 },
+  bzpopmax: { effect: bzpop, least: 0 },
+  blmove: { effect: blmove, least: 0 },
+  brpoplpush: { effect: blmove, least: 0 },
+  blmpop: { effect: blocking(lmpop), least: 0 },
+  bzmpop: { effect: blocking(zmpop), least: 0 },
+  xreadgroup: { effect: xreadgroup, least: 7 },
   incrbyfloat: { effect: incrbyfloat, least: 0 },
   hincrbyfloat: { effect: hincrbyfloat, least: 0 },
   xadd: { effect: xadd, least: 0 },

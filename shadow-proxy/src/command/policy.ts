@@ -18,7 +18,7 @@ type Rule = readonly [handling: Handling, reason: string, names: string];
 
 /** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
 const RULES: readonly Rule[] = [
-  ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard'],
+  ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard watch unwatch'],
   ['local', 'a web page that was talked into an HTTP request here: the connection is closed', 'post host:'],
   ['local', "clients are the proxy's, not the server's", 'client|id client|info client|list client|kill client|getname client|setname client|setinfo'],
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
@@ -27,6 +27,7 @@ const RULES: readonly Rule[] = [
   ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list'],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
   ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
+  ['authority', 'on a connection of its own, behind all that the client has written', 'wait waitaof'],
   ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
   ['authority', 'about the scripts and channels of a server', 'script|exists pubsub|*'],
 
@@ -35,13 +36,10 @@ const RULES: readonly Rule[] = [
   ['script-load', 'both servers must know the same scripts', 'script|load script|flush'],
   ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
 
-  ['refused', 'use a script (EVAL) for check-and-set, or connect directly', 'watch unwatch'],
-  ['refused', 'poll with the variant that does not block', 'blpop brpop blmove brpoplpush blmpop bzpopmin bzpopmax bzmpop'],
   ['refused', 'connect directly to the source for pub/sub', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe publish spublish'],
   ['refused', 'use EVAL or EVALSHA', 'fcall fcall_ro function|*'],
   ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
   ['refused', "it would stop every client's commands, for the proxy's connections are shared", 'client|pause client|unpause'],
-  ['refused', "the proxy's connections are shared, so that the server cannot tell whose writes to wait for", 'wait waitaof'],
   ['refused', 'a running script holds up the connection that would carry it: connect directly to the server', 'script|kill script|debug'],
   ['refused', 'connect directly to the server that you mean', 'monitor debug pfdebug pfselftest module|load module|loadex module|unload'],
   ['refused', 'change the configuration of each server by itself', 'config|set config|rewrite config|resetstat'],
@@ -82,39 +80,43 @@ export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean)
   return 'keyed';
 }
 
-/** Commands that are refused only when their arguments ask to block. */
-const BLOCKS_ON_REQUEST: ReadonlySet<string> = new Set(['xread', 'xreadgroup']);
+/** Commands that may block, and where they say for how long. */
+const BLOCKING: Readonly<Record<string, Blocking>> = {
+  ...Object.fromEntries(['blpop', 'brpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax'].map((name) => [name, { timeout: 'last', unit: 1000 }])),
+  blmpop: { timeout: 1, unit: 1000 },
+  bzmpop: { timeout: 1, unit: 1000 },
+  xread: { timeout: 'option', unit: 1 },
+  xreadgroup: { timeout: 'option', unit: 1 },
+  wait: { timeout: 'last', unit: 1 },
+  waitaof: { timeout: 'last', unit: 1 },
+};
 
-/** Whether `refusal` may say no to a command. */
-export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || BLOCKS_ON_REQUEST.has(name);
-
-/**
- * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
- * Only for commands of which the table says that they are `refusable`.
- */
-export function refusal(
-  spec: { readonly name: string; readonly handling: Handling },
-  frame: Buffer,
-  argStart: readonly number[],
-  argEnd: readonly number[],
-  argc: number,
-): string | null {
-  const title = spec.name.replace('|', ' ').toUpperCase();
-  if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
-  if (!BLOCKS_ON_REQUEST.has(spec.name) || !asksToBlock(frame, argStart, argEnd, argc)) return null;
-  return `ERR shadow-proxy: ${title} with BLOCK is not supported yet: poll without BLOCK`;
+export interface Blocking {
+  /** The argument that holds it: the last one, the value of the option BLOCK, or the one of this index. */
+  readonly timeout: 'last' | 'option' | number;
+  /** Of the number there, in ms. */
+  readonly unit: 1 | 1000;
 }
 
-/** Whether BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS. */
-function asksToBlock(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
-  for (let i = 1; i < argc; i++) {
-    const option = frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase();
-    if (option === 'BLOCK') return true;
+/** How the command blocks; null for one that never does. */
+export const blockingOf = (name: string): Blocking | null => BLOCKING[name] ?? null;
+
+/** The error text with which the proxy refuses a command, without the leading `-`; null where it does not. */
+export function refusal(spec: { readonly name: string; readonly handling: Handling }): string | null {
+  if (spec.handling !== 'refused') return null;
+  return `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} is not supported yet: ${ruleOf(spec.name)![1]}`;
+}
+
+/** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */
+export function blockOption(args: readonly Buffer[]): number {
+  for (let i = 1; i < args.length; i++) {
+    const option = args[i].toString('latin1').toUpperCase();
+    if (option === 'BLOCK') return i;
     if (option === 'COUNT') i++;
     else if (option === 'GROUP') i += 2;
-    else if (option !== 'NOACK') return false;
+    else if (option !== 'NOACK') return -1;
   }
-  return false;
+  return -1;
 }
 
 /**

@@ -141,6 +141,7 @@ export class Flipper {
     const since = performance.now();
     workload.held = true;
     try {
+      await inTime(clients.interrupt(workload));
       await inTime(this.#settled(to));
       if (requireClean) await inTime(this.#healed(workload));
       workload.moving = true;
@@ -201,6 +202,7 @@ async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
 export async function drained(sequencer: Sequencer): Promise<void> {
   const sides = ['source', 'target'] as const;
   await Promise.all(sides.flatMap((side) => [...sequencer.lanes[side].all()].map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve)))));
+  await Promise.all(sides.flatMap((side) => [...sequencer.lanes[side].orders()].map((order) => order.afterReservations())));
   await Promise.all(
     sides.map((side) => {
       sequencer.mirrors[side].flush();

@@ -117,7 +117,7 @@ export class Healer {
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       const ids = [key.toString('latin1')];
-      while (order.tracking && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
+      while (order.active && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
       if (lane.closed) throw new Error('the connection to the authority was lost');
       if (this.sequencer.barred || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
       if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();

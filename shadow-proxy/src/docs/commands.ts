@@ -13,6 +13,11 @@ const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
   ['spop', '`SREM` of the members that came back'],
   ['lmpop', '`LPOP` or `RPOP` of as many elements from the key that was popped'],
   ['zmpop', '`ZPOPMIN` or `ZPOPMAX` of as many members from the key that was popped'],
+  ['blpop brpop', '`LPOP` or `RPOP` of the key that was popped; where several clients were woken at once, `LREM` of the value'],
+  ['bzpopmin bzpopmax', '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients were woken at once, `ZREM` of the member'],
+  ['blmove brpoplpush', '`LMOVE` or `RPOPLPUSH`; where several clients were woken at once, the keys are copied'],
+  ['blmpop bzmpop', 'as `LMPOP` and `ZMPOP`; where several clients were woken at once, the key is copied'],
+  ['xreadgroup', 'without `BLOCK`'],
   ['incrbyfloat', '`SET … KEEPTTL` of the sum, behind an `EXISTS`'],
   ['hincrbyfloat', '`HSET` of the sum'],
   ['xadd', 'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it'],
@@ -66,7 +71,7 @@ export function renderCommands(): string {
     `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
     `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
     ...SECTIONS.map(([handling, name, text]) => `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`),
-    `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do. \`XREAD\` and \`XREADGROUP\` are refused with \`BLOCK\` only.\n\n${refused(specs)}`,
+    `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do.\n\n${refused(specs)}`,
     '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',
   ].join('\n\n') + '\n';
 }
@@ -108,7 +113,7 @@ function differing(reads: readonly CommandSpec[]): string {
 function refused(specs: readonly CommandSpec[]): string {
   const byReason = new Map<string, CommandSpec[]>();
   for (const spec of specs.filter(({ handling }) => handling === 'refused')) {
-    const [, reason] = /is not supported yet: (.*)$/.exec(refusal(spec, Buffer.alloc(0), [], [], 0)!)!;
+    const [, reason] = /is not supported yet: (.*)$/.exec(refusal(spec)!)!;
     byReason.set(reason, [...(byReason.get(reason) ?? []), spec]);
   }
   const rows = [...byReason].map(([reason, ofReason]) => `| ${list(ofReason)} | ${reason} |`);

@@ -187,7 +187,7 @@ export class Judge {
   #ask(pair: Pair, now: number, toleranceMs: number): void {
     const { operation, verdict } = pair;
     const { sequencer } = this;
-    const lane = operation.lane!;
+    const lane = operation.lane!.home;
     const keys: Buffer[] = [];
     sequencer.eachKey(pair.frame, pair.start, (key) => keys.push(Buffer.from(key)));
     if (keys.length === 0 || this.#questions >= MAX_QUESTIONS || lane.closed) {

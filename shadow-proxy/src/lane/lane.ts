@@ -34,6 +34,8 @@ const FULL_CHUNK = 16_384;
 
 export class Lane implements ConnectionOwner {
   closed = false;
+  /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
+  home: Lane = this;
   /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
   mayProbe = true;
   /** When it last carried something, in ms of the monotonic clock. */
@@ -48,7 +50,8 @@ export class Lane implements ConnectionOwner {
 
   constructor(
     readonly server: Server,
-    readonly identity: LaneIdentity,
+    /** Changes only for a private lane, whose client may SELECT. */
+    public identity: LaneIdentity,
     private readonly connection: Connection,
     private readonly latency: LatencyRecorder,
     private readonly events: LaneEvents,

@@ -2,17 +2,25 @@
 import { createHash } from 'node:crypto';
 import type { Credentials } from './dialer.js';
 import { Lane, type LaneEvents, type LaneIdentity } from './lane.js';
-import { type Latencies, LatencyRecorder } from './latency.js';
+import { Latencies, LatencyRecorder } from './latency.js';
 import { KeyOrder } from './order.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
 
 const IDLE_MS = 60_000;
+/** Private lanes that are kept for the next client. */
+const MAX_IDLE = 64;
 
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #opening = new Map<string, Promise<Lane>>();
   readonly #orders = new Map<number, KeyOrder>();
+  /** Private lanes that nobody has at the moment. */
+  readonly #idle: Lane[] = [];
+  /** All private lanes. */
+  readonly #borrowed = new Set<Lane>();
+  /** How long commands block is no latency. */
+  readonly #unmeasured = new Latencies();
   readonly #sweeper: NodeJS.Timeout;
   #closed = false;
 
@@ -57,9 +65,51 @@ export class Lanes {
     return opening;
   }
 
+  /** Every database's order. */
+  orders(): IterableIterator<KeyOrder> {
+    return this.#orders.values();
+  }
+
+  /**
+   * A lane for one client alone, until it is given back: its commands are not in the order of the others, so that
+   * whoever sends them reserves their keys.
+   * @throws as `open`
+   */
+  async borrow(identity: LaneIdentity): Promise<Lane> {
+    const name = nameOf(identity);
+    const home = await this.open(identity);
+    const at = this.#idle.findIndex((lane) => nameOf(lane.identity) === name);
+    if (at !== -1) {
+      const [lane] = this.#idle.splice(at, 1);
+      lane.home = home;
+      return lane;
+    }
+    const connection = await this.server.open(identity);
+    if (this.#closed || connection.ended) {
+      connection.destroy();
+      throw new Error('the connection ended');
+    }
+    const lane = new Lane(this.server, identity, connection, new LatencyRecorder(this.#unmeasured), this.events, this.turn);
+    lane.home = home;
+    this.#borrowed.add(lane);
+    return lane;
+  }
+
+  /** Takes a borrowed lane back; nothing of its client may be left on it. */
+  giveBack(lane: Lane): void {
+    if (lane.closed) return;
+    if (this.#idle.length < MAX_IDLE) this.#idle.push(lane);
+    else lane.close();
+  }
+
   /** Forgets a lane that was lost. */
   forget(lane: Lane): void {
     const name = nameOf(lane.identity);
+    if (this.#borrowed.delete(lane)) {
+      const at = this.#idle.indexOf(lane);
+      if (at !== -1) this.#idle.splice(at, 1);
+      return;
+    }
     if (this.#lanes.get(name) === lane) this.#lanes.delete(name);
     this.#relax(lane.identity.db);
   }
@@ -67,7 +117,7 @@ export class Lanes {
   close(): void {
     this.#closed = true;
     clearInterval(this.#sweeper);
-    for (const lane of this.#lanes.values()) lane.close();
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) lane.close();
   }
 
   async #open(name: string, identity: LaneIdentity): Promise<Lane> {
@@ -88,7 +138,7 @@ export class Lanes {
 
   #closeIdle(): void {
     const now = performance.now();
-    for (const lane of this.#lanes.values()) {
+    for (const lane of [...this.#lanes.values(), ...this.#idle]) {
       if (lane.inFlight === 0 && now - lane.usedAt > IDLE_MS) {
         lane.closed = true;
         lane.close();

@@ -19,7 +19,7 @@ export interface BothPttl {
  */
 export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void): void {
   const frame = encodeCommand(['PTTL', key]);
-  const lane = about.lane!;
+  const lane = about.lane!.home;
   const lost = (): void => answered(null);
   const operation = (sink: Operation['sink']): Operation =>
     new Operation(frame, 0, frame.length, sink, undefined, about.workload, about.db, about.protocol, NOTHING);

@@ -7,7 +7,7 @@
  *
  * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
  */
-import { effectOf, probeOf, type Effect, type EffectEntry } from '../command/effects.js';
+import { effectOf, probeOf, readWithoutBlock, removalOf, type Effect, type EffectEntry } from '../command/effects.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, argumentsOf, decodeReply, locateArguments, type Reply } from '../resp/decode.js';
@@ -26,6 +26,7 @@ import { ACCEPT, askedFrame, Operation, READ, TTL_TOLERANCE_MS, WRITE } from './
 import type { Scripts } from './scripts.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
+import { Waking } from './waking.js';
 
 export interface SequencerOptions {
   readonly servers: Readonly<Record<Side, Server>>;
@@ -133,13 +134,18 @@ export class Sequencer implements LaneEvents {
     this.follow(operation, operation.mustCopy ? 'copy' : effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined));
   }
 
-  /** Notes that the operation holds these keys in the order of several lanes, if there are several. */
+  /** Notes that the operation holds these keys in the order of several lanes, if there are several, and whom it may wake. */
   hold(operation: Operation, lane: Lane, keys: readonly string[], writes = operation.follow === WRITE): void {
     const order = this.lanes[lane.server.side].order(operation.db);
-    if (!order.tracking) return;
-    operation.held = keys;
-    operation.holdsToWrite = writes;
-    order.hold(lane, keys, writes);
+    if (!order.active) return;
+    if (order.tracking) {
+      operation.held = keys;
+      operation.holdsToWrite = writes;
+      order.hold(lane, keys, writes);
+    }
+    if (!writes) return;
+    const woken = order.wokenBy(keys);
+    if (woken.size > 0) operation.waking = new Waking(order, lane.server, keys, woken);
   }
 
   #release(operation: Operation): void {
@@ -155,6 +161,7 @@ export class Sequencer implements LaneEvents {
     if (operation.follow === READ) this.#followRead(operation, buffer, start, end);
     else if (operation.follow === WRITE) this.#followWrite(operation, buffer, start, end);
     operation.sink?.answered(operation, buffer, start, end);
+    operation.waking?.answered();
   }
 
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
@@ -164,6 +171,7 @@ export class Sequencer implements LaneEvents {
     if (operations.length > 0) this.#judge.bury(lane.server, lane.clientId);
     for (const operation of operations) {
       if (operation.held !== null) this.#release(operation);
+      operation.waking?.lost();
       if (operation.follow === WRITE) this.doubtOperation(operation, REPLY_LOST);
       operation.sink?.lost(operation, reason);
     }
@@ -241,6 +249,29 @@ export class Sequencer implements LaneEvents {
     // Only now: the first one's `frame` was needed above.
     this.mirrorOf(operation).append(operation);
     for (const companion of this.#companions.splice(0)) this.mirrorOf(companion).append(companion);
+  }
+
+  /**
+   * Tells the mirror what a command took that blocked on a private lane; `operation` is the command, `reply` the
+   * authority's. Where the order among those that were woken together is not known, only what comes to the same in any.
+   */
+  followWoken(operation: Operation, reply: Buffer, ordered: boolean): void {
+    operation.reply = reply;
+    operation.replyEnd = reply.length;
+    const args = argumentsOf(operation.frame, operation.start);
+    if (operation.follow === READ) {
+      const frame = readWithoutBlock(args);
+      if (frame === null) return;
+      operation.asked = operation.frame;
+      operation.frame = frame;
+      operation.end = frame.length;
+      this.mirrorOf(operation).append(operation);
+      return;
+    }
+    const told = decodeReply(reply).reply;
+    const derived = mayDerive(operation.spec!) && this.readsSuspect(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) this.doubtOperation(operation, derived ? 'derived' : 'copy');
+    else this.follow(operation, ordered ? this.#effects[operation.spec!.id]!.effect(args, told, operation.protocol) : removalOf(args, told));
   }
 
   readonly #companions: Operation[] = [];

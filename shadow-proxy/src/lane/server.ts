@@ -206,6 +206,17 @@ export class Server {
     }
   }
 
+  /** Those of the connections that block in a command now. */
+  async blockedClients(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
+    const clients = await this.#clientList('ID', ...clientIds);
+    return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
+  }
+
+  /** Has a connection's blocking command end as if its time were over, or with an error. */
+  async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean> {
+    return text(await this.ask('CLIENT', 'UNBLOCK', clientId, how)) === '1';
+  }
+
   /** Likewise for the connections of a process of ours that ended suddenly: they have our name, and not our numbers. */
   async #buryPredecessors(): Promise<void> {
     for (const [id, line] of await this.#clientList()) {

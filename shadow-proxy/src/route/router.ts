@@ -65,6 +65,9 @@ export class Workload {
     this.move(stage, percent);
   }
 
+  /** How often its stage has changed. */
+  moves = 0;
+
   /** Why every key of it is in doubt, when no list of keys says it. */
   get suspect(): string | null {
     return this.#suspect;
@@ -87,6 +90,7 @@ export class Workload {
 
   /** Changes the stage at once; the flip around it is the sequencer's. */
   move(stage: Stage, percent: number): void {
+    this.moves++;
     this.#stage = stage;
     this.#percent = stage === 'live' ? percent : 100;
     this.#rule = stageRule(stage);

@@ -4,7 +4,9 @@
  */
 import type { CommandSpec } from '../command/table.js';
 import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
-import { HandshakeRefused } from '../lane/server.js';
+import type { KeyOrder } from '../lane/order.js';
+import { HandshakeRefused, type Server } from '../lane/server.js';
+import { Waking } from '../lane/waking.js';
 import { encodeCommand } from '../resp/encode.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { routeKeys } from './routing.js';
@@ -49,6 +51,7 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
     const lanes = sequencer.lanes[side];
     const lane = await lanes.open(session.identity);
     await withDeadline(Promise.all([...lanes.all()].map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve)))));
+    await withDeadline(Promise.all([...lanes.orders()].map((order) => order.afterReservations())));
     clients.count(spec, workload);
     if (mirrored) sequencer.noteFrame(session.db, frame, start);
     const reply = await new Promise<Buffer>((resolve, reject) => {
@@ -60,6 +63,7 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
       operation.mustCopy = mustCopy;
       sequencer.submit(operation, lane);
     });
+    await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
     if (spec.name === 'swapdb' && reply[0] === PLUS) {
       if (mirrored) sequencer.expiry.swapping();
       sequencer.swapDoubts(frame, start);
@@ -74,6 +78,14 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
     clients.open();
   }
 }
+
+/** Waits for all clients that the command has woken. */
+const wakeAll = (order: KeyOrder, server: Server): Promise<void> =>
+  new Promise((resolve) => {
+    const waking = new Waking(order, server, [], order.blocked());
+    waking.after(resolve);
+    waking.answered();
+  });
 
 /** A connection to KeyDB 6.3.4 stays with what its database held before SWAPDB, until it selects the database anew. */
 function selectAgain(session: Session, side: Side, mirrored: boolean): void {

@@ -45,7 +45,7 @@ const describe = (session: Session): string => {
   const [age, idle] = [session.since, session.activeAt].map((at) => Math.floor((Date.now() - at) / 1000));
   return (
     `id=${session.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${session.name} age=${age} idle=${idle} ` +
-    `flags=N db=${session.db} sub=0 psub=0 ssub=0 multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}\n`
+    `flags=${session.blocked?.isSent ? 'b' : 'N'} db=${session.db} sub=0 psub=0 ssub=0 multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}\n`
   );
 };
 
@@ -129,11 +129,6 @@ function filtersOf(session: Session): string | ((each: Session) => boolean) {
   return (each) => filters.every((filter) => filter(each)) && (each !== session || !skipMe);
 }
 
-/** No client of the proxy blocks. */
-const unblock = (session: Session): Answer => {
-  const valid = session.parser.argc === 3 && /^-?\d+$/.test(text(session, 2));
-  return { instead: valid ? ['CLIENT', 'UNBLOCK', NOBODY] : undefined, reply: () => integer(0) };
-};
 
 /** What a transaction may hold: answered as it is queued. */
 const QUEUEABLE = new Set(['id', 'setname', 'getname', 'setinfo', 'no-evict', 'no-touch', 'list', 'info']);
@@ -172,6 +167,27 @@ function replies(session: Session): void {
   });
 }
 
+/** CLIENT UNBLOCK id [TIMEOUT|ERROR] of a client of the proxy. */
+function unblock(session: Session): void {
+  if (session.transaction !== null) return notQueued(session, 'unblock');
+  const { argc } = session.parser;
+  const how = argc === 4 ? option(session, 3) : 'TIMEOUT';
+  const valid = (argc === 3 || argc === 4) && /^-?\d{1,18}$/.test(text(session, 2)) && (how === 'TIMEOUT' || how === 'ERROR');
+  const blocked = valid ? session.clients.sessions.get(Number(text(session, 2)))?.blocked : undefined;
+  session.inquire(valid ? encodeCommand(['CLIENT', 'UNBLOCK', NOBODY]) : session.command, (refusal) => {
+    if (refusal !== null) return session.reply(refusal);
+    if (!blocked) return session.reply(integer(0));
+    session.hold();
+    void blocked.unblock(how as 'TIMEOUT' | 'ERROR').then(
+      (done) => {
+        session.reply(integer(done ? 1 : 0));
+        session.resume();
+      },
+      () => session.destroy(),
+    );
+  });
+}
+
 const ANSWERS: Readonly<Record<string, (session: Session) => Answer>> = {
   id: (session) => ({ reply: () => integer(session.id) }),
   setname: setName,
@@ -182,11 +198,11 @@ const ANSWERS: Readonly<Record<string, (session: Session) => Answer>> = {
   list,
   info: (session) => ({ reply: () => bulk(describe(session)) }),
   kill,
-  unblock,
 };
 
 /** By name in the command table. */
 export const CLIENT: Readonly<Record<string, (session: Session) => void>> = {
   ...Object.fromEntries(Object.entries(ANSWERS).map(([name, answerOf]) => [`client|${name}`, handler(name, answerOf)])),
   'client|reply': replies,
+  'client|unblock': unblock,
 };

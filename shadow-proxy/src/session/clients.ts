@@ -5,6 +5,7 @@ import { Intake } from '../lane/intake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
+import type { Blocked } from './blocking.js';
 import { Session } from './session.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
@@ -15,6 +16,8 @@ const MAX_NAMES = 500;
 export class Clients {
   readonly sessions = new Map<number, Session>();
   readonly intake = new Intake();
+  /** Commands that block, or are about to. */
+  readonly blocked = new Set<Blocked>();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;
@@ -82,6 +85,11 @@ export class Clients {
     const known = counts.get(name);
     if (known === undefined && counts.size >= MAX_NAMES) return;
     counts.set(name, (known ?? 0) + 1);
+  }
+
+  /** Has the server let go of what blocks on the workload's keys; to be sent again when a flip has ended. */
+  async interrupt(workload: Workload): Promise<void> {
+    await Promise.all([...this.blocked].filter((each) => each.concerns(workload)).map((each) => each.interrupt()));
   }
 
   /** Calls `retry` when a flip has ended or a barrier is passed. */

@@ -5,6 +5,7 @@ import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../
 import { CLIENT, isName } from './client.js';
 import type { Session } from './session.js';
 import { Transaction } from './transaction.js';
+import { unwatch, watch } from './watch.js';
 
 type Handler = (session: Session) => void;
 
@@ -150,6 +151,7 @@ const reset: Handler = (session) => {
   if (session.parser.argc !== 1) return arity(session);
   alone(session, () => {
     session.transaction = null;
+    session.watch?.end();
     session.db = 0;
     session.protocol = 2;
     session.name = '';
@@ -178,6 +180,7 @@ const multi: Handler = (session) => {
 const exec: Handler = (session) => {
   if (session.parser.argc !== 1) {
     session.transaction = null;
+    session.watch?.end();
     return session.reply(error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"));
   }
   if (session.transaction === null) return session.reply(error('ERR EXEC without MULTI'));
@@ -188,6 +191,7 @@ const discard: Handler = (session) => {
   if (session.parser.argc !== 1) return arity(session);
   if (session.transaction === null) return session.reply(error('ERR DISCARD without MULTI'));
   session.transaction = null;
+  session.watch?.end();
   session.reply(OK);
 };
 
@@ -204,4 +208,4 @@ export function answerLocally(session: Session, name: string): void {
 
 const PING = encodeCommand(['PING']);
 
-export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, post: http, 'host:': http, ...CLIENT };
+export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, watch, unwatch, post: http, 'host:': http, ...CLIENT };

@@ -15,6 +15,7 @@ import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
 import type { Lane } from '../lane/lane.js';
 import { readInto } from '../lane/intake.js';
+import type { KeyOrder } from '../lane/order.js';
 import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { Outbox } from '../lane/outbox.js';
 import { HandshakeRefused } from '../lane/server.js';
@@ -24,12 +25,14 @@ import { ProtocolError } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';
 import { barrier } from './barrier.js';
+import { asksToBlock, block, type Blocked } from './blocking.js';
 import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, withCursorOfTarget } from './scan.js';
 import { crossing, splits, submitSplit } from './split.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
+import type { Watch } from './watch.js';
 
 const MINUS = '-'.charCodeAt(0);
 /** Commands of one client in flight at a time; reading from it stops meanwhile. */
@@ -40,6 +43,8 @@ const LARGE_REPLY = 4096;
 const LINGER_MS = 1_000;
 /** Bytes that a lane may owe its server before its clients are read no further. */
 const MAX_UNSENT = 8 << 20;
+/** Bytes of commands that a client may send while it blocks, before it is read no further. */
+const MAX_BACKLOG = 1 << 20;
 /** Bytes of replies that a client may owe reading before it is read no further. */
 const MAX_UNREAD = 1 << 20;
 
@@ -51,6 +56,8 @@ export class Session implements Sink {
   name = '';
   credentials: Credentials | undefined;
   transaction: Transaction | null = null;
+  watch: Watch | null = null;
+  blocked: Blocked | null = null;
   replies: 'on' | 'off' | 'skip' = 'on';
   readonly parser = new RequestParser();
   readonly clients: Clients;
@@ -73,6 +80,7 @@ export class Session implements Sink {
   #again = false;
   #onIdle: (() => void) | null = null;
   #backlog: Buffer[] = [];
+  #backlogBytes = 0;
   #closing = false;
   #destroyed = false;
   closed = false;
@@ -89,6 +97,8 @@ export class Session implements Sink {
     socket.on('close', () => {
       this.closed = true;
       clients.left(this);
+      this.blocked?.abandon();
+      this.watch?.end();
     });
   }
 
@@ -100,8 +110,11 @@ export class Session implements Sink {
 
   #data(chunk: Buffer, start: number, end: number): void {
     if (this.#closing) return;
-    if (this.#held) this.#backlog.push(Buffer.from(chunk.subarray(start, end)));
-    else {
+    if (this.#held) {
+      this.#backlog.push(Buffer.from(chunk.subarray(start, end)));
+      this.#backlogBytes += end - start;
+      if (this.#backlogBytes > MAX_BACKLOG) this.socket.pause();
+    } else {
       this.parser.feed(chunk, start, end);
       this.#run();
     }
@@ -116,6 +129,7 @@ export class Session implements Sink {
         else if (!parser.next()) {
           const chunk = this.#backlog.shift();
           if (chunk === undefined) break;
+          this.#backlogBytes -= chunk.length;
           parser.feed(chunk);
           continue;
         }
@@ -150,13 +164,16 @@ export class Session implements Sink {
       answerLocally(this, spec.name);
       return;
     }
-    const refused = spec.refusable ? refusal(spec, frame, argStart, argEnd, argc) : null;
-    if (refused !== null) {
-      this.refuse(refused);
+    if (spec.handling === 'refused') {
+      this.refuse(refusal(spec)!);
       return;
     }
     if (this.transaction !== null) {
       this.transaction.queue(spec);
+      return;
+    }
+    if (spec.blocking !== null && asksToBlock(this, spec.blocking)) {
+      block(this, spec);
       return;
     }
     switch (spec.handling) {
@@ -249,7 +266,7 @@ export class Session implements Sink {
     const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, workload, this.db, this.protocol, follow);
     operation.mustCopy = mixed;
     const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
-    if (sequencer.lanes[rule.authority].order(this.db).tracking && !this.#ordered(operation, lane, probe !== null)) return;
+    if (sequencer.lanes[rule.authority].order(this.db).active && !this.#ordered(operation, lane, probe !== null)) return;
     if (follow === WRITE) {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.noteFrame(this.db, parser.frame, parser.start);
@@ -309,7 +326,18 @@ export class Session implements Sink {
   /** Whether the keys are free of what other lanes have in flight; if not, the command at hand waits. */
   admitted(lane: Lane, keys: readonly string[], writes: boolean): boolean {
     const order = this.clients.sequencer.lanes[lane.server.side].order(this.db);
-    if (!order.tracking || order.admits(lane, keys, writes)) return true;
+    if (!order.active) return true;
+    // What it wakes, it has the keys of, too.
+    const woken = writes ? [...order.wokenBy(keys)].flatMap((waiter) => waiter.keys) : [];
+    if (order.admits(lane, woken.length === 0 ? keys : [...keys, ...woken], writes)) return true;
+    this.#hold(true);
+    order.wait(() => this.resume());
+    return false;
+  }
+
+  /** Whether nobody has one of the keys; if somebody has, the command at hand waits. */
+  admittedAlone(order: KeyOrder, keys: readonly string[]): boolean {
+    if (order.admits(null, keys, true)) return true;
     this.#hold(true);
     order.wait(() => this.resume());
     return false;
@@ -357,7 +385,7 @@ export class Session implements Sink {
     this.#hold(true);
     lanes.open(identity).then(
       () => this.resume(),
-      (problem: Error) => this.#noLane(problem),
+      (problem: Error) => this.noLane(problem),
     );
     return null;
   }
@@ -370,7 +398,8 @@ export class Session implements Sink {
     this.#lanes = { source: null, target: null };
   }
 
-  #noLane(problem: Error): void {
+  /** The command at hand has no lane to go on. */
+  noLane(problem: Error): void {
     if (problem instanceof HandshakeRefused) {
       // Of a transaction, it is EXEC that needs a lane: it has failed.
       this.transaction = null;
@@ -450,6 +479,13 @@ export class Session implements Sink {
   /** Holds the client until `resume` is called; the command at hand is done with. */
   hold(): void {
     this.#hold(false);
+  }
+
+  /** Likewise for as long as may be: that the client closes its end is still seen. */
+  holdOpen(again: boolean): void {
+    this.#held = true;
+    this.#again = again;
+    this.socket.resume();
   }
 
   resume(): void {

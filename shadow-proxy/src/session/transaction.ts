@@ -13,6 +13,7 @@ import type { Side } from '../route/stage.js';
 import { crossesDatabases, routeKeys } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
+import type { Watch } from './watch.js';
 
 const QUEUED = simple('QUEUED');
 const ABORTED = error('EXECABORT Transaction discarded because of previous errors.');
@@ -90,10 +91,11 @@ export class Transaction {
     const { session } = this;
     if (this.#spoiled) {
       session.transaction = null;
+      session.watch?.end();
       session.reply(ABORTED);
       return;
     }
-    if (this.#queue.length === 0) {
+    if (this.#queue.length === 0 && session.watch === null) {
       session.transaction = null;
       session.reply(array(this.#own.map(({ reply }) => reply)));
       return;
@@ -105,15 +107,33 @@ export class Transaction {
     }
     if (plan instanceof Error) {
       session.transaction = null;
+      session.watch?.end();
       session.clients.crossRefused++;
       session.reply(error(plan.message));
       return;
     }
+    if (session.watch !== null) return this.#execWatched(session.watch, plan);
     const lane = session.laneTo(plan.authority);
     if (lane === null || !session.admitted(lane, plan.keys, true)) return;
     session.transaction = null;
     for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
     submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+  }
+
+  #execWatched(watch: Watch, plan: Plan): void {
+    const { session } = this;
+    if (session.inFlight > 0) return session.awaitIdle();
+    const elsewhere = plan.keys.length > 0 && plan.authority !== watch.lane.server.side;
+    if (watch.broken || elsewhere) {
+      watch.end();
+      session.transaction = null;
+      if (elsewhere) session.clients.crossRefused++;
+      session.reply(elsewhere && !watch.broken ? error(crossing('a transaction', plan.workload, watch.workload)) : session.protocol === 3 ? NULL3 : NULL_ARRAY);
+      return;
+    }
+    if (!watch.exec(plan, (reply) => this.#withOwn(reply))) return;
+    session.transaction = null;
+    for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
   }
 
   /** EXEC's reply with the proxy's own replies in their places. */
@@ -243,5 +263,7 @@ function submitInName(session: Session, lane: Lane, commands: readonly QueuedCom
 }
 
 const [STAR, MINUS] = [42, 45];
+const NULL_ARRAY = Buffer.from('*-1\r\n');
+const NULL3 = Buffer.from('_\r\n');
 const MULTI = encodeCommand(['MULTI']);
 const EXEC = encodeCommand(['EXEC']);

@@ -4,8 +4,8 @@ import type { LocalServer } from '../../src/local/servers.js';
 import { Wire } from './wire.js';
 
 export interface Clients {
-  /** A connection of bytes to the proxy; closed with the others. */
-  wire(): Promise<Wire>;
+  /** A connection of bytes to the proxy, or to one of the servers; closed with the others. */
+  wire(of?: LocalServer): Promise<Wire>;
   /** An ioredis client of the proxy, or of one of the servers; closed with the others. */
   client(options?: RedisOptions & { readonly of?: LocalServer }): Redis;
 }
@@ -14,8 +14,8 @@ export interface Clients {
 export function clientsOf(port: () => number): Clients & { closeAll(): void } {
   const open: { destroy(): void }[] = [];
   return {
-    async wire() {
-      const wire = await Wire.open({ port: port() });
+    async wire(of) {
+      const wire = await Wire.open({ port: of?.port ?? port() });
       open.push(wire);
       return wire;
     },

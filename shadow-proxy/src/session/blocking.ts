@@ -1,0 +1,301 @@
+/**
+ * Commands that block at the server: each on a private lane. What goes to the mirror is what they took (rule 6).
+ *
+ *   its keys are reserved ─▶ shared lanes empty ─▶ sent ─┬─ answered at once ─▶ effect ─▶ client
+ *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
+ *
+ * When a stage changes, clients that block on its keys are unblocked, and their commands sent anew, with the time that
+ * they had left. A client that goes away is unblocked as well, and what it took at that very moment is still told.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { blockOption, type Blocking } from '../command/policy.js';
+import type { CommandSpec } from '../command/table.js';
+import type { Lane } from '../lane/lane.js';
+import { NOTHING, Operation, WRITE, type Follow } from '../lane/operation.js';
+import type { Waiter } from '../lane/order.js';
+import { Waking, wakingOf } from '../lane/waking.js';
+import { argumentsOf } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { REPLY_LOST } from '../record/suspects.js';
+import type { Workload } from '../route/router.js';
+import type { StageRule } from '../route/stage.js';
+import { routeKeys } from './routing.js';
+import { crossing } from './split.js';
+import type { Session } from './session.js';
+
+/** How often a command is told to end that does not block yet, in ms. */
+const UNBLOCK_MS = 5;
+
+const argumentsAtHand = (session: Session): Buffer[] => Array.from({ length: session.parser.argc }, (_, i) => session.argument(i));
+
+/** Whether the command at hand asks to block. */
+export const asksToBlock = (session: Session, { timeout }: Blocking): boolean => timeout !== 'option' || blockOption(argumentsAtHand(session)) !== -1;
+
+/** Which argument says how long. */
+function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
+  if (timeout === 'last') return args.length - 1;
+  return timeout === 'option' ? blockOption(args) + 1 : timeout;
+}
+
+/** Sends the command at hand on a lane of its own. */
+export function block(session: Session, spec: CommandSpec): void {
+  const { clients } = session;
+  if (session.inFlight > 0) return session.awaitIdle();
+  const route = routeKeys(clients.sequencer.router, spec, session.parser);
+  if (route === null) return session.awaitOpen();
+  if (route.other !== null) {
+    clients.crossRefused++;
+    session.blocked?.drop();
+    return session.refuse(crossing(spec.name, route.workload, route.other));
+  }
+  const blocked = (session.blocked ??= new Blocked(session, spec));
+  if (blocked.isOver) return blocked.timeOut();
+  const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
+  void blocked.send(route.workload, route.rule, follow, route.mixed);
+}
+
+export class Blocked {
+  /** When its time is over, in ms of the monotonic clock; Infinity for never. */
+  readonly #until: number;
+  /** The command as it came. */
+  readonly #frame: Buffer;
+  readonly #args: readonly Buffer[];
+  /** The keys as strings of bytes. */
+  readonly #keys: readonly string[];
+  #workload: Workload | null = null;
+  #db = 0;
+  #writes = false;
+  /** The lane that carries it now. */
+  #lane: Lane | null = null;
+  /** What the server answers when the time is over. */
+  #nothing: Buffer | null = null;
+  #interrupted: (() => void)[] = [];
+  #abandoned = false;
+
+  constructor(
+    private readonly session: Session,
+    private readonly spec: CommandSpec,
+  ) {
+    // The bytes of the parser are the client's next ones some day.
+    this.#frame = Buffer.from(session.command);
+    this.#args = argumentsOf(this.#frame);
+    this.#keys = session.clients.sequencer.keyIds(this.#frame, 0);
+    const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
+    this.#until = time > 0 ? performance.now() + time : Infinity;
+    session.clients.blocked.add(this);
+  }
+
+  /** Whether it was interrupted, and its time ran out meanwhile. */
+  get isOver(): boolean {
+    return this.#nothing !== null && performance.now() >= this.#until;
+  }
+
+  /** Whether the server has it, so that its keys may change at any moment. */
+  get isSent(): boolean {
+    return this.#lane !== null;
+  }
+
+  /** Notes in the journal what it may take at any moment. */
+  note(): void {
+    if (this.#lane !== null && this.#writes) this.session.clients.sequencer.noteFrame(this.#db, this.#frame, 0);
+  }
+
+  /** Whether a change of the workload's stage concerns it. */
+  concerns(workload: Workload): boolean {
+    return this.#workload === workload || this.#keys.some((key) => this.#workloadOf(key) === workload);
+  }
+
+  #workloadOf(key: string): Workload {
+    const bytes = Buffer.from(key, 'latin1');
+    return this.session.clients.sequencer.router.match(bytes, 0, bytes.length);
+  }
+
+  async send(workload: Workload, rule: StageRule, follow: Follow, mixed: boolean): Promise<void> {
+    const { session, spec } = this;
+    const { sequencer } = session.clients;
+    const { db } = session;
+    const lanes = sequencer.lanes[rule.authority];
+    this.#workload = workload;
+    this.#db = db;
+    this.#writes = follow === WRITE;
+    session.holdOpen(false);
+    let lane: Lane;
+    try {
+      lane = await lanes.borrow(session.identity);
+    } catch (problem) {
+      return this.#failed(problem as Error);
+    }
+    const order = lanes.order(db);
+    // Nothing may have changed while it waited.
+    const ready = (): boolean => {
+      const now = routeKeys(sequencer.router, spec, session.parser);
+      return !sequencer.barred && !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
+    };
+    if (!ready()) return this.#later(lane);
+    const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, session.protocol, NOTHING);
+    operation.end = operation.frame.length;
+    let waiter: Waiter | null = null;
+    let waking: Waking | null = null;
+    if (follow !== NOTHING) {
+      const [destination] = spec.name === 'blmove' || spec.name === 'brpoplpush' ? [this.#keys[1] ?? null] : [null];
+      waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination };
+      const wakes = destination === null ? [] : order.wokenBy([destination]);
+      const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
+      if (!order.admits(null, keys, true)) return this.#retry(lane, (retry) => order.wait(retry));
+      order.block(waiter);
+      waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
+      await Promise.all([...lanes.all()].filter(({ identity }) => identity.db === db).map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve))));
+      if (!ready()) {
+        waking.lost();
+        order.unblock(waiter);
+        return this.#later(lane);
+      }
+      if (follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
+    }
+    this.#lane = lane;
+    session.clients.count(spec, workload);
+    const followUp = new Operation(this.#frame, 0, this.#frame.length, null, spec, workload, db, session.protocol, follow);
+    followUp.mustCopy = mixed;
+    const settle = (taken: Parameters<Waking['settled']>[1]): void => {
+      this.#lane = null;
+      if (waiter === null) return;
+      order.unblock(waiter);
+      const by = wakingOf(waiter);
+      if (by !== null) by.settled(waiter, taken);
+      // What pushed it did not go through the proxy, or not in the open: only the state of the keys tells.
+      else if (taken !== null && follow === WRITE) taken.tell(false);
+    };
+    operation.sink = {
+      answered: (each, buffer, start, end) => {
+        const reply = Buffer.from(buffer.subarray(start, end));
+        lanes.giveBack(lane);
+        const tookNothing = isNothing(reply) || reply[0] === MINUS;
+        // The journal has it before the client has.
+        if (!tookNothing && follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
+        followUp.lane = lane;
+        followUp.answeredAt = each.answeredAt;
+        followUp.submittedAt = each.submittedAt;
+        settle(tookNothing ? null : { domain: this.#domain(), tell: (ordered) => sequencer.followWoken(followUp, reply, ordered) });
+        this.#answered(reply);
+      },
+      lost: () => {
+        settle(null);
+        if (follow === WRITE) sequencer.doubtFrame(db, this.#frame, 0, workload, REPLY_LOST);
+        this.#end();
+        session.destroy();
+      },
+    };
+    if (spec.name.startsWith('wait')) sequencer.submit(new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, session.protocol, NOTHING), lane);
+    sequencer.submit(operation, lane);
+    waking?.answered();
+  }
+
+  /** The command, or, when it is sent anew, the command with the time that is left. */
+  #frameNow(): Buffer {
+    if (this.#nothing === null || this.#until === Infinity) return this.#frame;
+    const { blocking } = this.spec;
+    const left = Math.max(1, Math.ceil(this.#until - performance.now()));
+    const at = timeoutAt(this.#args, blocking!);
+    return encodeCommand(this.#args.map((arg, i) => (i === at ? String(left / blocking!.unit) : arg)));
+  }
+
+  /** What two clients of different domains take may be told to the mirror in any order. */
+  #domain(): string {
+    if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
+    const group = this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP') : -1;
+    return `${this.spec.name === 'xread' ? this.session.id : ''} ${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
+  }
+
+  #answered(reply: Buffer): void {
+    const { session } = this;
+    if (this.#interrupted.length > 0 && isNothing(reply) && !session.closed) {
+      this.#nothing = reply;
+      this.#again((retry) => session.clients.onceOpen(retry));
+      return;
+    }
+    this.#end();
+    if (session.closed) return;
+    session.reply(reply);
+    session.resume();
+  }
+
+  /** Its time ran out while it waited to be sent again. */
+  timeOut(): void {
+    const nothing = this.#nothing!;
+    this.#end();
+    this.session.reply(nothing);
+  }
+
+  /** It is not to be sent again. */
+  drop(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.session.clients.blocked.delete(this);
+    if (this.session.blocked === this) this.session.blocked = null;
+    this.#tellInterrupted();
+  }
+
+  #tellInterrupted(): void {
+    for (const then of this.#interrupted.splice(0)) then();
+  }
+
+  #failed(problem: Error): void {
+    this.#end();
+    this.session.noLane(problem);
+  }
+
+  /** A stage changes, or a command runs alone: it is looked at again after that. */
+  #later(lane: Lane): void {
+    const { clients } = this.session;
+    const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
+    this.#retry(lane, (retry) => (closed ? clients.onceOpen(retry) : setImmediate(retry)));
+  }
+
+  #retry(lane: Lane, wait: (retry: () => void) => void): void {
+    this.session.clients.sequencer.lanes[lane.server.side].giveBack(lane);
+    if (this.#abandoned) this.#end();
+    else this.#again(wait);
+  }
+
+  /** Has the command looked at again when `wait` calls back. */
+  #again(wait: (retry: () => void) => void): void {
+    this.session.holdOpen(true);
+    this.#tellInterrupted();
+    wait(() => this.session.resume());
+  }
+
+  /** Resolves when the server has it no more: to be sent again once commands are let through. */
+  interrupt(): Promise<void> {
+    if (this.#lane === null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#interrupted.push(resolve);
+      void this.#unblock();
+    });
+  }
+
+  /** CLIENT UNBLOCK. Whether there was something to unblock. */
+  unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
+    return this.#lane === null ? Promise.resolve(false) : this.#lane.server.unblock(this.#lane.clientId, how);
+  }
+
+  /** The client is gone. */
+  abandon(): void {
+    this.#abandoned = true;
+    if (this.#lane === null) this.#end();
+    else void this.#unblock();
+  }
+
+  /** It may be still under way to the server, and block only then. */
+  async #unblock(): Promise<void> {
+    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS)) await lane.server.unblock(lane.clientId).catch(() => undefined);
+  }
+}
+
+/** Nil in either protocol. */
+const isNothing = (reply: Buffer): boolean => reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === BULK) && reply[1] === MINUS);
+const [MINUS, STAR, BULK, UNDERSCORE] = ['-', '*', '$', '_'].map((char) => char.charCodeAt(0));
+
+const PING = encodeCommand(['PING']);
+const IGNORED = { answered: () => undefined, lost: () => undefined };
