@@ -45,8 +45,25 @@ export class Lanes {
     return this.#lanes.get(nameOf(identity));
   }
 
+  /** The shared ones. */
   all(): IterableIterator<Lane> {
     return this.#lanes.values();
+  }
+
+  /** Those that one client has to itself, and those that are kept for the next one. */
+  private(): IterableIterator<Lane> {
+    return this.#borrowed.values();
+  }
+
+  /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */
+  async emptied(db?: number): Promise<void> {
+    const lanes = [...this.#lanes.values()].filter(({ identity }) => db === undefined || identity.db === db);
+    await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
+  }
+
+  /** Resolves once all keys that are reserved now, in any database, are free. */
+  async afterReservations(): Promise<void> {
+    await Promise.all([...this.#orders.values()].map((order) => order.afterReservations()));
   }
 
   /**

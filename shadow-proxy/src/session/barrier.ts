@@ -50,8 +50,7 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
   try {
     const lanes = sequencer.lanes[side];
     const lane = await lanes.open(session.identity);
-    await withDeadline(Promise.all([...lanes.all()].map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve)))));
-    await withDeadline(Promise.all([...lanes.orders()].map((order) => order.afterReservations())));
+    await withDeadline(lanes.emptied().then(() => lanes.afterReservations()));
     clients.count(spec, workload);
     if (mirrored) sequencer.noteFrame(session.db, frame, start);
     const reply = await new Promise<Buffer>((resolve, reject) => {
@@ -68,6 +67,8 @@ async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: b
       if (mirrored) sequencer.expiry.swapping();
       sequencer.swapDoubts(frame, start);
       selectAgain(session, side, mirrored);
+      // KeyDB wakes clients that block by the database as it was.
+      if (lanes.server.isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
     }
     session.reply(reply);
   } catch (problem) {
@@ -95,7 +96,7 @@ function selectAgain(session: Session, side: Side, mirrored: boolean): void {
     const frame = encodeCommand(['SELECT', db]);
     return new Operation(frame, 0, frame.length, sink, undefined, router.default, db, protocol, NOTHING);
   };
-  for (const lane of lanes[side].all()) {
+  for (const lane of [...lanes[side].all(), ...lanes[side].private()]) {
     const { db, protocol } = lane.identity;
     sequencer.submit(select(db, IGNORED, protocol), lane);
   }

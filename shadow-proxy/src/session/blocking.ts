@@ -69,6 +69,8 @@ export class Blocked {
   #lane: Lane | null = null;
   /** What the server answers when the time is over. */
   #nothing: Buffer | null = null;
+  /** The server is being asked to end it. */
+  #unblocking: Promise<unknown> | null = null;
   #interrupted: (() => void)[] = [];
   #abandoned = false;
 
@@ -144,7 +146,7 @@ export class Blocked {
       if (!order.admits(null, keys, true)) return this.#retry(lane, (retry) => order.wait(retry));
       order.block(waiter);
       waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
-      await Promise.all([...lanes.all()].filter(({ identity }) => identity.db === db).map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve))));
+      await lanes.emptied(db);
       if (!ready()) {
         waking.lost();
         order.unblock(waiter);
@@ -168,7 +170,7 @@ export class Blocked {
     operation.sink = {
       answered: (each, buffer, start, end) => {
         const reply = Buffer.from(buffer.subarray(start, end));
-        lanes.giveBack(lane);
+        this.#free(lane);
         const tookNothing = isNothing(reply) || reply[0] === MINUS;
         // The journal has it before the client has.
         if (!tookNothing && follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
@@ -276,8 +278,19 @@ export class Blocked {
   }
 
   /** CLIENT UNBLOCK. Whether there was something to unblock. */
-  unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
-    return this.#lane === null ? Promise.resolve(false) : this.#lane.server.unblock(this.#lane.clientId, how);
+  async unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
+    if (this.#lane === null) return false;
+    const asked = this.#lane.server.unblock(this.#lane.clientId, how);
+    this.#unblocking = asked.catch(() => undefined);
+    return asked;
+  }
+
+  /** Gives the lane to the next client, once nothing can unblock that one by mistake. */
+  #free(lane: Lane): void {
+    const { lanes } = this.session.clients.sequencer;
+    const giveBack = (): void => lanes[lane.server.side].giveBack(lane);
+    if (this.#unblocking === null) giveBack();
+    else void this.#unblocking.then(giveBack);
   }
 
   /** The client is gone. */
@@ -289,7 +302,7 @@ export class Blocked {
 
   /** It may be still under way to the server, and block only then. */
   async #unblock(): Promise<void> {
-    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS)) await lane.server.unblock(lane.clientId).catch(() => undefined);
+    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS)) await this.unblock('TIMEOUT').catch(() => undefined);
   }
 }
 

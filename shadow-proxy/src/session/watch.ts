@@ -77,7 +77,11 @@ export class Watch {
     const reservation = order.reserve(all);
     session.watch = null;
     session.hold();
-    void Promise.all([...lanes.all()].filter(({ identity }) => identity.db === db).map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve)))).then(() => {
+    const ready = async (): Promise<void> => {
+      lane.home = await lanes.open(session.identity);
+      await lanes.emptied(db);
+    };
+    const run = (): void => {
       const over = (): void => {
         order.giveUp(reservation);
         this.#giveBack();
@@ -105,6 +109,11 @@ export class Watch {
       );
       session.adopt(exec, lane);
       session.resume();
+    };
+    void ready().then(run, () => {
+      order.giveUp(reservation);
+      lane.close();
+      session.destroy();
     });
     return true;
   }

@@ -1,6 +1,6 @@
 /** One face for the three kinds of clients: send some steps at once, get the reply to every call. */
 import { Redis } from 'ioredis';
-import { createClient, RESP_TYPES } from 'redis';
+import { createClient, RESP_TYPES, WatchError } from 'redis';
 import type { Argument, Call, Kind, Plain } from './command.js';
 import type { Step } from './generator.js';
 import { encode, RawConnection, type RawReply } from './raw.js';
@@ -30,7 +30,8 @@ export interface Client {
 
 const QUEUED: Call = { args: ['(queued)'], kind: 'status' };
 const MULTI: Call = { args: ['MULTI'], kind: 'status' };
-const EXEC: Call = { args: ['EXEC'], kind: 'array' };
+/** Nil where a watched key has changed. */
+const EXEC: Call = { args: ['EXEC'], kind: 'array?' };
 const DISCARD: Call = { args: ['DISCARD'], kind: 'status' };
 
 const answered = (call: Call, reply: Plain): Answered => ({ call, reply, wrong: reply instanceof Error || fits(call.kind, reply) ? null : 'wrong type' });
@@ -128,6 +129,7 @@ export async function openNodeRedis(login: Login): Promise<Client> {
     try {
       return transaction(calls, plain(await multi.exec()));
     } catch (error) {
+      if (error instanceof WatchError) return [answered(EXEC, null)];
       const replies = (error as { replies?: unknown[] }).replies;
       return replies ? transaction(calls, plain(replies)) : [answered(EXEC, caught(error))];
     }

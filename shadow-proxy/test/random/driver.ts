@@ -52,7 +52,7 @@ export interface DriverReport {
 }
 
 /** Refusals that commands of the generator may earn. */
-const ERROR_CODES = ['ERR', 'WRONGTYPE', 'NOGROUP', 'BUSYGROUP', 'NOSCRIPT', 'EXECABORT', 'NOPERM', 'BUSYKEY', 'INVALIDOBJ', 'OWN'];
+const ERROR_CODES = ['ERR', 'WRONGTYPE', 'NOGROUP', 'BUSYGROUP', 'NOSCRIPT', 'EXECABORT', 'NOPERM', 'BUSYKEY', 'INVALIDOBJ', 'UNBLOCKED', 'OWN'];
 
 const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
 

@@ -59,6 +59,8 @@ export class Generator {
     this.#cross = random.chance(0.02);
     if (random.chance(0.04)) return { calls: this.#probe(), end: null };
     if (random.chance(0.02)) return { calls: [this.#count()], end: null };
+    // What is watched holds up to the next EXEC, which may answer nil then.
+    if (random.chance(0.02)) return { calls: [random.chance(0.1) ? call('status', 'UNWATCH') : call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey()))], end: null };
     if (!random.chance(0.06)) return { calls: [this.#any()], end: null };
     const calls = random.times(random.between(0, 6), () => this.#any());
     if (random.chance(0.2)) calls.push(...this.#probe());
@@ -168,6 +170,11 @@ export class Generator {
   /** Milliseconds; many are over before the run is, if keys are to expire in it. */
   ttl(): number {
     return this.random.chance(0.4) && this.options.expiring ? this.random.between(1, 2000) : this.random.between(20_000, 900_000);
+  }
+
+  /** Seconds to block for; never for ever. */
+  wait(): string {
+    return (this.random.between(1, 60) / 1000).toFixed(3);
   }
 
   /** The option if the coin says so. */

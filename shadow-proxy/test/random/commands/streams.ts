@@ -29,6 +29,11 @@ export const STREAMS: readonly Rule[] = [
   rule(2, (g) => call('int', 'XLEN', stream(g))),
   rule(5, (g) => call('array', g.random.pick(['XRANGE', 'XREVRANGE']), stream(g), bound(g), bound(g), ...g.maybe('COUNT', g.random.between(1, 9)))),
   rule(3, (g) => call('map?', 'XREAD', ...g.maybe('COUNT', 3), 'STREAMS', stream(g), stream(g), g.knownId(), g.random.pick(['0', '$']))),
+  rule(0.7, (g) => call('map?', 'XREAD', ...g.maybe('COUNT', 3), 'BLOCK', g.random.between(1, 60), 'STREAMS', stream(g), stream(g), g.knownId(), g.random.pick(['0', '$']))),
+  rule(1, (g) => ({
+    ...call('map?', 'XREADGROUP', 'GROUP', group(g), consumer(g), ...g.maybe('COUNT', 2), 'BLOCK', g.random.between(1, 60), ...g.maybe('NOACK'), 'STREAMS', stream(g), '>'),
+    learn: g.learnIds,
+  })),
   rule(1, (g) => call('status', 'XSETID', stream(g), g.knownId(), ...g.maybe('ENTRIESADDED', 500, 'MAXDELETEDID', '0-1'))),
 
   rule(8, (g) => call('status', 'XGROUP', 'CREATE', stream(g), group(g), g.random.pick(['0', '$', g.knownId()]), ...(g.random.chance(0.8) ? ['MKSTREAM'] : []), ...g.random.pick([[], [], ['ENTRIESREAD', '5']]))),

@@ -42,6 +42,8 @@ export const SORTED_SETS: readonly Rule[] = [
   rule(2, (g) => call('int', 'ZREMRANGEBYSCORE', g.key('zset'), g.index(), g.index())),
   rule(1, (g) => call('int', 'ZREMRANGEBYLEX', g.key('lex'), lex(g), lex(g))),
   rule(6, (g) => call('array', g.random.pick(['ZPOPMIN', 'ZPOPMAX']), g.key('zset'), ...g.maybe(g.random.between(1, 4)))),
+  rule(1.5, (g) => call('array?', g.random.pick(['BZPOPMIN', 'BZPOPMAX']), ...g.keys('zset'), g.wait())),
+  rule(0.7, (g) => call('array?', 'BZMPOP', g.wait(), 2, g.key('zset'), g.key('zset'), g.random.pick(['MIN', 'MAX']), ...g.maybe('COUNT', g.random.between(1, 3)))),
   rule(5, (g) => call('array?', 'ZMPOP', 2, g.key('zset'), g.key('zset'), g.random.pick(['MIN', 'MAX']), ...g.maybe('COUNT', g.random.between(1, 3)))),
   rule(4, (g) => call('int', 'ZRANGESTORE', g.key('zset'), g.key('zset'), ...range(g))),
   rule(4, (g) => call('int', 'ZADD', g.key('lex'), ...g.members().flatMap((member) => [0, member]))),
