@@ -6,6 +6,7 @@ import type { Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import { Session } from './session.js';
+import { Subscribers } from './subscribers.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
 const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
@@ -15,6 +16,7 @@ const MAX_NAMES = 500;
 export class Clients {
   readonly sessions = new Map<number, Session>();
   readonly intake = new Intake();
+  readonly subscribers = new Subscribers();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;

@@ -150,6 +150,8 @@ const reset: Handler = (session) => {
   if (session.parser.argc !== 1) return arity(session);
   alone(session, () => {
     session.transaction = null;
+    session.subscriptions?.close();
+    session.subscriptions = null;
     session.db = 0;
     session.protocol = 2;
     session.name = '';
