@@ -140,6 +140,8 @@ export class Flipper {
     await this.#alone(inTime);
     const since = performance.now();
     workload.held = true;
+    const channelsTo = channelsMove(from, to);
+    clients.subscribers.moving = channelsTo !== null;
     try {
       await inTime(this.#settled(to));
       if (requireClean) await inTime(this.#healed(workload));
@@ -147,16 +149,26 @@ export class Flipper {
       await inTime(drained(this.context.sequencer));
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.#beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
+      if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
       await this.context.persist(workload, from, to);
       workload.move(to.stage, to.percent);
+      await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
       this.context.moved();
       return performance.now() - since;
     } finally {
       workload.held = false;
       workload.moving = false;
+      clients.subscribers.end();
       clients.open();
     }
+  }
+
+  /** Nothing is being published: the workload's subscribers get no message twice, and miss none. */
+  async #moveSubscribers(workload: Workload, to: Side, force: boolean): Promise<void> {
+    await this.context.clients.subscribers.prepare(workload, to, force).catch((problem: Error) => {
+      throw new StageError('refused', `a client cannot subscribe at the ${to} as it did before: ${problem.message}`);
+    });
   }
 
   /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
@@ -211,6 +223,12 @@ export async function drained(sequencer: Sequencer): Promise<void> {
 
 function authorityMoves(from: StagePoint, to: StagePoint): boolean {
   return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
+}
+
+/** Which server has the workload's channels from then on; null where that does not change. */
+function channelsMove(from: StagePoint, to: StagePoint): Side | null {
+  const sideOf = ({ stage, percent }: StagePoint): Side => (percent < 100 ? 'source' : stageRule(stage).authority);
+  return sideOf(from) === sideOf(to) ? null : sideOf(to);
 }
 
 /** Whose replies clients get. */
