@@ -4,7 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
+import { startKeydb, startRedis, type LocalServer } from '../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { startRig, withRig } from '../support/rig.js';
 import { until } from '../support/shard.js';
@@ -223,6 +223,25 @@ describe('pub/sub', { skip }, () => {
     assert.equal(await sub.get('none'), null);
     await rig.assertEqual();
   });
+});
+
+test('the same dialogues while KeyDB is the authority, as KeyDB shows them', { skip }, async () => {
+  const twin = await startKeydb();
+  try {
+    await withRig({ default: { stage: 'live' } }, async (rig) => {
+      const leftOut = ['SSUBSCRIBE', 'SUNSUBSCRIBE', 'SPUBLISH', 'PUBLISH', 'QUIT'];
+      for (const protocol of [2, 3]) {
+        const hello: Line[] = protocol === 3 ? [['HELLO', 3]] : [];
+        for (const lines of [...DIALOGUES, UNANSWERED.at(-1)!]) {
+          const own = [...hello, ...lines.filter(([name]) => !leftOut.includes(String(name)))];
+          assert.deepEqual(await pipelined(rig.shard.port, protocol, own), await pipelined(twin.port, protocol, own), own.join(' ⏎ '));
+        }
+      }
+      await rig.assertEqual();
+    });
+  } finally {
+    await twin.stop();
+  }
 });
 
 test('a user who may not subscribe to a channel is told so in the server\'s words', { skip }, async () => {
