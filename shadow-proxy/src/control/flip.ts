@@ -136,13 +136,14 @@ export class Flipper {
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
     const { clients, holdMs } = this.context;
-    const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
-    await this.#alone(inTime);
-    const since = performance.now();
-    workload.held = true;
     const channelsTo = channelsMove(from, to);
-    clients.subscribers.moving = channelsTo !== null;
     try {
+      if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
+      const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
+      await this.#alone(inTime);
+      const since = performance.now();
+      workload.held = true;
+      clients.subscribers.moving = channelsTo !== null;
       await inTime(this.#settled(to));
       if (requireClean) await inTime(this.#healed(workload));
       workload.moving = true;

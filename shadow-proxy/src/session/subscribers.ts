@@ -5,14 +5,29 @@ import { otherSide, type Side } from '../route/stage.js';
 import type { Link } from './link.js';
 import { COMMANDS, IGNORE, KINDS, type Kind, type Subscriptions } from './pubsub.js';
 
-/** So many clients are moved at a time. */
-const AT_A_TIME = 64;
+/** So many clients connect at a time, and so many that are connected are moved. */
+const [CONNECTING, MOVING] = [64, 4096];
 
 export class Subscribers {
   readonly all = new Set<Subscriptions>();
   /** Set while subscribers move: nobody publishes, subscribes or unsubscribes. */
   moving = false;
   #moves: Move[] = [];
+  /** Connections for the next move. */
+  #spare = new Map<Subscriptions, Link>();
+
+  /** Connects those who will move, as far as that can be: nobody has to wait for it then. */
+  async connect(workload: Workload, to: Side): Promise<void> {
+    const spare = this.#spare;
+    const without = [...this.all].filter((each) => each.links[to] === null && moveOf(each, workload, to).length > 0);
+    await inParallel(CONNECTING, without, async (each) => {
+      const link = await each.open(to).catch(() => null);
+      if (link === null) return;
+      link.muted = true;
+      if (this.#spare === spare) spare.set(each, link);
+      else link.close();
+    });
+  }
 
   /**
    * Subscribes those of the workload at the other server, too; they get their messages from the old one until `commit`.
@@ -23,11 +38,11 @@ export class Subscribers {
     await Promise.all([...this.all].map((each) => each.settled()));
     const moves = [...this.all].flatMap((each) => moveOf(each, workload, to));
     this.#moves = moves;
-    const left = moves.values();
-    const work = async (): Promise<void> => {
-      for (const move of left) await prepare(move, force);
-    };
-    await Promise.all(Array.from({ length: AT_A_TIME }, work));
+    await inParallel(MOVING, moves, (move) => {
+      const spare = this.#spare.get(move.subscriptions);
+      this.#spare.delete(move.subscriptions);
+      return prepare(move, spare, force);
+    });
   }
 
   /** They are where they are to be. Resolves when the old server sends them nothing more. */
@@ -38,6 +53,8 @@ export class Subscribers {
   /** Whoever was not moved stays. */
   end(): void {
     for (const move of this.#moves.splice(0)) move.abandon();
+    for (const link of this.#spare.values()) link.close();
+    this.#spare = new Map();
     this.moving = false;
   }
 
@@ -47,10 +64,18 @@ export class Subscribers {
   }
 }
 
-async function prepare(move: Move, force: boolean): Promise<void> {
+async function inParallel<T>(atATime: number, items: readonly T[], work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values();
+  const worker = async (): Promise<void> => {
+    for (const item of left) await work(item);
+  };
+  await Promise.all(Array.from({ length: Math.min(atATime, items.length) }, worker));
+}
+
+async function prepare(move: Move, spare: Link | undefined, force: boolean): Promise<void> {
   const { subscriptions } = move;
   try {
-    await move.prepare();
+    await move.prepare(spare);
   } catch (problem) {
     if (subscriptions.closed) return;
     if (!force) throw problem;
@@ -83,13 +108,16 @@ class Move {
   /**
    * Subscribes at the new server, and waits until all that the old one had sent before has come.
    * Nobody publishes meanwhile.
+   * @param spare a connection to the new server, to be used if it can be
    * @throws {Error} where that cannot be
    */
-  async prepare(): Promise<void> {
+  async prepare(spare?: Link): Promise<void> {
+    const { links, session } = this.subscriptions;
+    const usable = spare !== undefined && !this.#abandoned && !spare.closed && spare.identity === session.identity && links[this.to] === null;
+    if (!usable) spare?.close();
     if (this.#abandoned) return;
-    const { links } = this.subscriptions;
     this.#isNew = links[this.to] === null;
-    const link = links[this.to] ?? (await this.subscriptions.open(this.to));
+    const link = links[this.to] ?? (usable ? spare : await this.subscriptions.open(this.to));
     this.#link = link;
     if (this.#abandoned) return this.abandon();
     link.muted = this.#isNew;
