@@ -276,6 +276,7 @@ class RunningShard implements Shard {
       await server.close();
       for (const lane of this.#sequencer.lanes[side].all()) lane.close();
       this.#sequencer.mirrors[side].reconnect();
+      this.#clients.subscribers.leave(side);
     }
   }
 

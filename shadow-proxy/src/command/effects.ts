@@ -212,6 +212,8 @@ const without =
     return kept.length === args.length ? 'verbatim' : one(kept, 'same');
   };
 
+const uncompared: EffectOf = (args) => one(args, null);
+
 interface Entry {
   readonly effect: EffectOf;
   /** With fewer arguments, the name among them, the command is its own effect. */
@@ -247,6 +249,9 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   'xgroup|setid': { effect: without('ENTRIESREAD'), least: 6 },
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
+  // Each server has receivers of its own.
+  publish: { effect: uncompared, least: 0 },
+  spublish: { effect: uncompared, least: 0 },
 };
 
 /** How to find a command's effect; undefined where it is its own. */

@@ -10,9 +10,11 @@
  * - `script`: a script; its declared keys route it.
  * - `script-load`: changes what scripts both servers know.
  * - `barrier`: touches keys that it does not name; waits for everything else.
+ * - `subscribe`: on a connection of the client's own to its channels' authority.
+ * - `publish`: told to the mirror like a write, though it writes nothing.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
-export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'script-load' | 'barrier' | 'refused';
+export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'script-load' | 'barrier' | 'subscribe' | 'publish' | 'refused';
 
 type Rule = readonly [handling: Handling, reason: string, names: string];
 
@@ -36,7 +38,9 @@ const RULES: readonly Rule[] = [
   ['script-load', 'both servers must know the same scripts', 'script|load script|flush'],
   ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
 
-  ['refused', 'connect directly to the source for pub/sub', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe publish spublish'],
+  ['subscribe', 'messages come over a connection', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe'],
+  ['publish', 'subscribers may be at either server', 'publish spublish'],
+
   ['refused', 'use EVAL or EVALSHA', 'fcall fcall_ro function|*'],
   ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
   ['refused', "it would stop every client's commands, for the proxy's connections are shared", 'client|pause client|unpause'],

@@ -136,11 +136,14 @@ export class Flipper {
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
     const { clients, holdMs } = this.context;
-    const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
-    await this.#alone(inTime);
-    const since = performance.now();
-    workload.held = true;
+    const channelsTo = channelsMove(from, to);
     try {
+      if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
+      const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
+      await this.#alone(inTime);
+      const since = performance.now();
+      workload.held = true;
+      clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
       await inTime(this.#settled(to));
       if (requireClean) await inTime(this.#healed(workload));
@@ -148,16 +151,26 @@ export class Flipper {
       await inTime(drained(this.context.sequencer));
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.#beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
+      if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
       await this.context.persist(workload, from, to);
       workload.move(to.stage, to.percent);
+      await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
       this.context.moved();
       return performance.now() - since;
     } finally {
       workload.held = false;
       workload.moving = false;
+      clients.subscribers.end();
       clients.open();
     }
+  }
+
+  /** Nothing is being published: the workload's subscribers get no message twice, and miss none. */
+  async #moveSubscribers(workload: Workload, to: Side, force: boolean): Promise<void> {
+    await this.context.clients.subscribers.prepare(workload, to, force).catch((problem: Error) => {
+      throw new StageError('refused', `a client cannot subscribe at the ${to} as it did before: ${problem.message}`);
+    });
   }
 
   /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
@@ -213,6 +226,12 @@ export async function drained(sequencer: Sequencer): Promise<void> {
 
 function authorityMoves(from: StagePoint, to: StagePoint): boolean {
   return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
+}
+
+/** Which server has the workload's channels from then on; null where that does not change. */
+function channelsMove(from: StagePoint, to: StagePoint): Side | null {
+  const sideOf = ({ stage, percent }: StagePoint): Side => (percent < 100 ? 'source' : stageRule(stage).authority);
+  return sideOf(from) === sideOf(to) ? null : sideOf(to);
 }
 
 /** Whose replies clients get. */

@@ -26,6 +26,7 @@ const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
   ['xautoclaim', '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied'],
   ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
   ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
+  ['publish spublish', 'as asked; the number of receivers is not compared'],
   ['restore', 'the key is copied: the payload has the RDB version of the source'],
 ];
 
@@ -43,6 +44,18 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     'Alone',
     'Run when every lane is empty: they touch keys that they do not name, or another database. `COPY` with `DB` is one, too. The `FLUSH*` and `SWAPDB` are refused ' +
       'where workloads have different authorities, and where shards share a target.',
+  ],
+  [
+    'subscribe',
+    'Subscriptions',
+    "Sent over a connection of the client's own to the authority of the workload that has the channel (`channels` in the plan); a pattern belongs to the workload " +
+      'whose plan has that very pattern, else to `default`. They move with the workload, without a message lost or doubled. Refused inside `MULTI`.',
+  ],
+  [
+    'publish',
+    'Messages',
+    'Sent to the authority of the workload that has the channel, then to the mirror in every stage that writes twice; the client gets the receivers at the ' +
+      'authority. One that the mirror lost is not repeated. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
   ],
   ['local', 'Answered by the proxy', 'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.'],
   ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys.'],
@@ -87,7 +100,7 @@ const bothHave = ({ inSource, inTarget }: CommandSpec): boolean => inSource && i
 
 function head(specs: readonly CommandSpec[]): string {
   const count = (handling: Handling): number => specs.filter((spec) => spec.handling === handling).length;
-  const kinds: readonly Handling[] = ['keyed', 'script', 'script-load', 'barrier', 'local', 'authority', 'refused'];
+  const kinds: readonly Handling[] = ['keyed', 'script', 'script-load', 'barrier', 'subscribe', 'publish', 'local', 'authority', 'refused'];
   const rows = kinds.map((handling) => `| \`${handling}\` | ${count(handling)} |`);
   return [
     '# Commands',

@@ -34,8 +34,8 @@ export class Connection {
   #asked: { resolve(reply: Reply): void; reject(reason: Error): void }[] = [];
   #ended = false;
 
-  constructor(connected: Socket, turn: Turn) {
-    const socket = readInto(new Intake(), connected, (chunk, start, end) => {
+  constructor(connected: Socket, turn: Turn, intake = new Intake()) {
+    const socket = readInto(intake, connected, (chunk, start, end) => {
       this.#reader.feed(chunk, start, end);
       try {
         this.#owner.readable(this.#reader);

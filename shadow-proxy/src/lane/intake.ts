@@ -26,7 +26,7 @@ export class Intake {
   /** Moves the first `length` bytes of `from` behind what came before, and hands them to `take`. */
   add(from: Uint8Array, length: number, take: Take): void {
     if (this.#at + length > this.#buffer.length) {
-      this.#buffer = Buffer.allocUnsafeSlow(this.bytes);
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.bytes, length));
       this.#at = 0;
     }
     const start = this.#at;

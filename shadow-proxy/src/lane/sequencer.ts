@@ -109,7 +109,7 @@ export class Sequencer implements LaneEvents {
       if ((access & 2) !== 0) this.journal.noteKey(db, key, 0, key.length);
       if (otherDb !== null) this.journal.noteKey(otherDb, key, 0, key.length);
     });
-    if (!known) this.journal.noteEverything();
+    if (!known && !this.#publishes(frame, start)) this.journal.noteEverything();
   }
 
   /** Whether the mirror of that authority knows the command. */
@@ -354,7 +354,13 @@ export class Sequencer implements LaneEvents {
       if ((access & 2) !== 0) this.doubtKey(db, key, reason);
       if (otherDb !== null) this.doubtKey(otherDb, key, reason);
     });
-    if (!known) workload.suspect ??= `a write whose keys are not known (${reason})`;
+    if (!known && !this.#publishes(frame, start)) workload.suspect ??= `a write whose keys are not known (${reason})`;
+  }
+
+  /** Whether the command frame at `start` is a PUBLISH: it writes no key. */
+  #publishes(frame: Buffer, start: number): boolean {
+    const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+    return this.table.find(frame, this.#argStart, this.#argEnd, argc)?.handling === 'publish';
   }
 
   doubtKey(db: number, key: Buffer, reason: string): void {
@@ -487,7 +493,8 @@ export class Sequencer implements LaneEvents {
     const handling = operation.spec?.handling;
     if (handling === 'script' || handling === 'script-load') this.scripts.forget(this.mirrorOf(operation).server);
     if (operation.spec?.name === 'swapdb') this.expiry.swapEnded();
-    if (handling !== 'script-load') this.doubtOperation(operation, reason);
+    if (handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
+    else if (handling !== 'script-load') this.doubtOperation(operation, reason);
   }
 
   #drop(operation: Operation): void {

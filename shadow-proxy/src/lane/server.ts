@@ -14,6 +14,7 @@ import { supportedCommands, type CommandSpec } from '../command/table.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
+import type { Intake } from './intake.js';
 import type { Turn } from './turn.js';
 
 /** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
@@ -28,6 +29,8 @@ export interface OpenOptions {
   readonly db: number;
   readonly protocol: 2 | 3;
   readonly credentials: Credentials | undefined;
+  /** Where what comes is put, for connections that are many and carry little. */
+  readonly intake?: Intake;
 }
 
 export interface ServerEvents {
@@ -260,7 +263,7 @@ export class Server {
     return opening;
   }
 
-  async #connect({ db, protocol, credentials }: OpenOptions): Promise<Connection> {
+  async #connect({ db, protocol, credentials, intake }: OpenOptions): Promise<Connection> {
     const address = await this.endpoint.resolve();
     const socket = await this.endpoint.connect(address);
     if (this.ended) {
@@ -268,7 +271,7 @@ export class Server {
       throw new ConnectionLost('the shard is closed');
     }
     this.address = address;
-    const connection = new Connection(socket, this.turn);
+    const connection = new Connection(socket, this.turn, intake);
     try {
       await this.#greet(connection, protocol, credentials);
       this.#own.add(connection.clientId);

@@ -10,6 +10,7 @@ export interface WorkloadDefinition {
   readonly name: string;
   readonly class: string;
   readonly keys: readonly string[];
+  readonly channels?: readonly string[];
   readonly stage: Stage;
   /** Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`. */
   readonly percent: number;
@@ -42,6 +43,7 @@ export class Workload {
   moving = false;
   #suspect: string | null = null;
   readonly #matchers: Matcher[];
+  readonly #channels: Matcher[];
   #stage: Stage;
   #percent: number;
   #rule: StageRule;
@@ -53,12 +55,15 @@ export class Workload {
     readonly name: string,
     readonly workloadClass: string,
     keys: readonly string[],
+    /** Patterns of its pub/sub channels. */
+    readonly channels: readonly string[],
     stage: Stage,
     percent: number,
     /** How many workloads of the router are in doubt as a whole. */
     private readonly doubts: { workloads: number },
   ) {
     this.#matchers = keys.map(compileGlob);
+    this.#channels = channels.map(compileGlob);
     this.#stage = stage;
     this.#percent = percent;
     this.#rule = stageRule(stage);
@@ -102,13 +107,18 @@ export class Workload {
     return false;
   }
 
+  ownsChannel(name: Buffer, start: number, end: number): boolean {
+    for (const matches of this.#channels) if (matches(name, start, end)) return true;
+    return false;
+  }
+
   /** What the stage means for one of the workload's keys. */
   rule(key: Buffer, start: number, end: number): StageRule {
     if (this.#liveSlots === SLOTS || hashSlot(key, start, end) < this.#liveSlots) return this.#rule;
     return SHADOW;
   }
 
-  /** What the stage means for a command without keys. */
+  /** What the stage means for a command without keys, and for the workload's channels. */
   get keylessRule(): StageRule {
     return this.whole ? this.#rule : SHADOW;
   }
@@ -124,8 +134,8 @@ export class Router {
   readonly default: Workload;
 
   constructor(definitions: readonly WorkloadDefinition[], rest: { stage: Stage; percent: number }) {
-    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.stage, w.percent, this.doubts));
-    this.default = new Workload(workloads.length, 'default', 'general', [], rest.stage, rest.percent, this.doubts);
+    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts));
+    this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
   }
 
@@ -133,6 +143,16 @@ export class Router {
     const workloads = this.workloads;
     for (let i = 0; i < workloads.length - 1; i++) if (workloads[i].owns(key, start, end)) return workloads[i];
     return this.default;
+  }
+
+  /** The workload of a pub/sub channel. */
+  channel(name: Buffer, start: number, end: number): Workload {
+    return this.workloads.find((workload) => workload.ownsChannel(name, start, end)) ?? this.default;
+  }
+
+  /** The workload of a pattern of channels: the one whose plan has that very pattern. */
+  channelPattern(pattern: string): Workload {
+    return this.workloads.find(({ channels }) => channels.includes(pattern)) ?? this.default;
   }
 
   /** Whether every key has the same rule: then it does not matter which keys a command has. */

@@ -40,14 +40,24 @@ const setting = (session: Session): Answer => {
   return { instead: valid ? ['CLIENT', text(session, 1), 'OFF'] : undefined, reply: () => OK };
 };
 
+/** What CLIENT LIST says it is: a subscriber, blocked, or neither. */
+const flagOf = (session: Session): string => (isSubscriber(session) ? 'P' : session.blocked?.isSent ? 'b' : 'N');
+
 const describe = (session: Session): string => {
   const { remoteAddress, remotePort, localAddress, localPort } = session.socket;
   const [age, idle] = [session.since, session.activeAt].map((at) => Math.floor((Date.now() - at) / 1000));
   return (
     `id=${session.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${session.name} age=${age} idle=${idle} ` +
-    `flags=${session.blocked?.isSent ? 'b' : 'N'} db=${session.db} sub=0 psub=0 ssub=0 multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}\n`
+    `flags=${flagOf(session)} db=${session.db} ${subscriptionsOf(session)} multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}\n`
   );
 };
+
+const isSubscriber = ({ subscriptions }: Session): boolean => subscriptions !== null && subscriptions.total > 0;
+const subscriptionsOf = ({ subscriptions }: Session): string =>
+  `sub=${subscriptions?.count('channel') ?? 0} psub=${subscriptions?.count('pattern') ?? 0} ssub=${subscriptions?.count('shard') ?? 0}`;
+
+/** Whether a client is of a TYPE. */
+const isOfType = (each: Session, type: string): boolean => type.toLowerCase() === (isSubscriber(each) ? 'pubsub' : 'normal');
 
 const list = (session: Session): Answer => {
   const { argc } = session.parser;
@@ -57,8 +67,8 @@ const list = (session: Session): Answer => {
     for (let i = 3; i < argc; i++) ids.add(Number(text(session, i)));
     wanted = ({ id }) => ids.has(id);
   } else if (argc === 4) {
-    const normal = option(session, 3) === 'NORMAL';
-    wanted = () => normal;
+    const type = option(session, 3);
+    wanted = (each) => isOfType(each, type);
   }
   return { reply: () => bulk([...session.clients.sessions.values()].filter(wanted).map(describe).join('')) };
 };
@@ -116,7 +126,7 @@ function filtersOf(session: Session): string | ((each: Session) => boolean) {
         break;
       case 'TYPE':
         if (!/^(normal|master|replica|slave|pubsub)$/i.test(value)) return `ERR Unknown client type '${value.slice(0, 100)}'`;
-        filters.push(() => value.toLowerCase() === 'normal');
+        filters.push((each) => isOfType(each, value));
         break;
       case 'SKIPME':
         if (!/^(yes|no)$/i.test(value)) return SYNTAX;

@@ -7,6 +7,7 @@ import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
 import { Session } from './session.js';
+import { Subscribers } from './subscribers.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
 const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
@@ -18,6 +19,7 @@ export class Clients {
   readonly intake = new Intake();
   /** Commands that block, or are about to. */
   readonly blocked = new Set<Blocked>();
+  readonly subscribers = new Subscribers();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;

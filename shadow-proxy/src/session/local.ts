@@ -152,6 +152,8 @@ const reset: Handler = (session) => {
   alone(session, () => {
     session.transaction = null;
     session.watch?.end();
+    session.subscriptions?.close();
+    session.subscriptions = null;
     session.db = 0;
     session.protocol = 2;
     session.name = '';

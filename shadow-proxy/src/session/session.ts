@@ -28,6 +28,7 @@ import { barrier } from './barrier.js';
 import { asksToBlock, block, type Blocked } from './blocking.js';
 import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
+import { followOfPublish, publish, subscription, type Subscriptions } from './pubsub.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, withCursorOfTarget } from './scan.js';
 import { crossing, splits, submitSplit } from './split.js';
@@ -58,6 +59,7 @@ export class Session implements Sink {
   transaction: Transaction | null = null;
   watch: Watch | null = null;
   blocked: Blocked | null = null;
+  subscriptions: Subscriptions | null = null;
   replies: 'on' | 'off' | 'skip' = 'on';
   readonly parser = new RequestParser();
   readonly clients: Clients;
@@ -96,6 +98,7 @@ export class Session implements Sink {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       this.closed = true;
+      this.subscriptions?.close();
       clients.left(this);
       this.blocked?.abandon();
       this.watch?.end();
@@ -156,6 +159,7 @@ export class Session implements Sink {
       this.awaitOpen();
       return;
     }
+    if (this.subscriptions?.takes(spec)) return;
     if (spec === undefined) {
       this.#unknown();
       return;
@@ -186,6 +190,12 @@ export class Session implements Sink {
         return;
       case 'script-load':
         this.#scriptLoad(spec);
+        return;
+      case 'publish':
+        publish(this, spec);
+        return;
+      case 'subscribe':
+        subscription(this, spec);
         return;
       default:
         this.plain(spec);
@@ -279,6 +289,7 @@ export class Session implements Sink {
   /** What is to follow on the mirror. */
   followOf(spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
     const { sequencer } = this.clients;
+    if (spec.handling === 'publish') return followOfPublish(this.clients, spec, rule);
     if (spec.write || spec.handling === 'script') {
       if (!rule.mirrorsWrites && !mixed) return NOTHING;
       if (!spec.write && spec.readOnlyScript) return NOTHING;
@@ -396,6 +407,7 @@ export class Session implements Sink {
   reidentify(): void {
     this.identity = { db: this.db, protocol: this.protocol, credentials: this.credentials };
     this.#lanes = { source: null, target: null };
+    this.subscriptions?.reidentified();
   }
 
   /** The command at hand has no lane to go on. */
@@ -592,6 +604,7 @@ export class Session implements Sink {
   /** Answers what is in flight, then closes. */
   end(): void {
     this.#closing = true;
+    this.subscriptions?.close();
     const close = (): void => {
       setImmediate(() => this.socket.end());
       setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
@@ -605,6 +618,7 @@ export class Session implements Sink {
     if (this.#destroyed) return;
     this.#destroyed = true;
     this.#closing = true;
+    this.subscriptions?.close();
     this.outbox.flush();
     this.socket.destroySoon();
   }

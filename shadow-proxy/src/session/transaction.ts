@@ -1,7 +1,7 @@
 /** MULTI … EXEC of one client: gathered and answered QUEUED here, then sent as one batch. */
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, type Sink } from '../lane/operation.js';
+import { NOTHING, Operation, type Follow, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
@@ -9,7 +9,8 @@ import { array, encodeCommand, error, simple } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
-import type { Side } from '../route/stage.js';
+import { otherSide, type Side } from '../route/stage.js';
+import { followOfPublish } from './pubsub.js';
 import { crossesDatabases, routeKeys } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
@@ -17,6 +18,8 @@ import type { Watch } from './watch.js';
 
 const QUEUED = simple('QUEUED');
 const ABORTED = error('EXECABORT Transaction discarded because of previous errors.');
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 interface Queued {
   readonly frame: Buffer;
@@ -60,7 +63,8 @@ export class Transaction {
       session.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
       return;
     }
-    if (spec.handling === 'barrier' || spec.handling === 'script-load' || (spec.name === 'copy' && crossesDatabases(parser))) {
+    if (spec.handling === 'subscribe') session.clients.unsupported(spec.name);
+    if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'script-load' || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
@@ -158,7 +162,7 @@ export class Transaction {
     const { sequencer } = session.clients;
     const { router } = sequencer;
     const parser = new RequestParser();
-    const commands: QueuedCommand[] = [];
+    const commands: Mutable<QueuedCommand>[] = [];
     const keys = new Set<string>();
     let authority: Side | null = null;
     let first: Workload | null = null;
@@ -166,6 +170,12 @@ export class Transaction {
       parser.feed(frame);
       parser.next();
       const keyed = spec.handling === 'keyed' || spec.handling === 'script';
+      if (spec.handling === 'publish') {
+        const workload = router.channel(frame, parser.argStart[1], parser.argEnd[1]);
+        if (workload.held || session.clients.subscribers.moving) return 'held';
+        commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false });
+        continue;
+      }
       const route = routeKeys(router, spec, parser);
       if (route === null) return 'held';
       if (keyed && route.keys > 0) {
@@ -179,7 +189,19 @@ export class Transaction {
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed });
     }
     if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
-    return { commands, authority: authority ?? router.default.keylessRule.authority, workload: first ?? router.default, keys: [...keys] };
+    const published = commands.filter(({ spec }) => spec.handling === 'publish');
+    first ??= published[0]?.workload ?? router.default;
+    authority ??= first.keylessRule.authority;
+    for (const command of published) command.follow = this.#followOfPublish(command, authority);
+    return { commands, authority, workload: first, keys: [...keys] };
+  }
+
+  /** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
+  #followOfPublish({ spec, workload }: QueuedCommand, authority: Side): Follow {
+    const { clients } = this.session;
+    const away = workload.keylessRule.authority !== authority;
+    if (away) clients.sequencer.mirrors[otherSide(authority)].start();
+    return followOfPublish(clients, spec, { ...workload.keylessRule, authority, mirrorsWrites: away || workload.keylessRule.mirrorsWrites });
   }
 }
 

@@ -73,7 +73,7 @@ test('every refused command says so by its name, and what to do', () => {
     assert.match(text, /: \S.{15,}$/);
     assert.doesNotMatch(text, /[\r\n]/);
   }
-  assert.equal(refused('subscribe', 'c'), 'ERR shadow-proxy: SUBSCRIBE is not supported yet: connect directly to the source for pub/sub');
+  assert.equal(refused('fcall', 'f', '0'), 'ERR shadow-proxy: FCALL is not supported yet: use EVAL or EVALSHA');
 });
 
 test('BLOCK is found where XREAD and XREADGROUP have it, and only there', () => {

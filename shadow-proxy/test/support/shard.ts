@@ -16,6 +16,7 @@ import type { Certificates } from './servers.js';
 export interface TestWorkload {
   readonly name: string;
   readonly keys: readonly string[];
+  readonly channels?: readonly string[];
   readonly class?: WorkloadClass;
   readonly stage?: Stage;
   readonly percent?: number;
