@@ -182,6 +182,7 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, effects: reado
   last.check = COMPARE;
   last.reply = expected;
   last.replyEnd = expected.length;
+  last.calm = exec.calm;
   // Without `raw`: the buffers that replies came in hold far more.
   last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);

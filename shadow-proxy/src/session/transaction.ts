@@ -1,7 +1,7 @@
 /** MULTI … EXEC of one client: gathered and answered QUEUED here, then sent as one batch. */
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, type Sink } from '../lane/operation.js';
+import { NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
@@ -10,7 +10,9 @@ import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import type { Side } from '../route/stage.js';
+import { alone, hidesKeys, mayBegin } from './barrier.js';
 import { crossesDatabases, routeKeys } from './routing.js';
+import { crosses, hiddenBy, keyless, prepared } from './scripts.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
 
@@ -59,7 +61,7 @@ export class Transaction {
       session.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
       return;
     }
-    if (spec.handling === 'barrier' || spec.handling === 'script-load' || (spec.name === 'copy' && crossesDatabases(parser))) {
+    if (spec.handling === 'barrier' || spec.handling === 'both' || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
@@ -109,11 +111,37 @@ export class Transaction {
       session.reply(error(plan.message));
       return;
     }
+    const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
+    if (!scripts.every(({ spec, frame }) => prepared(session, spec, frame, plan.authority))) return;
+    const { sequencer } = session.clients;
+    if (scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes')) {
+      if (mayBegin(session)) this.#execAlone(plan);
+      return;
+    }
     const lane = session.laneTo(plan.authority);
     if (lane === null || !session.admitted(lane, plan.keys, true)) return;
-    session.transaction = null;
-    for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
+    this.#begin(plan);
     submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+  }
+
+  #begin({ commands }: Plan): void {
+    this.session.transaction = null;
+    for (const { spec, workload } of commands) this.session.clients.count(spec, workload);
+  }
+
+  /** Runs a transaction that holds a script whose keys are not known when every lane is empty. */
+  #execAlone(plan: Plan): void {
+    const { session } = this;
+    this.#begin(plan);
+    const { sequencer } = session.clients;
+    const blind = plan.commands.some(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame));
+    alone(session, plan.authority, blind, async (lane, calm) => {
+      const reply = await new Promise<Buffer>((resolve, reject) => {
+        const exec = submitTransaction(sequencer, lane, plan.commands, plan.workload, plan.keys, (_exec, bytes) => resolve(bytes), (_exec, reason) => reject(reason));
+        exec.calm = calm;
+      });
+      session.reply(this.#withOwn(reply));
+    });
   }
 
   /** EXEC's reply with the proxy's own replies in their places. */
@@ -155,7 +183,13 @@ export class Transaction {
         first ??= route.workload;
         for (const key of sequencer.keyIds(frame, 0)) keys.add(key);
       }
-      const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : 0;
+      const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
+      if (hidden !== 'nothing') {
+        if (crosses(sequencer, frame)) return new Error(keyless(spec));
+        commands.push({ frame, spec, workload: route.workload, follow: hidden === 'writes' && router.mirrors ? WRITE : NOTHING, mustCopy: !router.uniform });
+        continue;
+      }
+      const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed });
     }
     if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
