@@ -41,6 +41,11 @@ export class Routine {
     return true;
   }
 
+  /** Whether it calls what touches every key of a database, as far as its text tells. */
+  get flushes(): boolean {
+    return this.#calls !== null && ['flushall', 'flushdb', 'swapdb'].some((name) => this.#calls!.has(name));
+  }
+
   /** Whether it calls any command at all. */
   get callsCommands(): boolean {
     return this.#calls === null || this.#calls.size > 0;

@@ -19,12 +19,16 @@ export class Script extends Routine {
   }
 
   /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */
+  get hasShebang(): boolean {
+    return this.body[0] === HASH;
+  }
+
   override repeatable(commands: ReadonlySet<string>): boolean {
-    return super.repeatable(commands) && (this.body[0] !== SHEBANG || commands.has('fcall'));
+    return super.repeatable(commands) && (!this.hasShebang || commands.has('fcall'));
   }
 }
 
-const SHEBANG = '#'.charCodeAt(0);
+const HASH = '#'.charCodeAt(0);
 
 /** The keys of one call of a script or function that it does not declare; null where its text does not tell them. */
 export interface Undeclared {
@@ -35,21 +39,27 @@ export interface Undeclared {
 const MAX_SCRIPTS = 10_000;
 
 export class Scripts {
+  /** Those that servers were told. */
   readonly #bySha = new Map<string, Script>();
+  /** Those that were read. */
   readonly #byBody = new Map<string, Script>();
   readonly functions = new Functions();
   /** What each server is known to have, under the run id for which that holds. */
   readonly #loaded = new Map<Server, { runId: string; shas: Set<string> }>();
 
-  /** Notes a script's text. */
-  learn(body: Buffer): Script {
+  /** Notes a script's text, which a server is about to be told. */
+  learn(body: Buffer): void {
+    const script = this.#read(body);
+    this.#bySha.set(script.sha, script);
+  }
+
+  #read(body: Buffer): Script {
     const text = body.toString('latin1');
     let script = this.#byBody.get(text);
     if (script === undefined) {
-      if (this.#bySha.size >= MAX_SCRIPTS) this.#forget();
+      if (this.#byBody.size >= MAX_SCRIPTS) this.#forget();
       script = new Script(Buffer.from(body), createHash('sha1').update(body).digest('hex'));
       this.#byBody.set(text, script);
-      this.#bySha.set(script.sha, script);
     }
     return script;
   }
@@ -59,7 +69,7 @@ export class Scripts {
     if (args.length < 3) return undefined;
     const name = args[0].toString('latin1').toLowerCase();
     if (name.startsWith('fcall')) return this.functions.find(args[1].toString('latin1'));
-    return name.startsWith('evalsha') ? this.#bySha.get(args[1].toString('latin1').toLowerCase()) : this.learn(args[1]);
+    return name.startsWith('evalsha') ? this.#bySha.get(args[1].toString('latin1').toLowerCase()) : this.#read(args[1]);
   }
 
   /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */
@@ -92,6 +102,12 @@ export class Scripts {
   async load(server: Server, script: Script): Promise<void> {
     await server.ask('SCRIPT', 'LOAD', script.body).catch(() => null);
     this.loadedOn(server, script);
+  }
+
+  /** The server has said that it does not know the script of this EVALSHA. */
+  unknownTo(server: Server, args: readonly Buffer[]): void {
+    const script = this.find(args);
+    if (script instanceof Script) this.#loaded.get(server)?.shas.delete(script.sha);
   }
 
   /** It is not certain any more what the server has. */

@@ -24,6 +24,7 @@ import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorEvents, type MirrorLimits } from './mirror.js';
 import { ACCEPT, askedFrame, Operation, READ, TTL_TOLERANCE_MS, WRITE } from './operation.js';
 import { Script, type Scripts } from './scripts.js';
+import { isAboutData, isNoScript, mayHaveWritten } from './refusals.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
 
@@ -184,7 +185,7 @@ export class Sequencer implements LaneEvents {
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
-      if (isNoScript(buffer, start)) this.scripts.forget(operation.lane!.server);
+      if (spec.handling === 'script' && isNoScript(buffer, start)) this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
       if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
       return;
     }
@@ -533,12 +534,6 @@ export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('
 /** Whether a write may take what it writes from another key, or from another database. */
 export const mayDerive = (spec: CommandSpec): boolean => spec.singleKey === 0 || spec.handling === 'barrier';
 
-/** Error replies that a command's data or arguments cause; others are the server's or the user's state. */
-export function isAboutData(buffer: Buffer, start: number): boolean {
-  const code = buffer.toString('latin1', start + 1, Math.min(start + 11, buffer.length)).split(' ', 1)[0];
-  return code === 'ERR' || code === 'WRONGTYPE' || code === 'NOGROUP' || code === 'BUSYGROUP' || code === 'INVALIDOBJ';
-}
-
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
 function otherDatabase(frame: Buffer, start: number): number | null {
   const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
@@ -547,13 +542,4 @@ function otherDatabase(frame: Buffer, start: number): number | null {
   if (args[0] === 'MOVE') return Number(args[2]);
   const at = args.indexOf('DB', 3);
   return at === -1 ? null : Number(args[at + 1]);
-}
-
-const isNoScript = (buffer: Buffer, start: number): boolean => buffer.toString('latin1', start + 1, start + 10) === 'NOSCRIPT ';
-
-/** Whether a script that ended with this error may have run at all: only what servers say before they run one excludes it. */
-export function mayHaveWritten(buffer: Buffer, start: number, end: number): boolean {
-  return !/^-(NOSCRIPT No matching|NOAUTH Auth|NOPERM .* run the '(eval|fcall)|LOADING |BUSY |ERR Error compiling|ERR (Number|Bad number) of keys|ERR Function not found|ERR Can not execute a script with write flag|ERR wrong number of arguments for '(eval|fcall)|ERR unknown command .(eval|fcall)|ERR value is not an integer or out of range\r\n$)/i.test(
-    buffer.toString('latin1', start, Math.min(end, start + 96)),
-  );
 }

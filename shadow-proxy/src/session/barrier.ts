@@ -74,8 +74,7 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
   sequencer.barred = true;
   try {
     const lane = await sequencer.lanes[side].open(session.identity);
-    if (blind) await calmSoon(sequencer, side);
-    const calm = blind && sequencer.isCalm;
+    const calm = blind && (await calmSoon(sequencer, side));
     sequencer.passing = true;
     const { source, target } = sequencer.lanes;
     await withDeadline(Promise.all([...source.all(), ...target.all()].map((each) => new Promise<void>((resolve) => each.afterInFlight(resolve)))));
@@ -90,16 +89,20 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
   }
 }
 
-/** Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long. */
-async function calmSoon(sequencer: Sequencer, side: Side): Promise<void> {
+/**
+ * Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long.
+ * @returns whether it is
+ */
+async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
   const until = performance.now() + CALM_MS;
   const mirror = sequencer.mirrors[otherSide(side)];
-  const mayCalm = (): boolean => mirror.connected && sequencer.router.doubts.workloads === 0 && performance.now() < until;
-  const lanesEmpty = (): boolean => [...sequencer.lanes.source.all(), ...sequencer.lanes.target.all()].every(({ inFlight }) => inFlight === 0);
-  while (mayCalm() && !(lanesEmpty() && sequencer.isCalm)) {
+  const lanes = sequencer.lanes[side];
+  const calm = (): boolean => sequencer.isCalm && [...lanes.all()].every(({ inFlight }) => inFlight === 0);
+  while (!calm() && mirror.connected && sequencer.router.doubts.workloads === 0 && performance.now() < until) {
     mirror.flush();
     await sleep(1);
   }
+  return calm();
 }
 
 async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean, calm: boolean): Promise<void> {
@@ -107,6 +110,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
   const { sequencer } = clients;
   const { frame, start, end } = parser;
   clients.count(spec, workload);
+  if (spec.handling === 'script') sequencer.router.hid();
   if (mirrored) sequencer.noteFrame(session.db, frame, start);
   const reply = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {

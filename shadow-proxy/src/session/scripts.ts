@@ -4,8 +4,9 @@ import type { CommandSpec } from '../command/table.js';
 import { Script } from '../lane/scripts.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
-import type { Side } from '../route/stage.js';
+import { otherSide, type Side } from '../route/stage.js';
 import { barrier } from './barrier.js';
+import type { Clients } from './clients.js';
 import type { Route } from './routing.js';
 import type { Session } from './session.js';
 
@@ -25,12 +26,16 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
   const { authority } = route.rule;
   if (!prepared(session, spec, session.command, authority)) return true;
   const hidden = hiddenBy(sequencer, spec, session.command, authority);
-  if (hidden === 'nothing') return false;
-  if (crosses(sequencer, session.command)) {
+  const refused = refusalOf(clients, spec, session.command, hidden);
+  if (refused !== null) {
     clients.crossRefused++;
-    session.refuse(keyless(spec));
-  } else if (hidden === 'reads') session.plain(spec);
-  else barrier(session, spec);
+    session.refuse(refused);
+  } else if (hidden === 'nothing') return false;
+  else if (hidden === 'writes') barrier(session, spec);
+  else {
+    sequencer.router.hid();
+    session.plain(spec);
+  }
   return true;
 }
 
@@ -39,7 +44,7 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
  * perhaps not, it is loaded there; of a function it is asked what it does. The client waits meanwhile.
  */
 export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { servers, scripts } = session.clients.sequencer;
+  const { servers, scripts, router } = session.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
   if (args.length < 3 || !server.knows(spec)) return true;
@@ -48,8 +53,11 @@ export function prepared(session: Session, spec: CommandSpec, frame: Buffer, sid
     session.awaitSettled(scripts.functions.learn(server));
     return false;
   }
-  const script = spec.name.startsWith('evalsha') ? scripts.find(args) : undefined;
-  if (!(script instanceof Script) || scripts.knownTo(server, script)) return true;
+  if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
+  const script = scripts.find(args);
+  if (!(script instanceof Script)) return true;
+  if (script.hasShebang && router.mirrors && !servers[otherSide(side)].commands.has('fcall')) session.clients.unsupported(`${spec.name} #!lua`);
+  if (!spec.name.startsWith('evalsha') || scripts.knownTo(server, script)) return true;
   session.awaitSettled(scripts.load(server, script));
   return false;
 }
@@ -65,12 +73,14 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
   return 'writes';
 }
 
-/** Whether the script in `frame`, which declares no keys, may touch keys while workloads have different authorities. */
-export function crosses({ table, scripts, router }: Sequencer, frame: Buffer): boolean {
-  if (router.oneAuthority) return false;
-  const { reads, writes } = scripts.undeclared(argumentsOf(frame), table);
-  return reads?.length !== 0 || writes?.length !== 0;
+/** Why the script in `frame` cannot be run as things are; null where it can. */
+export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden): string | null {
+  const { table, scripts, router } = sequencer;
+  const name = spec.name.toUpperCase();
+  const args = argumentsOf(frame);
+  if (sharedTarget && scripts.find(args)?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB is refused: other shards keep their keys on the same target`;
+  if (hidden === 'nothing' || router.oneAuthority) return null;
+  const { reads, writes } = scripts.undeclared(args, table);
+  if (reads?.length === 0 && writes?.length === 0) return null;
+  return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;
 }
-
-export const keyless = (spec: CommandSpec): string =>
-  `ERR shadow-proxy: ${spec.name.toUpperCase()} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;

@@ -12,7 +12,7 @@ import { hashSlot } from '../route/slot.js';
 import type { Side } from '../route/stage.js';
 import { alone, hidesKeys, mayBegin } from './barrier.js';
 import { crossesDatabases, routeKeys } from './routing.js';
-import { crosses, hiddenBy, keyless, prepared } from './scripts.js';
+import { hiddenBy, prepared, refusalOf } from './scripts.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
 
@@ -134,6 +134,7 @@ export class Transaction {
     const { session } = this;
     this.#begin(plan);
     const { sequencer } = session.clients;
+    sequencer.router.hid();
     const blind = plan.commands.some(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame));
     alone(session, plan.authority, blind, async (lane, calm) => {
       const reply = await new Promise<Buffer>((resolve, reject) => {
@@ -184,8 +185,9 @@ export class Transaction {
         for (const key of sequencer.keyIds(frame, 0)) keys.add(key);
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
+      const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden) : null;
+      if (refused !== null) return new Error(refused);
       if (hidden !== 'nothing') {
-        if (crosses(sequencer, frame)) return new Error(keyless(spec));
         commands.push({ frame, spec, workload: route.workload, follow: hidden === 'writes' && router.mirrors ? WRITE : NOTHING, mustCopy: !router.uniform });
         continue;
       }

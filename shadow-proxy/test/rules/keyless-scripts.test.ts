@@ -110,6 +110,19 @@ test('what only reads is answered by the authority, and nothing follows', async 
   });
 });
 
+test('a script that only Redis 7 compiles is copied, and the operator is told', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const proxy = await rig.wire();
+    await proxy.ask('SET', 'k', 'v');
+    await until(() => rig.shard.snapshot().mirror.connected);
+    assert.equal(await proxy.ask('EVAL', "#!lua\nreturn redis.call('INCR', KEYS[1])", 1, 'n'), ':1');
+    assert.equal(await proxy.ask('EVAL', "#!lua\nreturn redis.call('INCR', ARGV[1])", 0, 'n'), ':2');
+    await rig.assertEqual();
+    assert.deepEqual(rig.shard.snapshot().unsupported, { 'eval #!lua': 2 });
+  });
+});
+
 test('a script without declared keys is refused while workloads have different authorities, unless it touches none', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ workloads: [{ name: 'moved', keys: ['live:*'], stage: 'live' }] }, async (rig) => {
