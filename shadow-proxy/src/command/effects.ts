@@ -214,6 +214,14 @@ const without =
 
 const uncompared: EffectOf = (args) => one(args, null);
 
+/** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
+const configSet: EffectOf = (args) => {
+  for (let i = args.length - 2; i >= 2; i -= 2) if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);
+  return null;
+};
+
+const KEYSPACE_EVENTS = 'NOTIFY-KEYSPACE-EVENTS';
+
 interface Entry {
   readonly effect: EffectOf;
   /** With fewer arguments, the name among them, the command is its own effect. */
@@ -247,6 +255,7 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   xsetid: { effect: without('ENTRIESADDED', 'MAXDELETEDID'), least: 4 },
   'xgroup|create': { effect: without('ENTRIESREAD'), least: 6 },
   'xgroup|setid': { effect: without('ENTRIESREAD'), least: 6 },
+  'config|set': { effect: configSet, least: 0 },
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
   // Each server has receivers of its own.

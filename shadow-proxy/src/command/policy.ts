@@ -8,13 +8,13 @@
  * - `local`: the proxy answers by itself.
  * - `authority`: no keys; answered by the authority of the default workload, neither mirrored nor compared.
  * - `script`: a script; its declared keys route it.
- * - `script-load`: changes what scripts both servers know.
+ * - `both`: no keys; the authority of the default workload and its mirror.
  * - `barrier`: touches keys that it does not name; waits for everything else.
  * - `subscribe`: on a connection of the client's own to its channels' authority.
  * - `publish`: told to the mirror like a write, though it writes nothing.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
-export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'script-load' | 'barrier' | 'subscribe' | 'publish' | 'refused';
+export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'both' | 'barrier' | 'subscribe' | 'publish' | 'refused';
 
 type Rule = readonly [handling: Handling, reason: string, names: string];
 
@@ -26,32 +26,38 @@ const RULES: readonly Rule[] = [
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
   ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
-  ['authority', 'about the server', 'info role time lastsave lolwut config|get command|* latency|* slowlog|* memory|* module|list'],
+  ['authority', 'about the server', 'info role time lastsave lolwut config|get config|resetstat config|rewrite command|* latency|* slowlog|* memory|* module|list'],
+  ['authority', "each server saves its own data; nothing of it depends on the other's", 'save bgsave bgrewriteaof pfselftest'],
+  ['authority', 'by its subcommand: what harms a server, or changes data behind the proxy, is refused', 'debug'],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
   ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
   ['authority', 'on a connection of its own, behind all that the client has written', 'wait waitaof'],
   ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
-  ['authority', 'about the scripts and channels of a server', 'script|exists pubsub|*'],
+  ['authority', 'about the scripts, functions and channels of a server', 'script|exists function|list function|dump function|stats pubsub|*'],
+  ['local', 'the lane waits for the script that is to be ended: on a connection of its own', 'script|kill function|kill'],
 
   ['keyed', 'of the few subcommands with a key', 'memory|usage'],
+  ['keyed', 'may store the same value in another way, which the mirror must do, too', 'pfdebug'],
   ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
-  ['script-load', 'both servers must know the same scripts', 'script|load script|flush'],
+  ['script', 'its keys are those that it declares', 'fcall fcall_ro'],
+  ['both', 'both servers must know the same scripts', 'script|load'],
+  ['both', 'clients set what events they want to be told of; everything else is the affair of each server', 'config|set'],
   ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
+  ['barrier', 'changes what scripts can be run', 'script|flush function|load function|delete function|restore function|flush'],
 
   ['subscribe', 'messages come over a connection', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe'],
   ['publish', 'subscribers may be at either server', 'publish spublish'],
 
-  ['refused', 'use EVAL or EVALSHA', 'fcall fcall_ro function|*'],
   ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
-  ['refused', "it would stop every client's commands, for the proxy's connections are shared", 'client|pause client|unpause'],
-  ['refused', 'a running script holds up the connection that would carry it: connect directly to the server', 'script|kill script|debug'],
-  ['refused', 'connect directly to the server that you mean', 'monitor debug pfdebug pfselftest module|load module|loadex module|unload'],
-  ['refused', 'change the configuration of each server by itself', 'config|set config|rewrite config|resetstat'],
-  ['refused', 'change the users on each server by itself', 'acl|setuser acl|deluser acl|load acl|save'],
-  ['refused', 'the proxy must not stop or save a server: connect directly to it', 'shutdown save bgsave bgrewriteaof'],
-  ['refused', 'replication is between servers, not through the proxy', 'replicaof slaveof failover sync psync replconf'],
-  ['refused', 'it would move keys where the proxy does not see them', 'migrate'],
-  ['refused', 'the proxy serves one shard, not a cluster', 'cluster|* asking readonly readwrite restore-asking'],
+  ['refused', "it would stop every client's commands, for the proxy's connections are shared: a change of stage holds clients by itself", 'client|pause client|unpause'],
+  ['refused', "the debugger takes over the connection, and the proxy's are shared: connect directly to a server of your own", 'script|debug'],
+  ['refused', "it would show the commands of all clients under the proxy's address: connect directly to the server that you mean", 'monitor'],
+  ['refused', 'the other server would not have it: load it in the configuration of both', 'module|load module|loadex module|unload'],
+  ['refused', 'change the users on each server by itself, and on both alike: connect directly to them', 'acl|setuser acl|deluser acl|load acl|save'],
+  ['refused', 'stop a server where it runs: through the proxy it would be gone for all clients', 'shutdown'],
+  ['refused', 'replication is between servers: connect directly to the one that you mean, and not while a migration runs', 'replicaof slaveof failover sync psync replconf'],
+  ['refused', 'it would move keys where the proxy does not see them: use DUMP here and RESTORE there', 'migrate'],
+  ['refused', 'the proxy serves one shard, not a cluster: use a client without cluster mode', 'cluster|* asking readonly readwrite restore-asking'],
   ['refused', 'only KeyDB has it, so that Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
   ['refused', 'only KeyDB has it, so that Redis could not follow', 'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset'],
   ['refused', "it is of KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
@@ -105,10 +111,41 @@ export interface Blocking {
 /** How the command blocks; null for one that never does. */
 export const blockingOf = (name: string): Blocking | null => BLOCKING[name] ?? null;
 
-/** The error text with which the proxy refuses a command, without the leading `-`; null where it does not. */
-export function refusal(spec: { readonly name: string; readonly handling: Handling }): string | null {
-  if (spec.handling !== 'refused') return null;
-  return `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} is not supported yet: ${ruleOf(spec.name)![1]}`;
+/** Subcommands of DEBUG that look, wait, or change how one server works; the table has none of them. */
+const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
+  ('help object sleep jmap stringmatch-len digest digest-value htstats htstats-key listpack ziplist ziplist-raw set-active-expire quicklist quicklist-packed-threshold ' +
+    'set-disable-deny-scripts change-repl-id replybuffer error log structsize client-eviction client-enforce-reply-list protocol pause-cron mallctl mallctl-str ' +
+    'replicate-getkeys config-rewrite-force-all stringmatch getkeys sdslen')
+    .split(' '),
+);
+
+/** Whether `refusal` may say no to a command. */
+export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || name === 'debug';
+
+/**
+ * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
+ * Only for commands of which the table says that they are `refusable`.
+ */
+export function refusal(
+  spec: { readonly name: string; readonly handling: Handling },
+  frame: Buffer,
+  argStart: readonly number[],
+  argEnd: readonly number[],
+  argc: number,
+): string | null {
+  const title = spec.name.replace('|', ' ').toUpperCase();
+  if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
+  if (spec.name === 'debug') return refusedDebug(argc < 2 ? 'help' : frame.toString('latin1', argStart[1], Math.min(argEnd[1], argStart[1] + MAX_SHOWN)));
+  return null;
+}
+
+/** Of an argument that an error repeats. */
+const MAX_SHOWN = 32;
+
+function refusedDebug(subcommand: string): string | null {
+  if (HARMLESS_DEBUG.has(subcommand.toLowerCase())) return null;
+  const shown = subcommand.toUpperCase().replace(/[^!-~]/g, '?');
+  return `ERR shadow-proxy: DEBUG ${shown} is not supported: it may stop a server, or change data behind the proxy's back: connect directly to the server that you mean`;
 }
 
 /** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */

@@ -5,7 +5,7 @@
 import { text, type Reply } from '../resp/decode.js';
 import { KEY_READERS } from './hidden-keys.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
-import { blockingOf, handlingOf, type Blocking, type Handling } from './policy.js';
+import { blockingOf, handlingOf, mayRefuse, type Blocking, type Handling } from './policy.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
 
 export interface CommandSpec {
@@ -30,6 +30,8 @@ export interface CommandSpec {
   /** The key's argument index, if the command has just one and always there; else 0. Look at `argc` before using it. */
   readonly singleKey: number;
   readonly handling: Handling;
+  /** Whether `refusal` must be asked. */
+  readonly refusable: boolean;
   /** How it blocks, if it does or may. */
   readonly blocking: Blocking | null;
   /** EVAL_RO and EVALSHA_RO. */
@@ -188,6 +190,7 @@ function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: 
     readKeys,
     singleKey: keySpecs.length === 1 && !only.counted && only.last === 0 ? only.begin : 0,
     handling,
+    refusable: mayRefuse(name, handling),
     blocking: blockingOf(name),
     readOnlyScript: handling === 'script' && name.endsWith('_ro'),
     subcommands,

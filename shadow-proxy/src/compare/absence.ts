@@ -20,7 +20,7 @@ const KEYLESS = new Set([
  */
 export function needsEvidence(verdict: Verdict, command: CommandView, authority: Buffer, mirror: Buffer): 'absence' | null {
   if (verdict.kind !== 'mismatch' || verdict.what === 'unsupported') return null;
-  if (KEYLESS.has(command.name) || isOfTheServer(command.name) || command.name.startsWith('script|')) return null;
+  if (KEYLESS.has(command.name) || isOfTheServer(command.name) || command.name.startsWith('script|') || command.name.startsWith('function|')) return null;
   const [a, m] = [decodeReply(authority).reply, decodeReply(mirror).reply];
   if (tellsOfCondition(a) || tellsOfCondition(m)) return null;
   if (!isRead(command)) return 'absence';

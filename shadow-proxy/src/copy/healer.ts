@@ -84,7 +84,7 @@ export class Healer {
   #work(): void {
     while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.frozen !== null) return;
-      if (this.sequencer.barred || !this.buried()) return this.#later();
+      if (this.sequencer.passing || !this.buried()) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       if (this.suspects.get(keyId(suspect.db, suspect.key)) !== suspect) continue;
@@ -119,7 +119,7 @@ export class Healer {
       const ids = [key.toString('latin1')];
       while (order.active && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
       if (lane.closed) throw new Error('the connection to the authority was lost');
-      if (this.sequencer.barred || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
+      if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
       if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
       let generation = -1;
       await copyKey(this.sequencer, lane, workload, db, key, {

@@ -27,6 +27,7 @@ const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
   ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
   ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
   ['publish spublish', 'as asked; the number of receivers is not compared'],
+  ['config|set', '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing: each server is configured by itself'],
   ['restore', 'the key is copied: the payload has the RDB version of the source'],
 ];
 
@@ -35,15 +36,19 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
   [
     'script',
     'Scripts',
-    'Routed by the keys that they declare, which must be all the keys that they touch. A script that does the same on both servers, as far as its text tells, is ' +
-      'repeated; of any other, and of one that failed, the declared keys are copied, and where its text does not show that it writes no others, the workload is suspect. A script without keys that calls commands is refused.',
+    'Routed by the keys that they declare, which should be all the keys that they touch. A script that does the same on both servers, as far as its text tells, is ' +
+      'repeated; of any other, of one that failed, and of functions, the declared keys are copied, and where its text does not show that it writes no others, the workload is suspect. ' +
+      'A script without declared keys that may write runs alone, as those below; it is refused while workloads have different authorities. Where it cannot be repeated, ' +
+      'the keys that its text names (as texts, or as arguments) are copied; where it does not name them, every workload is suspect. `FCALL`, `FCALL_RO`, `EVAL_RO` and ' +
+      '`EVALSHA_RO` are counted as `unsupported` while the mirror has no such command.',
   ],
-  ['script-load', 'Script cache', 'Sent to the authority of `default`, then to its mirror.'],
+  ['both', 'Both servers', 'Sent to the authority of `default`, then, as far as it concerns it, to its mirror.'],
   [
     'barrier',
     'Alone',
-    'Run when every lane is empty: they touch keys that they do not name, or another database. `COPY` with `DB` is one, too. The `FLUSH*` and `SWAPDB` are refused ' +
-      'where workloads have different authorities, and where shards share a target.',
+    'Run when every lane is empty: they touch keys that they do not name, or another database, or change what scripts can be run. `COPY` with `DB` is one, too, and a ' +
+      'script without declared keys. `FLUSHALL`, `FLUSHDB` and `SWAPDB` are refused where workloads have different authorities, and where shards share a target. ' +
+      'Those about functions reach the mirror where it knows functions.',
   ],
   [
     'subscribe',
@@ -58,7 +63,7 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
       'authority. One that the mirror lost is not repeated. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
   ],
   ['local', 'Answered by the proxy', 'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.'],
-  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys.'],
+  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.'],
 ];
 
 const title = (name: string): string => `\`${name.replace('|', ' ').toUpperCase()}\``;
@@ -100,7 +105,7 @@ const bothHave = ({ inSource, inTarget }: CommandSpec): boolean => inSource && i
 
 function head(specs: readonly CommandSpec[]): string {
   const count = (handling: Handling): number => specs.filter((spec) => spec.handling === handling).length;
-  const kinds: readonly Handling[] = ['keyed', 'script', 'script-load', 'barrier', 'subscribe', 'publish', 'local', 'authority', 'refused'];
+  const kinds: readonly Handling[] = ['keyed', 'script', 'both', 'barrier', 'subscribe', 'publish', 'local', 'authority', 'refused'];
   const rows = kinds.map((handling) => `| \`${handling}\` | ${count(handling)} |`);
   return [
     '# Commands',
@@ -126,7 +131,7 @@ function differing(reads: readonly CommandSpec[]): string {
 function refused(specs: readonly CommandSpec[]): string {
   const byReason = new Map<string, CommandSpec[]>();
   for (const spec of specs.filter(({ handling }) => handling === 'refused')) {
-    const [, reason] = /is not supported yet: (.*)$/.exec(refusal(spec)!)!;
+    const [, reason] = /is not supported yet: (.*)$/.exec(refusal(spec, Buffer.alloc(0), [], [], 0)!)!;
     byReason.set(reason, [...(byReason.get(reason) ?? []), spec]);
   }
   const rows = [...byReason].map(([reason, ofReason]) => `| ${list(ofReason)} | ${reason} |`);

@@ -168,8 +168,10 @@ export class Judge {
   }
 
   /** Every key of the command, read or written, is in doubt. */
-  #doubtKeys({ operation, frame, start }: Pair, reason: string): void {
+  #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
     this.sequencer.eachKey(frame, start, (key) => this.sequencer.doubtKey(operation.db, key, reason));
+    // And those that it does not tell.
+    if (writes) this.sequencer.doubtFrame(operation.db, frame, start, operation.workload, reason);
   }
 
   /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */

@@ -3,173 +3,88 @@
  * other, and what can be said of them by reading.
  */
 import { createHash } from 'node:crypto';
+import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
+import { Functions } from './functions.js';
+import { Routine } from './routine.js';
+import { UNTOLD, type NamedKey } from './script-text.js';
 import type { Server } from './server.js';
 
-/** Commands whose reply or effect is not the same on two servers with the same data, or not in the same order. */
-const NOT_REPEATABLE = new Set(
-  ('time randomkey srandmember spop hrandfield zrandmember scan sscan hscan zscan info keys dbsize lastsave object memory debug config client ' +
-    'smembers sinter sunion sdiff hkeys hvals hgetall dump restore xadd xtrim xclaim xautoclaim xreadgroup xinfo xpending incrbyfloat hincrbyfloat ' +
-    'ttl pttl expiretime pexpiretime publish spublish')
-    .split(' '),
-);
-
-/** A call of a command as it is written: the command's name, and the expressions of its arguments. */
-interface Call {
-  readonly name: string;
-  readonly args: readonly string[];
-}
-
-export class Script {
-  readonly #code: string;
-  readonly #calls: ReadonlySet<string> | null;
-  /** Whether what it does may depend on more than the data and the arguments. */
-  readonly #chance: boolean;
-  /** The keys that its writes name as texts; null where one may be written that is neither so named nor declared. */
-  #named: ReadonlySet<string> | null | undefined;
-  /** Whether it may give a key a time to live that counts from the moment it runs. */
-  readonly setsTtl: boolean;
-
+export class Script extends Routine {
   constructor(
     readonly body: Buffer,
     readonly sha: string,
   ) {
-    const text = body.toString('latin1');
-    this.#code = withoutComments(text);
-    this.#calls = callsOf(this.#code);
-    this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
-    this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
+    super(body.toString('latin1'), { keys: 'KEYS', args: 'ARGV' });
   }
 
-  /** Whether it does the same on a server with the same data that knows `commands`. */
-  repeatable(commands: ReadonlySet<string>): boolean {
-    if (this.#calls === null || this.#chance) return false;
-    for (const name of this.#calls) {
-      if (NOT_REPEATABLE.has(name)) return false;
-      if (commands.size > 0 && !commands.has(name)) return false;
-    }
-    return true;
+  /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */
+  get hasShebang(): boolean {
+    return this.body[0] === HASH;
   }
 
-  /** Whether, as far as its text tells, every key that it writes is among the `declared` ones. */
-  keepsTo(declared: ReadonlySet<string>, table: CommandTable): boolean {
-    if (this.#named === undefined) this.#named = this.#calls === null ? null : keysNamed(this.#code, table);
-    return this.#named !== null && [...this.#named].every((key) => declared.has(key));
-  }
-
-  /** Whether it calls any command at all. */
-  get callsCommands(): boolean {
-    return this.#calls === null || this.#calls.size > 0;
+  override repeatable(commands: ReadonlySet<string>): boolean {
+    return super.repeatable(commands) && (!this.hasShebang || commands.has('fcall'));
   }
 }
 
-const withoutComments = (body: string): string => body.replace(/--\[\[[\s\S]*?\]\]/g, ' ').replace(/--[^\n]*/g, ' ');
+const HASH = '#'.charCodeAt(0);
 
-/** The commands that a script calls, in lower case; null where reading does not tell. */
-function callsOf(code: string): ReadonlySet<string> | null {
-  // Anything that hides a call: an alias, a computed name, another way to the interpreter.
-  if (/loadstring|dofile|setfenv|getfenv|rawget|_G\b|redis\.sha1hex\s*\(\s*redis|\bmath\b(?!\s*\.)/.test(code)) return null;
-  const calls = new Set<string>();
-  const mentions = code.match(/\bredis\b|\bserver\b/g)?.length ?? 0;
-  let understood = 0;
-  for (const match of code.matchAll(/\bredis\s*\.\s*(\w+)\s*(\(\s*(["'])(\w+)\3)?/g)) {
-    if (match[1] === 'call' || match[1] === 'pcall') {
-      if (match[4] === undefined) return null;
-      calls.add(match[4].toLowerCase());
-    } else if (!['sha1hex', 'setresp', 'replicate_commands', 'set_repl', 'REPL_ALL', 'REPL_NONE', 'REPL_AOF', 'REPL_SLAVE', 'REPL_REPLICA', 'error_reply', 'status_reply', 'log', 'LOG_DEBUG', 'LOG_VERBOSE', 'LOG_NOTICE', 'LOG_WARNING'].includes(match[1])) {
-      return null;
-    }
-    understood++;
-  }
-  return understood === mentions ? calls : null;
-}
-
-/** The keys that the writes of a script name as texts; null where one may be written that is not so named, nor of KEYS. */
-function keysNamed(code: string, table: CommandTable): ReadonlySet<string> | null {
-  const named = new Set<string>();
-  for (const { name, args } of argumentsOfCalls(code)) {
-    const spec = table.byName(name);
-    if (spec === undefined) return null;
-    if (!spec.write) continue;
-    for (const expression of spec.singleKey === 1 ? args.slice(0, 1) : args) {
-      const literal = /^(["'])([^"'\\]*)\1$/.exec(expression);
-      if (literal !== null) named.add(literal[2]);
-      else if (!standsForKey(code, expression)) return null;
-    }
-  }
-  return named;
-}
-
-/** The calls of a script all of whose calls name their command. */
-function argumentsOfCalls(code: string): Call[] {
-  return [...code.matchAll(/\bp?call\s*\(\s*(["'])(\w+)\1\s*/g)].map((match) => {
-    const args: string[] = [];
-    let from = match.index + match[0].length;
-    let depth = 0;
-    let quote = '';
-    for (let at = from; at < code.length; at++) {
-      const character = code[at];
-      if (quote !== '') {
-        if (character === '\\') at++;
-        else if (character === quote) quote = '';
-        continue;
-      }
-      if (character === '"' || character === "'") quote = character;
-      else if ('([{'.includes(character)) depth++;
-      const ends = depth === 0 && (character === ',' || character === ')');
-      if (')]}'.includes(character)) depth--;
-      if (!ends) continue;
-      args.push(code.slice(from, at).trim());
-      from = at + 1;
-      if (character === ')') break;
-    }
-    // The first is what stands between the name and the first comma.
-    return { name: match[2].toLowerCase(), args: args.slice(1) };
-  });
-}
-
-/** Whether the expression is an element of KEYS, all of them, or a local name that is given one and nothing else. */
-function standsForKey(code: string, expression: string): boolean {
-  if (/^KEYS\s*\[[^[\]]*\]$|^(table\s*\.\s*)?unpack\s*\(\s*KEYS\s*\)$/.test(expression)) return true;
-  if (!/^[A-Za-z_]\w*$/.test(expression)) return false;
-  const uses = code.match(new RegExp(`\\b${expression}\\b(?=\\s*(,[^=\\n;]*)?=(?!=))|\\b(for|function)\\b[^\\n]*\\b${expression}\\b`, 'g')) ?? [];
-  return uses.length === 1 && new RegExp(`\\blocal\\s+${expression}\\s*=\\s*KEYS\\s*\\[[^[\\]]*\\](?!\\s*(\\.\\.|or\\b|and\\b))`).test(code);
-}
-
-/** Whether a call of SET or GETEX has more arguments than those without options, or as many as a table has. */
-function optionGiven(body: string): boolean {
-  for (const [, name, rest] of body.matchAll(/call\s*\(\s*["'](set|getex)["']((?:[^()]|\([^()]*\))*)/gi)) {
-    const commas = rest.replace(/\([^()]*\)|"[^"]*"|'[^']*'/g, '').split(',').length - 1;
-    if (commas > (name.toLowerCase() === 'set' ? 2 : 1) || rest.includes('unpack')) return true;
-  }
-  return false;
+/** The keys of one call of a script or function that it does not declare; null where its text does not tell them. */
+export interface Undeclared {
+  readonly reads: readonly Buffer[] | null;
+  readonly writes: readonly Buffer[] | null;
 }
 
 const MAX_SCRIPTS = 10_000;
 
 export class Scripts {
+  /** Those that servers were told. */
   readonly #bySha = new Map<string, Script>();
+  /** Those that were read. */
   readonly #byBody = new Map<string, Script>();
+  readonly functions = new Functions();
   /** What each server is known to have, under the run id for which that holds. */
   readonly #loaded = new Map<Server, { runId: string; shas: Set<string> }>();
 
-  /** Notes a script's text. */
-  learn(body: Buffer): Script {
+  /** Notes a script's text, which a server is about to be told. */
+  learn(body: Buffer): void {
+    const script = this.#read(body);
+    this.#bySha.set(script.sha, script);
+  }
+
+  #read(body: Buffer): Script {
     const text = body.toString('latin1');
     let script = this.#byBody.get(text);
     if (script === undefined) {
-      if (this.#bySha.size >= MAX_SCRIPTS) this.#forget();
+      if (this.#byBody.size >= MAX_SCRIPTS) this.#forget();
       script = new Script(Buffer.from(body), createHash('sha1').update(body).digest('hex'));
       this.#byBody.set(text, script);
-      this.#bySha.set(script.sha, script);
     }
     return script;
   }
 
-  /** The script that an EVAL or EVALSHA runs; undefined for a digest that was never seen with its text. */
-  find(args: readonly Buffer[]): Script | undefined {
-    const bySha = args[0].toString('latin1').toLowerCase().startsWith('evalsha');
-    return bySha ? this.#bySha.get(args[1].toString('latin1').toLowerCase()) : this.learn(args[1]);
+  /** What an EVAL, EVALSHA or FCALL runs; undefined for a digest that was never seen with its text, and for an unknown function. */
+  find(args: readonly Buffer[]): Routine | undefined {
+    if (args.length < 3) return undefined;
+    const name = args[0].toString('latin1').toLowerCase();
+    if (name.startsWith('fcall')) return this.functions.find(args[1].toString('latin1'));
+    return name.startsWith('evalsha') ? this.#bySha.get(args[1].toString('latin1').toLowerCase()) : this.#read(args[1]);
+  }
+
+  /** The undeclared keys of the call; of a digest that was never seen with its text, nothing is known. */
+  undeclared(args: readonly Buffer[], table: CommandTable): Undeclared {
+    const count = args.length < 3 ? -1 : countAt(args[2], 0, args[2].length);
+    // The server refuses it.
+    if (count < 0 || count > args.length - 3) return { reads: [], writes: [] };
+    const routine = this.find(args);
+    const { reads, writes } = routine?.named(table) ?? UNTOLD;
+    const declared = new Set(args.slice(3, 3 + count).map((key) => key.toString('latin1')));
+    const keysOf = (named: readonly NamedKey[]): Buffer[] => {
+      const keys = named.flatMap(({ name }) => (name === 'declared' ? [] : 'text' in name ? [Buffer.from(name.text, 'latin1')] : args.slice(2 + count + name.argument).slice(0, 1)));
+      return keys.filter((key) => !declared.has(key.toString('latin1')));
+    };
+    return { reads: reads && keysOf(reads), writes: routine?.writesNothing(table) === true ? [] : writes && keysOf(writes) };
   }
 
   knownTo(server: Server, script: Script): boolean {
@@ -183,14 +98,26 @@ export class Scripts {
     loaded.shas.add(script.sha);
   }
 
+  /** Gives the server the script. Where it refuses, it says so again when the script is to run. */
+  async load(server: Server, script: Script): Promise<void> {
+    await server.ask('SCRIPT', 'LOAD', script.body).catch(() => null);
+    this.loadedOn(server, script);
+  }
+
+  /** The server has said that it does not know the script of this EVALSHA. */
+  unknownTo(server: Server, args: readonly Buffer[]): void {
+    const script = this.find(args);
+    if (script instanceof Script) this.#loaded.get(server)?.shas.delete(script.sha);
+  }
+
   /** It is not certain any more what the server has. */
   forget(server: Server): void {
     this.#loaded.delete(server);
   }
 
-  /** After SCRIPT FLUSH. */
+  /** After SCRIPT FLUSH nothing is loaded again. */
   flushed(): void {
-    this.#loaded.clear();
+    this.#forget();
   }
 
   #forget(): void {

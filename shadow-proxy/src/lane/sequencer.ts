@@ -23,7 +23,8 @@ import type { Lane, LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
 import { MirrorLane, type MirrorEvents, type MirrorLimits } from './mirror.js';
 import { ACCEPT, askedFrame, Operation, READ, TTL_TOLERANCE_MS, WRITE } from './operation.js';
-import type { Scripts } from './scripts.js';
+import { Script, type Scripts } from './scripts.js';
+import { isAboutData, isNoScript, mayHaveWritten } from './refusals.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
 import { Waking } from './waking.js';
@@ -59,6 +60,8 @@ export class Sequencer implements LaneEvents {
   dropped = 0;
   /** While set, no new command starts: a barrier is being passed. */
   barred = false;
+  /** While set, nothing is copied either. */
+  passing = false;
   /** Called when the mirror of one side comes or goes. */
   mirrorChanged: (side: Side, up: boolean) => void = () => undefined;
   readonly expiry: Expiry;
@@ -109,7 +112,7 @@ export class Sequencer implements LaneEvents {
       if ((access & 2) !== 0) this.journal.noteKey(db, key, 0, key.length);
       if (otherDb !== null) this.journal.noteKey(otherDb, key, 0, key.length);
     });
-    if (!known && !this.#publishes(frame, start)) this.journal.noteEverything();
+    if (!known && this.#hidesWrites(frame, start)) this.journal.noteEverything();
   }
 
   /** Whether the mirror of that authority knows the command. */
@@ -190,6 +193,7 @@ export class Sequencer implements LaneEvents {
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
+      if (spec.handling === 'script' && isNoScript(buffer, start)) this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
       if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
       return;
     }
@@ -208,7 +212,6 @@ export class Sequencer implements LaneEvents {
       this.#followScript(operation);
       return;
     }
-    if (spec.name === 'script|flush') this.scripts.flushed();
     const rewrite = this.#effects[spec.id];
     if (rewrite === undefined || argumentCount(operation.frame, operation.start) < rewrite.least) {
       this.mirrorOf(operation).append(operation);
@@ -293,17 +296,38 @@ export class Sequencer implements LaneEvents {
     else this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script');
   }
 
-  /** What the script wrote is in doubt: the keys that it declares, and where it may write others, the whole workload. */
+  /**
+   * What the script or function wrote is in doubt: the keys that it declares, or, without such, those that its text
+   * names. Where it may write others, the whole workload is; where it declares none, every workload.
+   */
   doubtScript(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
-    this.doubtFrame(db, frame, start, workload, reason);
+    const args = argumentsOf(frame, start);
+    const routine = this.scripts.find(args);
+    if (routine?.writesNothing(this.table) === true) return;
+    this.eachKey(frame, start, (key, access) => {
+      if ((access & WRITES) !== 0) this.doubtKey(db, key, reason);
+    });
+    const { writes } = this.scripts.undeclared(args, this.table);
+    if (args[2]?.toString('latin1') === '0') {
+      if (writes === null) this.doubtHidden(reason);
+      return;
+    }
+    // Those of a function are all that its library names.
+    if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.doubtKey(db, key, reason);
     // A digest whose text was never seen is believed to declare what it writes.
-    const script = this.scripts.find(argumentsOf(frame, start));
-    if (script === undefined || workload.suspect !== null) return;
-    const declared = new Set<string>();
-    this.eachKey(frame, start, (key) => declared.add(key.toString('latin1')));
-    if (script.keepsTo(declared, this.table)) return;
+    const trusted = routine instanceof Script ? writes?.length === 0 : routine === undefined ? args[0].toString('latin1').toLowerCase().startsWith('evalsha') : writes !== null;
+    if (trusted || workload.suspect !== null) return;
     workload.suspect = 'a script that cannot be repeated may have written keys that it does not declare';
     this.journal.noteWorkload(workload.name, workload.suspect);
+  }
+
+  /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
+  doubtHidden(reason: string): void {
+    for (const workload of this.router.workloads) {
+      if (workload.suspect !== null || (workload.whole && !workload.keylessRule.mirrorsWrites)) continue;
+      workload.suspect = `a write whose keys are not known (${reason})`;
+      this.journal.noteWorkload(workload.name, workload.suspect);
+    }
   }
 
   /**
@@ -313,7 +337,7 @@ export class Sequencer implements LaneEvents {
   repeatsScript(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.mirrorOf(operation);
     const script = this.scripts.find(args);
-    if (script === undefined || !script.repeatable(mirror.server.commands)) return false;
+    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands)) return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.
@@ -347,6 +371,9 @@ export class Sequencer implements LaneEvents {
 
   /** Likewise, for the command frame at `start`. */
   doubtFrame(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+    const spec = this.#specOf(frame, start);
+    // A time to live that is off is so on keys that both servers have.
+    if (spec?.handling === 'script' && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.doubtScript(db, frame, start, workload, reason);
     let known = false;
     const otherDb = otherDatabase(frame, start);
     this.eachKey(frame, start, (key, access) => {
@@ -354,13 +381,20 @@ export class Sequencer implements LaneEvents {
       if ((access & 2) !== 0) this.doubtKey(db, key, reason);
       if (otherDb !== null) this.doubtKey(otherDb, key, reason);
     });
-    if (!known && !this.#publishes(frame, start)) workload.suspect ??= `a write whose keys are not known (${reason})`;
+    if (!known && this.#hidesWrites(frame, start)) this.doubtHidden(reason);
   }
 
-  /** Whether the command frame at `start` is a PUBLISH: it writes no key. */
-  #publishes(frame: Buffer, start: number): boolean {
+  #specOf(frame: Buffer, start: number): CommandSpec | undefined {
     const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
-    return this.table.find(frame, this.#argStart, this.#argEnd, argc)?.handling === 'publish';
+    return this.table.find(frame, this.#argStart, this.#argEnd, argc);
+  }
+
+  /** Whether a command of which no key is told may write some all the same. */
+  #hidesWrites(frame: Buffer, start: number): boolean {
+    const spec = this.#specOf(frame, start);
+    if (spec === undefined) return true;
+    if (spec.handling === 'script') return this.scripts.undeclared(argumentsOf(frame, start), this.table).writes === null;
+    return spec.handling === 'barrier' && !isAboutCode(spec);
   }
 
   doubtKey(db: number, key: Buffer, reason: string): void {
@@ -397,6 +431,11 @@ export class Sequencer implements LaneEvents {
     return found || !all;
   }
 
+  /** Whether every effect is confirmed and no key in doubt. */
+  get isCalm(): boolean {
+    return this.mirrors.source.queued === 0 && this.mirrors.target.queued === 0 && !this.#anyDoubt;
+  }
+
   get #anyDoubt(): boolean {
     return this.suspects.size !== 0 || this.#judge.undecided !== 0 || this.router.doubts.workloads !== 0;
   }
@@ -408,6 +447,7 @@ export class Sequencer implements LaneEvents {
   #spread(operation: Operation): void {
     const { spec, batch, db } = operation;
     if (spec?.name === 'swapdb') return this.swapDoubts(operation.frame, operation.start);
+    if (operation.calm) return;
     if (batch === null) {
       if (spec !== undefined && mayDerive(spec) && this.#hasSuspect(db, ...askedFrame(operation), READS, () => true)) this.doubtOperation(operation, 'derived');
       return;
@@ -430,7 +470,7 @@ export class Sequencer implements LaneEvents {
 
   /**
    * Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3.
-   * Returns whether these are all the keys it has.
+   * The keys of a script that declares none are those that its text names. Returns whether these are all the keys.
    */
   eachKey(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): boolean {
     const [argStart, argEnd] = [this.#argStart, this.#argEnd];
@@ -439,11 +479,19 @@ export class Sequencer implements LaneEvents {
     if (spec === undefined) return false;
     const keys = new KeyList();
     const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    if (told === 0 && spec.handling === 'script') return this.#eachNamed(argumentsOf(frame, start), visit);
     const count = told === UNKNOWN_KEYS ? keys.known : told;
     const found: Buffer[] = [];
     for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
     for (let i = 0; i < count; i++) visit(found[i], keys.access[i]);
     return told >= 0;
+  }
+
+  #eachNamed(args: readonly Buffer[], visit: (key: Buffer, access: number) => void): boolean {
+    const { reads, writes } = this.scripts.undeclared(args, this.table);
+    for (const key of reads ?? []) visit(key, READS);
+    for (const key of writes ?? []) visit(key, READS | WRITES);
+    return reads !== null && writes !== null;
   }
 
   // ── the mirror's side ───────────────────────────────────────────────────────────────────────────────────────
@@ -490,11 +538,11 @@ export class Sequencer implements LaneEvents {
 
   /** An effect may not have reached the mirror; the text of a script neither. */
   #doubtEffect(operation: Operation, reason: string): void {
-    const handling = operation.spec?.handling;
-    if (handling === 'script' || handling === 'script-load') this.scripts.forget(this.mirrorOf(operation).server);
-    if (operation.spec?.name === 'swapdb') this.expiry.swapEnded();
-    if (handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
-    else if (handling !== 'script-load') this.doubtOperation(operation, reason);
+    const { spec } = operation;
+    if (spec?.handling === 'script' || (spec !== undefined && isAboutCode(spec))) this.scripts.forget(this.mirrorOf(operation).server);
+    if (spec?.name === 'swapdb') this.expiry.swapEnded();
+    if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
+    else this.doubtOperation(operation, reason);
   }
 
   #drop(operation: Operation): void {
@@ -512,14 +560,11 @@ export class Sequencer implements LaneEvents {
   }
 }
 
+/** Whether the command changes what scripts or functions a server knows, and no key. */
+export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('script|') || name.startsWith('function|');
+
 /** Whether a write may take what it writes from another key, or from another database. */
 export const mayDerive = (spec: CommandSpec): boolean => spec.singleKey === 0 || spec.handling === 'barrier';
-
-/** Error replies that a command's data or arguments cause; others are the server's or the user's state. */
-export function isAboutData(buffer: Buffer, start: number): boolean {
-  const code = buffer.toString('latin1', start + 1, Math.min(start + 11, buffer.length)).split(' ', 1)[0];
-  return code === 'ERR' || code === 'WRONGTYPE' || code === 'NOGROUP' || code === 'BUSYGROUP' || code === 'INVALIDOBJ';
-}
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
 function otherDatabase(frame: Buffer, start: number): number | null {
@@ -529,11 +574,4 @@ function otherDatabase(frame: Buffer, start: number): number | null {
   if (args[0] === 'MOVE') return Number(args[2]);
   const at = args.indexOf('DB', 3);
   return at === -1 ? null : Number(args[at + 1]);
-}
-
-/** Whether a script that ended with this error may have run at all: only what servers say before they run one excludes it. */
-export function mayHaveWritten(buffer: Buffer, start: number, end: number): boolean {
-  return !/^-(NOSCRIPT No matching|NOAUTH Auth|NOPERM .* run the 'eval|LOADING |ERR Error compiling|ERR Number of keys|ERR wrong number of arguments for 'eval|ERR unknown command .eval|ERR value is not an integer or out of range\r\n$)/.test(
-    buffer.toString('latin1', start, Math.min(end, start + 96)),
-  );
 }

@@ -161,10 +161,15 @@ export class Server {
 
   /** Tries a client's password; resolves to the server's refusal, or null. */
   async authenticate(args: readonly string[]): Promise<string | null> {
-    const connection = await this.#connect({ db: 0, protocol: 2, credentials: undefined });
+    const reply = await this.askAs(undefined, 'AUTH', ...args);
+    return isError(reply) ? text(reply) : null;
+  }
+
+  /** Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question. */
+  async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials });
     try {
-      const reply = await connection.ask('AUTH', ...args);
-      return isError(reply) ? text(reply) : null;
+      return await connection.ask(...args);
     } finally {
       connection.destroy();
     }
@@ -181,7 +186,10 @@ export class Server {
 
   /** Whether the server has evicted more keys than losses were put down to it. */
   async hasEvicted(): Promise<boolean> {
-    return (await this.#evictions()) > this.#evictionsSpent;
+    const evictions = await this.#evictions();
+    // CONFIG RESETSTAT.
+    if (evictions < this.#evictionsSpent) this.#evictionsSpent = 0;
+    return evictions > this.#evictionsSpent;
   }
 
   /** A loss was put down to an eviction: that one explains no other. */

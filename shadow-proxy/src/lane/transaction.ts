@@ -16,7 +16,8 @@ import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from './lane.js';
 import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink } from './operation.js';
-import { isAboutData, mayDerive, mayHaveWritten, type Sequencer } from './sequencer.js';
+import { isAboutData, mayHaveWritten } from './refusals.js';
+import { mayDerive, type Sequencer } from './sequencer.js';
 
 export interface QueuedCommand {
   /** A copy of the command's bytes. */
@@ -182,6 +183,7 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, effects: reado
   last.check = COMPARE;
   last.reply = expected;
   last.replyEnd = expected.length;
+  last.calm = exec.calm;
   // Without `raw`: the buffers that replies came in hold far more.
   last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
   mirror.appendAll([...batch, last]);

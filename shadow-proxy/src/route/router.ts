@@ -155,6 +155,11 @@ export class Router {
     return this.workloads.find(({ channels }) => channels.includes(pattern)) ?? this.default;
   }
 
+  /** A command hid its keys: they may be anybody's. */
+  hid(): void {
+    for (const { counters } of this.workloads) counters.spanning++;
+  }
+
   /** Whether every key has the same rule: then it does not matter which keys a command has. */
   get uniform(): boolean {
     const rule = this.default.keylessRule;

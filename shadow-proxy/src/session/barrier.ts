@@ -1,10 +1,14 @@
 /**
- * Commands that touch more than their keys say (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases): they
- * run alone, when every lane is empty.
+ * Commands that touch more than their keys say (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases; scripts
+ * without declared keys), or that change what scripts may call: they run alone, when every lane is empty.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command/table.js';
+import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import type { Lanes } from '../lane/lanes.js';
 import type { KeyOrder } from '../lane/order.js';
+import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
 import { HandshakeRefused, type Server } from '../lane/server.js';
 import { Waking } from '../lane/waking.js';
 import { encodeCommand } from '../resp/encode.js';
@@ -14,19 +18,21 @@ import { crossing } from './split.js';
 import type { Session } from './session.js';
 
 const DRAIN_MS = 5_000;
+const CALM_MS = 500;
 
 /** Runs the command at hand alone; `authority` is its keys' where it has keys. */
 export function barrier(session: Session, spec: CommandSpec, authority?: Side): void {
   const { clients } = session;
-  const { router } = clients.sequencer;
-  // From the look at the stages to the barrier nothing may come between: neither a flip nor another barrier.
-  if (session.inFlight > 0) return session.awaitIdle();
-  if (router.workloads.some(({ held }) => held)) return session.awaitOpen();
+  const { sequencer } = clients;
+  const { router } = sequencer;
+  if (!mayBegin(session)) return;
   const keyed = spec.name === 'move' || spec.name === 'copy';
-  if (!keyed && clients.sharedTarget) {
+  // Scripts were looked at before; what a server knows of scripts and functions has no authority.
+  const everyKey = !keyed && spec.handling !== 'script' && !isAboutCode(spec);
+  if (everyKey && clients.sharedTarget) {
     return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused: other shards keep their keys on the same target`);
   }
-  if (!keyed && !router.oneAuthority) {
+  if (everyKey && !router.oneAuthority) {
     return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while workloads have different authorities`);
   }
   const route = keyed ? routeKeys(router, spec, session.parser) : null;
@@ -36,57 +42,116 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
     return session.refuse(crossing(spec.name, route.workload, route.other));
   }
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
-  const workload = route?.workload ?? router.default;
-  const mirrored = route === null ? router.mirrors : route.rule.mirrorsWrites || route.mixed;
-  session.hold();
-  void pass(session, spec, side, mirrored, workload, route?.mixed === true).then(() => session.resume());
+  const mirrored = route === null ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec)) : route.rule.mirrorsWrites || route.mixed;
+  const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
+  const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, session.command);
+  alone(session, side, blind, (lane, calm) => run(session, spec, lane, mirrored, route?.workload ?? router.default, mustCopy, calm));
 }
 
-async function pass(session: Session, spec: CommandSpec, side: Side, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean): Promise<void> {
-  const { clients, parser } = session;
+/** Whether the script in `frame` may touch keys that neither it nor its text tells. */
+export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean => !sequencer.eachKey(frame, 0, () => undefined);
+
+/** Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the command waits. */
+export function mayBegin(session: Session): boolean {
+  if (session.inFlight > 0) session.awaitIdle();
+  else if (session.clients.sequencer.router.workloads.some(({ held }) => held)) session.awaitOpen();
+  else return true;
+  return false;
+}
+
+/** What runs behind a barrier: it answers the client. `calm` tells whether nothing was in doubt when it began. */
+type Work = (lane: Lane, calm: boolean) => Promise<void>;
+
+/**
+ * Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile.
+ * @param blind it reads keys that nothing tells: if it can be had soon, it begins when nothing is in doubt
+ */
+export function alone(session: Session, side: Side, blind: boolean, work: Work): void {
+  session.hold();
+  void pass(session, side, blind, work).then(() => session.resume());
+}
+
+async function pass(session: Session, side: Side, blind: boolean, work: Work): Promise<void> {
+  const { clients } = session;
   const { sequencer } = clients;
-  const { frame, start, end } = parser;
   sequencer.barred = true;
   try {
-    const lanes = sequencer.lanes[side];
-    const lane = await lanes.open(session.identity);
-    await withDeadline(lanes.emptied().then(() => lanes.afterReservations()));
-    clients.count(spec, workload);
-    if (mirrored) sequencer.noteFrame(session.db, frame, start);
-    const reply = await new Promise<Buffer>((resolve, reject) => {
-      const sink: Sink = {
-        answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
-        lost: (_operation, reason) => reject(reason),
-      };
-      const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
-      operation.mustCopy = mustCopy;
-      sequencer.submit(operation, lane);
-    });
-    await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
-    if (spec.name === 'swapdb' && reply[0] === PLUS) {
-      if (mirrored) sequencer.expiry.swapping();
-      sequencer.swapDoubts(frame, start);
-      selectAgain(session, side, mirrored);
-      // KeyDB wakes clients that block by the database as it was.
-      if (lanes.server.isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
-    }
-    session.reply(reply);
+    const lane = await sequencer.lanes[side].open(session.identity);
+    const calm = blind && (await calmSoon(sequencer, side));
+    sequencer.passing = true;
+    const { source, target } = sequencer.lanes;
+    await withDeadline(Promise.all([source, target].map((lanes) => lanes.emptied().then(() => lanes.afterReservations()))));
+    await work(lane, calm);
+    await woken(sequencer.lanes[side]);
   } catch (problem) {
     if (problem instanceof HandshakeRefused) session.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
     else session.destroy();
   } finally {
     sequencer.barred = false;
+    sequencer.passing = false;
     clients.open();
   }
 }
 
-/** Waits for all clients that the command has woken. */
+/** Waits for all clients that what ran alone has woken. */
+async function woken(lanes: Lanes): Promise<void> {
+  await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
+}
+
 const wakeAll = (order: KeyOrder, server: Server): Promise<void> =>
   new Promise((resolve) => {
     const waking = new Waking(order, server, [], order.blocked());
     waking.after(resolve);
     waking.answered();
   });
+
+/**
+ * Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long.
+ * @returns whether it is
+ */
+async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
+  const until = performance.now() + CALM_MS;
+  const mirror = sequencer.mirrors[otherSide(side)];
+  const lanes = sequencer.lanes[side];
+  const calm = (): boolean => sequencer.isCalm && [...lanes.all()].every(({ inFlight }) => inFlight === 0);
+  while (!calm() && mirror.connected && sequencer.router.doubts.workloads === 0 && performance.now() < until) {
+    mirror.flush();
+    await sleep(1);
+  }
+  return calm();
+}
+
+async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean, calm: boolean): Promise<void> {
+  const { clients, parser } = session;
+  const { sequencer } = clients;
+  const { frame, start, end } = parser;
+  clients.count(spec, workload);
+  if (spec.handling === 'script') sequencer.router.hid();
+  if (mirrored) sequencer.noteFrame(session.db, frame, start);
+  const reply = await new Promise<Buffer>((resolve, reject) => {
+    const sink: Sink = {
+      answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
+      lost: (_operation, reason) => reject(reason),
+    };
+    const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
+    operation.mustCopy = mustCopy;
+    operation.calm = calm;
+    // Functions are not compared: a mirror without them says so, and the clients will miss them.
+    if (spec.name.startsWith('function|')) operation.confirmed = (answer) => (answer?.[0] === MINUS ? clients.unsupported(spec.name) : undefined);
+    sequencer.submit(operation, lane);
+  });
+  const { side } = lane.server;
+  if (spec.name === 'swapdb' && reply[0] === PLUS) {
+    if (mirrored) sequencer.expiry.swapping();
+    sequencer.swapDoubts(frame, start);
+    selectAgain(session, side, mirrored);
+    // KeyDB wakes clients that block by the database as it was.
+    if (lane.server.isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
+  }
+  if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
+  if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
+  session.reply(reply);
+}
 
 /** A connection to KeyDB 6.3.4 stays with what its database held before SWAPDB, until it selects the database anew. */
 function selectAgain(session: Session, side: Side, mirrored: boolean): void {
@@ -109,7 +174,7 @@ function selectAgain(session: Session, side: Side, mirrored: boolean): void {
 }
 
 const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
-const PLUS = '+'.charCodeAt(0);
+const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
 
 function withDeadline<T>(wait: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout;

@@ -2,7 +2,7 @@
 import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
-import type { Sequencer } from '../lane/sequencer.js';
+import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
@@ -70,6 +70,12 @@ export class Clients {
     if (spec.write) workload.counters.writes++;
     else workload.counters.reads++;
     this.#counts[workload.index][spec.id]++;
+    if (spec.handling === 'script' || isAboutCode(spec)) this.#countScript(spec, workload);
+  }
+
+  /** What the mirror would not run, clients will miss after the cutover. */
+  #countScript(spec: CommandSpec, { keylessRule }: Workload): void {
+    if (keylessRule.mirrorsWrites && !this.sequencer.mirrorKnows(keylessRule.authority, spec)) this.unsupported(spec.name);
   }
 
   /** Commands of a workload by name. */

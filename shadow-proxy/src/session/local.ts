@@ -1,7 +1,9 @@
 /** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
 import type { Credentials } from '../lane/dialer.js';
 import { HandshakeRefused } from '../lane/server.js';
+import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../resp/decode.js';
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../resp/encode.js';
+import { otherSide, type Side } from '../route/stage.js';
 import { CLIENT, isName } from './client.js';
 import type { Session } from './session.js';
 import { Transaction } from './transaction.js';
@@ -197,6 +199,23 @@ const discard: Handler = (session) => {
   session.reply(OK);
 };
 
+/** SCRIPT KILL, FUNCTION KILL: the lane waits for the script that is to be ended. The server says whether this user may. */
+const kill: Handler = (session) => {
+  const { servers, router } = session.clients.sequencer;
+  const { authority } = router.default.keylessRule;
+  const command = argumentsOf(session.command);
+  const ask = async (side: Side): Promise<Reply> => servers[side].askAs(session.credentials, ...command);
+  notInTransaction(session, () =>
+    alone(session, () => {
+      const asked = ask(authority).then((reply) => (router.oneAuthority || errorCode(reply) !== 'NOTBUSY' ? reply : ask(otherSide(authority))));
+      asked.then(
+        (reply) => finish(session, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
+        (problem) => (problem instanceof HandshakeRefused ? finish(session, OK)(error(problem.reply)) : session.destroy()),
+      );
+    }),
+  );
+};
+
 /** What follows in an HTTP request could be commands. Redis closes the connection without a word, too. */
 const http: Handler = (session) => session.destroy();
 
@@ -210,4 +229,4 @@ export function answerLocally(session: Session, name: string): void {
 
 const PING = encodeCommand(['PING']);
 
-export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, watch, unwatch, post: http, 'host:': http, ...CLIENT };
+export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, watch, unwatch, 'script|kill': kill, 'function|kill': kill, post: http, 'host:': http, ...CLIENT };

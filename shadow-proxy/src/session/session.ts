@@ -26,11 +26,13 @@ import type { Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';
 import { barrier } from './barrier.js';
 import { asksToBlock, block, type Blocked } from './blocking.js';
+import { both } from './both.js';
 import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
 import { followOfPublish, publish, subscription, type Subscriptions } from './pubsub.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, withCursorOfTarget } from './scan.js';
+import { takeScript } from './scripts.js';
 import { crossing, splits, submitSplit } from './split.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
 import type { Watch } from './watch.js';
@@ -168,8 +170,9 @@ export class Session implements Sink {
       answerLocally(this, spec.name);
       return;
     }
-    if (spec.handling === 'refused') {
-      this.refuse(refusal(spec)!);
+    const refused = spec.refusable ? refusal(spec, frame, argStart, argEnd, argc) : null;
+    if (refused !== null) {
+      this.refuse(refused);
       return;
     }
     if (this.transaction !== null) {
@@ -188,8 +191,8 @@ export class Session implements Sink {
       case 'barrier':
         barrier(this, spec);
         return;
-      case 'script-load':
-        this.#scriptLoad(spec);
+      case 'both':
+        both(this, spec);
         return;
       case 'publish':
         publish(this, spec);
@@ -236,6 +239,7 @@ export class Session implements Sink {
       this.refuse(hidden);
       return;
     }
+    if (spec.handling === 'script' && other === null && takeScript(this, spec, route)) return;
     if (spec.name === 'copy' && crossesDatabases(parser)) {
       barrier(this, spec, rule.authority);
       return;
@@ -253,17 +257,11 @@ export class Session implements Sink {
     this.#send(spec, workload, rule, mixed, 0);
   }
 
-  /** Why the command at hand cannot be run, for it does not tell its keys, or not all; null where it can. */
+  /** Why the command at hand cannot be run, for it does not tell all its keys; null where it can. */
   hidesKeys(spec: CommandSpec, route: Route): string | null {
-    const { router, scripts } = this.clients.sequencer;
-    if (route.hidden && !router.oneAuthority) {
-      this.clients.crossRefused++;
-      return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
-    }
-    if (spec.handling !== 'script' || this.parser.argc < 3) return null;
-    const script = scripts.find([this.argument(0), this.argument(1)]);
-    if (route.keys > 0 || script?.callsCommands === false) return null;
-    return 'ERR shadow-proxy: a script without declared keys is not supported yet: pass its keys as KEYS[1], KEYS[2], ...';
+    if (!route.hidden || this.clients.sequencer.router.oneAuthority) return null;
+    this.clients.crossRefused++;
+    return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
   }
 
   /** Sends the command at hand, as it lies in the buffer, to its authority. */
@@ -530,6 +528,15 @@ export class Session implements Sink {
     this.clients.onceOpen(() => this.resume());
   }
 
+  /** The command at hand is looked at again when the promise is settled. */
+  awaitSettled(promise: Promise<unknown>): void {
+    this.#hold(true);
+    promise.then(
+      () => this.resume(),
+      () => this.resume(),
+    );
+  }
+
   #awaitReader(): void {
     this.#hold(false);
     setImmediate(() => {
@@ -577,18 +584,6 @@ export class Session implements Sink {
       operation.sink = { lost, answered: (each, buffer, from, to) => this.deliver(each, shape(buffer.subarray(from, to))) };
     }
     this.submit(operation, lane);
-  }
-
-  /** SCRIPT LOAD and FLUSH go to both servers. */
-  #scriptLoad(spec: CommandSpec): void {
-    const { scripts, router } = this.clients.sequencer;
-    if (spec.name === 'script|load' && this.parser.argc > 2) scripts.learn(this.argument(2));
-    const { parser } = this;
-    const rule = router.default.keylessRule;
-    const lane = this.laneTo(rule.authority);
-    if (lane === null) return;
-    this.clients.count(spec, router.default);
-    this.submit(new Operation(parser.frame, parser.start, parser.end, this, spec, router.default, this.db, this.protocol, router.mirrors ? WRITE : NOTHING), lane);
   }
 
   /** The command at hand, as a slice. */

@@ -1,7 +1,7 @@
 /** MULTI … EXEC of one client: gathered and answered QUEUED here, then sent as one batch. */
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, type Follow, type Sink } from '../lane/operation.js';
+import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
@@ -10,8 +10,10 @@ import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
+import { alone, hidesKeys, mayBegin } from './barrier.js';
 import { followOfPublish } from './pubsub.js';
 import { crossesDatabases, routeKeys } from './routing.js';
+import { hiddenBy, prepared, refusalOf } from './scripts.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
 import type { Watch } from './watch.js';
@@ -64,7 +66,7 @@ export class Transaction {
       return;
     }
     if (spec.handling === 'subscribe') session.clients.unsupported(spec.name);
-    if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'script-load' || (spec.name === 'copy' && crossesDatabases(parser))) {
+    if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'both' || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
@@ -116,28 +118,64 @@ export class Transaction {
       session.reply(error(plan.message));
       return;
     }
+    if (session.watch !== null && this.#givesUp(session.watch, plan)) return;
+    const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
+    if (!scripts.every(({ spec, frame }) => prepared(session, spec, frame, plan.authority))) return;
+    const { sequencer } = session.clients;
+    if (scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes')) {
+      if (mayBegin(session)) this.#execAlone(plan);
+      return;
+    }
     if (session.watch !== null) return this.#execWatched(session.watch, plan);
     const lane = session.laneTo(plan.authority);
     if (lane === null || !session.admitted(lane, plan.keys, true)) return;
-    session.transaction = null;
-    for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
+    this.#begin(plan);
     submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+  }
+
+  /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
+  #givesUp(watch: Watch, plan: Plan): boolean {
+    const { session } = this;
+    const elsewhere = plan.keys.length > 0 && plan.authority !== watch.lane.server.side;
+    if (!watch.broken && !elsewhere) return false;
+    if (watch.broken) session.reply(session.protocol === 3 ? NULL3 : NULL_ARRAY);
+    else {
+      session.clients.crossRefused++;
+      session.reply(error(crossing('a transaction', plan.workload, watch.workload)));
+    }
+    watch.end();
+    session.transaction = null;
+    return true;
   }
 
   #execWatched(watch: Watch, plan: Plan): void {
     const { session } = this;
-    if (session.inFlight > 0) return session.awaitIdle();
-    const elsewhere = plan.keys.length > 0 && plan.authority !== watch.lane.server.side;
-    if (watch.broken || elsewhere) {
-      watch.end();
-      session.transaction = null;
-      if (elsewhere) session.clients.crossRefused++;
-      session.reply(elsewhere && !watch.broken ? error(crossing('a transaction', plan.workload, watch.workload)) : session.protocol === 3 ? NULL3 : NULL_ARRAY);
-      return;
-    }
-    if (!watch.exec(plan, (reply) => this.#withOwn(reply))) return;
-    session.transaction = null;
-    for (const { spec, workload } of plan.commands) session.clients.count(spec, workload);
+    if (session.inFlight > 0) session.awaitIdle();
+    else if (watch.exec(plan, (reply) => this.#withOwn(reply))) this.#begin(plan);
+  }
+
+  #begin({ commands }: Plan): void {
+    this.session.transaction = null;
+    for (const { spec, workload } of commands) this.session.clients.count(spec, workload);
+  }
+
+  /** Runs a transaction that holds a script whose keys are not known when every lane is empty. */
+  #execAlone(plan: Plan): void {
+    const { session } = this;
+    this.#begin(plan);
+    const { sequencer } = session.clients;
+    sequencer.router.hid();
+    const blind = plan.commands.some(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame));
+    const { watch } = session;
+    alone(session, plan.authority, blind, async (shared, calm) => {
+      const lane = watch?.take(shared) ?? shared;
+      const reply = await new Promise<Buffer>((resolve, reject) => {
+        const exec = submitTransaction(sequencer, lane, plan.commands, plan.workload, plan.keys, (_exec, bytes) => resolve(bytes), (_exec, reason) => reject(reason));
+        exec.calm = calm;
+      });
+      watch?.giveBack();
+      session.reply(this.#withOwn(reply));
+    });
   }
 
   /** EXEC's reply with the proxy's own replies in their places. */
@@ -185,7 +223,14 @@ export class Transaction {
         first ??= route.workload;
         for (const key of sequencer.keyIds(frame, 0)) keys.add(key);
       }
-      const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : 0;
+      const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
+      const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden) : null;
+      if (refused !== null) return new Error(refused);
+      if (hidden !== 'nothing') {
+        commands.push({ frame, spec, workload: route.workload, follow: hidden === 'writes' && router.mirrors ? WRITE : NOTHING, mustCopy: !router.uniform });
+        continue;
+      }
+      const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed });
     }
     if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;

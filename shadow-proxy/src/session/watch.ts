@@ -45,7 +45,7 @@ export class Watch {
     if (this.session.watch === this) this.session.watch = null;
     if (this.lane.closed) return;
     this.#send(UNWATCH, IGNORED);
-    this.#giveBack();
+    this.giveBack();
   }
 
   /** Passes the command at hand, which is WATCH, to the server. */
@@ -84,7 +84,7 @@ export class Watch {
     const run = (): void => {
       const over = (): void => {
         order.giveUp(reservation);
-        this.#giveBack();
+        this.giveBack();
       };
       if (lane.closed) {
         over();
@@ -118,6 +118,14 @@ export class Watch {
     return true;
   }
 
+  /** The lane, for a transaction that runs alone: to be given back after it. */
+  take(shared: Lane): Lane {
+    this.session.watch = null;
+    this.lane.home = shared;
+    this.#select();
+    return this.lane;
+  }
+
   /** Puts the lane into the client's database. */
   #select(db = this.session.db): void {
     const { lane } = this;
@@ -131,7 +139,8 @@ export class Watch {
     session.clients.sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, lane.identity.db, lane.identity.protocol, NOTHING), lane);
   }
 
-  #giveBack(): void {
+  /** The lane is for the next client. */
+  giveBack(): void {
     this.session.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
   }
 }

@@ -6,12 +6,18 @@ import { blockOption, handlingOf, namesInPolicy, refusal, replyPolicy } from '..
 import { CommandTable } from '../../src/command/table.js';
 import { LOCAL } from '../../src/session/local.js';
 import { needsKeydb, withServers } from '../support/servers.js';
-import { find } from './frames.js';
+import { find, parse } from './frames.js';
 
 const table = new CommandTable();
 
 /** The refusal of one call, as the session asks for it. */
-const refused = (...args: string[]): string | null => refusal(find(table, args)!);
+function refused(...args: string[]): string | null {
+  const spec = find(table, args)!;
+  const { frame, argStart, argEnd, argc } = parse(args);
+  const answer = refusal(spec, frame, argStart, argEnd, argc);
+  if (answer !== null) assert.equal(spec.refusable, true);
+  return answer;
+}
 
 type Entry = readonly [string, number, readonly string[], number, number, number, unknown?, unknown?, unknown?, (readonly Entry[])?];
 
@@ -34,7 +40,7 @@ test('only ordinary commands on keys are keyed without a word in the policy', ()
   const peculiar = ['admin', 'pubsub', 'blocking', 'no_auth', 'no_multi', 'allow_busy', 'asking', 'loading'];
   for (const spec of table.all.filter(({ handling }) => handling === 'keyed')) {
     assert.ok(spec.keySpecs.length > 0 || spec.readKeys !== null, spec.name);
-    if (spec.blocking !== null) continue;
+    if (spec.blocking !== null || spec.name === 'pfdebug') continue;
     assert.deepEqual(spec.flags.filter((flag) => peculiar.includes(flag)), [], spec.name);
   }
 });
@@ -73,7 +79,7 @@ test('every refused command says so by its name, and what to do', () => {
     assert.match(text, /: \S.{15,}$/);
     assert.doesNotMatch(text, /[\r\n]/);
   }
-  assert.equal(refused('fcall', 'f', '0'), 'ERR shadow-proxy: FCALL is not supported yet: use EVAL or EVALSHA');
+  assert.equal(refused('client', 'tracking', 'on'), 'ERR shadow-proxy: CLIENT TRACKING is not supported yet: the proxy keeps no tracking table: switch client-side caching off');
 });
 
 test('BLOCK is found where XREAD and XREADGROUP have it, and only there', () => {
@@ -84,6 +90,16 @@ test('BLOCK is found where XREAD and XREADGROUP have it, and only there', () => 
   assert.equal(at('XREAD', 'STREAMS', 'block', '0'), -1);
   assert.equal(at('XREAD', 'COUNT', 'block', 'STREAMS', 's', '0'), -1);
   assert.equal(at('XREADGROUP', 'GROUP', 'block', 'block', 'STREAMS', 'block', '>'), -1);
+});
+
+test('DEBUG is refused by its subcommand: what harms a server or changes its data, and what is not known', () => {
+  for (const name of ['RELOAD', 'LOADAOF', 'POPULATE', 'FLUSHALL', 'SEGFAULT', 'PANIC', 'RESTART', 'CRASH-AND-RECOVER', 'OOM', 'ASSERT', 'BRANDNEW', 'RELO\r\nAD']) {
+    assert.match(refused('debug', name, 'x')!, /^ERR shadow-proxy: DEBUG [!-~]+ is not supported: it may stop a server, .*: connect directly/, name);
+  }
+  for (const name of ['OBJECT', 'sleep', 'JMAP', 'STRINGMATCH-LEN', 'digest', 'DIGEST-VALUE', 'HTSTATS', 'HTSTATS-KEY', 'LISTPACK', 'ZIPLIST', 'SET-ACTIVE-EXPIRE', 'HELP', 'PROTOCOL', 'ERROR']) {
+    assert.equal(refused('DEBUG', name, 'x'), null, name);
+  }
+  assert.equal(refused('debug'), null);
 });
 
 test('every command that may block is known to', () => {

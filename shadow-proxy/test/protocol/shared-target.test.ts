@@ -58,6 +58,12 @@ test('the keys of both are on the target, and what would take the other’s is r
     }
     const inMulti = await two.pipeline([['MULTI'], ['FLUSHALL'], ['EXEC']]);
     assert.match(inMulti[2], /^-EXECABORT/);
+    for (const keys of [[0], [1, 's1:1']]) {
+      const script = ['EVAL', "return redis.call('FLUSHALL')", ...keys];
+      const refused = /^-ERR shadow-proxy: EVAL of a script with FLUSHALL, FLUSHDB or SWAPDB is refused/;
+      assert.match(await two.ask(...script), refused);
+      assert.match((await two.pipeline([['MULTI'], script, ['EXEC']]))[2], refused);
+    }
     assert.deepEqual(await keys(), before);
     assert.equal(await one.ask('DEL', 's0:1'), ':1');
     assert.equal(await two.ask('MOVE', 's1:2', 2), ':1');

@@ -89,7 +89,7 @@ function summary(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }
   const { operations, compared, matched, explained, inconclusive, suspects, mirror } = snapshot;
   return JSON.stringify({
     ...{ sent: report.operations, transactions: report.transactions, vanished: report.vanished },
-    ...{ operations, compared, matched, explained, inconclusive, mismatches: sum(snapshot.mismatches), suspects: suspects.total, dropped: mirror.dropped },
+    ...{ operations, compared, matched, explained, inconclusive, mismatches: sum(snapshot.mismatches), suspects: suspects.total, inDoubt: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []), dropped: mirror.dropped },
     ...{ keys, byType },
   });
 }

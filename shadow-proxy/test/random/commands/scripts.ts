@@ -29,6 +29,15 @@ const FAILING = [
 ];
 const READING = [`return redis.call('GET', KEYS[1])`, `return redis.call('SMEMBERS', KEYS[5])`, `return {redis.call('EXISTS', KEYS[1]), redis.call('HGETALL', KEYS[3])}`];
 
+/** Their key is an argument, as their text tells, or does not. */
+const KEYLESS = [
+  `return redis.call('SET', ARGV[1], ARGV[2])`,
+  `redis.call('SET', ARGV[1], redis.call('TIME')[2]); return 1`,
+  `redis.call('SET', ARGV[1], ARGV[2]); return redis.call('LPUSH', ARGV[1], 'x')`,
+  `local k = 'x' .. ARGV[1]; return redis.call('SET', k:sub(2), ARGV[2])`,
+  `for i = 1, 1 do redis.call('SET', ARGV[i], 'abc') end; return 1`,
+];
+
 const script = (g: Generator): string => g.random.pick(g.random.pick([SAME, SAME, DIFFERENT, FAILING]));
 const operands = (g: Generator): (string | Buffer | number)[] => [
   6, g.key('str'), g.key('num'), g.key('hash'), g.key('list'), g.key('set'), g.key('log'),
@@ -49,6 +58,7 @@ export const SCRIPTS: readonly Rule[] = [
   rule(5, (g) => call('any', 'EVALSHA', g.random.pick(g.digests), ...operands(g))),
   rule(2, (g) => call('any', 'EVAL_RO', g.random.pick(READING), ...operands(g))),
   rule(1, (g) => call('any', 'EVALSHA_RO', g.random.pick(g.digests), ...operands(g))),
+  rule(1, (g) => call('any', 'EVAL', g.random.pick(KEYLESS), 0, g.key('str'), g.value())),
   rule(2, load),
   rule(1, (g) => call('array', 'SCRIPT', 'EXISTS', g.random.pick(g.digests), 'f'.repeat(40))),
 ];

@@ -1,0 +1,63 @@
+/** What can be said of a script, or of a function, by reading its text. */
+import type { CommandTable } from '../command/table.js';
+import { callsOf, keysNamed, optionGiven, UNTOLD, withoutComments, type NamedKeys, type Names } from './script-text.js';
+
+/** Commands whose reply or effect is not the same on two servers with the same data, or not in the same order. */
+const NOT_REPEATABLE = new Set(
+  ('time randomkey srandmember spop hrandfield zrandmember scan sscan hscan zscan info keys dbsize lastsave object memory debug config client ' +
+    'smembers sinter sunion sdiff hkeys hvals hgetall dump restore xadd xtrim xclaim xautoclaim xreadgroup xinfo xpending incrbyfloat hincrbyfloat ' +
+    'ttl pttl expiretime pexpiretime publish spublish')
+    .split(' '),
+);
+
+/** A script or a function, as far as its text tells what it does. */
+export class Routine {
+  readonly #code: string;
+  readonly #calls: ReadonlySet<string> | null;
+  /** Whether what it does may depend on more than the data and the arguments. */
+  readonly #chance: boolean;
+  #named: NamedKeys | undefined;
+  /** Whether it may give a key a time to live that counts from the moment it runs. */
+  readonly setsTtl: boolean;
+
+  /** @param names null where it is not known what the text calls its keys */
+  constructor(
+    text: string,
+    private readonly names: Names | null,
+  ) {
+    this.#code = withoutComments(text);
+    this.#calls = callsOf(this.#code);
+    this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
+    this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
+  }
+
+  /** Whether it does the same on a server with the same data that knows `commands`. */
+  repeatable(commands: ReadonlySet<string>): boolean {
+    if (this.#calls === null || this.#chance) return false;
+    for (const name of this.#calls) {
+      if (NOT_REPEATABLE.has(name)) return false;
+      if (commands.size > 0 && !commands.has(name)) return false;
+    }
+    return true;
+  }
+
+  /** Whether it calls what touches every key of a database, as far as its text tells. */
+  get flushes(): boolean {
+    return this.#calls !== null && ['flushall', 'flushdb', 'swapdb'].some((name) => this.#calls!.has(name));
+  }
+
+  /** Whether it calls any command at all. */
+  get callsCommands(): boolean {
+    return this.#calls === null || this.#calls.size > 0;
+  }
+
+  /** Whether its text shows that it calls no command that writes. */
+  writesNothing(table: CommandTable): boolean {
+    return this.#calls !== null && [...this.#calls].every((name) => table.byName(name)?.write === false);
+  }
+
+  /** The keys that its calls name. */
+  named(table: CommandTable): NamedKeys {
+    return (this.#named ??= this.#calls === null || this.names === null ? UNTOLD : keysNamed(this.#code, table, this.names));
+  }
+}

@@ -1,0 +1,86 @@
+/** Scripts and functions: what must be seen to before one may run. */
+import { KeyList, keysOf } from '../command/keys.js';
+import type { CommandSpec } from '../command/table.js';
+import { Script } from '../lane/scripts.js';
+import type { Sequencer } from '../lane/sequencer.js';
+import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { otherSide, type Side } from '../route/stage.js';
+import { barrier } from './barrier.js';
+import type { Clients } from './clients.js';
+import type { Route } from './routing.js';
+import type { Session } from './session.js';
+
+/**
+ * What a script does to keys that it does not tell, where it declares none:
+ *
+ * - `nothing`: it goes its way by the keys that it declares, or it touches none.
+ * - `reads`: the authority answers, and nothing follows.
+ * - `writes`: it runs alone.
+ */
+export type Hidden = 'nothing' | 'reads' | 'writes';
+
+/** Takes the script at hand, if it must wait, run alone or be refused; false where it goes its way by its keys. */
+export function takeScript(session: Session, spec: CommandSpec, route: Route): boolean {
+  const { clients } = session;
+  const { sequencer } = clients;
+  const { authority } = route.rule;
+  if (!prepared(session, spec, session.command, authority)) return true;
+  const hidden = hiddenBy(sequencer, spec, session.command, authority);
+  const refused = refusalOf(clients, spec, session.command, hidden);
+  if (refused !== null) {
+    clients.crossRefused++;
+    session.refuse(refused);
+  } else if (hidden === 'nothing') return false;
+  else if (hidden === 'writes') barrier(session, spec);
+  else {
+    sequencer.router.hid();
+    session.plain(spec);
+  }
+  return true;
+}
+
+/**
+ * Whether the server knows the script, or will say itself that it does not. If the proxy knows its text and the server
+ * perhaps not, it is loaded there; of a function it is asked what it does. The client waits meanwhile.
+ */
+export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { servers, scripts, router } = session.clients.sequencer;
+  const server = servers[side];
+  const args = argumentsOf(frame);
+  if (args.length < 3 || !server.knows(spec)) return true;
+  if (spec.name.startsWith('fcall')) {
+    if (scripts.functions.knows(server, args[1].toString('latin1'))) return true;
+    session.awaitSettled(scripts.functions.learn(server));
+    return false;
+  }
+  if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
+  const script = scripts.find(args);
+  if (!(script instanceof Script)) return true;
+  if (script.hasShebang && router.mirrors && !servers[otherSide(side)].commands.has('fcall')) session.clients.unsupported(`${spec.name} #!lua`);
+  if (!spec.name.startsWith('evalsha') || scripts.knownTo(server, script)) return true;
+  session.awaitSettled(scripts.load(server, script));
+  return false;
+}
+
+/** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
+export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
+  const [argStart, argEnd]: number[][] = [[], []];
+  // With keys, or with a number of them that the server does not take.
+  if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0) return 'nothing';
+  const routine = scripts.find(argumentsOf(frame));
+  if (routine?.callsCommands === false) return 'nothing';
+  if (spec.readOnlyScript || !servers[side].knows(spec) || routine?.writesNothing(table) === true) return 'reads';
+  return 'writes';
+}
+
+/** Why the script in `frame` cannot be run as things are; null where it can. */
+export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden): string | null {
+  const { table, scripts, router } = sequencer;
+  const name = spec.name.toUpperCase();
+  const args = argumentsOf(frame);
+  if (sharedTarget && scripts.find(args)?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB is refused: other shards keep their keys on the same target`;
+  if (hidden === 'nothing' || router.oneAuthority) return null;
+  const { reads, writes } = scripts.undeclared(args, table);
+  if (reads?.length === 0 && writes?.length === 0) return null;
+  return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;
+}
