@@ -1,4 +1,5 @@
 /** One shard with what it stands on: its durable state and its ledger, opened before it and closed after it. */
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Shard } from './control/status.js';
@@ -6,7 +7,7 @@ import { Dialer } from './lane/dialer.js';
 import { LeaseError } from './lane/lease.js';
 import { Ownership } from './lane/ownership.js';
 import { PlanError } from './plan/errors.js';
-import type { Plan, ShardPlan } from './plan/plan.js';
+import type { Plan, ShardPlan, Stages } from './plan/plan.js';
 import { checkReload, routingOf } from './plan/reload.js';
 import { Ledger } from './record/ledger.js';
 import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
@@ -41,7 +42,7 @@ export class LaunchError extends Error {
     /** `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it; `lease`: another process has it. */
     readonly code: 'listen' | 'servers' | 'lease',
     message: string,
-    cause: unknown,
+    cause?: unknown,
   ) {
     super(message, { cause });
   }
@@ -97,7 +98,11 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
 async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state);
-  state.fence = () => ownership.check();
+  checkStages(ownership, state, plan, shardPlan);
+  state.fence = async ({ workloads }) => {
+    await ownership.check();
+    await ownership.tell(digestOf(workloads));
+  };
   await takeOver(plan, state, logger.child({ shard: shardPlan.name }));
   await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
   const file = join(plan.state, shardPlan.name, 'ledger.jsonl');
@@ -136,10 +141,26 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
  * Why it is not known here what the process before us left in doubt; null where it is. We saw that process, and it is not
  * the last one that had this folder: what it had on its way stands in another.
  */
-function doubtOf({ predecessor }: Ownership, { previous }: StateStore): string | null {
-  if (predecessor === null || predecessor.clean || previous?.owner?.process === predecessor.process) return null;
+function doubtOf(ownership: Ownership, state: StateStore): string | null {
+  const { predecessor } = ownership;
+  if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
   return `taken over from a process (${predecessor.process}) that kept its journal elsewhere: all that it wrote is in doubt`;
 }
+
+/** A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server. @throws {LaunchError} */
+function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): void {
+  const note = ownership.predecessor?.note ?? '';
+  if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
+  throw new LaunchError('lease', `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`);
+}
+
+/** Whether the folder was the predecessor's. */
+const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean => predecessor !== null && previous?.owner?.process === predecessor.process;
+
+const digestOf = (stages: Stages): string => {
+  const points = Object.entries(stages).map(([name, { stage, percent }]) => `${name} ${stage} ${percent}`);
+  return createHash('sha256').update(points.sort().join('\n')).digest('hex').slice(0, 16);
+};
 
 function explain(error: NodeJS.ErrnoException, { name, listen, source, target }: ShardPlan): LaunchError {
   if (error.syscall === 'listen') {

@@ -78,7 +78,10 @@ async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: R
   if (!options.json) print(`Point a client at redis://${host}:${shard.port}`);
   const view = options.json ? null : new LiveView(() => shard.snapshot(), leftMs);
   const taken = await Promise.race([untilTheEnd(options.for), lost]);
-  if (taken) throw taken;
+  if (taken) {
+    view?.stop();
+    throw taken;
+  }
   const drained = await shard.drain(plan.limits.drainMs);
   view?.stop();
   const snapshot = shard.snapshot();

@@ -2,10 +2,10 @@
  * The lease of a shard at one of its servers: a connection whose name says who wants it. Nothing is written to the
  * server, and the lease ends with its process.
  *
- *   shadow-proxy-lease:<shard>:<process>:waits    in line; of those that answer, the lowest number is first
- *                                       :holds    the lease, if a list read after this name was given shows no other that says so
- *                                       :clean    given back, with everything confirmed on both servers
- *                                       :left     given back, with something in doubt
+ *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line; of those that answer, the lowest number is first
+ *                                       :holds         the lease, if a list read after this name was given shows no other that says so
+ *                                       :clean         given back, with everything confirmed on both servers
+ *                                       :left          given back, with something in doubt
  *
  * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
  * The epoch is the server's run id and the connection's number, which only grows while the server lives.
@@ -35,6 +35,7 @@ export interface Claim {
   readonly id: number;
   readonly process: string;
   readonly word: Word;
+  readonly note: string;
   /** Where it comes from. */
   readonly from: string;
   readonly ageS: number;
@@ -79,6 +80,8 @@ export class Lease {
   runId = '';
   /** Kept over the loss of the connection, until it is clear whether somebody else held it meanwhile. */
   tenure: Tenure | null = null;
+  /** What whoever takes the lease over is to know; letters and digits. */
+  note = '';
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
   /** Takes the lease again after its connection was lost. @throws {LeaseError} when another has it */
@@ -249,6 +252,12 @@ export class Lease {
     return this.#regaining;
   }
 
+  /** Changes the note of a lease that is held. */
+  async tell(note: string): Promise<void> {
+    this.note = note;
+    if (this.#held) await this.#say('holds');
+  }
+
   /** Gives the lease back; resolves to whether somebody waits for it. */
   async release(word: 'clean' | 'left'): Promise<boolean> {
     if (!this.connected) return false;
@@ -265,7 +274,7 @@ export class Lease {
   }
 
   #name(word: Word): string {
-    return `${NAME}:${this.shard}:${this.process}:${word}`;
+    return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
   }
 
   #say(word: Word): Promise<unknown> {
@@ -295,9 +304,9 @@ export class Lease {
     for (const [id, line] of lines) {
       const name = field(line, 'name');
       if (!name.startsWith(prefix)) continue;
-      const [process, word] = name.slice(prefix.length).split(':');
+      const [process, word, note = ''] = name.slice(prefix.length).split(':');
       if (process === this.process && !withOurs) continue;
-      claims.push({ id, process, word: word as Word, from: field(line, 'addr'), ageS: Number(field(line, 'age')), idleS: Number(field(line, 'idle')) });
+      claims.push({ id, process, word: word as Word, note, from: field(line, 'addr'), ageS: Number(field(line, 'age')), idleS: Number(field(line, 'idle')) });
     }
     return claims.sort((a, b) => a.id - b.id);
   }

@@ -22,6 +22,8 @@ export interface Predecessor {
   readonly process: string;
   /** It left with everything confirmed on both servers. */
   readonly clean: boolean;
+  /** What it told whoever comes after it; empty where it died before. */
+  readonly note: string;
 }
 
 /** Under what the lease is held. */
@@ -82,7 +84,8 @@ export class Ownership {
     /** How long it must have been so. */
     let patienceMs = standby ? AWAY_MS : 0;
     for (let attempt = 0; ; attempt++) {
-      if (attempt > 0) await sleep(LOOK_MS);
+      // Not in step with others that look.
+      if (attempt > 0) await sleep(LOOK_MS * (0.75 + Math.random() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
       const reached = this.#all.filter(({ connected }) => connected);
       const views = await Promise.all(reached.map((lease) => lease.look().catch(() => null)));
@@ -95,7 +98,7 @@ export class Ownership {
         const holder = seen[held].holder!;
         vacantSince = null;
         patienceMs = AWAY_MS;
-        this.predecessor = { process: holder.process, clean: false };
+        this.predecessor = { process: holder.process, clean: false, note: holder.note };
         const where = describe(holder, reached[held]);
         waiting?.(where);
         if (seen.every((view) => view.holder === null || view.silent)) {
@@ -108,10 +111,11 @@ export class Ownership {
       }
       vacantSince ??= performance.now();
       if (goodbye !== null) {
-        this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean' };
+        this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
         patienceMs = 0;
       }
-      if (performance.now() - vacantSince < patienceMs || !seen.every(({ first }) => first)) continue;
+      // Two may stand in another order at the other server: one line counts.
+      if (performance.now() - vacantSince < patienceMs || seen[0]?.first === false) continue;
       const missing = (await needed()).find((side) => !this.leases[side].connected);
       if (missing !== undefined && !standby) throw this.leases[missing].problem;
       if (missing === undefined && (await this.#claimAll(reached))) return this.#serve();
@@ -127,6 +131,12 @@ export class Ownership {
     const asked = this.#all.filter(({ tenure }) => tenure !== null).map((lease) => lease.confirm().catch(() => undefined));
     await Promise.race([Promise.all(asked), late]);
     if (this.#ended instanceof LeaseError) throw this.#ended;
+  }
+
+  /** Leaves a note for whoever takes over; where a server cannot be reached, it is left later. */
+  async tell(note: string): Promise<void> {
+    const late = sleep(PING_MS, undefined, { ref: false });
+    await Promise.race([Promise.all(this.#all.filter((lease) => lease.note !== note).map((lease) => lease.tell(note).catch(() => undefined))), late]);
   }
 
   /** Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers. */
@@ -163,7 +173,11 @@ export class Ownership {
 
   async #claimAll(leases: readonly Lease[]): Promise<boolean> {
     const claimed = await Promise.all(leases.map((lease) => lease.claim().catch(() => false)));
-    if (claimed.every(Boolean)) return true;
+    if (claimed.every(Boolean)) {
+      // From then on each vouches for the other: see `#unbroken`.
+      await Promise.all(leases.map((lease) => lease.ping().catch(() => undefined)));
+      return true;
+    }
     await Promise.all(leases.map((lease) => lease.withdraw().catch(() => undefined)));
     return false;
   }

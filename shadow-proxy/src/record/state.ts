@@ -53,8 +53,8 @@ export class StateError extends Error {
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
   readonly previous: ShardState | null;
-  /** Throws where the shard has become another process's: the state is that one's then. */
-  fence: () => Promise<void> = () => Promise.resolve();
+  /** Called before each change; throws where the shard has become another process's: the state is that one's then. */
+  fence: (next: ShardState) => Promise<void> = () => Promise.resolve();
   readonly #directory: string;
   #current: ShardState;
   #queue: Promise<unknown> = Promise.resolve();
@@ -93,8 +93,8 @@ export class StateStore {
    */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
     const done = this.#queue.then(async () => {
-      await this.fence();
       const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch) };
+      await this.fence(next);
       try {
         await replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n');
         this.#current = next;

@@ -137,7 +137,7 @@ test('a second process refuses to serve, names the first, and leaves the state a
   await withSetting(t, async ({ start, plan, source, target }) => {
     const first = start();
     await first.prints(/"listening"/);
-    const file = join(plan.state as string, 'a', 'state.json');
+    const file = join(plan.state as string, 'a', 'history.jsonl');
     const before = readFileSync(file, 'utf8');
     const elsewhere = (changed: PlanObject): void => {
       changed.shards[0].listen = 'redis://127.0.0.1:0';
@@ -249,6 +249,11 @@ for (const folder of ['the same', 'another'] as const) {
       assert.match(first.stderr, /^shard a has lost its lease: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target)/);
       assert.equal(await sent, 'refused');
       late.disconnect();
+      for (const { url } of [servers.source, servers.target]) {
+        const direct = new Redis(url);
+        assert.equal(await direct.exists('late'), 0);
+        direct.disconnect();
+      }
       await traffic.goesOn();
       await traffic.stop();
       const { mismatches, workloads } = await settled(`http://127.0.0.1:${standbyAdmin}`);
@@ -267,3 +272,21 @@ for (const folder of ['the same', 'another'] as const) {
     });
   });
 }
+
+test('a standby whose own folder knows of other stages does not serve', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withSetting(t, async ({ start, admin, plan }) => {
+    const first = start();
+    await first.prints(/"listening"/);
+    const second = start(['--standby'], (changed) => {
+      changed.state = `${plan.state as string}-other`;
+    });
+    await second.prints(/"standing by"/);
+    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    assert.equal(moved.code, 0, moved.stderr);
+    first.signal('SIGTERM');
+    assert.equal(await first.exit(), 0);
+    assert.equal(await second.exit(), 1);
+    assert.match(second.stderr, /^shard a has other stages in \S+-other\/a than those in which it was served last/);
+  });
+});
