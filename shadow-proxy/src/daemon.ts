@@ -1,43 +1,69 @@
 /** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
 import type { Logger } from 'pino';
-import { Admin } from './control/admin.js';
-import { launch, type Launched } from './launch.js';
+import { Admin, AdminError } from './control/admin.js';
+import { launch, type Launched, type LaunchError } from './launch.js';
 import { formatAddress } from './plan/endpoint.js';
 import { PlanError } from './plan/errors.js';
 import type { AdminPlan, Plan, ShardPlan } from './plan/plan.js';
 
+const ADMIN_RETRY_MS = 250;
+
 export class Daemon {
+  /** Resolves when another process has taken over a shard: by then nothing serves any more. */
+  readonly lost: Promise<LaunchError>;
   #launched: readonly Launched[] = [];
   #admins: Admin[] = [];
+  #waiting = false;
   #stopped: Promise<boolean> | null = null;
+  #lose: (reason: LaunchError) => void = () => undefined;
 
   private constructor(
     private plan: Plan,
     private readonly only: string | null,
     private readonly logger: Logger,
-  ) {}
+  ) {
+    this.lost = new Promise((resolve) => (this.#lose = resolve));
+  }
 
   /**
    * Opens the admin HTTP, then the shards; `/readyz` answers 503 until all of them are up.
    * @param only name of the one shard that this process has; null takes all
-   * @throws {PlanError} {StateError} {AdminError} with nothing left running
+   * @param standby wait until the process that has the shards ends
+   * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
    */
-  static async start(plan: Plan, only: string | null, logger: Logger): Promise<Daemon> {
+  static async start(plan: Plan, only: string | null, logger: Logger, standby = false): Promise<Daemon> {
     const daemon = new Daemon(plan, only, logger);
     try {
-      await daemon.#openAdmins();
-      const launched: Launched[] = [];
-      try {
-        for (const shard of shardsOf(plan, only)) launched.push(await launch(plan, shard, logger));
-      } finally {
-        daemon.#launched = launched;
-      }
+      daemon.#waiting = standby;
+      await daemon.#openAdmins(standby);
+      if (standby) await daemon.#takeOver();
+      else await daemon.#launch();
+      daemon.#waiting = false;
     } catch (error) {
       await daemon.#close();
       throw error;
     }
     for (const { shard } of daemon.#launched) logger.info({ shard: shard.name, port: shard.port }, 'listening');
     return daemon;
+  }
+
+  async #launch(): Promise<void> {
+    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger));
+  }
+
+  /** All at once, for the process that has them ends with all of them. */
+  async #takeOver(): Promise<void> {
+    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true })));
+    const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
+    if (failed) throw failed.reason as Error;
+  }
+
+  #add(launched: Launched): void {
+    this.#launched = [...this.#launched, launched];
+    void launched.lost.then(async (reason) => {
+      await this.#close();
+      this.#lose(reason);
+    });
   }
 
   /** Takes over a changed plan in all shards, or in none. */
@@ -76,24 +102,42 @@ export class Daemon {
     await Promise.all(this.#admins.map((admin) => admin.stop()));
   }
 
-  /** One server for each address; a shard without its own is on the plan's. */
-  async #openAdmins(): Promise<void> {
+  /**
+   * One server for each address; a shard without its own is on the plan's.
+   * @param persist try again later where an address is taken: on the same machine it is still the other process's
+   */
+  async #openAdmins(persist: boolean): Promise<void> {
     const byAddress = new Map<string, string[]>();
     for (const shard of shardsOf(this.plan, this.only)) {
       const address = formatAddress(adminOf(this.plan, shard.name));
       byAddress.set(address, [...(byAddress.get(address) ?? []), shard.name]);
     }
     for (const names of byAddress.values()) {
-      const { host, port } = adminOf(this.plan, names[0]);
-      const admin = await Admin.start({
-        host,
-        port,
-        token: () => adminOf(this.plan, names[0]).token,
-        shards: () => this.#launched.map(({ shard }) => shard).filter((shard) => names.includes(shard.name)),
-      });
-      this.#admins.push(admin);
-      this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
+      const opening = this.#openAdmin(names);
+      if (!persist) await opening;
+      else await opening.catch((error: Error) => this.#openAdminLater(names, error));
     }
+  }
+
+  async #openAdmin(names: readonly string[]): Promise<void> {
+    const { host, port } = adminOf(this.plan, names[0]);
+    const admin = await Admin.start({
+      host,
+      port,
+      token: () => adminOf(this.plan, names[0]).token,
+      shards: () => this.#launched.map(({ shard }) => shard).filter((shard) => names.includes(shard.name)),
+      standby: () => this.#waiting,
+    });
+    this.#admins.push(admin);
+    this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
+  }
+
+  #openAdminLater(names: readonly string[], error: Error): void {
+    if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
+    const timer = setTimeout(() => {
+      if (this.#stopped === null) this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
+    }, ADMIN_RETRY_MS);
+    timer.unref();
   }
 }
 

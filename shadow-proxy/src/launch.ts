@@ -1,47 +1,110 @@
 /** One shard with what it stands on: its durable state and its ledger, opened before it and closed after it. */
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Shard } from './control/status.js';
+import { Dialer } from './lane/dialer.js';
+import { LeaseError } from './lane/lease.js';
+import { Ownership } from './lane/ownership.js';
 import { PlanError } from './plan/errors.js';
-import type { Plan, ShardPlan } from './plan/plan.js';
+import type { Plan, ShardPlan, Stages } from './plan/plan.js';
 import { checkReload, routingOf } from './plan/reload.js';
 import { Ledger } from './record/ledger.js';
-import { resolveStages, StateStore, type ShardState, type StatePatch } from './record/state.js';
+import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
+import { authoritiesOf, type Side } from './route/stage.js';
 import { startShard } from './shard.js';
 
 export interface Launched {
   readonly shard: Shard;
   readonly ledger: Ledger;
+  /** Resolves when another process has taken the shard over: by then nothing serves any more. */
+  readonly lost: Promise<LaunchError>;
   /** Why this shard cannot take over `next`; empty where it can. */
   checkReload(next: Plan): readonly string[];
   /** Takes over a plan that `checkReload` let pass. */
   reload(next: Plan): Promise<void>;
-  /** Closes the shard at once, then the ledger and the state. */
+  /** Closes the shard at once, then the ledger and the state; gives the lease back last. */
   stop(): Promise<void>;
 }
 
-/** A shard does not start; the message names it, its servers, and what to check. */
+export interface LaunchOptions {
+  /** Wait for the end of the process that has the shard, and take it over. */
+  readonly standby?: boolean;
+}
+
+/** For so long a standby tries to open the address that the process before it may still have. */
+const LISTEN_MS = 5_000;
+
+/** A shard does not start, or has to stop; the message names it, its servers, and what to check. */
 export class LaunchError extends Error {
   override readonly name = 'LaunchError';
   constructor(
-    /** `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it. */
-    readonly code: 'listen' | 'servers',
+    /** `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it; `lease`: another process has it. */
+    readonly code: 'listen' | 'servers' | 'lease',
     message: string,
-    cause: unknown,
+    cause?: unknown,
   ) {
     super(message, { cause });
   }
 }
 
 /**
- * Starts a shard in the stages that its state says, or the plan's where there is no state yet.
+ * Takes the shard's lease, and starts it in the stages that its state says, or the plan's where there is no state yet. The
+ * state is read when the lease is held: until then it is another process's.
  * @throws {PlanError} where the plan moves keys between stages
  * @throws {StateError} where the state cannot be read
  * @throws {LaunchError}
  */
-export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): Promise<Launched> {
+export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false }: LaunchOptions = {}): Promise<Launched> {
+  let lose: (reason: LeaseError) => void = () => undefined;
+  const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
+  const ownership = ownershipOf(plan, shardPlan, lose);
+  try {
+    await acquire(ownership, plan, shardPlan, logger, standby);
+    const launched = await start(ownership, plan, shardPlan, logger, standby);
+    const lost = taken.then(async (reason) => {
+      await launched.stop();
+      return new LaunchError('lease', `shard ${shardPlan.name} ${reason.message}. It serves no more`, reason);
+    });
+    return { ...launched, lost };
+  } catch (error) {
+    await ownership.release(false);
+    throw error;
+  }
+}
+
+const ownershipOf = ({ limits: { connectMs } }: Plan, { name, source, target }: ShardPlan, lost: (reason: LeaseError) => void): Ownership =>
+  new Ownership({ shard: name, dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) }, connectMs, lost });
+
+/** @throws {LaunchError} {StateError} */
+async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<void> {
+  const { name } = shardPlan;
+  let told: string | null = null;
+  const waiting = (holder: string): void => {
+    if (standby && told === null) logger.info({ shard: name, holder }, 'standing by');
+    told = holder;
+  };
+  const needed = async (): Promise<readonly Side[]> => authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
+  try {
+    await ownership.acquire({ standby, needed, waiting });
+  } catch (error) {
+    if (error instanceof LeaseError) throw new LaunchError('lease', `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`, error);
+    if (error instanceof StateError) throw error;
+    throw explain(error as NodeJS.ErrnoException, shardPlan);
+  }
+  if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
+}
+
+async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
+  const doubt = doubtOf(ownership, state);
+  checkStages(ownership, state, plan, shardPlan);
+  state.fence = async ({ workloads }) => {
+    await ownership.check();
+    await ownership.tell(digestOf(workloads));
+  };
   await takeOver(plan, state, logger.child({ shard: shardPlan.name }));
+  await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
   const file = join(plan.state, shardPlan.name, 'ledger.jsonl');
   const ledger = new Ledger({
     ...plan.ledger,
@@ -52,7 +115,7 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): 
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state });
+    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
     await ledger.close();
     throw explain(error as NodeJS.ErrnoException, shardPlan);
@@ -69,9 +132,35 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger): 
     async stop() {
       await shard.stop();
       await Promise.all([ledger.close(), state.close()]);
+      await ownership.release(state.current.cleanShutdown);
     },
   };
 }
+
+/**
+ * Why it is not known here what the process before us left in doubt; null where it is. We saw that process, and it is not
+ * the last one that had this folder: what it had on its way stands in another.
+ */
+function doubtOf(ownership: Ownership, state: StateStore): string | null {
+  const { predecessor } = ownership;
+  if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
+  return `taken over from a process (${predecessor.process}) that kept its journal elsewhere: all that it wrote is in doubt`;
+}
+
+/** A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server. @throws {LaunchError} */
+function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): void {
+  const note = ownership.predecessor?.note ?? '';
+  if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
+  throw new LaunchError('lease', `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`);
+}
+
+/** Whether the folder was the predecessor's. */
+const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean => predecessor !== null && previous?.owner?.process === predecessor.process;
+
+const digestOf = (stages: Stages): string => {
+  const points = Object.entries(stages).map(([name, { stage, percent }]) => `${name} ${stage} ${percent}`);
+  return createHash('sha256').update(points.sort().join('\n')).digest('hex').slice(0, 16);
+};
 
 function explain(error: NodeJS.ErrnoException, { name, listen, source, target }: ShardPlan): LaunchError {
   if (error.syscall === 'listen') {

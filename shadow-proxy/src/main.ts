@@ -3,6 +3,8 @@
  *
  *   SIGTERM, SIGINT   drain and end: exit code 0, or 1 where not everything was confirmed in time; once more: end at once
  *   SIGHUP            read the plan again
+ *
+ * It ends with 1 where another process has, or takes over, one of its shards.
  */
 import { Command, Option } from 'commander';
 import { Daemon } from './daemon.js';
@@ -15,6 +17,7 @@ import { onStop } from './signals.js';
 interface Options {
   readonly plan: string;
   readonly shard?: string;
+  readonly standby?: boolean;
   readonly check?: boolean;
   readonly logLevel: LogLevel;
 }
@@ -23,6 +26,7 @@ const program = new Command('shadow-proxy')
   .description('Answers Redis clients from one server, repeats what happened on another, and compares every reply.')
   .requiredOption('--plan <file>', 'the migration plan, in YAML')
   .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
+  .option('--standby', 'wait until the process that has the shards ends, and take over')
   .option('--check', 'check the plan and end: 0 it is right, 2 it is not')
   .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
   .action(async (options: Options) => {
@@ -33,21 +37,28 @@ const program = new Command('shadow-proxy')
 
 async function serve(plan: Plan, options: Options): Promise<void> {
   const logger = createLogger(options.logLevel);
-  const daemon = await Daemon.start(plan, options.shard ?? null, logger);
+  let daemon: Daemon | undefined;
+  process.on('SIGHUP', () => {
+    if (daemon === undefined) return logger.warn('not serving yet: the plan was not reloaded');
+    // The event loop is not held up by more than a file of a few kilobytes.
+    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
+  });
+  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, options.standby));
+  void serving.lost.then((reason) => {
+    logger.fatal({ problem: reason.message }, 'ending: another process has taken over');
+    process.stderr.write(`${reason.message}\n`);
+    process.exit(exitCode.fails);
+  });
   onStop(
     (signal) => {
       logger.info({ signal }, 'draining');
-      void daemon.stop().then((drained) => process.exit(drained ? exitCode.holds : exitCode.fails));
+      void serving.stop().then((drained) => process.exit(drained ? exitCode.holds : exitCode.fails));
     },
     (signal) => {
       logger.warn({ signal }, 'ending at once');
       process.exit(exitCode.fails);
     },
   );
-  process.on('SIGHUP', () => {
-    // The event loop is not held up by more than a file of a few kilobytes.
-    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
-  });
 }
 
 const console = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -1,6 +1,7 @@
 /** One shard, put together: servers → sequencer → clients; and how it ends. */
 import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
 import { drained, Flipper } from './control/flip.js';
@@ -19,7 +20,7 @@ import type { ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
 import { increment, Router, type Workload } from './route/router.js';
-import { otherSide, type Side } from './route/stage.js';
+import { authoritiesOf, otherSide, type Side } from './route/stage.js';
 import { Clients } from './session/clients.js';
 
 /** How long effects wait for others to share a write to the mirror. */
@@ -27,6 +28,7 @@ const MIRROR_BATCH_MS = 2;
 /** With so much of the authority's keys a mirror may hold all of them. */
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
+const LISTEN_RETRY_MS = 50;
 
 /**
  * Connects to both servers and listens.
@@ -70,7 +72,7 @@ class RunningShard implements Shard {
     this.name = shard.name;
     this.#maxClients = plan.limits.clients;
     const server = (side: Side, endpoint: Endpoint): Server =>
-      new Server(side, new Dialer(endpoint, plan.limits.connectMs), `shadow-proxy:${shard.name}`, this.#turn, {
+      new Server(side, new Dialer(endpoint, plan.limits.connectMs), options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
         replaced: (which, before, now) => this.#replaced(which, before, now),
       });
@@ -131,14 +133,12 @@ class RunningShard implements Shard {
     for (const side of ['source', 'target'] as const) {
       const seen = state.current[side];
       if (seen !== null) this.#servers[side].expect(seen.runId);
-      this.#servers[side].hasPredecessor = state.previous?.cleanShutdown === false;
     }
-    const authorities = new Set(this.#router.workloads.flatMap((workload) => [workload.keylessRule.authority, workload.whole ? workload.keylessRule.authority : otherSide(workload.keylessRule.authority)]));
-    for (const side of authorities) await this.#servers[side].identify();
+    for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     this.#startMirrors();
     this.#takeOver();
     await this.#remember({ cleanShutdown: false });
-    await this.#listen();
+    await this.#listen(performance.now() + this.#options.listenMs);
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
@@ -291,6 +291,7 @@ class RunningShard implements Shard {
       if (workload?.keylessRule.mirrorsWrites) workload.suspect ??= why;
     }
     if (everything) this.#doubtAll('the last process ended with a write under way whose keys are not known');
+    if (this.#options.doubt !== null) this.#doubtAll(this.#options.doubt);
     if (keys.length > 0) this.#options.logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are in doubt');
     this.#journal.begin();
   }
@@ -325,7 +326,8 @@ class RunningShard implements Shard {
 
   // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #listen(): Promise<void> {
+  /** @throws {Error} when the address is taken, and still is at `deadline` */
+  async #listen(deadline: number): Promise<void> {
     const { host, port, tls } = this.#options.shard.listen;
     const accept = (socket: Socket): void => {
       if (this.#clients.sessions.size >= this.#maxClients) {
@@ -339,13 +341,22 @@ class RunningShard implements Shard {
       ? createTlsServer({ cert: tls.cert, key: tls.key, ca: tls.ca, requestCert: tls.requireClientCert, rejectUnauthorized: tls.requireClientCert }, accept)
       : createTcpServer({ noDelay: true }, accept);
     this.#listener = listener;
-    await new Promise<void>((resolve, reject) => {
-      listener.once('error', reject);
-      listener.listen({ host, port }, () => {
-        listener.off('error', reject);
-        resolve();
+    const listen = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        listener.once('error', reject);
+        listener.listen({ host, port }, () => {
+          listener.off('error', reject);
+          resolve();
+        });
       });
-    });
+    for (;;) {
+      try {
+        return await listen();
+      } catch (problem) {
+        if ((problem as NodeJS.ErrnoException).code !== 'EADDRINUSE' || performance.now() > deadline) throw problem;
+        await sleep(LISTEN_RETRY_MS);
+      }
+    }
   }
 
   snapshot(): ShardSnapshot {

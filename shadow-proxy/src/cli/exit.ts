@@ -20,6 +20,7 @@ export class CliError extends Error {
 function exitCodeOf(error: Error & { readonly code?: string }): number | undefined {
   if (error instanceof CliError) return error.exit;
   if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
+  if (error.name === 'LaunchError' && error.code === 'lease') return exitCode.fails;
   return ['PlanError', 'StateError', 'AdminError', 'LaunchError'].includes(error.name) ? exitCode.usage : undefined;
 }
 

@@ -71,13 +71,17 @@ async function run(options: RunOptions): Promise<number> {
   }
 }
 
-async function observe({ shard, ledger }: Launched, plan: Plan, options: RunOptions): Promise<number> {
+async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: RunOptions): Promise<number> {
   const began = performance.now();
   const leftMs = (): number | null => (options.for === undefined ? null : Math.max(0, options.for - (performance.now() - began)));
   const { host } = plan.shards[0].listen;
   if (!options.json) print(`Point a client at redis://${host}:${shard.port}`);
   const view = options.json ? null : new LiveView(() => shard.snapshot(), leftMs);
-  await untilTheEnd(options.for);
+  const taken = await Promise.race([untilTheEnd(options.for), lost]);
+  if (taken) {
+    view?.stop();
+    throw taken;
+  }
   const drained = await shard.drain(plan.limits.drainMs);
   view?.stop();
   const snapshot = shard.snapshot();

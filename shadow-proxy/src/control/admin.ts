@@ -3,7 +3,7 @@
  *
  *   GET  /metrics      Prometheus text
  *   GET  /healthz      200 while the process turns
- *   GET  /readyz       200 when every shard is ready, else 503; names those that are not
+ *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[] }
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
  *
@@ -27,6 +27,8 @@ export interface AdminOptions {
   /** Read at each request, so that a reload may change it; null asks for none. */
   readonly token: () => string | null;
   readonly shards: () => readonly ShardControl[];
+  /** Whether it waits for another process to end. */
+  readonly standby?: () => boolean;
 }
 
 export type AdminErrorCode =
@@ -156,7 +158,7 @@ export class Admin {
     const shards = this.options.shards();
     const notReady = shards.filter((shard) => !shard.ready()).map(({ name }) => name);
     const ready = shards.length > 0 && notReady.length === 0;
-    send(response, ready ? 200 : 503, { ready, notReady });
+    send(response, ready ? 200 : 503, { ready, notReady, ...(this.options.standby?.() && { reason: 'standby' }) });
   }
 
   /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */

@@ -1,5 +1,6 @@
 /** What main, the admin API and the CLI know of a running shard, and what a shard is started with. */
 import type { Logger } from 'pino';
+import type { Ownership } from '../lane/ownership.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import type { Ledger } from '../record/ledger.js';
 import type { StateStore } from '../record/state.js';
@@ -82,4 +83,10 @@ export interface ShardOptions {
   readonly ledger: Ledger;
   /** Holds the effective stages: `state.current.workloads`. */
   readonly state: StateStore;
+  /** The shard is this process's as long as it says so. */
+  readonly ownership: Ownership;
+  /** Why what the last owner left in doubt is not known here: every workload that writes twice is suspect; null where it is known. */
+  readonly doubt: string | null;
+  /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */
+  readonly listenMs: number;
 }

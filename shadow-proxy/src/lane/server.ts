@@ -6,7 +6,6 @@
  * control connection, before the connection is used: were it a different process than the one connected to,
  * the connection would be dead.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Address } from '../plan/endpoint.js';
@@ -14,16 +13,12 @@ import { supportedCommands, type CommandSpec } from '../command/table.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
+import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
 import type { Intake } from './intake.js';
+import type { Lease } from './lease.js';
 import type { Turn } from './turn.js';
 
-/** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
-export class HandshakeRefused extends Error {
-  readonly code = 'HANDSHAKE_REFUSED';
-  constructor(readonly reply: string) {
-    super(reply);
-  }
-}
+export { HandshakeRefused };
 
 export interface OpenOptions {
   readonly db: number;
@@ -40,8 +35,6 @@ export interface ServerEvents {
   replaced(server: Server, before: string, now: string): void;
 }
 
-/** How long a killed connection may take to be seen gone. */
-const KILL_TIMEOUT_MS = 5_000;
 const UNTOLD_CLOCK_MS = 1_000;
 
 export class Server {
@@ -61,10 +54,6 @@ export class Server {
   /** Its Unix time in ms when our monotonic clock was 0, and by how much that may be wrong. */
   unixTimeAtZero = 0;
   clockErrorMs = Infinity;
-  /** A process of ours ended suddenly: what it had sent may still lie in the server's receive buffers. */
-  hasPredecessor = false;
-  /** The numbers of our connections. */
-  readonly #own = new Set<number>();
   /** The address that was connected to last. */
   address: Address | undefined;
   #control: Promise<Connection> | undefined;
@@ -74,21 +63,28 @@ export class Server {
   constructor(
     readonly side: Side,
     readonly endpoint: Dialer,
-    /** What the kit's connections are called there. */
-    readonly name: string,
+    private readonly lease: Lease,
     private readonly turn: Turn,
     private readonly events: ServerEvents,
   ) {}
 
+  /** What the kit's connections are called there. */
+  get name(): string {
+    return this.lease.dataName;
+  }
+
   /**
    * A connection ready for use.
    * @throws {HandshakeRefused} with the server's error: wrong password, no such database, loading…
+   * @throws {LeaseLost} when another process has taken the shard over
    * @throws {Error} when there is no connection to be had
    */
   async open(options: OpenOptions): Promise<Connection> {
     const connection = await this.#connect(options);
     try {
       await this.identify();
+      // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
+      await this.lease.confirm(this.address);
     } catch (error) {
       connection.destroy();
       throw error;
@@ -146,8 +142,6 @@ export class Server {
     const [reply, stranger] = await Promise.all([this.ask('COMMAND'), this.#connect({ db: 0, protocol: 2, credentials: undefined })]);
     stranger.destroy();
     if (isError(reply)) throw new HandshakeRefused(text(reply));
-    if (this.hasPredecessor) await this.#buryPredecessors();
-    this.hasPredecessor = false;
     this.commands = supportedCommands(reply);
     this.#knows.fill(0);
     this.#learnt = runId;
@@ -207,40 +201,18 @@ export class Server {
    * @throws {Error} when the server does not allow that, or the connection does not end
    */
   async bury(clientId: number): Promise<void> {
-    if (clientId === 0) return;
-    const deadline = performance.now() + KILL_TIMEOUT_MS;
-    const killed = await this.ask('CLIENT', 'KILL', 'ID', clientId);
-    if (isError(killed)) throw new HandshakeRefused(text(killed));
-    while ((await this.#clientList('ID', clientId)).has(clientId)) {
-      if (performance.now() > deadline) throw new Error(`connection ${clientId} does not end at ${this.endpoint.label}`);
-      await sleep(5);
-    }
+    if (clientId !== 0) await killClient((...args) => this.ask(...args), clientId, this.endpoint.label);
   }
 
   /** Those of the connections that block in a command now. */
   async blockedClients(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const clients = await this.#clientList('ID', ...clientIds);
+    const clients = await listClients((...args) => this.ask(...args), 'ID', ...clientIds);
     return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
   }
 
   /** Has a connection's blocking command end as if its time were over, or with an error. */
   async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean> {
     return text(await this.ask('CLIENT', 'UNBLOCK', clientId, how)) === '1';
-  }
-
-  /** Likewise for the connections of a process of ours that ended suddenly: they have our name, and not our numbers. */
-  async #buryPredecessors(): Promise<void> {
-    for (const [id, line] of await this.#clientList()) {
-      if (!this.#own.has(id) && line.includes(` name=${this.name} `)) await this.bury(id);
-    }
-  }
-
-  /** The server's connections: a line of `field=value` for each number. */
-  async #clientList(...filter: Argument[]): Promise<Map<number, string>> {
-    const reply = await this.ask('CLIENT', 'LIST', ...filter);
-    if (isError(reply)) throw new HandshakeRefused(text(reply));
-    const lines = text(reply).split('\n').filter(Boolean);
-    return new Map(lines.map((line) => [Number(/\bid=(\d+)/.exec(line)?.[1]), line]));
   }
 
   /** Closes for good: nothing connects any more. */
@@ -281,47 +253,18 @@ export class Server {
     this.address = address;
     const connection = new Connection(socket, this.turn, intake);
     try {
-      await this.#greet(connection, protocol, credentials);
-      this.#own.add(connection.clientId);
+      const wantsPassword = await greet(connection, protocol, credentials, this.name);
+      if (credentials === undefined) this.needsPassword = wantsPassword;
       if (db !== 0) {
         const selected = await connection.ask('SELECT', db);
         if (isError(selected)) throw new HandshakeRefused(text(selected));
       }
-      if (this.endpoint.followsSentinel) await this.#requireMaster(connection);
+      if (this.endpoint.followsSentinel) await requireMaster(connection, this.endpoint.label);
       return connection;
     } catch (error) {
       connection.destroy();
       throw error;
     }
-  }
-
-  /** HELLO carries the password, the protocol and the name, and answers with the connection's id. */
-  async #greet(connection: Connection, protocol: 2 | 3, credentials: Credentials | undefined): Promise<void> {
-    const login = credentials ? ['AUTH', credentials.username ?? 'default', credentials.password] : [];
-    const hello = await connection.ask('HELLO', protocol, ...login, 'SETNAME', this.name);
-    if (credentials === undefined) this.needsPassword = text(hello).startsWith('NOAUTH');
-    if (hello.items) {
-      for (let i = 0; i + 1 < hello.items.length; i += 2) {
-        if (text(hello.items[i]) === 'id') connection.clientId = Number(text(hello.items[i + 1]));
-      }
-      return;
-    }
-    const refused = text(hello);
-    // A server that wants a password which the client has not given yet: its every command will be told so.
-    if (refused.startsWith('NOAUTH') && !credentials) return;
-    if (!/unknown command/i.test(refused) || protocol === 3) throw new HandshakeRefused(refused);
-    if (credentials) {
-      const auth = await connection.ask('AUTH', ...(credentials.username ? [credentials.username] : []), credentials.password);
-      if (isError(auth)) throw new HandshakeRefused(text(auth));
-    }
-    const id = await connection.ask('CLIENT', 'ID');
-    if (!isError(id)) connection.clientId = Number(text(id));
-  }
-
-  /** During a failover Sentinel may still name the old master, which is a replica by then. */
-  async #requireMaster(connection: Connection): Promise<void> {
-    const role = await connection.ask('ROLE');
-    if (role.items && text(role.items[0]) !== 'master') throw new Error(`${this.endpoint.label} is a ${text(role.items[0])}, waiting for the failover to end`);
   }
 }
 

@@ -9,7 +9,7 @@
  *
  * A record: one byte of kind, four bytes of database, four bytes of length (little-endian), the bytes.
  */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, writeSync } from 'node:fs';
+import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyBytes } from '../resp/bytes.js';
 
@@ -38,6 +38,7 @@ interface Segment {
 export class Journal {
   /** What the last process left. */
   readonly left: JournalRecords;
+  readonly #paths: readonly [string, string];
   #current: Segment;
   #other: Segment;
   /** The other file still tells of what is not confirmed. */
@@ -59,9 +60,9 @@ export class Journal {
     private readonly failed: (problem: Error) => void,
   ) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    const paths = ['journal-a', 'journal-b'].map((name) => join(directory, name));
-    this.left = readRecords(paths);
-    const [current, other] = paths.map((path): Segment => {
+    this.#paths = [join(directory, 'journal-a'), join(directory, 'journal-b')];
+    this.left = readRecords(this.#paths);
+    const [current, other] = this.#paths.map((path): Segment => {
       const fd = openSync(path, 'a', 0o600);
       return { fd, bytes: fstatSync(fd).size };
     });
@@ -69,11 +70,21 @@ export class Journal {
     this.#other = other;
   }
 
-  /** Notes again what the last process left and is still in doubt, then forgets the rest. */
+  /**
+   * Notes again what the last process left and is still in doubt, then forgets the rest. The files are new ones: a
+   * process that was taken over from, and is not ended yet, still has the old ones open.
+   */
   begin(): void {
+    const [first, second] = this.#paths;
+    const old = [this.#current, this.#other];
+    this.flush();
+    this.#current = { fd: openSync(`${first}.new`, 'w', 0o600), bytes: 0 };
     this.carry();
     this.flush();
-    this.#empty(this.#other);
+    renameSync(`${first}.new`, first);
+    rmSync(second);
+    this.#other = { fd: openSync(second, 'a', 0o600), bytes: 0 };
+    for (const { fd } of old) closeSync(fd);
   }
 
   noteKey(db: number, frame: Buffer, start: number, end: number): void {

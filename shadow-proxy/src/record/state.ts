@@ -24,6 +24,8 @@ const shardState = z.strictObject({
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   cleanShutdown: z.boolean(),
+  /** The process that had the shard last, and under what: run id of the server and number of its lease's connection there. */
+  owner: z.strictObject({ process: z.string(), source: z.string().nullable(), target: z.string().nullable() }).nullable().default(null),
 });
 
 /** The server behind an endpoint when it was last seen. */
@@ -51,6 +53,8 @@ export class StateError extends Error {
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
   readonly previous: ShardState | null;
+  /** Called before each change; throws where the shard has become another process's: the state is that one's then. */
+  fence: (next: ShardState) => Promise<void> = () => Promise.resolve();
   readonly #directory: string;
   #current: ShardState;
   #queue: Promise<unknown> = Promise.resolve();
@@ -85,10 +89,12 @@ export class StateStore {
    * after the other. `current` has the change from then on, and never one that failed. A patch that builds on the current state
    * is given as a function, which is called when its turn has come.
    * @throws {StateError} code `state-io`
+   * @throws {Error} of `fence`
    */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
     const done = this.#queue.then(async () => {
       const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch) };
+      await this.fence(next);
       try {
         await replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n');
         this.#current = next;
@@ -115,6 +121,7 @@ const emptyState = (shard: string): ShardState => ({
   source: null,
   target: null,
   cleanShutdown: true,
+  owner: null,
 });
 
 async function read(directory: string, shard: string): Promise<ShardState | null> {

@@ -31,3 +31,9 @@ const RULES: Record<Stage, StageRule> = {
 export const stageRule = (stage: Stage): StageRule => RULES[stage];
 
 export const otherSide = (side: Side): Side => (side === 'source' ? 'target' : 'source');
+
+/** The servers that answer clients in these stages. */
+export function authoritiesOf(points: readonly { readonly stage: Stage; readonly percent: number }[]): readonly Side[] {
+  const sides = points.flatMap(({ stage, percent }) => [RULES[stage].authority, ...(stage === 'live' && percent < 100 ? ['source' as const] : [])]);
+  return [...new Set(sides)];
+}

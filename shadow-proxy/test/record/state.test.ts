@@ -41,6 +41,7 @@ describe('the durable state', () => {
       source: SEEN,
       target: null,
       cleanShutdown: false,
+      owner: null,
     });
     const [line, ...others] = history(directory);
     assert.deepEqual([line.event, line.workload, others], ['stage', 'sessions', []]);
@@ -155,6 +156,7 @@ describe('state beats plan:', () => {
     source: null,
     target: null,
     cleanShutdown: true,
+    owner: null,
     ...change,
   });
 

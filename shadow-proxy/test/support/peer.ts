@@ -21,6 +21,8 @@ export class Peer {
   /** Whether connections that come now are never answered, in the handshake neither. */
   silent = false;
   #nextId = 1;
+  /** Those of the connections that stand for a lease. */
+  readonly #leases = new Set<number>();
 
   private constructor(
     private readonly server: ReturnType<typeof createServer>,
@@ -61,14 +63,17 @@ export class Peer {
     this.sockets.add(socket);
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
-    socket.on('close', () => this.sockets.delete(socket));
+    socket.on('close', () => {
+      this.sockets.delete(socket);
+      this.#leases.delete(id);
+    });
     socket.on('data', (chunk: Buffer) => {
       if (silent) return;
       parser.feed(chunk);
       while (parser.next()) {
         const args = Array.from({ length: parser.argc }, (_, i) => parser.frame.toString('latin1', parser.argStart[i], parser.argEnd[i]));
         args[0] = args[0].toUpperCase();
-        const reply = this.#handshake(args, id) ?? this.#scripted(socket, args);
+        const reply = this.#handshake(args, id) ?? (args[0] === 'PING' && this.#leases.has(id) ? simple('PONG') : this.#scripted(socket, args));
         if (reply !== null) socket.write(reply);
       }
     });
@@ -80,9 +85,10 @@ export class Peer {
   }
 
   /** What the proxy asks of a server before it trusts it. */
-  #handshake([name, word = '']: readonly string[], id: number): Buffer | null {
+  #handshake([name, word = '', ...more]: readonly string[], id: number): Buffer | null {
     switch (name) {
       case 'HELLO': {
+        if (more.at(-1)?.startsWith('shadow-proxy-lease:')) this.#leases.add(id);
         const fields = [bulk('server'), bulk('redis'), bulk('version'), bulk('7.0.15'), bulk('proto'), integer(Number(word)), bulk('id'), integer(id)];
         return word === '3' ? Buffer.concat([Buffer.from('%4\r\n'), ...fields]) : array(fields);
       }
@@ -93,7 +99,7 @@ export class Peer {
       case 'SELECT':
         return OK;
       case 'CLIENT':
-        return word.toUpperCase() === 'LIST' ? bulk('') : integer(0);
+        return word.toUpperCase() === 'LIST' ? bulk('') : word === 'SETNAME' ? OK : integer(0);
       default:
         return null;
     }

@@ -1,0 +1,74 @@
+/** How a connection introduces itself to a server, and how the server's list of connections is read and shortened. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Argument } from '../resp/encode.js';
+import type { Connection } from './connection.js';
+import type { Credentials } from './dialer.js';
+
+/** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
+export class HandshakeRefused extends Error {
+  readonly code = 'HANDSHAKE_REFUSED';
+  constructor(readonly reply: string) {
+    super(reply);
+  }
+}
+
+export type Ask = (...args: Argument[]) => Promise<Reply>;
+
+/** How long a killed connection may take to be seen gone. */
+const KILL_TIMEOUT_MS = 5_000;
+
+/**
+ * HELLO carries the password, the protocol and the name, and answers with the connection's id.
+ * @returns whether the server wants a password that it was not given: its every command will be told so
+ * @throws {HandshakeRefused}
+ */
+export async function greet(connection: Connection, protocol: 2 | 3, credentials: Credentials | undefined, name: string): Promise<boolean> {
+  const login = credentials ? ['AUTH', credentials.username ?? 'default', credentials.password] : [];
+  const hello = await connection.ask('HELLO', protocol, ...login, 'SETNAME', name);
+  if (hello.items) {
+    for (let i = 0; i + 1 < hello.items.length; i += 2) {
+      if (text(hello.items[i]) === 'id') connection.clientId = Number(text(hello.items[i + 1]));
+    }
+    return false;
+  }
+  const refused = text(hello);
+  if (refused.startsWith('NOAUTH') && !credentials) return true;
+  if (!/unknown command/i.test(refused) || protocol === 3) throw new HandshakeRefused(refused);
+  if (credentials) {
+    const auth = await connection.ask('AUTH', ...(credentials.username ? [credentials.username] : []), credentials.password);
+    if (isError(auth)) throw new HandshakeRefused(text(auth));
+  }
+  const [id] = await Promise.all([connection.ask('CLIENT', 'ID'), connection.ask('CLIENT', 'SETNAME', name)]);
+  if (!isError(id)) connection.clientId = Number(text(id));
+  return false;
+}
+
+/** During a failover Sentinel may still name the old master, which is a replica by then. @throws {Error} */
+export async function requireMaster(connection: Connection, label: string): Promise<void> {
+  const role = await connection.ask('ROLE');
+  if (role.items && text(role.items[0]) !== 'master') throw new Error(`${label} is a ${text(role.items[0])}, waiting for the failover to end`);
+}
+
+/** The server's connections: a line of `field=value` for each number. @throws {HandshakeRefused} */
+export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<number, string>> {
+  const reply = await ask('CLIENT', 'LIST', ...filter);
+  if (isError(reply)) throw new HandshakeRefused(text(reply));
+  const lines = text(reply).split('\n').filter(Boolean);
+  return new Map(lines.map((line) => [Number(/\bid=(\d+)/.exec(line)?.[1]), line]));
+}
+
+/**
+ * Ends a connection, and waits until the server does not know it any more: commands may still sit in its receive
+ * buffer, and must not run after what we send next.
+ * @throws {Error} when the server does not allow that, or the connection does not end
+ */
+export async function killClient(ask: Ask, id: number, label: string): Promise<void> {
+  const deadline = performance.now() + KILL_TIMEOUT_MS;
+  const killed = await ask('CLIENT', 'KILL', 'ID', id);
+  if (isError(killed)) throw new HandshakeRefused(text(killed));
+  while ((await listClients(ask, 'ID', id)).has(id)) {
+    if (performance.now() > deadline) throw new Error(`connection ${id} does not end at ${label}`);
+    await sleep(5);
+  }
+}
