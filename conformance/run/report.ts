@@ -1,0 +1,90 @@
+/** A suite's results, as a table and as JSON. */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import Table from 'cli-table3';
+import { list } from '../../shadow-proxy/src/cli/verdict.js';
+import { sum, type ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { Comparison, Judgement } from './compare.js';
+import type { Outcome } from './result.js';
+
+/** Names of lost tests and of differing keys that are shown for one unit; the JSON has all. */
+const SHOWN = 40;
+/** The mirror does not know the command: one line of counts says it all. */
+const UNSUPPORTED = /^\S+ unsupported /;
+
+/** Writes `<out>/<suite>-results.json`, and prints what a reader needs. */
+export function report(suite: string, judgement: Judgement, out: string, json: boolean): void {
+  mkdirSync(out, { recursive: true });
+  const file = path.resolve(out, `${suite}-results.json`);
+  const text = JSON.stringify(judgement, null, 2);
+  writeFileSync(file, `${text}\n`);
+  process.stdout.write(`${json ? text : asText(judgement)}\n`);
+  process.stderr.write(`written to ${file}\n`);
+}
+
+export function asText({ comparisons, failures, open }: Judgement): string {
+  const table = new Table({
+    head: ['unit', 'stage', 'direct ok/failed/skipped', 'proxy ok/failed/skipped', 'lost', 'listed', 'mismatches', 'keys differ'],
+    style: { head: [], border: [], compact: true },
+  });
+  for (const one of comparisons) table.push(rowOf(one));
+  table.push(['all', '', totalOf(comparisons.map(({ direct }) => direct.outcome)), totalOf(comparisons.map(({ proxied }) => proxied.outcome)), ...sums(comparisons)]);
+  const lines = [table.toString(), ...comparisons.flatMap(detailsOf)];
+  if (open.length > 0) lines.push('', 'Could not be told:', ...open.map((what) => `  ${what}`));
+  lines.push('', failures.length > 0 ? `It does NOT hold:\n${failures.map((what) => `  ${what}`).join('\n')}` : 'It holds: nothing that passes directly fails through the proxy.');
+  return lines.join('\n');
+}
+
+function rowOf({ unit, way, direct, proxied, losses, differences }: Comparison): (string | number)[] {
+  const listed = losses.filter(({ reason }) => reason !== null).length;
+  const mismatches = proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : '?';
+  return [unit, way, totalOf([direct.outcome]), totalOf([proxied.outcome]), losses.length - listed, listed, mismatches, differences.length];
+}
+
+function sums(comparisons: readonly Comparison[]): number[] {
+  const add = (count: (one: Comparison) => number): number => comparisons.reduce((total, one) => total + count(one), 0);
+  return [
+    add(({ losses }) => losses.filter(({ reason }) => reason === null).length),
+    add(({ losses }) => losses.filter(({ reason }) => reason !== null).length),
+    add(({ proxied }) => (proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : 0)),
+    add(({ differences }) => differences.length),
+  ];
+}
+
+function totalOf(outcomes: readonly Outcome[]): string {
+  const tests = outcomes.flatMap((outcome) => outcome.tests);
+  const count = (status: string): number => tests.filter((test) => test.status === status).length;
+  const aborted = outcomes.some(({ aborts, cutShort }) => aborts.length > 0 || cutShort !== null);
+  return `${count('ok')}/${count('failed')}/${count('skipped')}${aborted ? ', aborted' : ''}`;
+}
+
+function detailsOf({ unit, way, direct, proxied, losses, differences }: Comparison): string[] {
+  const { mirror, outcome, died } = proxied;
+  const lines = [
+    ...abortsOf('direct', direct.outcome),
+    ...abortsOf('proxy', outcome),
+    ...(died === null ? [] : [`the proxy ended by itself: ${died}`]),
+    ...shown(losses.map(({ test, how, detail, reason }) => `${how}: ${test}${detail ? ` (${short(detail)})` : ''}${reason === null ? '' : ` [listed: ${reason}]`}`)),
+    ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
+    ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),
+    ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`one server only: ${list(mirror.snapshot.unsupported)}`] : []),
+    ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
+    ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
+    ...shown(differences.map(({ line, reason }) => `key ${short(line)}${reason === null ? '' : ` [listed: ${reason}]`}`)),
+  ];
+  return lines.length === 0 ? [] : ['', `${unit} (${way})`, ...lines.map((line) => `  ${line}`)];
+}
+
+function abortsOf(who: string, { tests, aborts, cutShort }: Outcome): string[] {
+  const came = tests.length === 0 ? 'before any test' : `after ${tests.length} tests, the last "${tests[tests.length - 1].name}"`;
+  const lines = aborts.map((why) => `${who}: a part of the unit was aborted: ${short(why)}`);
+  return cutShort === null ? lines : [...lines, `${who}: the unit was cut short ${came}: ${cutShort}`];
+}
+
+const suspectWorkloads = ({ workloads }: ShardSnapshot): string[] => workloads.flatMap(({ name, suspect }) => (suspect === null ? [] : [`${name}, ${suspect}`]));
+
+const shown = (lines: readonly string[]): string[] => (lines.length <= SHOWN ? [...lines] : [...lines.slice(0, SHOWN), `… and ${lines.length - SHOWN} more`]);
+const short = (text: string): string => {
+  const line = text.split('\n')[0];
+  return line.length > 200 ? `${line.slice(0, 200)}…` : line;
+};

@@ -1,0 +1,84 @@
+/** Runs each unit of a suite on each way: with servers of its own, so that no unit hands anything on to the next. */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import getPort from 'get-port';
+import { startKeydb, startRedis, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
+import { reportMirror } from './mirror.js';
+import { startProxy, type ProxyProcess } from './proxy.js';
+import type { Outcome, UnitResult, Way, WayResult } from './result.js';
+
+export interface Suite {
+  /** As in the list of exceptions. */
+  readonly name: 'redis' | 'bullmq';
+  readonly units: readonly string[];
+  readonly ways: readonly Way[];
+  readonly redisConfig: ServerConfig;
+  /** Where the clients of the suite look for a server when nobody tells them. */
+  readonly port?: number;
+  /** Runs one unit against a server; its output goes to files whose names begin with `log`. */
+  run(unit: string, port: number, log: string): Promise<Outcome>;
+}
+
+export interface Progress {
+  (text: string): void;
+}
+
+export async function runUnits(suite: Suite, logs: string, progress: Progress): Promise<UnitResult[]> {
+  mkdirSync(logs, { recursive: true });
+  const results: UnitResult[] = [];
+  for (const [i, unit] of suite.units.entries()) {
+    const ways: WayResult[] = [];
+    for (const way of suite.ways) {
+      const result = await runWay(suite, unit, way, join(logs, `${unit.replaceAll(/[^\w.-]+/g, '_')}.${way}`));
+      ways.push(result);
+      progress(`${i + 1}/${suite.units.length} ${unit} ${way}: ${countsOf(result.outcome)}, ${result.seconds.toFixed(0)} s`);
+    }
+    results.push({ unit, ways });
+  }
+  return results;
+}
+
+async function runWay(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
+  const began = performance.now();
+  const timed = (rest: Pick<WayResult, 'outcome' | 'mirror' | 'died'>): WayResult => ({ way, seconds: (performance.now() - began) / 1000, ...rest });
+  const started: { stop(): Promise<void> }[] = [];
+  const start = async <T extends { stop(): Promise<void> }>(what: Promise<T>): Promise<T> => {
+    const one = await what;
+    started.push(one);
+    return one;
+  };
+  // What of the servers is not the suite's own to talk to gets another port.
+  const port = await getPort({ host: '127.0.0.1', ...(suite.port && { port: suite.port }) });
+  const redis = (own?: number): Promise<LocalServer> => start(startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
+  const keydb = (own?: number): Promise<LocalServer> => start(startKeydb(own ? { port: own } : {}));
+  try {
+    if (way === 'redis' || way === 'keydb') {
+      await (way === 'redis' ? redis(port) : keydb(port));
+      return timed({ outcome: await suite.run(unit, port, log), mirror: null, died: null });
+    }
+    const [source, target] = [await redis(), await keydb()];
+    const proxy = await start(startProxy({ source, target }, way, port));
+    const outcome = await suite.run(unit, port, log);
+    await disconnected(proxy);
+    const mirror = proxy.died() === null ? await reportMirror(proxy, source, target) : null;
+    return timed({ outcome, mirror, died: proxy.died() });
+  } finally {
+    for (const one of started.reverse()) await one.stop();
+  }
+}
+
+/** Waits until the suite's clients are gone: what they sent last is then answered. */
+async function disconnected(proxy: ProxyProcess): Promise<void> {
+  for (const deadline = Date.now() + 5_000; Date.now() < deadline && proxy.died() === null; await sleep(50)) {
+    if ((await proxy.snapshot()).clients === 0) return;
+  }
+}
+
+export function countsOf({ tests, aborts, cutShort }: Outcome): string {
+  const count = (status: string): number => tests.filter((test) => test.status === status).length;
+  const parts = [`${count('ok')} ok`, `${count('failed')} failed`, `${count('skipped')} skipped`];
+  if (aborts.length > 0) parts.push(`${aborts.length} parts aborted`);
+  if (cutShort !== null) parts.push(`cut short (${cutShort})`);
+  return parts.join(', ');
+}
