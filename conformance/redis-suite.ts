@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConformanceError } from './run/error.js';
 import { commandLine, main, positive, waysOf, words, type CommonOptions } from './run/main.js';
-import { runTcl } from './suites/tcl.js';
+import { NOT_EXTERNAL, runTcl } from './suites/tcl.js';
 
 /** What clients of a Redis do with their data. */
 const UNITS = [
@@ -39,7 +39,7 @@ await main(() => {
     redisConfig: CONFIG,
     run: (unit: string, port: number, log: string) => runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }),
   } as const;
-  return { suite, tree: `${source}, Redis ${versionOf(source)}`, options };
+  return { suite, tree: `${source}, Redis ${versionOf(source)}; left out: ${NOT_EXTERNAL.join(', ')}`, options };
 });
 
 function versionOf(source: string): string {
