@@ -28,3 +28,17 @@ export interface KeyException extends Where {
 export const TESTS: readonly TestException[] = [];
 
 export const KEYS: readonly KeyException[] = [];
+
+/**
+ * Tests of Redis's suite that no way runs: what they do to the servers spoils those after them.
+ */
+export const LEFT_OUT: readonly { readonly test: string; readonly reason: string }[] = [
+  {
+    test: 'SRANDMEMBER with a dict containing long chain',
+    reason: 'asks for the process of the server, which a suite does not have that did not start it; fails directly, and leaves a changed configuration behind',
+  },
+  {
+    test: 'EVAL - Return table with a metatable that raise error',
+    reason: 'ends KeyDB 6.3.4 ("PANIC: unprotected error in call to Lua API"), as it would without the proxy',
+  },
+];

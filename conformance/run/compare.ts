@@ -110,7 +110,7 @@ function failuresOf({ unit, way, losses, differences, proxied }: Comparison): st
   const lost = losses.filter(({ reason }) => reason === null).length;
   const differ = differences.filter(({ reason }) => reason === null).length;
   const checks: [boolean, string][] = [
-    [proxied.died !== null, 'the proxy ended by itself'],
+    [proxied.died !== null, `ended by itself: ${proxied.died?.split(',')[0]}`],
     [lost > 0, `${lost} tests pass directly and not through the proxy`],
     [differ > 0, `${differ} keys differ at the end`],
   ];

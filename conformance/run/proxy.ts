@@ -21,8 +21,10 @@ const STOP_MS = 15_000;
 
 export interface ProxyProcess {
   readonly port: number;
-  /** Null while it lives, and after `stop`; otherwise the end of what it printed. */
-  died(): string | null;
+  /** Undefined once it has ended. */
+  readonly pid: number | undefined;
+  /** What it printed. */
+  log(): string;
   snapshot(): Promise<ShardSnapshot>;
   /** Every mismatch that it wrote down, not redacted. */
   ledger(): LedgerEntry[];
@@ -54,11 +56,8 @@ export async function startProxy(servers: { source: Address; target: Address }, 
   const child = spawn(process.execPath, [MAIN, '--plan', join(dir, 'migration.yaml')], { stdio: ['ignore', output, output], detached: true });
   closeSync(output);
   const callOff = afterDeath(`kill -KILL ${child.pid}; rm -rf -- "$1"`, dir);
-  let stopping = false;
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
-  const lastWords = (): string => readFileSync(log, 'utf8').trim().split('\n').slice(-5).join('\n') || 'it said nothing';
   const stop = async (): Promise<void> => {
-    stopping = true;
     if (!hasEnded()) {
       const exit = once(child, 'exit');
       child.kill('SIGTERM');
@@ -73,13 +72,16 @@ export async function startProxy(servers: { source: Address; target: Address }, 
     const ready = await fetch(`http://${admin}/readyz`).catch(() => null);
     if (ready?.ok) break;
     if (!hasEnded() && Date.now() < deadline) continue;
-    const said = lastWords();
+    const said = readFileSync(log, 'utf8').trim();
     await stop();
     throw new ConformanceError('NOT_READY', `the proxy does not become ready:\n${said}`);
   }
   return {
     port,
-    died: () => (hasEnded() && !stopping ? lastWords() : null),
+    get pid() {
+      return hasEnded() ? undefined : child.pid;
+    },
+    log: () => readFileSync(log, 'utf8'),
     snapshot: async () => {
       const { shards } = (await (await fetch(`http://${admin}/api/status`)).json()) as { shards: ShardSnapshot[] };
       return shards[0];

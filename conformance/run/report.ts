@@ -30,8 +30,10 @@ export function asText({ comparisons, failures, open }: Judgement): string {
   for (const one of comparisons) table.push(rowOf(one));
   table.push(['all', '', totalOf(comparisons.map(({ direct }) => direct.outcome)), totalOf(comparisons.map(({ proxied }) => proxied.outcome)), ...sums(comparisons)]);
   const lines = [table.toString(), ...comparisons.flatMap(detailsOf)];
-  if (open.length > 0) lines.push('', 'Could not be told:', ...open.map((what) => `  ${what}`));
-  lines.push('', failures.length > 0 ? `It does NOT hold:\n${failures.map((what) => `  ${what}`).join('\n')}` : 'It holds: nothing that passes directly fails through the proxy.');
+  const indented = (all: readonly string[]): string[] => all.map((what) => `  ${what}`);
+  if (open.length > 0) lines.push('', 'Could not tell:', ...indented(open));
+  if (failures.length > 0) lines.push('', 'It does NOT hold:', ...indented(failures));
+  else if (open.length === 0) lines.push('', 'It holds: nothing that passes directly fails through the proxy.');
   return lines.join('\n');
 }
 
@@ -63,7 +65,8 @@ function detailsOf({ unit, way, direct, proxied, losses, differences }: Comparis
   const lines = [
     ...abortsOf('direct', direct.outcome),
     ...abortsOf('proxy', outcome),
-    ...(died === null ? [] : [`the proxy ended by itself: ${died}`]),
+    ...(direct.died === null ? [] : [`directly, ended by itself: ${direct.died}`]),
+    ...(died === null ? [] : [`ended by itself: ${died}`]),
     ...shown(losses.map(({ test, how, detail, reason }) => `${how}: ${test}${detail ? ` (${short(detail)})` : ''}${reason === null ? '' : ` [listed: ${reason}]`}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
     ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),

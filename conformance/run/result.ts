@@ -41,9 +41,9 @@ export interface WayResult {
   readonly way: Way;
   readonly outcome: Outcome;
   readonly seconds: number;
-  /** Null on a direct way, and where the proxy did not live to the end. */
+  /** Null on a direct way, and where the proxy or a server did not live to the end. */
   readonly mirror: MirrorReport | null;
-  /** The proxy's last words, where it ended by itself. */
+  /** Which of the servers and the proxy ended by itself, with its last words. */
   readonly died: string | null;
 }
 

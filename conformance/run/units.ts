@@ -1,5 +1,5 @@
 /** Runs each unit of a suite on each way: with servers of its own, so that no unit hands anything on to the next. */
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
@@ -18,6 +18,14 @@ export interface Suite {
   readonly port?: number;
   /** Runs one unit against a server; its output goes to files whose names begin with `log`. */
   run(unit: string, port: number, log: string): Promise<Outcome>;
+}
+
+/** A server, or the proxy. */
+interface Program {
+  /** Undefined once it has ended. */
+  readonly pid: number | undefined;
+  log(): string;
+  stop(): Promise<void>;
 }
 
 export interface Progress {
@@ -42,35 +50,43 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
 async function runWay(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
   const timed = (rest: Pick<WayResult, 'outcome' | 'mirror' | 'died'>): WayResult => ({ way, seconds: (performance.now() - began) / 1000, ...rest });
-  const started: { stop(): Promise<void> }[] = [];
-  const start = async <T extends { stop(): Promise<void> }>(what: Promise<T>): Promise<T> => {
+  const started: { readonly name: string; readonly one: Program }[] = [];
+  const start = async <T extends Program>(name: string, what: Promise<T>): Promise<T> => {
     const one = await what;
-    started.push(one);
+    started.push({ name, one });
     return one;
+  };
+  const ended = (): string | null => {
+    const dead = started.filter(({ one }) => one.pid === undefined);
+    return dead.length === 0 ? null : dead.map(({ name, one }) => `${name}, with the last words:\n${one.log().trim().split('\n').slice(-5).join('\n')}`).join('\n');
   };
   // What of the servers is not the suite's own to talk to gets another port.
   const port = await getPort({ host: '127.0.0.1', ...(suite.port && { port: suite.port }) });
-  const redis = (own?: number): Promise<LocalServer> => start(startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
-  const keydb = (own?: number): Promise<LocalServer> => start(startKeydb(own ? { port: own } : {}));
+  const redis = (own?: number): Promise<LocalServer> => start('redis', startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
+  const keydb = (own?: number): Promise<LocalServer> => start('keydb', startKeydb(own ? { port: own } : {}));
   try {
     if (way === 'redis' || way === 'keydb') {
       await (way === 'redis' ? redis(port) : keydb(port));
-      return timed({ outcome: await suite.run(unit, port, log), mirror: null, died: null });
+      const outcome = await suite.run(unit, port, log);
+      return timed({ outcome, mirror: null, died: ended() });
     }
     const [source, target] = [await redis(), await keydb()];
-    const proxy = await start(startProxy({ source, target }, way, port));
+    const proxy = await start('proxy', startProxy({ source, target }, way, port));
     const outcome = await suite.run(unit, port, log);
-    await disconnected(proxy);
-    const mirror = proxy.died() === null ? await reportMirror(proxy, source, target) : null;
-    return timed({ outcome, mirror, died: proxy.died() });
+    if (ended() === null) await disconnected(proxy);
+    const mirror = ended() === null ? await reportMirror(proxy, source, target) : null;
+    return timed({ outcome, mirror, died: ended() });
   } finally {
-    for (const one of started.reverse()) await one.stop();
+    for (const { name, one } of started.reverse()) {
+      writeFileSync(`${log}.${name}.txt`, one.log());
+      await one.stop();
+    }
   }
 }
 
 /** Waits until the suite's clients are gone: what they sent last is then answered. */
 async function disconnected(proxy: ProxyProcess): Promise<void> {
-  for (const deadline = Date.now() + 5_000; Date.now() < deadline && proxy.died() === null; await sleep(50)) {
+  for (const deadline = Date.now() + 5_000; Date.now() < deadline && proxy.pid !== undefined; await sleep(50)) {
     if ((await proxy.snapshot()).clients === 0) return;
   }
 }

@@ -1,5 +1,7 @@
 /** Redis's own tests: `runtest` of a Redis source tree, against a server that runs already. */
 import { readFileSync } from 'node:fs';
+import getPort, { portNumbers } from 'get-port';
+import { LEFT_OUT } from '../exceptions.js';
 import { runLimited } from '../run/program.js';
 import type { Outcome, TestResult } from '../run/result.js';
 
@@ -17,12 +19,6 @@ export interface Parsed extends Outcome {
   readonly hung: readonly string[];
 }
 
-/**
- * Tests that need a server of their own although nothing in them says so: they ask for its process. What they leave behind has
- * those after them fail. They are left out on every way.
- */
-export const NOT_EXTERNAL: readonly string[] = ['SRANDMEMBER with a dict containing long chain'];
-
 /** A test that hangs is left out, and its unit begun again, this often. */
 const MAX_HUNG = 3;
 
@@ -31,8 +27,10 @@ export async function runTcl(unit: string, port: number, log: string, { source, 
   const hung: string[] = [];
   for (const deadline = Date.now() + limit * 1000; ; ) {
     const file = `${log}${hung.length > 0 ? `.${hung.length}` : ''}.log`;
-    const skipped = [...NOT_EXTERNAL, ...hung].flatMap((name) => ['--skiptest', name]);
-    const args = ['--host', '127.0.0.1', '--port', String(port), '--durable', '--timeout', String(stall), ...skipped, '--single', unit];
+    const skipped = [...LEFT_OUT.map(({ test }) => test), ...hung].flatMap((name) => ['--skiptest', name]);
+    // The suite's own processes talk to each other at 32 ports below its base, of which it takes the first.
+    const base = 32 + (await getPort({ host: '127.0.0.1', port: portNumbers(21_000, 29_000) }));
+    const args = ['--baseport', String(base), '--host', '127.0.0.1', '--port', String(port), '--durable', '--timeout', String(stall), ...skipped, '--single', unit];
     const ended = await runLimited({ command: './runtest', args, cwd: source, env: { TERM: 'dumb' }, log: file, limitMs: deadline - Date.now() });
     const parsed = parseTcl(readFileSync(file, 'latin1'));
     const asFailed = hung.map((name): TestResult => ({ name, status: 'failed', detail: `hung: no progress for ${stall} s` }));

@@ -53,9 +53,9 @@ test('a key that differs at the end fails the run, unless it is listed', () => {
   assert.deepEqual(judge(units, { suite: 'redis', tests: [], keys }).failures, []);
 });
 
-test('a proxy that ended by itself fails the run', () => {
-  const died: UnitResult = { unit: 'unit/one', ways: [way('keydb', outcome('+a')), way('live', outcome('+a'), { died: 'its last words' })] };
-  assert.deepEqual(failures([died]), ['unit/one (live): the proxy ended by itself']);
+test('a proxy or a server that ended by itself fails the run', () => {
+  const died: UnitResult = { unit: 'unit/one', ways: [way('keydb', outcome('+a')), way('live', outcome('+a'), { died: 'proxy, with the last words:\nthe end' })] };
+  assert.deepEqual(failures([died]), ['unit/one (live): ended by itself: proxy']);
 });
 
 test('a direct run that was cut short leaves it open', () => {
