@@ -26,7 +26,7 @@ await main(() => {
   const suite = {
     name: 'bullmq',
     units: options.clients.flatMap((client) => filesOf(source, client).filter(wanted).map((file) => `${client} ${file}`)),
-    ways: waysOf(options.stages),
+    ways: waysOf(options),
     // As BullMQ asks of every server.
     redisConfig: { 'maxmemory-policy': 'noeviction' },
     // Some of its tests connect to a port that nobody can set.

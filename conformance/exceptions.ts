@@ -6,8 +6,8 @@ import type { Proxied } from './run/result.js';
 
 interface Where {
   readonly suite: 'redis' | 'bullmq';
-  /** Such as `unit/scan`; for BullMQ the file. */
-  readonly unit: string;
+  /** Such as `unit/scan`; for BullMQ client and file, such as `ioredis tests/flow.test.ts`. The whole, or a pattern. */
+  readonly unit: string | RegExp;
   /** Both where absent. */
   readonly way?: Proxied;
   readonly reason: string;

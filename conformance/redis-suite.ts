@@ -37,7 +37,7 @@ await main(() => {
   const suite = {
     name: 'redis',
     units: options.units,
-    ways: waysOf(options.stages),
+    ways: waysOf(options),
     redisConfig: CONFIG,
     run: (unit: string, port: number, log: string) => runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }),
   } as const;

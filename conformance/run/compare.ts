@@ -50,17 +50,19 @@ export function judge(units: readonly UnitResult[], exceptions: Exceptions): Jud
     }),
   );
   const ran = ({ suite, unit, way }: TestException | KeyException): boolean =>
-    suite === exceptions.suite && comparisons.some((one) => one.unit === unit && (way === undefined || one.way === way));
+    suite === exceptions.suite && comparisons.some((one) => fits(unit, one.unit) && (way === undefined || one.way === way));
   const stale = [...exceptions.tests, ...exceptions.keys].filter((entry) => ran(entry) && !used.has(entry));
   return {
     comparisons,
     failures: [
       ...comparisons.flatMap(failuresOf),
-      ...stale.map((entry) => `an exception excuses nothing: ${entry.unit} ${String('test' in entry ? entry.test : entry.difference)}`),
+      ...stale.map((entry) => `an exception excuses nothing: ${String(entry.unit)} ${String('test' in entry ? entry.test : entry.difference)}`),
     ],
     open: comparisons.flatMap(({ unit, direct }) => (direct.outcome.cutShort === null ? [] : [`${unit}: the direct run was cut short (${direct.outcome.cutShort})`])),
   };
 }
+
+const fits = (wanted: string | RegExp, name: string): boolean => (typeof wanted === 'string' ? wanted === name : wanted.test(name));
 
 function compareWays(
   unit: string,
@@ -71,11 +73,11 @@ function compareWays(
   used: Set<TestException | KeyException>,
 ): Comparison {
   const here = <T extends TestException | KeyException>(list: readonly T[], applies: (entry: T) => boolean): string | null => {
-    const entries = list.filter((one) => one.suite === suite && one.unit === unit && (one.way ?? way) === way && applies(one));
+    const entries = list.filter((one) => one.suite === suite && fits(one.unit, unit) && (one.way ?? way) === way && applies(one));
     for (const entry of entries) used.add(entry);
     return entries[0]?.reason ?? null;
   };
-  const excuse = (name: string): string | null => here(tests, ({ test }) => (typeof test === 'string' ? test === name : test.test(name)));
+  const excuse = (name: string): string | null => here(tests, ({ test }) => fits(test, name));
   return {
     unit,
     way,

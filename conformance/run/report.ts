@@ -30,6 +30,8 @@ export function asText({ comparisons, failures, open }: Judgement): string {
   for (const one of comparisons) table.push(rowOf(one));
   table.push(['all', '', totalOf(comparisons.map(({ direct }) => direct.outcome)), totalOf(comparisons.map(({ proxied }) => proxied.outcome)), ...sums(comparisons)]);
   const lines = [table.toString(), ...comparisons.flatMap(detailsOf)];
+  const mismatches = total(comparisons.map(({ proxied }) => proxied.mirror?.mismatches ?? {}));
+  if (sum(mismatches) > 0) lines.push('', `Mismatches of all units: ${list(mismatches)}`);
   const indented = (all: readonly string[]): string[] => all.map((what) => `  ${what}`);
   if (open.length > 0) lines.push('', 'Could not tell:', ...indented(open));
   if (failures.length > 0) lines.push('', 'It does NOT hold:', ...indented(failures));
@@ -51,6 +53,12 @@ function sums(comparisons: readonly Comparison[]): number[] {
     add(({ proxied }) => (proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : 0)),
     add(({ differences }) => differences.length),
   ];
+}
+
+function total(counts: readonly Readonly<Record<string, number>>[]): Record<string, number> {
+  const all: Record<string, number> = {};
+  for (const [name, n] of counts.flatMap((one) => Object.entries(one))) all[name] = (all[name] ?? 0) + n;
+  return all;
 }
 
 function totalOf(outcomes: readonly Outcome[]): string {

@@ -42,6 +42,7 @@ test('a lost test fails the run, unless it is listed', () => {
 test('an exception that excuses nothing fails the run, if its unit was run', () => {
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a')]), ['an exception excuses nothing: unit/one a']);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { unit: 'unit/two' })]), []);
+  assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { unit: /one$/ })]), ['an exception excuses nothing: /one$/ a']);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { way: 'live' })]), []);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { suite: 'bullmq' })]), []);
 });
