@@ -24,7 +24,7 @@ export async function runLimited({ command, args, cwd, env, log, limitMs }: Run)
   const output = openSync(log, 'w');
   const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', output, output], detached: true });
   closeSync(output);
-  const callOff = child.pid === undefined ? (): void => {} : afterDeath(`kill -KILL -- -${child.pid}`);
+  const callOff = child.pid === undefined ? (): void => {} : afterDeath(`kill -KILL -${child.pid}`);
   const killGroup = (): void => {
     try {
       if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { until } from '../../shadow-proxy/test/support/shard.js';
 import { runLimited, type Ended } from '../run/program.js';
 
 /** Runs a shell script that prints the id of a process that it leaves behind. */
@@ -36,6 +38,20 @@ test('a program that takes too long is killed with its children', async (t) => {
 test('what a program leaves behind is killed when it ends', async (t) => {
   const { timedOut, code, child } = await shell(t, 'exit 3', 10_000);
   assert.deepEqual({ timedOut, code }, { timedOut: false, code: 3 });
+  assert.ok(await isGone(child));
+});
+
+test('a program does not outlive who runs it', async (t) => {
+  const cwd = mkdtempSync(join(tmpdir(), 'program-'));
+  t.after(() => rmSync(cwd, { recursive: true, force: true }));
+  const log = join(cwd, 'log');
+  const run = { command: '/bin/sh', args: ['-c', 'sleep 60 & echo $!; wait'], cwd, log, limitMs: 60_000 };
+  const script = `import { runLimited } from ${JSON.stringify(new URL('../run/program.js', import.meta.url).href)}; await runLimited(${JSON.stringify(run)});`;
+  const runner = spawn(process.execPath, ['--input-type=module', '--eval', script], { stdio: 'ignore' });
+  await until(() => existsSync(log) && readFileSync(log, 'utf8').endsWith('\n'));
+  const child = Number(readFileSync(log, 'utf8'));
+  await sleep(300); // its guard is started behind it
+  runner.kill('SIGKILL');
   assert.ok(await isGone(child));
 });
 
