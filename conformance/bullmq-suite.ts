@@ -27,6 +27,7 @@ await main(() => {
     name: 'bullmq',
     units: options.clients.flatMap((client) => filesOf(source, client).filter(wanted).map((file) => `${client} ${file}`)),
     ways: waysOf(options),
+    again: options.again,
     // As BullMQ asks of every server.
     redisConfig: { 'maxmemory-policy': 'noeviction' },
     // Some of its tests connect to a port that nobody can set.

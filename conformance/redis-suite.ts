@@ -38,6 +38,7 @@ await main(() => {
     name: 'redis',
     units: options.units,
     ways: waysOf(options),
+    again: options.again,
     redisConfig: CONFIG,
     run: (unit: string, port: number, log: string) => runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }),
   } as const;

@@ -22,8 +22,15 @@ export interface Comparison {
   readonly unit: string;
   readonly way: Proxied;
   readonly direct: WayResult;
+  /** The last try. */
   readonly proxied: WayResult;
+  /** Tests that every try lost. */
   readonly losses: readonly Loss[];
+  /** Tests that a try lost, and another did not. */
+  readonly unsteady: readonly string[];
+  /** Of the servers and the proxy, what ended by itself in any try. */
+  readonly died: string | null;
+  /** Of all tries. */
   readonly differences: readonly Difference[];
 }
 
@@ -45,8 +52,9 @@ export function judge(units: readonly UnitResult[], exceptions: Exceptions): Jud
   const used = new Set<TestException | KeyException>();
   const comparisons = units.flatMap(({ unit, ways }) =>
     (Object.keys(DIRECT) as Proxied[]).flatMap((way) => {
-      const [direct, proxied] = [DIRECT[way], way].map((wanted) => ways.find((result) => result.way === wanted));
-      return direct && proxied ? [compareWays(unit, way, direct, proxied, exceptions, used)] : [];
+      const direct = ways.find((result) => result.way === DIRECT[way]);
+      const tries = ways.filter((result) => result.way === way);
+      return direct && tries.length > 0 ? [compareWays(unit, way, direct, tries, exceptions, used)] : [];
     }),
   );
   const ran = ({ suite, unit, way }: TestException | KeyException): boolean =>
@@ -58,7 +66,10 @@ export function judge(units: readonly UnitResult[], exceptions: Exceptions): Jud
       ...comparisons.flatMap(failuresOf),
       ...stale.map((entry) => `an exception excuses nothing: ${String(entry.unit)} ${String('test' in entry ? entry.test : entry.difference)}`),
     ],
-    open: comparisons.flatMap(({ unit, direct }) => (direct.outcome.cutShort === null ? [] : [`${unit}: the direct run was cut short (${direct.outcome.cutShort})`])),
+    open: comparisons.flatMap(({ unit, direct: { way, outcome, died } }) => [
+      ...(outcome.cutShort === null ? [] : [`${unit}: the run directly with ${way} was cut short (${outcome.cutShort})`]),
+      ...(died === null ? [] : [`${unit}: in the run directly with ${way}, ${way} ended by itself`]),
+    ]),
   };
 }
 
@@ -68,7 +79,7 @@ function compareWays(
   unit: string,
   way: Proxied,
   direct: WayResult,
-  proxied: WayResult,
+  tries: readonly WayResult[],
   { suite, tests, keys }: Exceptions,
   used: Set<TestException | KeyException>,
 ): Comparison {
@@ -78,24 +89,31 @@ function compareWays(
     return entries[0]?.reason ?? null;
   };
   const excuse = (name: string): string | null => here(tests, ({ test }) => fits(test, name));
+  const proxied = tries[tries.length - 1];
+  const lost = tries.map(({ outcome }) => lossesOf(direct.outcome, outcome));
+  const always = (id: string): boolean => lost.every((losses) => losses.some((loss) => loss.id === id));
+  const unsteady = [...new Set(lost.flat().flatMap(({ id, test }) => (always(id) ? [] : [test])))];
+  for (const test of unsteady) excuse(test);
   return {
     unit,
     way,
     direct,
     proxied,
-    losses: lossesOf(direct.outcome, proxied.outcome).map((loss) => ({ ...loss, reason: excuse(loss.test) })),
-    differences: (proxied.mirror?.differences ?? []).map((line) => ({ line, reason: here(keys, ({ difference }) => difference.test(line)) })),
+    losses: lost[lost.length - 1].filter(({ id }) => always(id)).map(({ id: _, ...loss }) => ({ ...loss, reason: excuse(loss.test) })),
+    unsteady,
+    died: tries.find(({ died }) => died !== null)?.died ?? null,
+    differences: tries.flatMap(({ mirror }) => mirror?.differences ?? []).map((line) => ({ line, reason: here(keys, ({ difference }) => difference.test(line)) })),
   };
 }
 
 /** Tests that pass directly and not through the proxy. Where tests share a name, the first is compared with the first. */
-export function lossesOf(direct: Outcome, proxied: Outcome): Omit<Loss, 'reason'>[] {
+export function lossesOf(direct: Outcome, proxied: Outcome): (Omit<Loss, 'reason'> & { readonly id: string })[] {
   const twins = new Map(numbered(proxied.tests));
   return numbered(direct.tests).flatMap(([id, test]) => {
     if (test.status !== 'ok') return [];
     const twin = twins.get(id);
     if (twin?.status === 'ok') return [];
-    return [{ test: test.name, how: twin?.status ?? 'not reached', detail: twin?.detail ?? '' }];
+    return [{ id, test: test.name, how: twin?.status ?? 'not reached', detail: twin?.detail ?? '' }];
   });
 }
 
@@ -108,11 +126,11 @@ function numbered(tests: readonly TestResult[]): [id: string, test: TestResult][
   });
 }
 
-function failuresOf({ unit, way, losses, differences, proxied }: Comparison): string[] {
+function failuresOf({ unit, way, losses, differences, died }: Comparison): string[] {
   const lost = losses.filter(({ reason }) => reason === null).length;
   const differ = differences.filter(({ reason }) => reason === null).length;
   const checks: [boolean, string][] = [
-    [proxied.died !== null, `ended by itself: ${proxied.died?.split(',')[0]}`],
+    [died !== null, `ended by itself: ${died?.split(',')[0]}`],
     [lost > 0, `${lost} tests pass directly and not through the proxy`],
     [differ > 0, `${differ} keys differ at the end`],
   ];

@@ -12,6 +12,7 @@ import { runUnits, type Suite } from './units.js';
 export interface CommonOptions {
   readonly stages: readonly Proxied[];
   readonly direct: boolean;
+  readonly again: number;
   readonly limit: number;
   /** Folder of the results and of what the suite printed. */
   readonly out: string;
@@ -23,6 +24,7 @@ export const commandLine = (name: string, stages: string): Command =>
   new Command(name)
     .option('--stages <list>', 'stages of the proxy: shadow (compared with Redis), live (with KeyDB)', stagesOf, stagesOf(stages))
     .option('--direct', 'without the proxy only: what passes here at all', false)
+    .option('--again <n>', 'how often a unit that lost tests goes through the proxy once more; lost is then what every try lost', whole, 0)
     .option('--limit <seconds>', 'the longest that one unit may take', positive, 900)
     .option('--out <folder>', 'where the results go', path.join('dist', 'conformance'))
     .option('--json', 'print the JSON instead of the table', false)
@@ -59,6 +61,12 @@ async function run(suiteOf: () => { suite: Suite; tree: string; options: CommonO
 export function positive(text: string): number {
   const value = Number(text);
   if (!(value > 0)) throw new InvalidArgumentError('a number above 0 is wanted');
+  return value;
+}
+
+function whole(text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 0) throw new InvalidArgumentError('a whole number is wanted');
   return value;
 }
 

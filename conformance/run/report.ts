@@ -68,14 +68,15 @@ function totalOf(outcomes: readonly Outcome[]): string {
   return `${count('ok')}/${count('failed')}/${count('skipped')}${aborted ? ', aborted' : ''}`;
 }
 
-function detailsOf({ unit, way, direct, proxied, losses, differences }: Comparison): string[] {
-  const { mirror, outcome, died } = proxied;
+function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differences }: Comparison): string[] {
+  const { mirror, outcome } = proxied;
   const lines = [
     ...abortsOf('direct', direct.outcome),
     ...abortsOf('proxy', outcome),
     ...(direct.died === null ? [] : [`directly, ended by itself: ${direct.died}`]),
     ...(died === null ? [] : [`ended by itself: ${died}`]),
     ...shown(losses.map(({ test, how, detail, reason }) => `${how}: ${test}${detail ? ` (${short(detail)})` : ''}${reason === null ? '' : ` [listed: ${reason}]`}`)),
+    ...shown(unsteady.map((test) => `lost in one try, not in another: ${test}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
     ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),
     ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`one server only: ${list(mirror.snapshot.unsupported)}`] : []),

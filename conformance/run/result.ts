@@ -49,5 +49,6 @@ export interface WayResult {
 
 export interface UnitResult {
   readonly unit: string;
+  /** A way through the proxy is there more than once where it was tried again. */
   readonly ways: readonly WayResult[];
 }

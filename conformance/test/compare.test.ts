@@ -54,6 +54,15 @@ test('a key that differs at the end fails the run, unless it is listed', () => {
   assert.deepEqual(judge(units, { suite: 'redis', tests: [], keys }).failures, []);
 });
 
+test('of several tries, a test is lost that all of them lost', () => {
+  const tries: UnitResult = { unit: 'unit/one', ways: [way('redis', outcome('+a +b +c')), way('shadow', outcome('-a -b +c')), way('shadow', outcome('-a +b -c'))] };
+  const { comparisons, failures: failed } = judge([tries], { suite: 'redis', tests: [], keys: [] });
+  assert.deepEqual(comparisons[0].losses.map(({ test: name }) => name), ['a']);
+  assert.deepEqual(comparisons[0].unsteady, ['b', 'c']);
+  assert.deepEqual(failed, ['unit/one (shadow): 1 tests pass directly and not through the proxy']);
+  assert.deepEqual(failures([tries], [listed('a'), listed('b')]), []);
+});
+
 test('a proxy or a server that ended by itself fails the run', () => {
   const died: UnitResult = { unit: 'unit/one', ways: [way('keydb', outcome('+a')), way('live', outcome('+a'), { died: 'proxy, with the last words:\nthe end' })] };
   assert.deepEqual(failures([died]), ['unit/one (live): ended by itself: proxy']);
