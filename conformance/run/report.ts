@@ -75,14 +75,16 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...abortsOf('proxy', outcome),
     ...(direct.died === null ? [] : [`directly, ended by itself: ${direct.died}`]),
     ...(died === null ? [] : [`ended by itself: ${died}`]),
-    ...shown(losses.map(({ test, how, detail, reason }) => `${how}: ${test}${detail ? ` (${short(detail)})` : ''}${reason === null ? '' : ` [listed: ${reason}]`}`)),
+    ...shown(losses.flatMap(({ test, how, detail, reason }) => (reason === null ? [`${how}: ${test}${detail ? ` (${short(detail)})` : ''}`] : []))),
+    ...byReason('test', losses),
     ...shown(unsteady.map((test) => `lost in one try, not in another: ${test}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
     ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),
     ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`one server only: ${list(mirror.snapshot.unsupported)}`] : []),
     ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
     ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
-    ...shown(differences.map(({ line, reason }) => `key ${short(line)}${reason === null ? '' : ` [listed: ${reason}]`}`)),
+    ...shown(differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : []))),
+    ...byReason('key', differences),
   ];
   return lines.length === 0 ? [] : ['', `${unit} (${way})`, ...lines.map((line) => `  ${line}`)];
 }
@@ -91,6 +93,13 @@ function abortsOf(who: string, { tests, aborts, cutShort }: Outcome): string[] {
   const came = tests.length === 0 ? 'before any test' : `after ${tests.length} tests, the last "${tests[tests.length - 1].name}"`;
   const lines = aborts.map((why) => `${who}: a part of the unit was aborted: ${short(why)}`);
   return cutShort === null ? lines : [...lines, `${who}: the unit was cut short ${came}: ${cutShort}`];
+}
+
+/** What the list of exceptions excuses, a line for each reason. */
+function byReason(what: string, excused: readonly { readonly reason: string | null }[]): string[] {
+  const counts = new Map<string, number>();
+  for (const { reason } of excused) if (reason !== null) counts.set(reason, (counts.get(reason) ?? 0) + 1);
+  return [...counts].map(([reason, n]) => `listed: ${n} ${n === 1 ? what : `${what}s`}: ${reason}`);
 }
 
 const suspectWorkloads = ({ workloads }: ShardSnapshot): string[] => workloads.flatMap(({ name, suspect }) => (suspect === null ? [] : [`${name}, ${suspect}`]));
