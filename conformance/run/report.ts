@@ -7,8 +7,9 @@ import { sum, type ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.
 import type { Comparison, Judgement } from './compare.js';
 import type { Outcome } from './result.js';
 
-/** Names of lost tests and of differing keys that are shown for one unit; the JSON has all. */
+/** Names of lost tests and differing keys that are shown for one unit; the JSON has all. */
 const SHOWN = 40;
+const SHOWN_KEYS = 8;
 /** The mirror does not know the command: one line of counts says it all. */
 const UNSUPPORTED = /^\S+ unsupported /;
 
@@ -83,7 +84,7 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`one server only: ${list(mirror.snapshot.unsupported)}`] : []),
     ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
     ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
-    ...shown(differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : []))),
+    ...shown(differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : [])), SHOWN_KEYS),
     ...byReason('key', differences),
   ];
   return lines.length === 0 ? [] : ['', `${unit} (${way})`, ...lines.map((line) => `  ${line}`)];
@@ -104,7 +105,7 @@ function byReason(what: string, excused: readonly { readonly reason: string | nu
 
 const suspectWorkloads = ({ workloads }: ShardSnapshot): string[] => workloads.flatMap(({ name, suspect }) => (suspect === null ? [] : [`${name}, ${suspect}`]));
 
-const shown = (lines: readonly string[]): string[] => (lines.length <= SHOWN ? [...lines] : [...lines.slice(0, SHOWN), `… and ${lines.length - SHOWN} more`]);
+const shown = (lines: readonly string[], limit = SHOWN): string[] => (lines.length <= limit ? [...lines] : [...lines.slice(0, limit), `… and ${lines.length - limit} more`]);
 const short = (text: string): string => {
   const line = text.split('\n')[0];
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;

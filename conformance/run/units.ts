@@ -1,13 +1,17 @@
 /** Runs each unit of a suite on each way: with servers of its own, so that no unit hands anything on to the next. */
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
 import { startKeydb, startRedis, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
+import { ConformanceError } from './error.js';
 import { reportMirror } from './mirror.js';
 import { startProxy, type ProxyProcess } from './proxy.js';
 import { lossesOf } from './compare.js';
 import { DIRECT, type Outcome, type Proxied, type UnitResult, type Way, type WayResult } from './result.js';
+
+const PORT_MS = 60_000;
 
 export interface Suite {
   /** As in the list of exceptions. */
@@ -17,7 +21,7 @@ export interface Suite {
   /** How often a unit goes through the proxy once more when tests were lost. */
   readonly again: number;
   readonly redisConfig: ServerConfig;
-  /** Where the clients of the suite look for a server when nobody tells them. */
+  /** Where the suite must find its server, because some of its clients look nowhere else. */
   readonly port?: number;
   /** Runs one unit against a server; its output goes to files whose names begin with `log`. */
   run(unit: string, port: number, log: string): Promise<Outcome>;
@@ -60,9 +64,11 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
 async function told(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
   const attempt = (): Promise<WayResult> => runWay(suite, unit, way, log);
+  const again = (error: Error): Promise<WayResult> => (error instanceof ConformanceError && error.code === 'USAGE' ? Promise.reject(error) : attempt());
   return attempt()
-    .catch(attempt)
+    .catch(again)
     .catch((error: Error) => {
+      if (error instanceof ConformanceError && error.code === 'USAGE') throw error;
       const outcome = { tests: [], aborts: [], cutShort: `it could not be run: ${error.message}` };
       return { way, outcome, seconds: (performance.now() - began) / 1000, mirror: null, died: null };
     });
@@ -82,7 +88,8 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
     return dead.length === 0 ? null : dead.map(({ name, one }) => `${name}, with the last words:\n${one.log().trim().split('\n').slice(-5).join('\n')}`).join('\n');
   };
   // What of the servers is not the suite's own to talk to gets another port.
-  const port = await getPort({ host: '127.0.0.1', ...(suite.port && { port: suite.port }) });
+  const port = suite.port ?? (await getPort({ host: '127.0.0.1' }));
+  if (suite.port !== undefined) await untilFree(suite.port);
   const redis = (own?: number): Promise<LocalServer> => start('redis', startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
   const keydb = (own?: number): Promise<LocalServer> => start('keydb', startKeydb(own ? { port: own } : {}));
   try {
@@ -102,6 +109,18 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
       writeFileSync(`${log}.${name}.txt`, one.log());
       await one.stop();
     }
+  }
+}
+
+/** @throws {ConformanceError} where somebody else keeps the port: the suite's clients would talk to the wrong server */
+async function untilFree(port: number): Promise<void> {
+  const isFree = (): Promise<boolean> =>
+    new Promise((resolve) => {
+      const server = createServer();
+      server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+    });
+  for (const deadline = Date.now() + PORT_MS; !(await isFree()); await sleep(200)) {
+    if (Date.now() > deadline) throw new ConformanceError('USAGE', `port ${port}, where the suite looks for its server, is taken: end what listens there`);
   }
 }
 
