@@ -46,7 +46,7 @@ module.exports = {
       comment: 'The product does not need its tests',
       severity: 'error',
       from: { path: `^${SRC}/` },
-      to: { path: '^(shadow-proxy/test|loadtest)/' },
+      to: { path: '^(shadow-proxy/test|loadtest|conformance)/' },
     },
     {
       name: 'resolvable',

@@ -1,7 +1,7 @@
 /**
  * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
  *
- *   node shadow-proxy/bin/bootstrap.mjs demo|bench|soak [options]   one of the programs
+ *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, soak, redis-suite or bullmq-suite
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
@@ -22,6 +22,8 @@ const PROGRAMS = {
   demo: ['shadow-proxy/src/cli/shadow-compare.js', 'demo'],
   bench: ['loadtest/bench/main.js'],
   soak: ['loadtest/soak/main.js'],
+  'redis-suite': ['conformance/redis-suite.js'],
+  'bullmq-suite': ['conformance/bullmq-suite.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
@@ -78,7 +80,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.test.ts') && (parts.length > 0 || !file.endsWith('.long.test.ts')))
