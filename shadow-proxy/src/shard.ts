@@ -432,7 +432,7 @@ class RunningShard implements Shard {
       inconclusive: total(counters.inconclusive),
       suspects,
       suspect: workload.suspect,
-      clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].queued === 0,
+      clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -80,7 +80,12 @@ export class MirrorLane implements ConnectionOwner {
   /** So many of the oldest operations are detached. */
   #detached = 0;
   #detaching: NodeJS.Timeout | undefined;
-  readonly #marks: { at: number; then: () => void }[] = [];
+  readonly #marks: { at: number; pushed: number; then: () => void }[] = [];
+  /** Effects that came, and those of them that were sent or given up. */
+  #pushed = 0;
+  #taken = 0;
+  /** What came after `at` effects waits while they are closed. */
+  readonly #gates: { readonly at: number; closed: boolean }[] = [];
 
   constructor(
     readonly server: Server,
@@ -124,6 +129,7 @@ export class MirrorLane implements ConnectionOwner {
     if (this.appended !== null) this.appended(operation);
     this.#bytes += operation.size;
     this.#appended++;
+    this.#pushed++;
     this.#unsent.push(operation);
     if (this.#connection === undefined || this.#waitingForDrain) return;
     if (this.#unsent.length === BATCH_EFFECTS) setImmediate(this.#flush);
@@ -137,10 +143,27 @@ export class MirrorLane implements ConnectionOwner {
     else for (const operation of operations) this.#push(operation);
   }
 
-  /** Calls `then` once all effects appended so far are confirmed or given up. */
+  /** Calls `then` once all effects appended so far are confirmed or given up, and no gate among them is closed. */
   afterAppended(then: () => void): void {
-    if (this.queued === 0) then();
-    else this.#marks.push({ at: this.#appended, then });
+    if (this.isEmpty) then();
+    else this.#marks.push({ at: this.#appended, pushed: this.#pushed, then });
+  }
+
+  /** Holds back what comes from now on until it is opened: what came before is still being found out. */
+  gate(): () => void {
+    const gate = { at: this.#pushed, closed: true };
+    this.#gates.push(gate);
+    return () => {
+      gate.closed = false;
+      while (this.#gates.length > 0 && !this.#gates[0].closed) this.#gates.shift();
+      this.#passMarks();
+      this.#flush();
+    };
+  }
+
+  /** Whether it has confirmed everything, and nothing is still being found out. */
+  get isEmpty(): boolean {
+    return this.queued === 0 && this.#gates.length === 0;
   }
 
   /** Calls `visit` for what waits, oldest first, until it returns false. */
@@ -191,8 +214,10 @@ export class MirrorLane implements ConnectionOwner {
         this.#waitForDrain(connection);
         return;
       }
+      if (this.#gates.length > 0 && this.#gates[0].at <= this.#taken) return;
       const operation = this.#unsent.shift();
       if (operation === undefined) return;
+      this.#taken++;
       if (operation.db !== this.#db || operation.protocol !== this.#protocol) this.#switch(operation, connection, now);
       if (now - operation.answeredAt > TTL_LAG_MS) this.#correctTtl(operation, now);
       this.#sent.push(operation);
@@ -319,7 +344,8 @@ export class MirrorLane implements ConnectionOwner {
   }
 
   #passMarks(): void {
-    while (this.#marks.length > 0 && this.#marks[0].at <= this.#confirmed) this.#marks.shift()!.then();
+    const upTo = this.#gates.length === 0 ? Infinity : this.#gates[0].at - 1;
+    while (this.#marks.length > 0 && this.#marks[0].at <= this.#confirmed && this.#marks[0].pushed <= upTo) this.#marks.shift()!.then();
   }
 
   lost(): void {
@@ -349,7 +375,9 @@ export class MirrorLane implements ConnectionOwner {
     const sent = this.#sent.drain();
     for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING; ) {
       last = this.#unsent.shift();
-      if (last !== undefined) sent.push(last);
+      if (last === undefined) break;
+      this.#taken++;
+      sent.push(last);
     }
     return sent;
   }

@@ -6,6 +6,7 @@ import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from './lane.js';
+import type { Span } from './changes.js';
 import type { Waking } from './waking.js';
 
 /** What follows on the mirror once the authority has answered. */
@@ -64,6 +65,8 @@ export class Operation {
   /** The keys it holds in the order of several lanes; null while there is one lane. */
   held: readonly string[] | null = null;
   holdsToWrite = false;
+  /** What changed at the authority since it was sent, where nothing else tells what it writes. */
+  span: Span | null = null;
   /** It may wake clients that block. */
   waking: Waking | null = null;
   /** Local replies of the client's later commands, to follow this one's reply. */

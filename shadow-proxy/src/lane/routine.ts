@@ -46,6 +46,11 @@ export class Routine {
     return this.#calls !== null && ['flushall', 'flushdb', 'swapdb'].some((name) => this.#calls!.has(name));
   }
 
+  /** Whether its text names no command that writes to another database than its own. */
+  get staysInDatabase(): boolean {
+    return !/(["'])(select|move|copy|swapdb)\1/i.test(this.#code);
+  }
+
   /** Whether it calls any command at all. */
   get callsCommands(): boolean {
     return this.#calls === null || this.#calls.size > 0;

@@ -7,6 +7,7 @@
  *
  * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
  */
+import { Changes, type Span } from './changes.js';
 import { effectOf, probeOf, readWithoutBlock, removalOf, type Effect, type EffectEntry } from '../command/effects.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
@@ -53,6 +54,8 @@ export class Sequencer implements LaneEvents {
   readonly journal: SequencerOptions['journal'];
   /** To the servers as authorities. */
   readonly lanes: Readonly<Record<Side, Lanes>>;
+  /** What scripts change at the servers. */
+  readonly changes: Readonly<Record<Side, Changes>>;
   /** To the servers as mirrors. */
   readonly mirrors: Readonly<Record<Side, MirrorLane>>;
   readonly latencies: Readonly<Record<Side, Latencies>>;
@@ -85,6 +88,7 @@ export class Sequencer implements LaneEvents {
     this.latencies = { source: new Latencies(), target: new Latencies() };
     const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn);
     this.lanes = { source: lanes('source'), target: lanes('target') };
+    this.changes = { source: new Changes(servers.source), target: new Changes(servers.target) };
     const mirror = (side: Side): MirrorLane =>
       new MirrorLane(servers[side], router.default, options.limits, new LatencyRecorder(this.latencies[side]), this.#mirrorEvents(side), turn);
     this.mirrors = { source: mirror('source'), target: mirror('target') };
@@ -175,6 +179,7 @@ export class Sequencer implements LaneEvents {
     for (const operation of operations) {
       if (operation.held !== null) this.#release(operation);
       operation.waking?.lost();
+      this.dropSpan(operation);
       if (operation.follow === WRITE) this.doubtOperation(operation, REPLY_LOST);
       operation.sink?.lost(operation, reason);
     }
@@ -194,18 +199,19 @@ export class Sequencer implements LaneEvents {
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
       if (spec.handling === 'script' && isNoScript(buffer, start)) this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
-      if (spec.handling === 'script' && mayHaveWritten(buffer, start, end)) this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
+      if (spec.handling !== 'script') return;
+      if (!mayHaveWritten(buffer, start, end)) this.dropSpan(operation);
+      else if (operation.span !== null) this.#followHidden(operation, 'script-failed');
+      else this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
       return;
     }
     operation.reply = buffer;
     operation.replyStart = start;
     operation.replyEnd = end;
-    if (mayDerive(spec) && this.readsSuspect(operation.db, operation.frame, operation.start)) {
-      this.doubtOperation(operation, 'derived');
-      return;
-    }
-    if (operation.mustCopy) {
-      this.doubtOperation(operation, 'copy');
+    const derived = mayDerive(spec) && this.readsSuspect(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) {
+      if (operation.span !== null) this.#followHidden(operation, derived ? 'derived' : 'copy');
+      else this.doubtOperation(operation, derived ? 'derived' : 'copy');
       return;
     }
     if (spec.handling === 'script') {
@@ -292,8 +298,53 @@ export class Sequencer implements LaneEvents {
 
   /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
   #followScript(operation: Operation): void {
-    if (this.repeatsScript(operation, argumentsOf(operation.frame, operation.start))) this.mirrorOf(operation).append(operation);
+    if (this.repeatsScript(operation, argumentsOf(operation.frame, operation.start))) {
+      this.dropSpan(operation);
+      this.mirrorOf(operation).append(operation);
+    } else if (operation.span !== null) this.#followHidden(operation, 'script');
     else this.doubtScript(operation.db, operation.frame, operation.start, operation.workload, 'script');
+  }
+
+  /** Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can. */
+  hidesChanges(frame: Buffer, start: number): boolean {
+    const args = argumentsOf(frame, start);
+    const routine = this.scripts.find(args);
+    if (routine === undefined || !routine.staysInDatabase || routine.writesNothing(this.table) || !routine.callsCommands) return false;
+    const { writes } = this.scripts.undeclared(args, this.table);
+    return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
+  }
+
+  /** Notes what changes at the operation's authority from now on. */
+  beginSpan(operation: Operation, authority: Side): void {
+    operation.span = this.changes[authority].begin();
+  }
+
+  /** Nothing has run. */
+  dropSpan(operation: Operation): void {
+    if (operation.span !== null) this.changes[operation.lane!.server.side].drop(operation.span);
+    operation.span = null;
+  }
+
+  /**
+   * The keys that changed at the authority since the span began are in doubt; until they are known, the mirror is told
+   * nothing more. Where the server does not name them, `otherwise` is called.
+   */
+  followChanges(operation: Operation, reason: string, otherwise: () => void): void {
+    const { db, lane } = operation;
+    const span: Span = operation.span!;
+    operation.span = null;
+    const open = this.mirrorOf(operation).gate();
+    this.changes[lane!.server.side].end(span, () => {
+      if (span.keys === null) otherwise();
+      else for (const key of span.keys) this.doubtKey(db, Buffer.from(key, 'latin1'), reason);
+      open();
+    });
+  }
+
+  /** Likewise for a script that ran by itself. */
+  #followHidden(operation: Operation, reason: string): void {
+    const asked = Buffer.from(operation.frame.subarray(operation.start, operation.end));
+    this.followChanges(operation, reason, () => this.doubtScript(operation.db, asked, 0, operation.workload, reason));
   }
 
   /**
@@ -433,7 +484,7 @@ export class Sequencer implements LaneEvents {
 
   /** Whether every effect is confirmed and no key in doubt. */
   get isCalm(): boolean {
-    return this.mirrors.source.queued === 0 && this.mirrors.target.queued === 0 && !this.#anyDoubt;
+    return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.#anyDoubt;
   }
 
   get #anyDoubt(): boolean {
@@ -555,6 +606,7 @@ export class Sequencer implements LaneEvents {
   close(): void {
     for (const side of ['source', 'target'] as const) {
       this.lanes[side].close();
+      this.changes[side].close();
       this.mirrors[side].close();
     }
   }

@@ -57,6 +57,8 @@ export function submitTransaction(
     sequencer.submit(operation, lane);
     return operation;
   };
+  const hidden = commands.filter(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0));
+  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin() : null;
   const elements: Element[] = [];
   let refusal: Buffer | null = null;
   const note: Sink = {
@@ -80,12 +82,13 @@ export function submitTransaction(
       answered: (operation, buffer, start, end) => {
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
+          sequencer.dropSpan(operation);
           // Without MULTI (a user who may not) each command has run by itself.
           if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'copy');
           done(operation, refusal ?? buffer.subarray(start, end));
           return;
         }
-        followTransaction(sequencer, operation, elements, replies);
+        followTransaction(sequencer, operation, elements, replies, operation.span === null ? [] : hidden);
         done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
       },
       lost: (operation, reason) => {
@@ -95,6 +98,7 @@ export function submitTransaction(
     },
     NOTHING,
   );
+  exec.span = span;
   sequencer.hold(exec, lane, keys, writes);
   return exec;
 }
@@ -130,12 +134,20 @@ function replyIndex(elements: readonly Element[], i: number): number {
   return index;
 }
 
-/** Repeats what succeeded on the mirror. */
-function followTransaction(sequencer: Sequencer, exec: Operation, elements: readonly Element[], replies: readonly Buffer[]): void {
+/**
+ * Repeats what succeeded on the mirror.
+ * @param hidden commands whose keys the authority tells
+ */
+function followTransaction(sequencer: Sequencer, exec: Operation, elements: readonly Element[], replies: readonly Buffer[], hidden: readonly QueuedCommand[]): void {
+  const left: QueuedCommand[] = [];
   const effects: (EffectCommand & { command: QueuedCommand; raw: Buffer })[] = [];
   // At once, so that a later command of the transaction which reads the key is not trusted either.
-  const doubt = ({ frame, spec, workload }: QueuedCommand): void =>
-    spec.handling === 'script' ? sequencer.doubtScript(exec.db, frame, 0, workload, 'script') : sequencer.doubtFrame(exec.db, frame, 0, workload, 'copy');
+  const doubt = (command: QueuedCommand): void => {
+    const { frame, spec, workload } = command;
+    if (hidden.includes(command)) left.push(command);
+    else if (spec.handling === 'script') sequencer.doubtScript(exec.db, frame, 0, workload, 'script');
+    else sequencer.doubtFrame(exec.db, frame, 0, workload, 'copy');
+  };
   for (const [i, { command, args, probed }] of elements.entries()) {
     if (command.follow === NOTHING) continue;
     const at = replyIndex(elements, i);
@@ -161,6 +173,8 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
     else if (effect !== null) for (const one of effect) effects.push({ ...one, command, raw });
   }
   if (effects.length > 0) appendTransaction(sequencer, exec, effects);
+  if (left.length === 0) sequencer.dropSpan(exec);
+  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame, workload }) => sequencer.doubtScript(exec.db, frame, 0, workload, 'script')));
 }
 
 function appendTransaction(sequencer: Sequencer, exec: Operation, effects: readonly (EffectCommand & { command: QueuedCommand; raw: Buffer })[]): void {

@@ -136,6 +136,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
     const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
     operation.mustCopy = mustCopy;
     operation.calm = calm;
+    if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, lane.server.side);
     // Functions are not compared: a mirror without them says so, and the clients will miss them.
     if (spec.name.startsWith('function|')) operation.confirmed = (answer) => (answer?.[0] === MINUS ? clients.unsupported(spec.name) : undefined);
     sequencer.submit(operation, lane);

@@ -44,6 +44,15 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
  * perhaps not, it is loaded there; of a function it is asked what it does. The client waits meanwhile.
  */
 export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { sequencer } = session.clients;
+  if (!isKnown(session, spec, frame, side)) return false;
+  const changes = sequencer.changes[side];
+  if (spec.readOnlyScript || changes.ready || !changes.mayStart || !sequencer.router.mirrors || !sequencer.hidesChanges(frame, 0)) return true;
+  session.awaitSettled(changes.start());
+  return false;
+}
+
+function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
   const { servers, scripts, router } = session.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);

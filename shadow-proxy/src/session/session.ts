@@ -279,6 +279,7 @@ export class Session implements Sink {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.noteFrame(this.db, parser.frame, parser.start);
     }
+    if (follow === WRITE && spec.handling === 'script' && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
     clients.count(spec, workload);
     if (probe !== null) sendProbed(this, operation, lane, probe);
     else this.submit(operation, lane);

@@ -1,0 +1,127 @@
+/**
+ * Which keys a script has changed, where its text does not tell: the server tells it, to a connection with
+ * `CLIENT TRACKING ON BCAST`. It names what changed before it answers what comes next on that connection, so that
+ * the answer to a PING, sent when the script was answered, stands behind everything that the script has done.
+ *
+ *   begin ─▶ script sent … answered ─▶ end ─▶ PING … PONG ─▶ the keys that changed meanwhile, others' among them
+ */
+import { decodeReply, isNull } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { FrameReader } from '../resp/reader.js';
+import type { Connection, ConnectionOwner } from './connection.js';
+import type { Server } from './server.js';
+
+/** A server that does not take it is asked again after so long, in ms. */
+const RETRY_MS = 10_000;
+/** Without a script that needs it, the server is told to stop after so long, in ms. */
+const IDLE_MS = 60_000;
+
+/** What changed from `begin` on. */
+export interface Span {
+  /** Null where the server did not name them, or could not be listened to. */
+  keys: Set<string> | null;
+}
+
+export class Changes implements ConnectionOwner {
+  #connection: Connection | undefined;
+  #starting: Promise<void> | undefined;
+  #refusedAt = -Infinity;
+  #usedAt = 0;
+  readonly #open = new Set<Span>();
+  readonly #pinged: (() => void)[] = [];
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(private readonly server: Server) {}
+
+  get ready(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Whether it is worth waiting for `start`. */
+  get mayStart(): boolean {
+    return performance.now() - this.#refusedAt > RETRY_MS;
+  }
+
+  /** Resolves when it is ready, or is known not to be. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    if (this.#connection !== undefined) return;
+    try {
+      const connection = await this.server.open({ db: 0, protocol: 3, credentials: this.server.endpoint.credentials });
+      const reply = await connection.ask('CLIENT', 'TRACKING', 'ON', 'BCAST');
+      if (reply.type !== '+') {
+        connection.destroy();
+        throw new Error('the server does not broadcast');
+      }
+      connection.attach(this);
+      this.#connection = connection;
+      this.#usedAt = performance.now();
+      this.#idle ??= setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
+    } catch {
+      this.#refusedAt = performance.now();
+    }
+  }
+
+  /** From now on changes are noted, until the span is ended; null while it is not ready. */
+  begin(): Span | null {
+    if (this.#connection === undefined) return null;
+    const span: Span = { keys: new Set() };
+    this.#open.add(span);
+    this.#usedAt = performance.now();
+    return span;
+  }
+
+  /** Calls `then` when all is in the span that happened at the server up to now. */
+  end(span: Span, then: () => void): void {
+    const done = (): void => {
+      this.#open.delete(span);
+      then();
+    };
+    if (this.#connection === undefined || span.keys === null) return done();
+    this.#pinged.push(done);
+    this.#connection.outbox.addWhole(PING);
+  }
+
+  /** The span is of no use: nothing has run. */
+  drop(span: Span): void {
+    this.#open.delete(span);
+  }
+
+  readable(reader: FrameReader): void {
+    while (reader.next()) {
+      if (reader.buffer[reader.start] !== PUSH) this.#pinged.shift()?.();
+      else if (this.#open.size > 0) this.#note(reader.buffer, reader.start);
+    }
+  }
+
+  #note(buffer: Buffer, start: number): void {
+    const [, keys] = decodeReply(buffer, start).reply.items ?? [];
+    for (const span of this.#open) {
+      // FLUSHALL and its like name no keys.
+      if (keys === undefined || isNull(keys) || keys.items === null) span.keys = null;
+      else for (const { data } of keys.items) span.keys?.add(data!.toString('latin1'));
+    }
+  }
+
+  lost(): void {
+    this.#connection = undefined;
+    for (const span of this.#open) span.keys = null;
+    for (const done of this.#pinged.splice(0)) done();
+  }
+
+  close(): void {
+    clearInterval(this.#idle);
+    this.#connection?.destroy();
+  }
+
+  #closeIdle(): void {
+    if (this.#open.size === 0 && this.#pinged.length === 0 && performance.now() - this.#usedAt > IDLE_MS) this.#connection?.destroy();
+  }
+}
+
+const PUSH = '>'.charCodeAt(0);
+const PING = encodeCommand(['PING']);
