@@ -1,0 +1,73 @@
+/** Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the order. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { withRig, type Rig } from '../support/rig.js';
+import { needsKeydb } from '../support/servers.js';
+import { until } from '../support/shard.js';
+
+/** Nobody can tell from the text what it writes, nor do it again. */
+const HIDING = `local rcall = redis.call; local now = rcall('TIME'); local key = KEYS[1] .. ':' .. ARGV[1]
+rcall('HSET', key, 'at', now[2], 'n', ARGV[2]); rcall('RPUSH', KEYS[1] .. ':log', key .. now[2]); rcall('LTRIM', KEYS[1] .. ':log', -5, -1)
+if tonumber(ARGV[2]) % 7 == 0 then rcall('DEL', key) end
+if tonumber(ARGV[2]) % 11 == 0 then return redis.error_reply('OWN after it wrote') end
+return rcall('HGETALL', key)`;
+
+const suspectOf = ({ shard }: Rig): string | null => shard.snapshot().workloads[0].suspect;
+
+for (const stage of ['shadow', 'live'] as const) {
+  test(`what scripts hide is copied while others write and read the same keys, in ${stage}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withRig({ default: { stage } }, async (rig) => {
+      const wires = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
+      const until = Date.now() + 3_000;
+      let scripts = 0;
+      await Promise.all(
+        wires.map(async (wire, n) => {
+          for (let i = 0; Date.now() < until; i++) {
+            const [base, field] = [`k:${i % 3}`, i % 5];
+            const script = ['EVAL', HIDING, 1, base, field, i];
+            if (n < 4) scripts++;
+            if (n < 3) await wire.ask(...script);
+            else if (n === 3) await wire.pipeline([['MULTI'], ['INCR', 'n'], script, ['RENAME', `${base}:${field}`, `${base}:moved`], ['EXEC']]);
+            else await wire.pipeline([['HGETALL', `${base}:${field}`], ['LRANGE', `${base}:log`, 0, -1], ['RPUSH', `${base}:log`, `own ${n}`], ['HSET', `${base}:${field}`, `own${n}`, i], ['COPY', `${base}:${field}`, `${base}:copy`, 'REPLACE']]);
+          }
+        }),
+      );
+      assert.equal(suspectOf(rig), null);
+      await rig.assertEqual();
+      t.diagnostic(JSON.stringify({ scripts, inconclusive: rig.shard.snapshot().inconclusive }));
+      assert.ok(scripts > 300, `only ${scripts} scripts`);
+    });
+  });
+}
+
+test('where the authority does not name them, the workload is in doubt', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const direct = rig.client({ of: rig.source });
+    await direct.acl('SETUSER', 'default', '-client|tracking');
+    const wire = await rig.wire();
+    await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
+    await until(() => suspectOf(rig) !== null);
+    assert.match(suspectOf(rig)!, /does not declare/);
+  });
+});
+
+test('a connection that is lost while a script runs leaves its keys in doubt', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const direct = rig.client({ of: rig.source });
+    const wire = await rig.wire();
+    await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
+    const listening = async (): Promise<string[]> => String(await direct.client('LIST')).split('\n').filter((line) => /flags=\w*t/.test(line));
+    const [line] = await listening();
+    wire.send('EVAL', `${HIDING} -- slow\n`.replace('local now', 'for i = 1, 2000000 do local x = i end local now'), 1, 'k', 2, 1);
+    await direct.client('KILL', 'ID', /\bid=(\d+)/.exec(line)![1]);
+    await wire.frame();
+    await until(() => suspectOf(rig) !== null || rig.shard.snapshot().suspects.total === 0);
+    // Either it had ended before, or everything is in doubt: nothing differs unseen.
+    if (suspectOf(rig) === null) await rig.assertEqual();
+    assert.equal((await wire.ask('EVAL', HIDING, 1, 'k', 3, 1)).slice(0, 1), '*');
+    await until(async () => (await listening()).length === 1);
+  });
+});
