@@ -150,7 +150,7 @@ export class Sequencer implements LaneEvents {
       operation.holdsToWrite = writes;
       order.hold(lane, keys, writes);
     }
-    if (!writes) return;
+    if (!writes || TAKES_ONLY.has(operation.spec?.name ?? '')) return;
     const woken = order.wokenBy(keys);
     if (woken.size > 0) operation.waking = new Waking(order, lane.server, keys, woken);
   }
@@ -614,6 +614,9 @@ export class Sequencer implements LaneEvents {
 
 /** Whether the command changes what scripts or functions a server knows, and no key. */
 export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('script|') || name.startsWith('function|');
+
+/** Writes that leave nothing for which anybody waits. */
+const TAKES_ONLY: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'lrem', 'ltrim', 'zpopmin', 'zpopmax', 'zmpop', 'zrem', 'xreadgroup', 'xack']);
 
 /** Whether a write may take what it writes from another key, or from another database. */
 export const mayDerive = (spec: CommandSpec): boolean => spec.singleKey === 0 || spec.handling === 'barrier';

@@ -11,7 +11,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, WRITE, type Follow } from '../lane/operation.js';
+import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import type { Waiter } from '../lane/order.js';
 import { Waking, wakingOf } from '../lane/waking.js';
 import { argumentsOf } from '../resp/decode.js';
@@ -19,7 +19,8 @@ import { encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import type { StageRule } from '../route/stage.js';
-import { routeKeys } from './routing.js';
+import { attemptOf } from './attempt.js';
+import { routeKeys, type Route } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
 
@@ -51,7 +52,7 @@ export function block(session: Session, spec: CommandSpec): void {
   const blocked = (session.blocked ??= new Blocked(session, spec));
   if (blocked.isOver) return blocked.timeOut();
   const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
-  void blocked.send(route.workload, route.rule, follow, route.mixed);
+  if (!blocked.attempt(route, follow)) void blocked.send(route.workload, route.rule, follow, route.mixed);
 }
 
 export class Blocked {
@@ -65,6 +66,8 @@ export class Blocked {
   #workload: Workload | null = null;
   #db = 0;
   #writes = false;
+  /** It was asked for what was there already. */
+  #attempted = false;
   /** The lane that carries it now. */
   #lane: Lane | null = null;
   /** What the server answers when the time is over. */
@@ -110,6 +113,43 @@ export class Blocked {
   #workloadOf(key: string): Workload {
     const bytes = Buffer.from(key, 'latin1');
     return this.session.clients.sequencer.router.match(bytes, 0, bytes.length);
+  }
+
+  /** Asks for what is there already; whether it was asked, or has to wait for that. */
+  attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
+    if (this.#attempted) return false;
+    const { session } = this;
+    const { sequencer } = session.clients;
+    const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
+    const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
+    if (attempt === null || spec === undefined) return false;
+    const lane = session.laneTo(rule.authority);
+    if (lane === null || !session.admitted(lane, this.#keys, spec.write)) return true;
+    this.#attempted = true;
+    session.holdOpen(false);
+    if (follow === WRITE) sequencer.noteFrame(session.db, attempt.frame, 0);
+    const sink: Sink = {
+      answered: (_operation, buffer, start, end) => {
+        const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
+        if (session.closed) this.#end();
+        else if (answer === null) this.#again((retry) => retry());
+        else {
+          session.clients.count(this.spec, workload);
+          this.#end();
+          session.reply(answer);
+          session.resume();
+        }
+      },
+      lost: () => {
+        this.#end();
+        session.destroy();
+      },
+    };
+    const operation = new Operation(attempt.frame, 0, attempt.frame.length, sink, spec, workload, session.db, session.protocol, follow);
+    operation.mustCopy = mixed;
+    sequencer.hold(operation, lane, this.#keys, spec.write);
+    sequencer.submit(operation, lane);
+    return true;
   }
 
   async send(workload: Workload, rule: StageRule, follow: Follow, mixed: boolean): Promise<void> {

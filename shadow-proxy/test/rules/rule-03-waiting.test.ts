@@ -126,7 +126,7 @@ test('counters that are only raised by check-and-set lose nothing to flips', asy
     await sleep(300);
     ended = true;
     await Promise.all(running);
-    assert.ok(raised > 100, `only ${raised} times`);
+    assert.ok(raised > 20, `only ${raised} times`);
     assert.equal(await (await scene.wire()).ask('GET', 'n'), `$${String(raised).length}\r\n${raised}`);
     await scene.assertEqual();
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
