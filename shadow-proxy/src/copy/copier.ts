@@ -19,8 +19,8 @@ export class CopyError extends Error {
 }
 
 export interface CopyEvents {
-  /** The authority's reply is in, and the copy in the mirror's order: from here on it holds. */
-  ordered(): void;
+  /** The authority's reply is in, and the copy, so large, in the mirror's order: from here on it holds. */
+  ordered(bytes: number): void;
   /** The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. */
   confirmed(late: boolean): void;
 }
@@ -70,7 +70,7 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
           resolve();
         };
         sequencer.mirrorOf(effect).append(effect);
-        events.ordered();
+        events.ordered(frame.length);
       },
     });
     sequencer.hold(exec, lane, [key.toString('latin1')]);

@@ -17,6 +17,13 @@ const RETRY_MS = 250;
 /** A mirror that is always late is given up to: its times to live are off by its lateness. */
 const MAX_LATE_COPIES = 3;
 
+/** A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a flip waits for less). */
+const LARGE_BYTES = 32 * 1024;
+const REST_BYTES_PER_MS = 4 * 1024;
+const MAX_REST_MS = 400;
+/** So many large keys are remembered. */
+const MAX_RESTING = 10_000;
+
 /** The copy has to wait for a flip, a barrier or the mirror. */
 class NotNow extends Error {}
 
@@ -28,6 +35,9 @@ export class Healer {
   readonly #queued = new Set<Suspect>();
   /** Being copied now. */
   readonly #healing = new Set<Suspect>();
+  /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
+  readonly #restUntil = new Map<string, number>();
+  readonly #resting = new Set<Suspect>();
   readonly #failing = new Map<string, string>();
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
@@ -48,7 +58,7 @@ export class Healer {
 
   /** A key is in doubt (again). */
   marked(suspect: Suspect): void {
-    if (this.#queued.has(suspect) || this.#healing.has(suspect)) return;
+    if (this.#queued.has(suspect) || this.#healing.has(suspect) || this.#resting.has(suspect)) return;
     this.#queued.add(suspect);
     this.#queue.push(suspect);
     this.#schedule();
@@ -87,7 +97,18 @@ export class Healer {
       if (this.sequencer.passing || !this.buried()) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
-      if (this.suspects.get(keyId(suspect.db, suspect.key)) !== suspect) continue;
+      const id = keyId(suspect.db, suspect.key);
+      if (this.suspects.get(id) !== suspect) continue;
+      const rest = (this.#restUntil.get(id) ?? 0) - performance.now();
+      if (rest > 0) {
+        this.#resting.add(suspect);
+        setTimeout(() => {
+          this.#resting.delete(suspect);
+          this.marked(suspect);
+        }, rest).unref();
+        continue;
+      }
+      this.#restUntil.delete(id);
       this.#healing.add(suspect);
       void this.#heal(suspect).then((done) => {
         this.#healing.delete(suspect);
@@ -100,6 +121,12 @@ export class Healer {
         this.#schedule();
       });
     }
+  }
+
+  /** What is changed all the time, and is large, is not copied all the time. */
+  #rest(id: string, ms: number): void {
+    if (this.#restUntil.size >= MAX_RESTING) this.#restUntil.clear();
+    this.#restUntil.set(id, performance.now() + ms);
   }
 
   /** Whether it was copied. */
@@ -123,8 +150,9 @@ export class Healer {
       if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
       let generation = -1;
       await copyKey(this.sequencer, lane, workload, db, key, {
-        ordered: () => {
+        ordered: (bytes) => {
           generation = suspect.copied = suspect.generation;
+          if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
         },
         // At once: what the mirror answers next was written after the copy.
         confirmed: (late) => {
