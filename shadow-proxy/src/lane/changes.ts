@@ -16,10 +16,13 @@ const RETRY_MS = 10_000;
 /** Without a script that needs it, the server is told to stop after so long, in ms. */
 const IDLE_MS = 60_000;
 
-/** What changed from `begin` on. */
+/** What changed from `begin` on, in a database that the server does not tell. */
 export interface Span {
-  /** Null where the server did not name them, or could not be listened to. */
-  keys: Set<string> | null;
+  readonly db: number;
+  /** The place in the log where it begins. */
+  readonly from: number;
+  /** The server did not name everything, or could not be listened to. */
+  broken: boolean;
 }
 
 export class Changes implements ConnectionOwner {
@@ -27,7 +30,13 @@ export class Changes implements ConnectionOwner {
   #starting: Promise<void> | undefined;
   #refusedAt = -Infinity;
   #usedAt = 0;
+  /** Oldest first. */
   readonly #open = new Set<Span>();
+  /** Keys in the order in which they changed, from the place `#at` on. */
+  #log: string[] = [];
+  #at = 0;
+  /** By database: up to where changes were handed out already. Nobody has to be told of them twice. */
+  readonly #handedOut = new Map<number, number>();
   readonly #pinged: (() => void)[] = [];
   #idle: NodeJS.Timeout | undefined;
 
@@ -67,28 +76,44 @@ export class Changes implements ConnectionOwner {
   }
 
   /** From now on changes are noted, until the span is ended; null while it is not ready. */
-  begin(): Span | null {
+  begin(db: number): Span | null {
     if (this.#connection === undefined) return null;
-    const span: Span = { keys: new Set() };
+    const span: Span = { db, from: this.#at + this.#log.length, broken: false };
     this.#open.add(span);
     this.#usedAt = performance.now();
     return span;
   }
 
-  /** Calls `then` when all is in the span that happened at the server up to now. */
-  end(span: Span, then: () => void): void {
+  /**
+   * Calls `then` when everything is known that happened at the server up to now, with the keys that changed in the span
+   * and were not handed out for another one since they changed; null where they are not known.
+   */
+  end(span: Span, then: (keys: ReadonlySet<string> | null) => void): void {
     const done = (): void => {
-      this.#open.delete(span);
-      then();
+      const keys = span.broken ? null : this.#handOut(span);
+      this.drop(span);
+      then(keys);
     };
-    if (this.#connection === undefined || span.keys === null) return done();
+    if (this.#connection === undefined || span.broken) return done();
     this.#pinged.push(done);
     this.#connection.outbox.addWhole(PING);
   }
 
-  /** The span is of no use: nothing has run. */
+  #handOut({ db, from }: Span): Set<string> {
+    const begin = Math.max(from, this.#handedOut.get(db) ?? 0);
+    this.#handedOut.set(db, this.#at + this.#log.length);
+    return new Set(this.#log.slice(begin - this.#at));
+  }
+
+  /** The span is of no use any more. */
   drop(span: Span): void {
     this.#open.delete(span);
+    const [oldest] = this.#open;
+    const keep = oldest?.from ?? this.#at + this.#log.length;
+    // Not at every span: the rest of the log is moved.
+    if (this.#open.size > 0 && keep - this.#at < this.#log.length / 2) return;
+    this.#log = this.#log.slice(keep - this.#at);
+    this.#at = keep;
   }
 
   readable(reader: FrameReader): void {
@@ -100,16 +125,18 @@ export class Changes implements ConnectionOwner {
 
   #note(buffer: Buffer, start: number): void {
     const [, keys] = decodeReply(buffer, start).reply.items ?? [];
-    for (const span of this.#open) {
-      // FLUSHALL and its like name no keys.
-      if (keys === undefined || isNull(keys) || keys.items === null) span.keys = null;
-      else for (const { data } of keys.items) span.keys?.add(data!.toString('latin1'));
-    }
+    // FLUSHALL and its like name no keys.
+    if (keys === undefined || isNull(keys) || keys.items === null) this.#break();
+    else for (const { data } of keys.items) this.#log.push(data!.toString('latin1'));
+  }
+
+  #break(): void {
+    for (const span of this.#open) span.broken = true;
   }
 
   lost(): void {
     this.#connection = undefined;
-    for (const span of this.#open) span.keys = null;
+    this.#break();
     for (const done of this.#pinged.splice(0)) done();
   }
 

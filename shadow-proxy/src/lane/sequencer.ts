@@ -316,7 +316,7 @@ export class Sequencer implements LaneEvents {
 
   /** Notes what changes at the operation's authority from now on. */
   beginSpan(operation: Operation, authority: Side): void {
-    operation.span = this.changes[authority].begin();
+    operation.span = this.changes[authority].begin(operation.db);
   }
 
   /** Nothing has run. */
@@ -334,9 +334,9 @@ export class Sequencer implements LaneEvents {
     const span: Span = operation.span!;
     operation.span = null;
     const open = this.mirrorOf(operation).gate();
-    this.changes[lane!.server.side].end(span, () => {
-      if (span.keys === null) otherwise();
-      else for (const key of span.keys) this.doubtKey(db, Buffer.from(key, 'latin1'), reason);
+    this.changes[lane!.server.side].end(span, (keys) => {
+      if (keys === null) otherwise();
+      else for (const key of keys) this.doubtKey(db, Buffer.from(key, 'latin1'), reason);
       open();
     });
   }

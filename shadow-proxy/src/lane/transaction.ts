@@ -58,7 +58,7 @@ export function submitTransaction(
     return operation;
   };
   const hidden = commands.filter(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0));
-  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin() : null;
+  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
   const elements: Element[] = [];
   let refusal: Buffer | null = null;
   const note: Sink = {
