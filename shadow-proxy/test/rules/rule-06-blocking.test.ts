@@ -234,8 +234,9 @@ test('a client that goes away before its command is sent leaves the keys free', 
     await sleep(20);
     leaving.send('BLPOP', 'l', 0);
     await sleep(20);
-    queued.send('BLPOP', 'l', 'l2', 0);
     writer.send('RPUSH', 'l', 'v');
+    await sleep(20);
+    queued.send('BLPOP', 'l', 'l2', 0);
     await sleep(20);
     assert.deepEqual([busy.unread, writer.unread], [[], []], 'the script was too quick');
     leaving.destroy();
