@@ -143,22 +143,22 @@ export class Healer {
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
-      const ids = [key.toString('latin1')];
-      while (order.active && !order.admits(lane, ids, false)) await new Promise<void>((resolve) => order.wait(resolve));
-      if (lane.closed) throw new Error('the connection to the authority was lost');
-      if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
-      if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
-      let generation = -1;
-      await copyKey(this.sequencer, lane, workload, db, key, {
-        ordered: (bytes) => {
-          generation = suspect.copied = suspect.generation;
-          if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
-        },
-        // At once: what the mirror answers next was written after the copy.
-        confirmed: (late) => {
-          if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
-          else if (this.suspects.clear(suspect, generation)) this.healed++;
-        },
+      await order.inTurn(lane, [key.toString('latin1')], false, async () => {
+        if (lane.closed) throw new Error('the connection to the authority was lost');
+        if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
+        if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
+        let generation = -1;
+        await copyKey(this.sequencer, lane, workload, db, key, {
+          ordered: (bytes) => {
+            generation = suspect.copied = suspect.generation;
+            if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
+          },
+          // At once: what the mirror answers next was written after the copy.
+          confirmed: (late) => {
+            if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
+            else if (this.suspects.clear(suspect, generation)) this.healed++;
+          },
+        });
       });
       this.#failing.delete(id);
       return true;

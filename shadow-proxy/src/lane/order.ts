@@ -7,6 +7,10 @@
  * - for keys that are reserved: a command on a private connection, or a write that may wake a client which blocks
  *   (`waking.ts`), has them to itself.
  *
+ * First come, first served: a command that may not go yet takes a ticket, and later ones on its keys queue behind that,
+ * unless both only read. A ticket holds nothing, so that no two wait for each other. When keys are set free, the tickets
+ * on them go in their order.
+ *
  * While there is one lane, and nothing is reserved, there is nothing to do.
  */
 import type { Lane } from './lane.js';
@@ -36,12 +40,35 @@ export interface Reservation {
   readonly then: (() => void)[];
 }
 
+/** What waits for its turn. */
+export interface Request {
+  /** Null where it must have the keys to itself. */
+  readonly lane: Lane | null;
+  readonly keys: readonly string[];
+  readonly writes: boolean;
+  /** Called once nothing is in the way of these keys; whoever is called takes them at once, or waits again. */
+  go(): void;
+}
+
+/** A place in the queue. */
+export interface Ticket {
+  readonly order: KeyOrder;
+  readonly number: number;
+  readonly request: Request;
+}
+
 export class KeyOrder {
   /** Whether a command has to ask at all. */
   active = false;
   #tracking = false;
   readonly #held = new Map<string, Holding>();
-  readonly #retries = new Set<() => void>();
+  /** Who waits, by key, in the order of their numbers. */
+  readonly #queues = new Map<string, Ticket[]>();
+  readonly #waiting = new Set<Ticket>();
+  #lastNumber = 0;
+  /** Keys whose queues are to be looked at. */
+  readonly #freed = new Set<string>();
+  #advancing = false;
   readonly #reserved = new Map<string, number>();
   readonly #reservations = new Set<Reservation>();
   readonly #waitedOn = new Map<string, Set<Waiter>>();
@@ -56,17 +83,36 @@ export class KeyOrder {
   }
 
   #activate(): void {
-    this.active = this.#tracking || this.#reserved.size > 0 || this.#waitedOn.size > 0;
+    this.active = this.#tracking || this.#reserved.size > 0 || this.#waitedOn.size > 0 || this.#waiting.size > 0;
   }
 
-  /** Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself. */
-  admits(lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
+  /** Whether, while one lane leads to the database, a command on this key alone has to ask. */
+  concerns(key: string): boolean {
+    return this.#reserved.has(key) || this.#waitedOn.has(key) || this.#queues.has(key);
+  }
+
+  /**
+   * Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself.
+   * @param turn its ticket, if it has waited: only earlier ones are before it
+   */
+  admits(lane: Lane | null, keys: readonly string[], writes: boolean, turn: Ticket | null = null): boolean {
     for (const key of keys) {
       if (this.#reserved.has(key)) return false;
       const holding = this.#held.get(key);
-      if (holding !== undefined && holding.lane !== lane && (writes || holding.writers > 0)) return false;
+      if (holding !== undefined && (lane === null || holding.lane !== lane) && (writes || holding.writers > 0)) return false;
     }
-    return true;
+    return this.#waiting.size === 0 || !this.#isBehind(keys, writes, turn?.number ?? Infinity);
+  }
+
+  /** Whether a ticket with a smaller number waits for one of the keys. */
+  #isBehind(keys: readonly string[], writes: boolean, number: number): boolean {
+    for (const key of keys) {
+      for (const ticket of this.#queues.get(key) ?? []) {
+        if (ticket.number >= number) break;
+        if (writes || ticket.request.writes) return true;
+      }
+    }
+    return false;
   }
 
   hold(lane: Lane, keys: readonly string[], writes: boolean): void {
@@ -87,19 +133,86 @@ export class KeyOrder {
       else holding.readers--;
       if (holding.readers + holding.writers === 0) this.#held.delete(key);
     }
-    this.#retry();
+    this.#advance(keys);
   }
 
-  #retry(): void {
-    if (this.#retries.size === 0) return;
-    const retries = [...this.#retries];
-    this.#retries.clear();
-    for (const retry of retries) retry();
+  // ── who waits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Queues what is not admitted.
+   * @param turn the ticket that it had, whose place it keeps
+   */
+  wait(request: Request, turn: Ticket | null = null): Ticket {
+    const ticket: Ticket = { order: this, number: turn?.number ?? ++this.#lastNumber, request };
+    this.#waiting.add(ticket);
+    for (const key of new Set(request.keys)) {
+      const queue = this.#queues.get(key);
+      if (queue === undefined) {
+        this.#queues.set(key, [ticket]);
+        continue;
+      }
+      let at = queue.length;
+      while (at > 0 && queue[at - 1].number > ticket.number) at--;
+      queue.splice(at, 0, ticket);
+    }
+    this.#activate();
+    if (turn !== null) this.leave(turn);
+    return ticket;
   }
 
-  /** Calls `retry` after the next release. */
-  wait(retry: () => void): void {
-    this.#retries.add(retry);
+  /** Gives up waiting, if it does wait. */
+  leave(ticket: Ticket): void {
+    if (this.#remove(ticket)) this.#advance(ticket.request.keys);
+  }
+
+  /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
+  inTurn<T>(lane: Lane | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
+    if (!this.active || this.admits(lane, keys, writes)) return work();
+    return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(work()) }));
+  }
+
+  #remove(ticket: Ticket): boolean {
+    if (!this.#waiting.delete(ticket)) return false;
+    for (const key of new Set(ticket.request.keys)) {
+      const queue = this.#queues.get(key)!;
+      if (queue.length === 1) this.#queues.delete(key);
+      else queue.splice(queue.indexOf(ticket), 1);
+    }
+    this.#activate();
+    return true;
+  }
+
+  /** Something is no longer in the way of these keys. */
+  #advance(keys: Iterable<string>): void {
+    if (this.#waiting.size === 0) return;
+    for (const key of keys) this.#freed.add(key);
+    // Who goes may set keys free in turn: they are looked at after that.
+    if (this.#advancing) return;
+    this.#advancing = true;
+    try {
+      for (const key of this.#freed) {
+        this.#freed.delete(key);
+        this.#look(key);
+      }
+    } finally {
+      this.#advancing = false;
+    }
+  }
+
+  /** Lets go who may go of those that wait for the key. */
+  #look(key: string): void {
+    const queue = this.#queues.get(key);
+    if (queue === undefined) return;
+    for (const ticket of [...queue]) {
+      if (!this.#waiting.has(ticket)) continue;
+      const { lane, keys, writes, go } = ticket.request;
+      if (this.admits(lane, keys, writes, ticket)) {
+        this.#remove(ticket);
+        // Who stood behind it for another key, may be first there now.
+        for (const each of keys) this.#freed.add(each);
+        go();
+      } else if (writes) return;
+    }
   }
 
   // ── reservations ────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,7 +235,7 @@ export class KeyOrder {
     }
     this.#activate();
     for (const then of reservation.then) then();
-    this.#retry();
+    this.#advance(reservation.keys);
   }
 
   /** Resolves once all that is reserved now is given up. */
@@ -163,6 +276,12 @@ export class KeyOrder {
       }
     }
     return woken;
+  }
+
+  /** The keys of a command that writes them, and of whom it may wake. */
+  withWoken(keys: readonly string[]): readonly string[] {
+    const woken = this.wokenBy(keys);
+    return woken.size === 0 ? keys : [...keys, ...[...woken].flatMap((waiter) => waiter.keys)];
   }
 
   /** Everyone who blocks in the database. */

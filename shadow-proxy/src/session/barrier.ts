@@ -77,10 +77,13 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
   sequencer.barred = true;
   try {
     const lane = await sequencer.lanes[side].open(session.identity);
+    const { source, target } = sequencer.lanes;
+    const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.emptied().then(() => lanes.afterReservations()))));
+    // Whoever blocks and is about to be answered may leave a doubt.
+    if (blind) await emptied();
     const calm = blind && (await calmSoon(sequencer, side));
     sequencer.passing = true;
-    const { source, target } = sequencer.lanes;
-    await withDeadline(Promise.all([source, target].map((lanes) => lanes.emptied().then(() => lanes.afterReservations()))));
+    await emptied();
     await work(lane, calm);
     await woken(sequencer.lanes[side]);
   } catch (problem) {

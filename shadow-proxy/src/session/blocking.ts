@@ -12,7 +12,7 @@ import { blockOption, type Blocking } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
 import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
-import type { Waiter } from '../lane/order.js';
+import type { Ticket, Waiter } from '../lane/order.js';
 import { Waking, wakingOf } from '../lane/waking.js';
 import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
@@ -23,6 +23,14 @@ import { attemptOf } from './attempt.js';
 import { routeKeys, type Route } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
+
+/** Where a command is to go, by the stages as they are when it sets out. */
+interface Way {
+  readonly workload: Workload;
+  readonly rule: StageRule;
+  readonly follow: Follow;
+  readonly mixed: boolean;
+}
 
 /** How often a command is told to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
@@ -52,7 +60,7 @@ export function block(session: Session, spec: CommandSpec): void {
   const blocked = (session.blocked ??= new Blocked(session, spec));
   if (blocked.isOver) return blocked.timeOut();
   const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
-  if (!blocked.attempt(route, follow)) void blocked.send(route.workload, route.rule, follow, route.mixed);
+  if (!blocked.attempt(route, follow)) void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
 }
 
 export class Blocked {
@@ -70,6 +78,8 @@ export class Blocked {
   #attempted = false;
   /** The lane that carries it now. */
   #lane: Lane | null = null;
+  /** Its place among those that wait for the keys, and the lane that it has by then. */
+  #turn: { readonly ticket: Ticket; readonly lane: Lane; readonly way: Way } | null = null;
   /** What the server answers when the time is over. */
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
@@ -152,48 +162,64 @@ export class Blocked {
     return true;
   }
 
-  async send(workload: Workload, rule: StageRule, follow: Follow, mixed: boolean): Promise<void> {
-    const { session, spec } = this;
-    const { sequencer } = session.clients;
-    const { db } = session;
-    const lanes = sequencer.lanes[rule.authority];
-    this.#workload = workload;
-    this.#db = db;
-    this.#writes = follow === WRITE;
+  async send(way: Way): Promise<void> {
+    const { session } = this;
+    this.#workload = way.workload;
+    this.#db = session.db;
+    this.#writes = way.follow === WRITE;
     session.holdOpen(false);
     let lane: Lane;
     try {
-      lane = await lanes.borrow(session.identity);
+      lane = await session.clients.sequencer.lanes[way.rule.authority].borrow(session.identity);
     } catch (problem) {
       return this.#failed(problem as Error);
     }
-    const order = lanes.order(db);
-    // Nothing may have changed while it waited.
-    const ready = (): boolean => {
-      const now = routeKeys(sequencer.router, spec, session.parser);
-      return !sequencer.barred && !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
-    };
-    if (!ready()) return this.#later(lane);
+    this.#enter(lane, way);
+  }
+
+  /** Whether nothing has changed while it waited. */
+  #ready(lane: Lane, { rule }: Way): boolean {
+    const now = routeKeys(this.session.clients.sequencer.router, this.spec, this.session.parser);
+    return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
+  }
+
+  /** Takes the keys in its turn. */
+  #enter(lane: Lane, way: Way): void {
+    const { spec } = this;
+    const turn = this.#turn?.ticket ?? null;
+    this.#turn = null;
+    if (this.session.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
+    if (way.follow === NOTHING) return this.#submit(lane, way, null, null);
+    const lanes = this.session.clients.sequencer.lanes[lane.server.side];
+    const order = lanes.order(this.#db);
+    const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
+    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination };
+    const wakes = destination === null ? [] : order.wokenBy([destination]);
+    const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
+    if (!order.admits(null, keys, true, turn)) {
+      this.#turn = { lane, way, ticket: order.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, turn) };
+      return;
+    }
+    order.block(waiter);
+    const waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
+    // What runs alone from now on waits for the keys to be free.
+    void lanes.emptied(this.#db).then(() => {
+      if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
+      // Before the keys are free: whoever has them next must not wait for what was never sent.
+      order.unblock(waiter);
+      waking.lost();
+      this.#later(lane, way);
+    });
+  }
+
+  #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: Waiter | null, waking: Waking | null): void {
+    const { session, spec } = this;
+    const { sequencer } = session.clients;
+    const db = this.#db;
+    const order = sequencer.lanes[lane.server.side].order(db);
     const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, session.protocol, NOTHING);
     operation.end = operation.frame.length;
-    let waiter: Waiter | null = null;
-    let waking: Waking | null = null;
-    if (follow !== NOTHING) {
-      const [destination] = spec.name === 'blmove' || spec.name === 'brpoplpush' ? [this.#keys[1] ?? null] : [null];
-      waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination };
-      const wakes = destination === null ? [] : order.wokenBy([destination]);
-      const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
-      if (!order.admits(null, keys, true)) return this.#retry(lane, (retry) => order.wait(retry));
-      order.block(waiter);
-      waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
-      await lanes.emptied(db);
-      if (!ready()) {
-        waking.lost();
-        order.unblock(waiter);
-        return this.#later(lane);
-      }
-      if (follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
-    }
+    if (follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
     this.#lane = lane;
     session.clients.count(spec, workload);
     const followUp = new Operation(this.#frame, 0, this.#frame.length, null, spec, workload, db, session.protocol, follow);
@@ -289,10 +315,12 @@ export class Blocked {
   }
 
   /** A stage changes, or a command runs alone: it is looked at again after that. */
-  #later(lane: Lane): void {
+  #later(lane: Lane, way: Way): void {
     const { clients } = this.session;
     const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
-    this.#retry(lane, (retry) => (closed ? clients.onceOpen(retry) : setImmediate(retry)));
+    // With the lane at hand it begins at once then: a command that runs alone may be next.
+    if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way));
+    else this.#retry(lane, setImmediate);
   }
 
   #retry(lane: Lane, wait: (retry: () => void) => void): void {
@@ -336,7 +364,12 @@ export class Blocked {
   /** The client is gone. */
   abandon(): void {
     this.#abandoned = true;
-    if (this.#lane === null) this.#end();
+    if (this.#turn !== null) {
+      const { ticket, lane, way } = this.#turn;
+      this.#turn = null;
+      ticket.order.leave(ticket);
+      this.#later(lane, way);
+    } else if (this.#lane === null) this.#end();
     else void this.#unblock();
   }
 

@@ -15,7 +15,7 @@ import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
 import type { Lane } from '../lane/lane.js';
 import { readInto } from '../lane/intake.js';
-import type { KeyOrder } from '../lane/order.js';
+import type { KeyOrder, Ticket } from '../lane/order.js';
 import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { Outbox } from '../lane/outbox.js';
 import { HandshakeRefused } from '../lane/server.js';
@@ -82,6 +82,8 @@ export class Session implements Sink {
   #resumeAt = -1;
   /** The held command is to be looked at again, as it was. */
   #again = false;
+  /** The place of the command at hand in the order of keys, if it has had to wait. */
+  #turn: Ticket | null = null;
   #onIdle: (() => void) | null = null;
   #backlog: Buffer[] = [];
   #backlogBytes = 0;
@@ -104,6 +106,7 @@ export class Session implements Sink {
       clients.left(this);
       this.blocked?.abandon();
       this.watch?.end();
+      this.#leaveQueue();
     });
   }
 
@@ -137,7 +140,7 @@ export class Session implements Sink {
           this.#backlogBytes -= chunk.length;
           parser.feed(chunk);
           continue;
-        }
+        } else if (this.#turn !== null) this.#leaveQueue();
         this.#dispatch();
       }
     } catch (problem) {
@@ -274,7 +277,12 @@ export class Session implements Sink {
     const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, workload, this.db, this.protocol, follow);
     operation.mustCopy = mixed;
     const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
-    if (sequencer.lanes[rule.authority].order(this.db).active && !this.#ordered(operation, lane, probe !== null)) return;
+    const order = sequencer.lanes[rule.authority].order(this.db);
+    if (order.active) {
+      // Most keys have nobody who waits for them.
+      const concerned = key === 0 || order.tracking || order.concerns(parser.frame.toString('latin1', parser.argStart[key], parser.argEnd[key]));
+      if (concerned && !this.#ordered(operation, lane, probe !== null)) return;
+    }
     if (follow === WRITE) {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.noteFrame(this.db, parser.frame, parser.start);
@@ -338,19 +346,29 @@ export class Session implements Sink {
     const order = this.clients.sequencer.lanes[lane.server.side].order(this.db);
     if (!order.active) return true;
     // What it wakes, it has the keys of, too.
-    const woken = writes ? [...order.wokenBy(keys)].flatMap((waiter) => waiter.keys) : [];
-    if (order.admits(lane, woken.length === 0 ? keys : [...keys, ...woken], writes)) return true;
-    this.#hold(true);
-    order.wait(() => this.resume());
-    return false;
+    return this.#inTurn(order, lane, writes ? order.withWoken(keys) : keys, writes);
   }
 
   /** Whether nobody has one of the keys; if somebody has, the command at hand waits. */
   admittedAlone(order: KeyOrder, keys: readonly string[]): boolean {
-    if (order.admits(null, keys, true)) return true;
+    return this.#inTurn(order, null, keys, true);
+  }
+
+  #inTurn(order: KeyOrder, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
+    const turn = this.#turn?.order === order ? this.#turn : null;
+    if (order.admits(lane, keys, writes, turn)) {
+      if (turn !== null) this.#leaveQueue();
+      return true;
+    }
     this.#hold(true);
-    order.wait(() => this.resume());
+    this.#turn = order.wait({ lane, keys, writes, go: () => this.resume() }, turn);
     return false;
+  }
+
+  #leaveQueue(): void {
+    const turn = this.#turn;
+    this.#turn = null;
+    turn?.order.leave(turn);
   }
 
   /** Puts an operation of this client, or one that will be answered in its name, on a lane. */

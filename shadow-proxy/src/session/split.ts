@@ -5,6 +5,7 @@
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
 import { Operation, WRITE, type Sink } from '../lane/operation.js';
+import type { KeyOrder, Ticket } from '../lane/order.js';
 import { HandshakeRefused } from '../lane/server.js';
 import { decodeReply, isError, text } from '../resp/decode.js';
 import { array, encodeCommand, integer } from '../resp/encode.js';
@@ -40,27 +41,53 @@ interface Part {
 export function submitSplit(session: Session, spec: CommandSpec): void {
   const { sequencer } = session.clients;
   const { identity } = session;
-  void (async () => {
-    const lanes = { source: await sequencer.lanes.source.open(identity), target: await sequencer.lanes.target.open(identity) };
-    const parts = partsOf(session);
-    // The stages may have changed while a lane was being opened, or a barrier be under way.
-    if (parts === null || sequencer.barred) {
-      session.awaitOpen();
-      return;
-    }
-    for (const part of parts) if (!session.admitted(lanes[part.authority], idsOf(part), spec.write)) return;
-    session.clients.operations++;
-    const replies = await Promise.all(parts.map((part) => sendPart(session, spec, part, lanes[part.authority])));
-    session.reply(join(spec, parts, replies));
-    session.resume();
-  })().catch((problem: Error) => {
+  const failed = (problem: Error): void => {
     if (!(problem instanceof HandshakeRefused)) {
       session.destroy();
       return;
     }
     session.reply(Buffer.from(`-${problem.reply}\r\n`));
     session.resume();
-  });
+  };
+  const turns = new Map<KeyOrder, Ticket>();
+  const leave = (): void => {
+    for (const turn of turns.values()) turn.order.leave(turn);
+  };
+  const send = async (parts: readonly Part[], lanes: Record<Side, Lane>): Promise<void> => {
+    session.clients.operations++;
+    const replies = await Promise.all(parts.map((part) => sendPart(session, spec, part, lanes[part.authority])));
+    session.reply(join(spec, parts, replies));
+    session.resume();
+  };
+  /** Sends the parts once it is the turn of each. */
+  const begin = (lanes: Record<Side, Lane>): void => {
+    if (session.closed) return leave();
+    const parts = partsOf(session);
+    // The stages may have changed while it waited, or a barrier be under way, or a lane be lost.
+    if (parts === null || sequencer.barred) {
+      leave();
+      return session.awaitOpen();
+    }
+    if (parts.some(({ authority }) => lanes[authority].closed)) {
+      leave();
+      return session.awaitIdle();
+    }
+    for (const part of parts) {
+      const lane = lanes[part.authority];
+      const order = sequencer.lanes[part.authority].order(session.db);
+      if (!order.active) continue;
+      const keys = spec.write ? order.withWoken(idsOf(part)) : idsOf(part);
+      const turn = turns.get(order) ?? null;
+      if (order.admits(lane, keys, spec.write, turn)) continue;
+      turns.set(order, order.wait({ lane, keys, writes: spec.write, go: () => begin(lanes) }, turn));
+      return;
+    }
+    send(parts, lanes).catch(failed);
+    leave();
+  };
+  void Promise.all([sequencer.lanes.source.open(identity), sequencer.lanes.target.open(identity)])
+    .then(([source, target]) => begin({ source, target }))
+    .catch(failed);
 }
 
 const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('latin1'));

@@ -72,7 +72,7 @@ export class Watch {
     const lanes = sequencer.lanes[lane.server.side];
     const { db } = session;
     const order = lanes.order(db);
-    const all = [...keys, ...[...order.wokenBy(keys)].flatMap((waiter) => waiter.keys)];
+    const all = order.withWoken(keys);
     if (!session.admittedAlone(order, all)) return false;
     const reservation = order.reserve(all);
     session.watch = null;

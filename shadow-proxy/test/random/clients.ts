@@ -1,4 +1,5 @@
 /** One face for the three kinds of clients: send some steps at once, get the reply to every call. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient, RESP_TYPES, WatchError } from 'redis';
 import type { Argument, Call, Kind, Plain } from './command.js';
@@ -166,8 +167,8 @@ const TYPES: Record<string, readonly [resp2: string, resp3: string]> = {
 export interface RawClient extends Client {
   /** Between steps: another database, user or protocol, and back. Changes what later replies look like. */
   readonly login: Login;
-  /** Sends the steps and goes away without a look at the replies; then comes back. */
-  vanish(steps: readonly Step[]): Promise<void>;
+  /** Sends the steps, or a part of their bytes, and goes away, at once or soon, without a look at the replies; then comes back. */
+  vanish(steps: readonly Step[], random: Random): Promise<void>;
 }
 
 export async function openRaw(first: Login): Promise<RawClient> {
@@ -221,9 +222,11 @@ export async function openRaw(first: Login): Promise<RawClient> {
       await expectTypes([encode(['SELECT', String(db)])], '+');
       login = { ...login, db };
     },
-    vanish: async (steps) => {
-      connection.socket.write(Buffer.concat(steps.flatMap(flatten).map(({ args }) => encode(args))));
-      await new Promise(setImmediate);
+    vanish: async (steps, random) => {
+      const bytes = Buffer.concat(steps.flatMap(flatten).map(({ args }) => encode(args)));
+      connection.abandon();
+      connection.socket.write(random.chance(0.3) ? bytes.subarray(0, random.between(0, bytes.length)) : bytes);
+      await (random.chance(0.5) ? new Promise(setImmediate) : sleep(random.between(1, 40)));
       connection.destroy();
       connection = await RawConnection.open(login.host, login.port);
       await logIn();

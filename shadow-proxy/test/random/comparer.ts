@@ -170,7 +170,8 @@ function text(value: unknown): string {
   return Array.isArray(value) ? `[${value.map(text).join(' ')}]` : String(value);
 }
 
-function printable(bytes: Buffer): string {
+/** As keys are shown in differences. */
+export function printable(bytes: Buffer): string {
   return bytes.toString('latin1').replace(/[^\x21-\x7e]|\\/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 

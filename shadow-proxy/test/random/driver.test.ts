@@ -8,6 +8,7 @@ import { Redis } from 'ioredis';
 import { startRedis, type LocalServer } from '../../src/local/servers.js';
 import { APP_USER, drive } from './driver.js';
 import { Generator } from './generator.js';
+import { talk } from './pubsub.js';
 
 const generated = (seed: number, connection: number): string => {
   const generator = new Generator({ seed, connection, prefixes: ['a:', 'b:'], keysPerType: 8, expiring: true, barriers: true, now: () => 1_800_000_000_000 });
@@ -20,7 +21,7 @@ test('a seed repeats the same commands, and each connection has its own', () => 
   assert.notEqual(generated(7, 3), generated(7, 4));
 });
 
-/** Not ordinary (pub/sub, functions), of clusters or of administration, or sent by the driver in its own way. */
+/** Not every server's (functions), of clusters or of administration, or sent by the driver in its own way. */
 const LEFT_OUT = new Set([
   ...['fcall', 'fcall_ro', 'function'],
   ...['migrate', 'restore-asking', 'pfdebug', 'pfselftest', 'memory', 'flushall', 'lolwut'],
@@ -120,3 +121,24 @@ for (const [name, spoil] of FAULTS) {
     await withRedis((server) => withSpoiler(server.port, spoil, async (port) => assert.equal(await driveApart(port), 1)));
   });
 }
+
+test('who talks finds nothing wrong with a server, and notices a message that is lost, or comes twice', async () => {
+  await withRedis(async ({ port }) => {
+    const { violations, published, heard, left } = await talk({ port, seed: 1, durationMs: 1500 });
+    assert.deepEqual(violations, []);
+    assert.ok(published > 20 && heard >= 4 * published && left > 0, JSON.stringify({ published, heard, left }));
+    for (const wrong of ['lost', 'twice'] as const) {
+      let done = false;
+      const spoil = (chunk: Buffer): Buffer => {
+        // Exactly one message, and nothing else.
+        if (done || !/^[*>]3\r\n\$7\r\nmessage\r\n\$6\r\nchat:.\r\n\$\d+\r\nchat:. \d+ ([2-9]|\d\d+)\r\n$/.test(chunk.toString('latin1'))) return chunk;
+        done = true;
+        return wrong === 'lost' ? Buffer.alloc(0) : Buffer.concat([chunk, chunk]);
+      };
+      await withSpoiler(port, spoil, async (spoiled) => {
+        const report = await talk({ port: spoiled, seed: 1, durationMs: 1500 });
+        assert.ok(done && report.violations.some((each) => /after number|heard/.test(each)), `${wrong}: ${report.violations.join('; ')}`);
+      });
+    }
+  });
+});

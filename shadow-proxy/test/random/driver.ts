@@ -24,6 +24,8 @@ export interface DriverOptions {
   readonly keysPerType?: number;
   readonly expiring?: boolean;
   readonly barriers?: boolean;
+  /** Prefixes of keys that functions of the library are called with. */
+  readonly functions?: readonly string[];
   /** Raw clients that go away with commands under way. */
   readonly vanishing?: boolean;
   /** How long a reply may take. */
@@ -45,6 +47,8 @@ export interface DriverReport {
   transactions: number;
   /** Times that a connection went away with commands under way. */
   vanished: number;
+  /** Keys that scripts without declared keys were told of. */
+  readonly keyless: Set<string>;
   /** By name; names of containers have their subcommand. */
   readonly commands: Map<string, CommandCount>;
   /** What no server may do. The first fifty. */
@@ -58,15 +62,15 @@ const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
 
 /** Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong. */
 export async function drive(options: DriverOptions): Promise<DriverReport> {
-  const report: DriverReport = { seed: options.seed, operations: 0, transactions: 0, vanished: 0, commands: new Map(), violations: [] };
+  const report: DriverReport = { seed: options.seed, operations: 0, transactions: 0, vanished: 0, keyless: new Set(), commands: new Map(), violations: [] };
   const until = Date.now() + options.durationMs;
   await Promise.all(Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)));
   return report;
 }
 
 async function driveOne(options: DriverOptions, number: number, until: number, report: DriverReport): Promise<void> {
-  const { seed, prefixes = [''], keysPerType = 8, expiring = true, barriers = true } = options;
-  const generator = new Generator({ seed, connection: number, prefixes, keysPerType, expiring, barriers, now: Date.now });
+  const { seed, prefixes = [''], keysPerType = 8, expiring = true, barriers = true, functions } = options;
+  const generator = new Generator({ seed, connection: number, prefixes, keysPerType, expiring, barriers, functions, now: Date.now });
   // What is sent is one sequence of random numbers, how it is sent another.
   const random = new Random(seed, 1_000_000 + number);
   const name = `connection ${number} (${KINDS[number % 4]})`;
@@ -101,8 +105,9 @@ async function turn(
   }
   const depth = random.chance(0.3) ? 1 : random.between(1, 40);
   const steps = random.times(depth, () => generator.next());
-  if (options.vanishing !== false && 'vanish' in client && random.chance(0.003)) {
-    await inTime(options, (client as RawClient).vanish(steps), () => 'a new connection');
+  for (const { args } of steps.flatMap(({ calls }) => calls)) if (args[0] === 'EVAL' && args[2] === '0') report.keyless.add(Buffer.from(args[3] as string).toString('latin1'));
+  if (options.vanishing !== false && 'vanish' in client && random.chance(0.006)) {
+    await inTime(options, (client as RawClient).vanish([...steps, { calls: generator.ending(), end: null }], random), () => 'a new connection');
     generator.rebirth();
     report.vanished++;
     return;

@@ -4,6 +4,7 @@
  */
 import { call, textOf, type Argument, type Call, type Plain } from './command.js';
 import { Random } from './random.js';
+import { FUNCTIONS } from './commands/functions.js';
 import { RULES } from './commands/index.js';
 import { TYPES, type KeyType } from './types.js';
 
@@ -23,6 +24,8 @@ export interface GeneratorOptions {
   readonly expiring: boolean;
   /** FLUSHDB and SWAPDB, of databases 2 and 3 only. */
   readonly barriers: boolean;
+  /** Prefixes of keys that functions may be called with; none when absent. */
+  readonly functions?: readonly string[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
@@ -99,7 +102,31 @@ export class Generator {
     this.#life++;
   }
 
+  /** What a connection may have begun when it goes away: to block, to watch, a transaction, to listen. */
+  ending(): Call[] {
+    const { random } = this;
+    const watch = (): Call => call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey()));
+    const multi = call('status', 'MULTI');
+    const some = (): Call[] => random.times(random.between(0, 4), () => this.#any());
+    this.#prefix = random.pick(this.options.prefixes);
+    this.#cross = false;
+    return random.pick<() => Call[]>([
+      () => [],
+      () => [random.pick<() => Call>([
+        () => call('any', 'BLPOP', this.key('list'), this.key('list'), 0),
+        () => call('any', 'BLMOVE', this.key('list'), this.key('list'), 'LEFT', 'RIGHT', 0),
+        () => call('any', 'BZPOPMIN', this.key('zset'), 0),
+        () => call('any', 'XREAD', 'BLOCK', 0, 'STREAMS', this.key('log'), '$'),
+      ])(), ...some()],
+      () => [watch(), ...some()],
+      () => [multi, ...some()],
+      () => [watch(), multi, ...some(), call('any', 'EXEC')],
+      () => [call('any', 'SUBSCRIBE', 'chat:a', 'chat:b'), ...random.times(random.between(0, 1), () => call('any', 'PSUBSCRIBE', 'chat:*'))],
+    ])();
+  }
+
   #any(): Call {
+    if (this.options.functions?.includes(this.#prefix) === true && this.random.chance(0.01)) return this.random.pick(FUNCTIONS).make(this);
     let at = this.random.next() * TOTAL_WEIGHT;
     for (const { weight, make } of RULES) if ((at -= weight) < 0) return make(this);
     return RULES[0].make(this);

@@ -62,6 +62,11 @@ export class RawConnection {
     return replies;
   }
 
+  /** Looks at nothing that comes from now on. */
+  abandon(): void {
+    this.socket.removeAllListeners('data').resume();
+  }
+
   /** Goes away without reading what is under way. */
   destroy(): void {
     this.#failed = null;

@@ -225,6 +225,29 @@ test('a client that goes away while it blocks leaves nothing behind, and others 
   });
 });
 
+test('a client that goes away before its command is sent leaves the keys free', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const [busy, leaving, queued, writer] = await Promise.all([1, 2, 3, 4].map(() => scene.wire()));
+    // While this runs, the next one has its keys and waits.
+    busy.send('EVAL', 'local n = 0; for i = 1, 2e7 do n = n + 1 end; return n', 1, 'other');
+    await sleep(20);
+    leaving.send('BLPOP', 'l', 0);
+    await sleep(20);
+    writer.send('RPUSH', 'l', 'v');
+    await sleep(20);
+    queued.send('BLPOP', 'l', 'l2', 0);
+    await sleep(20);
+    assert.deepEqual([busy.unread, writer.unread], [[], []], 'the script was too quick');
+    leaving.destroy();
+    assert.equal(await writer.frame(), ':1');
+    assert.equal(await queued.frame(), '*2\r\n$1\r\nl\r\n$1\r\nv');
+    assert.match(await busy.frame(), /^:/);
+    assert.equal(await writer.ask('LLEN', 'l'), ':0');
+    await scene.assertEqual();
+  });
+});
+
 test('CLIENT UNBLOCK, LIST and KILL are about the proxy’s clients', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
