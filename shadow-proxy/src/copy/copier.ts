@@ -1,8 +1,11 @@
 /**
- * copy(key): the key's value and time to live, read atomically on the authority's lane, replace the key on the
- * mirror at that reply's place in the order. Writes before it are inside the copy, writes after it come on top.
+ * copy(key): the key's value and time to live, read on the authority's lane, replace the key on the mirror at that
+ * reply's place in the order. Writes before it are inside the copy, writes after it come on top.
+ *
+ * The two are neighbours on their lane, and other lanes wait for the key until both are answered. MULTI would not do:
+ * a server that has come to its memory's limit takes nothing inside it.
  */
-import { decodeReply, isError, isNull, text } from '../resp/decode.js';
+import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
@@ -38,16 +41,18 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
       return operation;
     };
     const lost = (): void => failed('the connection to the authority was lost');
-    const ignored: Sink = { answered: () => undefined, lost: () => undefined };
-    send(MULTI, ignored);
-    send(encodeCommand(['DUMP', key]), ignored);
-    send(encodeCommand(['PTTL', key]), ignored);
-    const exec = send(EXEC, {
+    let dump: Reply;
+    const dumped: Sink = {
+      lost: () => undefined,
+      answered: (_operation, buffer, start) => {
+        dump = decodeReply(buffer, start).reply;
+      },
+    };
+    send(encodeCommand(['DUMP', key]), dumped);
+    const last = send(encodeCommand(['PTTL', key]), {
       lost,
       answered: (operation, buffer, start) => {
-        const { reply } = decodeReply(buffer, start);
-        if (isError(reply) || !reply.items) return failed(`the authority refused: ${text(reply)}`);
-        const [dump, left] = reply.items;
+        const left = decodeReply(buffer, start).reply;
         if (isError(dump) || isError(left)) return failed(`the authority refused: ${text(isError(dump) ? dump : left)}`);
         const pttl = isNull(dump) ? -2 : Number(text(left));
         let frame: Buffer;
@@ -73,7 +78,7 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
         events.ordered(frame.length);
       },
     });
-    sequencer.hold(exec, lane, [key.toString('latin1')]);
+    sequencer.hold(last, lane, [key.toString('latin1')]);
   });
 }
 
@@ -82,6 +87,4 @@ function restore(key: Buffer, payload: Buffer, pttl: number): Buffer {
   return encodeCommand(['RESTORE', key, pttl === -1 ? 0 : pttl, transcode(payload, RDB_VERSION), 'REPLACE']);
 }
 
-const MULTI = encodeCommand(['MULTI']);
-const EXEC = encodeCommand(['EXEC']);
 const MINUS = '-'.charCodeAt(0);

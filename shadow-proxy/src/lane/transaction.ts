@@ -61,19 +61,26 @@ export function submitTransaction(
   const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
   const elements: Element[] = [];
   let refusal: Buffer | null = null;
-  const note: Sink = {
+  let unqueued: Buffer | null = null;
+  const noted: Sink = {
+    answered: (_operation, buffer, start, end) => {
+      if (buffer[start] === MINUS) unqueued ??= Buffer.from(buffer.subarray(start + 1, end));
+    },
+    lost: () => undefined,
+  };
+  const begun: Sink = {
     answered: (_operation, buffer, start, end) => {
       if (buffer[start] === MINUS) refusal = buffer.subarray(start, end);
     },
     lost: () => undefined,
   };
-  send(MULTI, note, NOTHING);
+  send(MULTI, begun, NOTHING);
   for (const command of commands) {
     const args = argumentsOf(command.frame);
     if (command.follow === WRITE) sequencer.noteFrame(db, command.frame, 0);
     const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
     elements.push({ command, args, probed: probe !== null });
-    send(command.frame, IGNORED, NOTHING);
+    send(command.frame, noted, NOTHING);
     if (probe !== null) send(probe, probing(lane), NOTHING);
   }
   const exec = send(
@@ -85,7 +92,7 @@ export function submitTransaction(
           sequencer.dropSpan(operation);
           // Without MULTI (a user who may not) each command has run by itself.
           if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'copy');
-          done(operation, refusal ?? buffer.subarray(start, end));
+          done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued));
           return;
         }
         followTransaction(sequencer, operation, elements, replies, operation.span === null ? [] : hidden);
@@ -101,6 +108,14 @@ export function submitTransaction(
   exec.span = span;
   sequencer.hold(exec, lane, keys, writes);
   return exec;
+}
+
+/**
+ * What the client is told of an EXEC that did not run. Each command was answered QUEUED before the server saw it: why
+ * the server refused one, because of its memory say, is told as of a state that has changed in between.
+ */
+function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
+  return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED ? Buffer.concat([BECAUSE, reason]) : reply;
 }
 
 /** A user who may write the key and not read it: from now on, what only a second read would tell is copied. */
@@ -228,9 +243,10 @@ function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[
 
 const MULTI = encodeCommand(['MULTI']);
 const EXEC = encodeCommand(['EXEC']);
+const ABORTED = '-EXECABORT';
+const BECAUSE = Buffer.from('-EXECABORT Transaction discarded because of: ');
 /** Stands in the expected reply where anything but an error will do; never equal to a real reply of these commands. */
 const ANYTHING = Buffer.from('+?\r\n');
-const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
 const STAR = '*'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
 

@@ -568,14 +568,15 @@ export class Session implements Sink {
 
   /** A command that neither the table nor, perhaps, the server knows: the authority answers, nothing follows. */
   #unknown(): void {
-    const name = this.argument(0).toString('latin1').toLowerCase().slice(0, 64);
-    this.clients.unsupported(name);
+    const { servers, router, table } = this.clients.sequencer;
+    const word = (index: number): string => this.argument(index).toString('latin1').toLowerCase().slice(0, 64);
+    const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
+    // What no server knows, such as a client's question for something newer, is refused by both alike: no client will miss it.
+    const isThere = servers[router.default.keylessRule.authority].commands.has(name);
+    if (isThere) this.clients.unsupported(name);
     if (this.transaction !== null) {
-      const { sequencer } = this.clients;
-      const { servers, router } = sequencer;
       // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
-      const full = sequencer.table.byName(name) === undefined ? name : `${name}|${this.argument(1).toString('latin1').toLowerCase()}`;
-      if (servers[router.default.keylessRule.authority].commands.has(full)) return this.refuse(`ERR shadow-proxy: ${name.toUpperCase()} inside MULTI is not supported`);
+      if (isThere) return this.refuse(`ERR shadow-proxy: ${name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       this.transaction.spoil();
     }
     this.plain();

@@ -31,6 +31,14 @@ describe('CLIENT', { skip }, () => {
       [['MULTI'], ['CLIENT', 'SETNAME', 'm'], ['SET', 'k', 1], ['CLIENT', 'GETNAME'], ['EXEC'], ['MULTI'], ['CLIENT', 'GETNAME', 'x'], ['EXEC']],
     ]));
 
+  test('what a client asks for that no server knows counts for neither', async () => {
+    const wire = await rig.wire();
+    await wire.pipeline([['CLIENT', 'SETINFO', 'LIB-NAME', 'x'], ['CLIENT', 'SETINFO'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON', 'moving-endpoint-type', 'auto'], ['HYBRID']]);
+    await wire.pipeline([['MULTI'], ['CLIENT', 'SETINFO', 'LIB-VER', '1'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON'], ['EXEC']]);
+    assert.deepEqual(rig.shard.snapshot().unsupported, {});
+    wire.destroy();
+  });
+
   test('LIST, INFO and ID tell of the clients of the proxy, and of nothing else', async () => {
     const [one, two] = [await rig.wire(), await rig.wire()];
     await one.ask('HELLO', 3, 'SETNAME', 'one');

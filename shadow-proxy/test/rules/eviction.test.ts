@@ -60,3 +60,23 @@ test('an eviction excuses no other loss', async (t) => {
     assert.deepEqual(shard.snapshot().mismatches, { 'missing-on-mirror': 1, value: 1 });
   });
 });
+
+for (const stage of ['shadow', 'live'] as const) {
+  test(`an authority without memory left is still copied, in ${stage}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withRig({ default: { stage } }, async ({ wire, source, target, client, shard }) => {
+      const proxy = await wire();
+      const [authority, mirror] = stage === 'shadow' ? [source, target] : [target, source];
+      await proxy.pipeline([['SET', 'k', 'v'], ['SET', 'passing', 'v', 'PX', 90_000], ['SET', 'gone', 'v']]);
+      await shard.settled();
+      await client({ of: authority }).config('SET', 'maxmemory', 1);
+      await client({ of: mirror }).del('k', 'passing');
+      await client({ of: authority }).del('gone');
+      await proxy.pipeline([['GET', 'k'], ['GET', 'passing'], ['GET', 'gone']]);
+      await shard.settled();
+      const copied = client({ of: mirror });
+      assert.deepEqual(await copied.mget('k', 'passing', 'gone'), ['v', 'v', null]);
+      assert.ok((await copied.pttl('passing')) > 80_000);
+    });
+  });
+}
