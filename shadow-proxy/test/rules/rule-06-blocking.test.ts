@@ -229,8 +229,10 @@ test('a client that goes away before its command is sent leaves the keys free', 
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const [busy, leaving, queued, writer] = await Promise.all([1, 2, 3, 4].map(() => scene.wire()));
+    // Their connections to the server are kept for the next command.
+    await Promise.all([leaving, queued].map((wire) => wire.ask('BLPOP', 'none', 0.01)));
     // While this runs, the next one has its keys and waits.
-    busy.send('EVAL', 'local n = 0; for i = 1, 2e7 do n = n + 1 end; return n', 1, 'other');
+    busy.send('EVAL', 'local n = 0; for i = 1, 4e7 do n = n + 1 end; return n', 1, 'other');
     await sleep(20);
     leaving.send('BLPOP', 'l', 0);
     await sleep(20);
