@@ -393,7 +393,7 @@ class RunningShard implements Shard {
       explained: Object.fromEntries(explained),
       mismatches: Object.fromEntries(mismatches),
       inconclusive: Object.fromEntries(inconclusive),
-      undecided: this.#judge.undecided,
+      undecided: this.#judge.undecided + mirrors[0].gates + mirrors[1].gates,
       unsupported: Object.fromEntries(this.#clients.unsupportedCommands),
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
       unmirroredErrors: totals.refused,

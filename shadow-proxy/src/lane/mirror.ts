@@ -161,6 +161,11 @@ export class MirrorLane implements ConnectionOwner {
     };
   }
 
+  /** How much is still being found out. */
+  get gates(): number {
+    return this.#gates.length;
+  }
+
   /** Whether it has confirmed everything, and nothing is still being found out. */
   get isEmpty(): boolean {
     return this.queued === 0 && this.#gates.length === 0;
