@@ -214,8 +214,7 @@ async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
 /** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors. */
 export async function drained(sequencer: Sequencer): Promise<void> {
   const sides = ['source', 'target'] as const;
-  await Promise.all(sides.map((side) => sequencer.lanes[side].emptied()));
-  await Promise.all(sides.map((side) => sequencer.lanes[side].afterReservations()));
+  await Promise.all(sides.map((side) => sequencer.lanes[side].quiet()));
   await Promise.all(
     sides.map((side) => {
       sequencer.mirrors[side].flush();

@@ -61,8 +61,9 @@ export class Lanes {
     await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
   }
 
-  /** Resolves once all keys that are reserved now, in any database, are free. */
-  async afterReservations(): Promise<void> {
+  /** Resolves once that is so in every database, and all keys that are reserved then are free. */
+  async quiet(): Promise<void> {
+    await this.emptied();
     await Promise.all([...this.#orders.values()].map((order) => order.afterReservations()));
   }
 

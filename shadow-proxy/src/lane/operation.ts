@@ -36,6 +36,9 @@ export interface Sink {
   lost(operation: Operation, reason: Error): void;
 }
 
+/** For replies that nobody needs. */
+export const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
+
 /** The commands of a transaction as the mirror gets them. */
 export interface Batch {
   readonly frames: readonly Buffer[];

@@ -14,6 +14,7 @@
  * While there is one lane, and nothing is reserved, there is nothing to do.
  */
 import type { Lane } from './lane.js';
+import type { Waking } from './waking.js';
 
 interface Holding {
   /** The lane that holds the key; null where several do, all reading. */
@@ -32,6 +33,8 @@ export interface Waiter {
   readonly waitsOn: readonly string[];
   /** The key that it writes when it is woken; null where that is the one that woke it, or none. */
   readonly destination: string | null;
+  /** What may have woken it; null where nothing that went through the proxy can have. */
+  waking: Waking | null;
 }
 
 /** Keys that only the one who reserved them may use. */

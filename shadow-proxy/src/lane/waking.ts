@@ -41,7 +41,7 @@ export class Waking {
   ) {
     this.#reservation = order.reserve([...keys, ...[...woken].flatMap((waiter) => waiter.keys)]);
     this.#open = new Set(woken);
-    for (const waiter of woken) WAKING.set(waiter, this);
+    for (const waiter of woken) waiter.waking = this;
   }
 
   /** The write's effect has its place in the order. */
@@ -53,7 +53,7 @@ export class Waking {
 
   /** The write's connection is lost: what came when, nobody can tell. */
   lost(): void {
-    for (const waiter of this.#open) WAKING.delete(waiter);
+    for (const waiter of this.#open) waiter.waking = null;
     this.#open.clear();
     this.#answered = true;
     this.#settle();
@@ -61,7 +61,7 @@ export class Waking {
 
   /** A client has answered; `taken` is null where it took nothing. */
   settled(waiter: Waiter, taken: Taken | null): void {
-    WAKING.delete(waiter);
+    waiter.waking = null;
     this.#open.delete(waiter);
     if (taken !== null) this.#taken.push(taken);
     this.#settle();
@@ -92,14 +92,9 @@ export class Waking {
       if (blocked === null) continue;
       for (const waiter of waiters) {
         if (!blocked.has(waiter.lane.clientId) || !this.#open.delete(waiter)) continue;
-        WAKING.delete(waiter);
+        waiter.waking = null;
       }
       this.#settle();
     }
   }
 }
-
-/** What may have woken a client that blocks; null where nothing that went through the proxy can have. */
-export const wakingOf = (waiter: Waiter): Waking | null => WAKING.get(waiter) ?? null;
-
-const WAKING = new WeakMap<Waiter, Waking>();

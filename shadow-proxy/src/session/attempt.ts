@@ -59,8 +59,10 @@ const ifKnown = (commands: ReadonlySet<string>, words: Words, shape: (reply: Buf
 
 const asItIs = (reply: Buffer): Buffer => reply;
 const isSeconds = (arg: Buffer | undefined): boolean => /^\d{1,9}(\.\d{1,6})?$/.test(arg?.toString('latin1') ?? '');
-/** Nil in either protocol, or an empty array. */
-const foundNothing = (reply: Buffer): boolean => reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && (reply[1] === MINUS || (reply[0] === STAR && reply[1] === ZERO)));
+/** Nil in either protocol. */
+export const isNothing = (reply: Buffer): boolean => reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && reply[1] === MINUS);
+/** What pops answer that find nothing. */
+const foundNothing = (reply: Buffer): boolean => isNothing(reply) || (reply[0] === STAR && reply[1] === ZERO);
 /** The user may block, and not do this; or the keys are given in a way that only the command itself explains. */
 const isRefusal = (reply: Buffer): boolean => !/^-(WRONGTYPE|NOGROUP) /.test(reply.toString('latin1', 0, 16));
 

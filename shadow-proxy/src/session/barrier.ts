@@ -5,7 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, IGNORED, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import type { Lanes } from '../lane/lanes.js';
 import type { KeyOrder } from '../lane/order.js';
 import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
@@ -78,7 +78,7 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
   try {
     const lane = await sequencer.lanes[side].open(session.identity);
     const { source, target } = sequencer.lanes;
-    const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.emptied().then(() => lanes.afterReservations()))));
+    const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
     // Whoever blocks and is about to be answered may leave a doubt.
     if (blind) await emptied();
     const calm = blind && (await calmSoon(sequencer, side));
@@ -177,7 +177,6 @@ function selectAgain(session: Session, side: Side, mirrored: boolean): void {
   mirrors[otherSide(side)].append(again);
 }
 
-const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
 
 function withDeadline<T>(wait: Promise<T>): Promise<T> {

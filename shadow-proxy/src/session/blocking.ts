@@ -11,15 +11,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
+import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import type { Ticket, Waiter } from '../lane/order.js';
-import { Waking, wakingOf } from '../lane/waking.js';
+import { Waking } from '../lane/waking.js';
 import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import type { StageRule } from '../route/stage.js';
-import { attemptOf } from './attempt.js';
+import { attemptOf, isNothing } from './attempt.js';
 import { routeKeys, type Route } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
@@ -193,7 +193,7 @@ export class Blocked {
     const lanes = this.session.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
-    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination };
+    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination, waking: null };
     const wakes = destination === null ? [] : order.wokenBy([destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
     if (!order.admits(null, keys, true, turn)) {
@@ -228,8 +228,7 @@ export class Blocked {
       this.#lane = null;
       if (waiter === null) return;
       order.unblock(waiter);
-      const by = wakingOf(waiter);
-      if (by !== null) by.settled(waiter, taken);
+      if (waiter.waking !== null) waiter.waking.settled(waiter, taken);
       // What pushed it did not go through the proxy, or not in the open: only the state of the keys tells.
       else if (taken !== null && follow === WRITE) taken.tell(false);
     };
@@ -379,9 +378,6 @@ export class Blocked {
   }
 }
 
-/** Nil in either protocol. */
-const isNothing = (reply: Buffer): boolean => reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === BULK) && reply[1] === MINUS);
-const [MINUS, STAR, BULK, UNDERSCORE] = ['-', '*', '$', '_'].map((char) => char.charCodeAt(0));
+const MINUS = '-'.charCodeAt(0);
 
 const PING = encodeCommand(['PING']);
-const IGNORED = { answered: () => undefined, lost: () => undefined };

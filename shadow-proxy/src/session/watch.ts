@@ -3,7 +3,7 @@
  * transaction are reserved and the shared lanes empty while it runs, so that its place in the order is certain.
  */
 import type { Lane } from '../lane/lane.js';
-import { NOTHING, Operation, type Sink } from '../lane/operation.js';
+import { IGNORED, NOTHING, Operation, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { encodeCommand, error, OK } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
@@ -200,4 +200,3 @@ export function unwatch(session: Session): void {
 }
 
 const UNWATCH = encodeCommand(['UNWATCH']);
-const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
