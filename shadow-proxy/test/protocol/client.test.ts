@@ -1,23 +1,16 @@
 /** CLIENT: the proxy's clients, as Redis would tell of them; and CLIENT REPLY. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
-import { startRig } from '../support/rig.js';
 import { until } from '../support/shard.js';
+import { besideRedis } from '../support/twin.js';
 import { Wire } from '../support/wire.js';
-import { assertSame, type Line } from './dialogue.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 describe('CLIENT', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig(), startRedis()]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
-  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+  const beside = besideRedis();
+  const { same } = beside;
 
   test('each subcommand, and what is wrong with it, as Redis says it', () =>
     same([
@@ -32,22 +25,22 @@ describe('CLIENT', { skip }, () => {
     ]));
 
   test('what a client asks for that no server knows counts for neither', async () => {
-    const wire = await rig.wire();
+    const wire = await beside.rig.wire();
     await wire.pipeline([['CLIENT', 'SETINFO', 'LIB-NAME', 'x'], ['CLIENT', 'SETINFO'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON', 'moving-endpoint-type', 'auto'], ['HYBRID']]);
     await wire.pipeline([['MULTI'], ['CLIENT', 'SETINFO', 'LIB-VER', '1'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON'], ['EXEC']]);
-    assert.deepEqual(rig.shard.snapshot().unsupported, {});
+    assert.deepEqual(beside.rig.shard.snapshot().unsupported, {});
     wire.destroy();
   });
 
   test('LIST, INFO and ID tell of the clients of the proxy, and of nothing else', async () => {
-    const [one, two] = [await rig.wire(), await rig.wire()];
+    const [one, two] = [await beside.rig.wire(), await beside.rig.wire()];
     await one.ask('HELLO', 3, 'SETNAME', 'one');
     await two.ask('SELECT', 3);
     const id = (await one.ask('CLIENT', 'ID')).slice(1);
     const list = await two.ask('CLIENT', 'LIST');
     assert.match(list, new RegExp(`id=${id} addr=127\\.0\\.0\\.1:${one.socket.localPort} .* name=one .* db=0 .* resp=3`));
     assert.match(list, new RegExp(`addr=127\\.0\\.0\\.1:${two.socket.localPort} .* db=3 .* resp=2`));
-    assert.equal(list.match(/^id=/gm)!.length, rig.shard.snapshot().clients);
+    assert.equal(list.match(/^id=/gm)!.length, beside.rig.shard.snapshot().clients);
     assert.doesNotMatch(list, /shadow-proxy/);
     assert.equal((await two.ask('CLIENT', 'LIST', 'ID', id, 999)).match(/^id=/gm)!.length, 1);
     assert.match(await one.ask('CLIENT', 'INFO'), /name=one/);
@@ -56,26 +49,26 @@ describe('CLIENT', { skip }, () => {
   });
 
   test('KILL ends a client of the proxy, with what it has in flight, and no other', async () => {
-    const [one, two, three] = [await rig.wire(), await rig.wire(), await rig.wire()];
+    const [one, two, three] = [await beside.rig.wire(), await beside.rig.wire(), await beside.rig.wire()];
     const id = (await two.ask('CLIENT', 'ID')).slice(1);
     assert.equal(await one.ask('CLIENT', 'KILL', 'ID', id), ':1');
     await two.closed;
     assert.equal(await one.ask('CLIENT', 'KILL', `127.0.0.1:${three.socket.localPort}`), '+OK');
     await three.closed;
-    const [four, own] = [await rig.wire(), await one.ask('CLIENT', 'ID')];
+    const [four, own] = [await beside.rig.wire(), await one.ask('CLIENT', 'ID')];
     await four.ask('PING');
-    await until(() => rig.shard.snapshot().clients === 2);
+    await until(() => beside.rig.shard.snapshot().clients === 2);
     assert.equal(await one.ask('CLIENT', 'KILL', 'TYPE', 'normal'), ':1');
     await four.closed;
     assert.equal(await one.ask('PING'), '+PONG');
     assert.equal(await one.ask('CLIENT', 'KILL', 'ID', own.slice(1), 'SKIPME', 'no'), ':1');
     await one.closed;
-    await until(() => rig.shard.snapshot().clients === 0);
-    assert.match(await (await rig.wire()).ask('SET', 'after', 1), /OK/);
+    await until(() => beside.rig.shard.snapshot().clients === 0);
+    assert.match(await (await beside.rig.wire()).ask('SET', 'after', 1), /OK/);
   });
 
   test('CLIENT REPLY OFF and SKIP keep back just what they say', async () => {
-    for (const port of [twin.port, rig.shard.port]) {
+    for (const port of [beside.twin.port, beside.rig.shard.port]) {
       const wire = await Wire.open({ port });
       const said = async (...lines: (readonly (string | number)[])[]): Promise<string[]> => {
         for (const line of lines) wire.send(...line);
@@ -95,6 +88,6 @@ describe('CLIENT', { skip }, () => {
       assert.deepEqual(await said(['CLIENT', 'REPLY', 'OFF'], ['SELECT', 1], ['SET', 'r', 'x'], ['HELLO', 3], ['FLUSHDB'], ['XADD', 's', 'MAXLEN', '~', 1, '*', 'f', 'v'], ['CLIENT', 'REPLY', 'ON'], ['GET', 'r']), ['+OK', '_']);
       wire.destroy();
     }
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 });

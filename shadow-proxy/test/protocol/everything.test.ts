@@ -1,13 +1,12 @@
 /** Every command that either server knows, with arguments that make little sense: an answer within a second, and the right client's. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { replyPolicy } from '../../src/command/policy.js';
 import { CommandTable, type CommandSpec } from '../../src/command/table.js';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
 import { encodeCommand } from '../../src/resp/encode.js';
 import { differences } from '../support/keyspace.js';
-import { startRig } from '../support/rig.js';
+import { besideRedis } from '../support/twin.js';
 import { Wire } from '../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
@@ -41,13 +40,8 @@ const SET_UP = [
 const random = (name: string): boolean => replyPolicy(name) !== 'exact' || ['xadd', 'object|help'].includes(name);
 
 describe('every command', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
+  const beside = besideRedis();
   const table = new CommandTable();
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig(), startRedis()]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
 
   /** Sends the frames and an ECHO; what comes before its answer. Anything else than one reply a frame is an error. */
   async function asked(wire: Wire, commands: readonly (readonly string[])[], mark: string, unblock?: () => Promise<unknown>): Promise<string[]> {
@@ -73,9 +67,9 @@ describe('every command', { skip }, () => {
 
   for (const protocol of [2, 3]) {
     test(`is answered within a second, in RESP${protocol}`, async () => {
-      let wire = await Wire.open({ port: rig.shard.port });
-      const bystander = await Wire.open({ port: rig.shard.port });
-      const direct = await Wire.open({ port: twin.port });
+      let wire = await Wire.open({ port: beside.rig.shard.port });
+      const bystander = await Wire.open({ port: beside.rig.shard.port });
+      const direct = await Wire.open({ port: beside.twin.port });
       for (const each of [wire, direct]) await each.pipeline([['HELLO', protocol], ...SET_UP]);
       /** Ends what blocks on the connection. */
       const unblocking = async (each: Wire, port: number): Promise<() => Promise<unknown>> => {
@@ -90,13 +84,13 @@ describe('every command', { skip }, () => {
         if (shown === 'multi' || spec.handling === 'subscribe') continue;
         const mark = `mark ${counted++}`;
         const blocks = spec.blocking !== null;
-        const replies = await asked(wire, [args], mark, blocks ? await unblocking(wire, rig.shard.port) : undefined).catch((error: Error) => {
+        const replies = await asked(wire, [args], mark, blocks ? await unblocking(wire, beside.rig.shard.port) : undefined).catch((error: Error) => {
           if (/^(quit|client\|kill|post|host:)$/.test(spec.name) && wire.ended) return null;
           throw new Error(`${shown}: ${error.message}`);
         });
         if (replies === null || spec.name === 'reset' || spec.name === 'hello') {
           wire.destroy();
-          wire = await Wire.open({ port: rig.shard.port });
+          wire = await Wire.open({ port: beside.rig.shard.port });
           await wire.ask('HELLO', protocol);
           continue;
         }
@@ -105,7 +99,7 @@ describe('every command', { skip }, () => {
         if (spec.handling === 'refused') assert.match(replies[0], /^-ERR (shadow-proxy: .* is not supported yet|wrong number|unknown (sub)?command)/, shown);
         if (spec.name === 'select') await asked(wire, [['SELECT', '0']], 'back');
         if (spec.inSource && spec.handling === 'keyed' && !/supported yet|shadow-proxy/.test(replies[0])) {
-          const expected = await asked(direct, [args], mark, blocks ? await unblocking(direct, twin.port) : undefined);
+          const expected = await asked(direct, [args], mark, blocks ? await unblocking(direct, beside.twin.port) : undefined);
           if (!random(spec.name)) assert.deepEqual(replies, expected, shown);
         }
         // Whoever else is there gets nothing of it.
@@ -118,7 +112,7 @@ describe('every command', { skip }, () => {
   }
 
   test('is answered inside MULTI, and leaves no transaction open', async () => {
-    let wire = await Wire.open({ port: rig.shard.port });
+    let wire = await Wire.open({ port: beside.rig.shard.port });
     await wire.pipeline(SET_UP);
     let counted = 0;
     for (const { spec, args } of calls(table)) {
@@ -134,20 +128,20 @@ describe('every command', { skip }, () => {
       if (spec.name === 'watch') assert.match(exec, /^(\*0|-EXECABORT)/);
       else if (queued.startsWith('-')) assert.match(exec, /^-EXECABORT/, args.join(' '));
       else assert.ok(queued === '+QUEUED' && /^(\*1\r\n|-EXECABORT)/.test(exec), `${args.join(' ')}: ${queued} ${exec.slice(0, 200)}`);
-      if (wire.ended) wire = await Wire.open({ port: rig.shard.port });
+      if (wire.ended) wire = await Wire.open({ port: beside.rig.shard.port });
     }
     assert.equal(await wire.ask('EXEC'), '-ERR EXEC without MULTI');
     wire.destroy();
   });
 
   test('left both servers equal', async () => {
-    await rig.shard.settled();
+    await beside.rig.shard.settled();
     // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
-    const { unsupported, ...others } = rig.shard.snapshot().mismatches;
-    assert.deepEqual(others, {}, JSON.stringify(rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply])));
+    const { unsupported, ...others } = beside.rig.shard.snapshot().mismatches;
+    assert.deepEqual(others, {}, JSON.stringify(beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply])));
     assert.ok(unsupported > 0);
-    for (const { command, source } of rig.shard.findings()) assert.match(`${command}: ${source.reply}`, /^(p?ttl|xinfo\|\w+): -ERR wrong number of arguments/);
-    assert.deepEqual(await differences(rig.source, rig.target), []);
-    assert.equal(rig.shard.snapshot().workloads[0].clean, true);
+    for (const { command, source } of beside.rig.shard.findings()) assert.match(`${command}: ${source.reply}`, /^(p?ttl|xinfo\|\w+): -ERR wrong number of arguments/);
+    assert.deepEqual(await differences(beside.rig.source, beside.rig.target), []);
+    assert.equal(beside.rig.shard.snapshot().workloads[0].clean, true);
   });
 });

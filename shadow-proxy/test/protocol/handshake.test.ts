@@ -5,7 +5,7 @@ import { startKeydb, startRedis, type LocalServer } from '../../src/local/server
 import { findKeydb } from '../../src/local/program.js';
 import { startTestShard, type TestShard } from '../support/shard.js';
 import { Wire, withWire } from '../support/wire.js';
-import { assertSame, type Line } from './dialogue.js';
+import { assertSame, type Line } from '../support/dialogue.js';
 
 /** A shard, and a Redis like its source that nothing stands before. */
 interface Stage {

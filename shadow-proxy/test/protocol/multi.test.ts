@@ -1,23 +1,16 @@
 /** MULTI, EXEC and DISCARD: queued, refused and answered with the words of Redis. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
-import { startRig } from '../support/rig.js';
+import { besideRedis } from '../support/twin.js';
 import { Wire } from '../support/wire.js';
-import { assertSame, type Line } from './dialogue.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const USERS = { user: ['narrow on >pw ~n:* &* +multi +exec +discard +set +xadd', 'single on >pw ~n:* &* +set +incr +xadd +exec'] };
 
 describe('transactions', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig({ servers: { source: { config: USERS }, target: { config: USERS } } }), startRedis({ config: USERS })]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
-  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+  const beside = besideRedis({ config: USERS });
+  const { same } = beside;
 
   test('the words of MULTI, EXEC and DISCARD', () =>
     same([
@@ -35,7 +28,7 @@ describe('transactions', { skip }, () => {
     ]));
 
   test('a user without a right is told at EXEC at the latest, and what ran is on both servers', async () => {
-    const wire = await rig.wire();
+    const wire = await beside.rig.wire();
     await wire.ask('AUTH', 'narrow', 'pw');
     assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'n:1', 1], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n+OK']);
     assert.match((await wire.pipeline([['MULTI'], ['SET', 'other', 1], ['SET', 'n:1', 2], ['EXEC']]))[3], /^-EXECABORT Transaction discarded because of: NOPERM .*keys/);
@@ -46,13 +39,13 @@ describe('transactions', { skip }, () => {
     assert.match((await wire.pipeline(trim))[151], /^\*150\r\n/);
     assert.match(await wire.ask('XADD', 'n:x', 'MAXLEN', '~', '10', '*', 'f', 'v'), /^\$/);
     // Without MULTI each command runs by itself, as it does when Redis refuses MULTI.
-    const single = await rig.wire();
+    const single = await beside.rig.wire();
     await single.ask('AUTH', 'single', 'pw');
     const replies = await single.pipeline([['MULTI'], ['INCR', 'n:2'], ['SET', 'n:3', 3], ['EXEC']]);
     assert.equal(replies[3], "-NOPERM this user has no permissions to run the 'multi' command");
     assert.equal(await single.ask('INCR', 'n:2'), ':2');
-    await rig.assertEqual();
-    assert.equal(await rig.client({ of: rig.source }).get('n:3'), '3');
+    await beside.rig.assertEqual();
+    assert.equal(await beside.rig.client({ of: beside.rig.source }).get('n:3'), '3');
   });
 
   test('a server that came to its limit after a command was queued refuses EXEC, and says why', async () => {
@@ -66,22 +59,22 @@ describe('transactions', { skip }, () => {
       two.destroy();
       return replies;
     };
-    assert.deepEqual(await told(rig.shard.port), await told(twin.port));
-    await rig.assertEqual();
+    assert.deepEqual(await told(beside.rig.shard.port), await told(beside.twin.port));
+    await beside.rig.assertEqual();
   });
 
   test('a transaction that its client did not finish is nobody else’s', async () => {
-    const [one, two] = [await rig.wire(), await rig.wire()];
+    const [one, two] = [await beside.rig.wire(), await beside.rig.wire()];
     await one.pipeline([['MULTI'], ['SET', 'unfinished', 1]]);
     assert.equal(await two.ask('EXEC'), '-ERR EXEC without MULTI');
     assert.equal(await two.ask('GET', 'unfinished'), '$-1');
     one.destroy();
     assert.equal(await two.ask('INCR', 'unfinished'), ':1');
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 
   test('many transactions at once do not mix', async () => {
-    const clients = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
+    const clients = await Promise.all(Array.from({ length: 8 }, () => beside.rig.wire()));
     await Promise.all(
       clients.map(async (client, i) => {
         await client.ask('HELLO', 2 + (i % 2));
@@ -92,6 +85,6 @@ describe('transactions', { skip }, () => {
         }
       }),
     );
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 });

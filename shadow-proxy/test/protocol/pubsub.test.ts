@@ -1,13 +1,14 @@
 /** Pub/sub: a subscriber sees, byte by byte, what Redis would have shown it. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createClient } from 'redis';
 import { findKeydb } from '../../src/local/program.js';
-import { startKeydb, startRedis, type LocalServer } from '../../src/local/servers.js';
+import { startKeydb, type LocalServer } from '../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
-import { startRig, withRig } from '../support/rig.js';
+import { withRig } from '../support/rig.js';
 import { until } from '../support/shard.js';
+import { besideRedis } from '../support/twin.js';
 import { Wire } from '../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
@@ -74,33 +75,28 @@ const UNANSWERED: readonly (readonly Line[])[] = [
 ];
 
 describe('pub/sub', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig(), startRedis()]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
+  const beside = besideRedis();
 
   for (const protocol of [2, 3]) {
     test(`dialogues in RESP${protocol}, line by line and in one write, as Redis shows them`, async () => {
       const hello: Line[] = protocol === 3 ? [['HELLO', 3]] : [];
       for (const lines of UNANSWERED) {
-        assert.deepEqual(await pipelined(rig.shard.port, protocol, [...hello, ...lines]), await pipelined(twin.port, protocol, [...hello, ...lines]), lines.join(' ⏎ '));
+        assert.deepEqual(await pipelined(beside.rig.shard.port, protocol, [...hello, ...lines]), await pipelined(beside.twin.port, protocol, [...hello, ...lines]), lines.join(' ⏎ '));
       }
       const masked = (frames: string[][]): string[][] => (protocol === 3 ? frames.slice(1) : frames);
       for (const lines of DIALOGUES) {
         const shown = lines.map((line) => line.join(' ').slice(0, 40)).join(' ⏎ ');
-        assert.deepEqual(masked(await transcript(rig.shard.port, [...hello, ...lines])), masked(await transcript(twin.port, [...hello, ...lines])), shown);
+        assert.deepEqual(masked(await transcript(beside.rig.shard.port, [...hello, ...lines])), masked(await transcript(beside.twin.port, [...hello, ...lines])), shown);
         if (lines.some(([name]) => name === 'QUIT')) continue;
         const own = lines.filter(([name]) => name !== 'PUBLISH');
-        assert.deepEqual(await pipelined(rig.shard.port, protocol, [...hello, ...own]), await pipelined(twin.port, protocol, [...hello, ...own]), shown);
+        assert.deepEqual(await pipelined(beside.rig.shard.port, protocol, [...hello, ...own]), await pipelined(beside.twin.port, protocol, [...hello, ...own]), shown);
       }
-      await rig.assertEqual();
+      await beside.rig.assertEqual();
     });
   }
 
   test('a subscriber in RESP3 goes on with ordinary commands, and hears what it publishes itself', async () => {
-    const wire = await rig.wire();
+    const wire = await beside.rig.wire();
     await wire.ask('HELLO', 3);
     assert.match(await wire.ask('SUBSCRIBE', 'own'), /^>3\r\n\$9\r\nsubscribe/);
     assert.equal(await wire.ask('SET', 'k3', 1), '+OK');
@@ -114,7 +110,7 @@ describe('pub/sub', { skip }, () => {
   });
 
   test('SUBSCRIBE inside MULTI is refused by name; PUBLISH there is published with the transaction on both servers', async () => {
-    const [wire, atSource, atTarget] = [await rig.wire(), await Wire.open(rig.source), await Wire.open(rig.target)];
+    const [wire, atSource, atTarget] = [await beside.rig.wire(), await Wire.open(beside.rig.source), await Wire.open(beside.rig.target)];
     assert.deepEqual(await wire.pipeline([['MULTI'], ['SUBSCRIBE', 'm'], ['EXEC']]), [
       '+OK',
       '-ERR shadow-proxy: SUBSCRIBE inside MULTI is not supported',
@@ -124,27 +120,27 @@ describe('pub/sub', { skip }, () => {
     assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'm', 1], ['PUBLISH', 'm', 'x'], ['EXEC']]), ['+OK', '+QUEUED', '+QUEUED', '*2\r\n+OK\r\n:1']);
     assert.deepEqual(await wire.pipeline([['MULTI'], ['PUBLISH', 'm', 'y'], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n:1']);
     for (const each of [atSource, atTarget]) assert.deepEqual((await each.frames(2)).map((frame) => frame.slice(-1)), ['x', 'y']);
-    assert.equal(rig.shard.snapshot().unsupported.subscribe, 1);
+    assert.equal(beside.rig.shard.snapshot().unsupported.subscribe, 1);
     for (const each of [wire, atSource, atTarget]) each.destroy();
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 
   test('PUBLISH reaches direct subscribers of both servers once, and its count is that of the authority', async () => {
-    const [wire, atTarget] = [await rig.wire(), await Wire.open(rig.target)];
+    const [wire, atTarget] = [await beside.rig.wire(), await Wire.open(beside.rig.target)];
     await atTarget.ask('PSUBSCRIBE', 'to:*');
     assert.equal(await wire.ask('PUBLISH', 'to:all', '1'), ':0');
     assert.equal(await wire.ask('SPUBLISH', 'to:shard', '1'), ':0');
     assert.equal(await wire.ask('PUBLISH', 'to:all', '2'), ':0');
     assert.deepEqual((await atTarget.frames(2)).map((frame) => frame.slice(-1)), ['1', '2']);
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
     assert.deepEqual(atTarget.unread, []);
-    assert.equal(rig.shard.snapshot().unsupported.spublish, 1);
+    assert.equal(beside.rig.shard.snapshot().unsupported.spublish, 1);
     wire.destroy();
     atTarget.destroy();
   });
 
   test('CLIENT LIST, INFO and KILL know subscribers', async () => {
-    const [sub, wire] = [await rig.wire(), await rig.wire()];
+    const [sub, wire] = [await beside.rig.wire(), await beside.rig.wire()];
     await sub.ask('HELLO', 3);
     const id = (await sub.ask('CLIENT', 'ID')).slice(1);
     await sub.ask('SUBSCRIBE', 'a');
@@ -160,15 +156,15 @@ describe('pub/sub', { skip }, () => {
 
   /** Connections with subscriptions at a server. */
   const subscribersAt = async (server: LocalServer): Promise<number> => {
-    const list = await rig.client({ of: server }).call('CLIENT', 'LIST', 'TYPE', 'pubsub');
+    const list = await beside.rig.client({ of: server }).call('CLIENT', 'LIST', 'TYPE', 'pubsub');
     return String(list).split('\n').filter(Boolean).length;
   };
 
   test('a subscriber that leaves, resets or unsubscribes leaves no connection behind', async () => {
-    await until(async () => (await subscribersAt(rig.source)) === 0);
-    const connections = rig.client({ of: rig.source });
+    await until(async () => (await subscribersAt(beside.rig.source)) === 0);
+    const connections = beside.rig.client({ of: beside.rig.source });
     const count = async (): Promise<number> => String(await connections.call('CLIENT', 'LIST')).split('\n').filter(Boolean).length;
-    const wires = await Promise.all([rig.wire(), rig.wire(), rig.wire(), rig.wire()]);
+    const wires = await Promise.all([beside.rig.wire(), beside.rig.wire(), beside.rig.wire(), beside.rig.wire()]);
     for (const wire of wires) await wire.ask('PING');
     const idle = await count();
     for (const wire of wires) await wire.ask('SUBSCRIBE', 'left');
@@ -184,21 +180,21 @@ describe('pub/sub', { skip }, () => {
   });
 
   test('a client whose connection at the server is killed is closed', async () => {
-    const wire = await rig.wire();
+    const wire = await beside.rig.wire();
     await wire.ask('SUBSCRIBE', 'k');
-    await rig.client({ of: rig.source }).call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await beside.rig.client({ of: beside.rig.source }).call('CLIENT', 'KILL', 'TYPE', 'pubsub');
     await wire.closed;
   });
 
   test('ioredis and node-redis publish and subscribe', async () => {
-    const [sub, pub] = [rig.client(), rig.client()];
+    const [sub, pub] = [beside.rig.client(), beside.rig.client()];
     const heard: string[] = [];
     sub.on('message', (channel, message) => heard.push(`${channel}=${message}`));
     sub.on('pmessage', (pattern, channel, message) => heard.push(`${pattern}:${channel}=${message}`));
     assert.equal(await sub.subscribe('io:a', 'io:b'), 2);
     assert.equal(await sub.psubscribe('io:*'), 3);
     for (const RESP of [2, 3] as const) {
-      const client = createClient({ url: `redis://127.0.0.1:${rig.shard.port}`, RESP });
+      const client = createClient({ url: `redis://127.0.0.1:${beside.rig.shard.port}`, RESP });
       client.on('error', () => undefined);
       await client.connect();
       const listener = client.duplicate();
@@ -221,7 +217,7 @@ describe('pub/sub', { skip }, () => {
     assert.equal(await sub.unsubscribe('io:a', 'io:b'), 1);
     assert.equal(await sub.punsubscribe('io:*'), 0);
     assert.equal(await sub.get('none'), null);
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 });
 

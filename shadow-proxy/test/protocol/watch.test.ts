@@ -1,21 +1,14 @@
 /** WATCH, as Redis has it: optimistic, by connection, ended by whatever ends it there. */
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
-import { startRig } from '../support/rig.js';
-import { assertSame, type Line } from './dialogue.js';
+import { besideRedis } from '../support/twin.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 describe('WATCH', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig(), startRedis()]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
-  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+  const beside = besideRedis();
+  const { same } = beside;
 
   test('its words, and what ends it', () =>
     same([
@@ -40,34 +33,34 @@ describe('WATCH', { skip }, () => {
     ]));
 
   test('a change by another client is seen, and one by nobody is not', async () => {
-    const [mine, other] = [await rig.wire(), await rig.wire()];
+    const [mine, other] = [await beside.rig.wire(), await beside.rig.wire()];
     for (const [change, seen] of [[['SET', 'k', 2], true], [['GET', 'k'], false], [['SET', 'unrelated', 1], false], [['PEXPIRE', 'k', 60_000], true], [['DEL', 'nosuch'], false]] as const) {
       await mine.pipeline([['SET', 'k', 1], ['WATCH', 'k']]);
       await other.ask(...change);
       const [, , exec] = await mine.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC']]);
       assert.equal(exec === '*-1', seen, change.join(' '));
     }
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 
   test('clients that come and go leave no watch and no connection behind', async () => {
-    const direct = rig.client({ of: rig.source });
+    const direct = beside.rig.client({ of: beside.rig.source });
     const count = async (): Promise<number> => String(await direct.client('LIST')).trim().split('\n').length;
-    const [first] = [await rig.wire()];
+    const [first] = [await beside.rig.wire()];
     await first.pipeline([['WATCH', 'k'], ['UNWATCH']]);
     const before = await count();
     for (let i = 0; i < 30; i++) {
-      const wire = await rig.wire();
+      const wire = await beside.rig.wire();
       await wire.ask('WATCH', 'k');
       if (i % 2 === 0) await wire.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC']]);
       wire.destroy();
     }
     assert.ok((await count()) <= before + 2, `${await count()} connections, ${before} before`);
     // A lane that is used again watches nothing of its last client.
-    const [a, b] = [await rig.wire(), await rig.wire()];
+    const [a, b] = [await beside.rig.wire(), await beside.rig.wire()];
     await a.pipeline([['WATCH', 'k'], ['UNWATCH']]);
     await b.ask('SET', 'k', 1);
     assert.match((await a.pipeline([['WATCH', 'other'], ['MULTI'], ['INCR', 'k'], ['EXEC']]))[3], /^\*1/);
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 });

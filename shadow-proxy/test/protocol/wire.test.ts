@@ -2,26 +2,21 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { connect } from 'node:net';
-import { after, before, describe, test } from 'node:test';
+import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { startRig } from '../support/rig.js';
 import { until } from '../support/shard.js';
+import { besideRedis } from '../support/twin.js';
 import { Wire, withWire } from '../support/wire.js';
-import { assertSame, type Line } from './dialogue.js';
+import { type Line } from '../support/dialogue.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const raw = (text: string): Buffer => Buffer.from(text, 'latin1');
 
 describe('the wire', { skip }, () => {
-  let rig: Awaited<ReturnType<typeof startRig>>;
-  let twin: LocalServer;
-  before(async () => {
-    [rig, twin] = await Promise.all([startRig(), startRedis()]);
-  });
-  after(() => Promise.all([rig.stop(), twin.stop()]));
-  const same = (dialogues: readonly (readonly Line[])[]): Promise<void> => assertSame(rig.shard.port, twin.port, dialogues);
+  const beside = besideRedis();
+  const { same } = beside;
 
   test('inline commands', () =>
     same([
@@ -33,7 +28,7 @@ describe('the wire', { skip }, () => {
     ]));
 
   test('malformed input is answered with the error of Redis, and closes that client only', async () => {
-    const bystander = await rig.wire();
+    const bystander = await beside.rig.wire();
     await bystander.ask('SET', 'by', 1);
     await same(
       [
@@ -43,7 +38,7 @@ describe('the wire', { skip }, () => {
     );
     assert.equal(await bystander.ask('INCR', 'by'), ':2');
     // What came before the malformed part is answered first.
-    await withWire(rig.shard.port, async (wire) => {
+    await withWire(beside.rig.shard.port, async (wire) => {
       wire.sendBytes(Buffer.concat([encodeCommand(['INCR', 'by']), encodeCommand(['SELECT', 2]), encodeCommand(['GET', 'by']), raw('*1\r\n!\r\n'), encodeCommand(['INCR', 'by'])]));
       assert.deepEqual(await wire.frames(4), [':3', '+OK', '$-1', "-ERR Protocol error: expected '$', got '!'"]);
       await wire.closed;
@@ -54,26 +49,26 @@ describe('the wire', { skip }, () => {
 
   test('an HTTP request closes the connection before what is in it is read', async () => {
     for (const request of ['POST / HTTP/1.1\r\nHost: x\r\n\r\nSET http 1\r\n', 'GET / HTTP/1.1\r\nHost: x\r\n\r\nSET http 1\r\n']) {
-      await withWire(rig.shard.port, async (wire) => {
+      await withWire(beside.rig.shard.port, async (wire) => {
         wire.sendBytes(raw(request));
         await wire.closed;
       });
     }
-    const wire = await rig.wire();
+    const wire = await beside.rig.wire();
     assert.equal(await wire.ask('EXISTS', 'http'), ':0');
     wire.destroy();
   });
 
   test('more arguments than KeyDB takes on a connection, which many share, are refused', async () => {
     const keys = 1024 * 1024 - 1;
-    const most = await rig.wire();
+    const most = await beside.rig.wire();
     const del = Buffer.concat([raw(`*${keys + 1}\r\n$3\r\nDEL\r\n`), raw('$1\r\nk\r\n'.repeat(keys))]);
     most.sendBytes(del);
     assert.deepEqual(await most.frames(1), [':0']);
-    await rig.shard.settled();
-    assert.equal(rig.shard.snapshot().suspects.total, 0);
+    await beside.rig.shard.settled();
+    assert.equal(beside.rig.shard.snapshot().suspects.total, 0);
     most.destroy();
-    await withWire(rig.shard.port, async (wire) => {
+    await withWire(beside.rig.shard.port, async (wire) => {
       wire.sendBytes(raw(`*${keys + 2}\r\n`));
       assert.deepEqual(await wire.frames(1), ['-ERR Protocol error: invalid multibulk length']);
       await wire.closed;
@@ -83,7 +78,7 @@ describe('the wire', { skip }, () => {
   test('a command in pieces of every size', async () => {
     const bytes = Buffer.concat([['SET', 'piece', 'value\r\n'], ['GET', 'piece'], ['MULTI'], ['APPEND', 'piece', 'x'], ['EXEC']].map((args) => encodeCommand(args)));
     for (const size of [1, 2, 3, 7, 20, 50]) {
-      await withWire(rig.shard.port, async (wire) => {
+      await withWire(beside.rig.shard.port, async (wire) => {
         for (let at = 0; at < bytes.length; at += size) {
           wire.sendBytes(bytes.subarray(at, at + size));
           await new Promise(setImmediate);
@@ -109,7 +104,7 @@ describe('the wire', { skip }, () => {
 
   test('ten thousand commands at once are answered in order', async () => {
     for (const protocol of [2, 3]) {
-      const wire = await rig.wire();
+      const wire = await beside.rig.wire();
       await wire.ask('HELLO', protocol);
       const commands: Argument[][] = Array.from({ length: 10_000 }, (_, i) => {
         if (i % 100 === 99) return ['ECHO', `e${i}`];
@@ -123,11 +118,11 @@ describe('the wire', { skip }, () => {
       }
       wire.destroy();
     }
-    await rig.shard.settled();
+    await beside.rig.shard.settled();
   });
 
   test('a pipeline with everything between its commands that the proxy must wait for', async () => {
-    await withWire(rig.shard.port, async (wire) => {
+    await withWire(beside.rig.shard.port, async (wire) => {
       const round = (i: number): Argument[][] => [
         ['SET', 'w', i], ['SELECT', 1], ['SET', 'w', -i], ['HELLO', 3], ['GET', 'w'], ['SELECT', 0], ['HELLO', 2], ['GET', 'w'], ['CLIENT', 'GETNAME'], ['FLUSHDB'], ['GET', 'w'], ['MULTI'], ['INCR', 'n'], ['EXEC'], ['SWAPDB', 0, 1], ['GET', 'w'], ['RESET'], ['FOO'],
       ];
@@ -139,13 +134,13 @@ describe('the wire', { skip }, () => {
         assert.match(foo, /^-ERR unknown command/);
       }
     });
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 
   test('a value of 64 MiB', async () => {
     const value = Buffer.alloc(64 << 20, 'large values are data too ');
     const digest = createHash('sha1').update(value).digest('hex');
-    const [wire, other] = [await rig.wire(), await rig.wire()];
+    const [wire, other] = [await beside.rig.wire(), await beside.rig.wire()];
     wire.send('SET', 'large', value);
     wire.send('GET', 'large');
     let slowest = 0;
@@ -163,10 +158,10 @@ describe('the wire', { skip }, () => {
     await small;
     assert.equal(createHash('sha1').update(Buffer.from(reply.slice(reply.indexOf('\n') + 1), 'latin1')).digest('hex'), digest);
     assert.equal(await wire.ask('STRLEN', 'large'), `:${64 << 20}`);
-    await rig.shard.settled(20_000);
-    const behind = rig.client({ of: rig.target });
+    await beside.rig.shard.settled(20_000);
+    const behind = beside.rig.client({ of: beside.rig.target });
     assert.equal(createHash('sha1').update((await behind.getBuffer('large'))!).digest('hex'), digest);
-    assert.deepEqual(rig.shard.snapshot().mismatches, {});
+    assert.deepEqual(beside.rig.shard.snapshot().mismatches, {});
     assert.ok(slowest < 2_000, `another client waited ${slowest} ms`);
     await wire.ask('DEL', 'large');
     wire.destroy();
@@ -174,30 +169,30 @@ describe('the wire', { skip }, () => {
   });
 
   test('a client that was told of its error and does not close its end is closed', async () => {
-    await until(() => rig.shard.snapshot().clients === 0);
-    const stubborn = connect({ port: rig.shard.port, host: '127.0.0.1', allowHalfOpen: true });
+    await until(() => beside.rig.shard.snapshot().clients === 0);
+    const stubborn = connect({ port: beside.rig.shard.port, host: '127.0.0.1', allowHalfOpen: true });
     stubborn.on('error', () => undefined);
     stubborn.resume().write('*1\r\n!\r\n');
-    await until(() => rig.shard.snapshot().clients === 1);
+    await until(() => beside.rig.shard.snapshot().clients === 1);
     const keep = setInterval(() => stubborn.write('PING\r\n'), 50);
-    await until(() => rig.shard.snapshot().clients === 0, 3_000);
+    await until(() => beside.rig.shard.snapshot().clients === 0, 3_000);
     clearInterval(keep);
     stubborn.destroy();
   });
 
   test('a client that sends and does not read for a while gets everything', async () => {
-    const wire = await Wire.open({ port: rig.shard.port });
+    const wire = await Wire.open({ port: beside.rig.shard.port });
     await wire.ask('SET', 'big', 'x'.repeat(100_000));
     wire.socket.pause();
     wire.sendBytes(Buffer.concat(Array.from({ length: 500 }, (_, i) => encodeCommand(i % 2 ? ['GET', 'big'] : ['INCR', 'slow']))));
     await new Promise((resolve) => setTimeout(resolve, 200));
-    const other = await rig.wire();
+    const other = await beside.rig.wire();
     assert.equal(await other.ask('PING'), '+PONG');
     wire.socket.resume();
     const replies = await wire.frames(500, 10_000);
     assert.deepEqual([replies[498], replies[499].length], [':250', 100_009]);
     wire.destroy();
-    await rig.assertEqual();
+    await beside.rig.assertEqual();
   });
 });
 

@@ -1,7 +1,7 @@
 /** The same words said to Redis and to the proxy: what each answers, byte by byte. */
 import assert from 'node:assert/strict';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
-import { Wire } from '../support/wire.js';
+import { Wire } from './wire.js';
 
 /** One command, or bytes as they are. */
 export type Line = readonly Argument[] | Buffer;
