@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
+import { redactKey } from './compare/redact.js';
 import { drained, Flipper } from './control/flip.js';
-import type { Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Healer } from './copy/healer.js';
+import { Jobs } from './copy/jobs.js';
+import { Report } from './copy/report.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
 import { Scripts } from './lane/scripts.js';
@@ -15,10 +18,12 @@ import { Server } from './lane/server.js';
 import { Turn } from './lane/turn.js';
 import type { Endpoint } from './plan/endpoint.js';
 import type { Plan } from './plan/plan.js';
+import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
 import type { ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
+import { compileGlob } from './route/glob.js';
 import { increment, Router, type Workload } from './route/router.js';
 import { authoritiesOf, otherSide, type Side } from './route/stage.js';
 import { Clients } from './session/clients.js';
@@ -58,6 +63,8 @@ class RunningShard implements Shard {
   readonly #healer: Healer;
   readonly #clients: Clients;
   readonly #flipper: Flipper;
+  readonly #jobs: Jobs;
+  readonly #jobFile: JobFile;
   readonly #journal: Journal;
   #listener: NetServer | undefined;
   #sentinels: NodeJS.Timeout | undefined;
@@ -126,6 +133,56 @@ class RunningShard implements Shard {
       buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
     });
+    this.#jobFile = new JobFile(join(plan.state, shard.name));
+    const owns = shard.owns?.map(compileGlob);
+    const nameOf = (key: Buffer): string => (plan.ledger.redact ? redactKey(key) : key.toString());
+    const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), plan.ledger, nameOf);
+    this.#jobs = new Jobs(
+      {
+        sequencer: this.#sequencer,
+        suspects: this.#suspects,
+        owns: owns ? (key) => owns.some((matches) => matches(key, 0, key.length)) : shard.sharedTarget ? null : () => true,
+        hindrance: () => this.#hindrance(),
+        doubt: (workload, reason) => this.#doubt(workload, reason),
+        cleared: () => this.#journal.turn(),
+        begun: () => report.begin(),
+        report: (key, difference) => report.add(key, difference),
+        save: (record) => this.#saveJob(record),
+        redact: nameOf,
+        logger: logger.child({ shard: shard.name }),
+      },
+      () => this.#healer.frozen,
+    );
+  }
+
+  /** Why no key may be copied or compared now; null where it may. */
+  #hindrance(): string | null {
+    if (this.#healer.frozen !== null) return this.#healer.frozen;
+    if (this.#sequencer.passing) return 'a command that runs alone is under way';
+    if (!this.#judge.buried()) return 'a lost connection may still change something';
+    for (const { keylessRule, whole, moving } of this.#router.workloads) {
+      if (moving) return 'a stage changes';
+      for (const side of whole ? [otherSide(keylessRule.authority)] : (['source', 'target'] as const)) {
+        if ((keylessRule.mirrorsWrites || !whole) && !this.#sequencer.mirrors[side].connected) return `the ${side} is not connected`;
+      }
+    }
+    return null;
+  }
+
+  #saveJob(record: JobRecord): void {
+    try {
+      this.#jobFile.write(record);
+    } catch (problem) {
+      this.#options.logger.error({ shard: this.name, problem: (problem as Error).message }, 'how far the job has come cannot be written: after a restart it begins anew');
+    }
+  }
+
+  startJob(request: JobRequest): JobSnapshot {
+    return this.#jobs.start(request);
+  }
+
+  stopJob(): JobSnapshot {
+    return this.#jobs.stop();
   }
 
   async start(): Promise<void> {
@@ -136,13 +193,14 @@ class RunningShard implements Shard {
     }
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     this.#startMirrors();
-    this.#takeOver();
+    const certain = this.#takeOver();
     await this.#remember({ cleanShutdown: false });
     await this.#listen(performance.now() + this.#options.listenMs);
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
     void this.#tellOfMissingKeys();
+    this.#jobs.begin(certain ? this.#jobFile.read() : null);
   }
 
   /** A stage that writes twice is believed to begin with equal servers; where that cannot be, the operator is told. */
@@ -198,6 +256,7 @@ class RunningShard implements Shard {
   async stop(): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#sentinels);
+    this.#jobs.close();
     this.#healer.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
     for (const session of this.#clients.sessions.values()) session.destroy();
@@ -259,8 +318,8 @@ class RunningShard implements Shard {
 
   /** Every key of the workload is in doubt, and that is on the disk before anything else happens. */
   #doubt(workload: Workload, reason: string): void {
-    workload.suspect ??= reason;
-    this.#journal.noteWorkload(workload.name, workload.suspect);
+    workload.doubt(reason);
+    this.#journal.noteWorkload(workload.name, workload.suspect!);
     this.#journal.flush();
   }
 
@@ -282,18 +341,19 @@ class RunningShard implements Shard {
 
   // ── doubts that outlive a process ───────────────────────────────────────────────────────────────────────────
 
-  /** What the last process left in doubt is in doubt. */
-  #takeOver(): void {
+  /** What the last process left in doubt is in doubt. Returns whether it told all of it. */
+  #takeOver(): boolean {
     const { keys, workloads, everything } = this.#journal.left;
     for (const { db, key } of keys) this.#sequencer.doubtKey(db, key, 'process-ended');
     for (const [name, why] of workloads) {
       const workload = this.#router.named(name);
-      if (workload?.keylessRule.mirrorsWrites) workload.suspect ??= why;
+      if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
     }
     if (everything) this.#doubtAll('the last process ended with a write under way whose keys are not known');
     if (this.#options.doubt !== null) this.#doubtAll(this.#options.doubt);
     if (keys.length > 0) this.#options.logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are in doubt');
     this.#journal.begin();
+    return !everything && this.#options.doubt === null;
   }
 
   #noteDoubts(): void {
@@ -409,6 +469,7 @@ class RunningShard implements Shard {
       workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload)),
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
+      job: this.#jobs.snapshot(),
       uptimeMs: now - this.#since,
     };
   }

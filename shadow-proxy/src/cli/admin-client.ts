@@ -4,7 +4,8 @@ import type { Command } from 'commander';
 import type { StageChange, StageRequest } from '../control/status.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
-import type { ShardSnapshot } from '../record/snapshot.js';
+import type { JobRequest } from '../record/job-file.js';
+import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import { CliError, exitCode } from './exit.js';
 
 export interface AdminClientOptions {
@@ -14,6 +15,13 @@ export interface AdminClientOptions {
 }
 
 export type ShardChange = { readonly shard: string } & StageChange;
+
+export interface ShardJob {
+  readonly shard: string;
+  readonly job: JobSnapshot | null;
+}
+
+export type JobOrder = Pick<JobRequest, 'kind'> & Partial<JobRequest> & { readonly shard?: string };
 
 const TIMEOUT_MS = 30_000;
 
@@ -40,6 +48,18 @@ export class AdminClient {
 
   async changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
     return (await this.#call<{ changes: ShardChange[] }>('POST', '/api/stage', request)).changes;
+  }
+
+  async jobs(): Promise<readonly ShardJob[]> {
+    return (await this.#call<{ jobs: ShardJob[] }>('GET', '/api/jobs')).jobs;
+  }
+
+  async startJob(order: JobOrder): Promise<readonly ShardJob[]> {
+    return (await this.#call<{ jobs: ShardJob[] }>('POST', '/api/jobs', order)).jobs;
+  }
+
+  async stopJobs(): Promise<readonly ShardJob[]> {
+    return (await this.#call<{ jobs: ShardJob[] }>('DELETE', '/api/jobs')).jobs;
   }
 
   async #call<T>(method: string, path: string, body?: object): Promise<T> {

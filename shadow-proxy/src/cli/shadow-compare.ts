@@ -1,15 +1,19 @@
 /** The operator's program: one file for each command. */
 import { Command } from 'commander';
+import { addBackfill } from './backfill.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
 import { addRun } from './run.js';
 import { addStage } from './stage.js';
 import { addStatus } from './status.js';
+import { addVerify } from './verify.js';
 
 const program = new Command('shadow-compare').description('Compares a Redis and the KeyDB that is to replace it, reply by reply.');
 addRun(program);
 addStatus(program);
 addStage(program);
+addBackfill(program);
+addVerify(program);
 addDemo(program);
 
 await parseArguments(usage(program));

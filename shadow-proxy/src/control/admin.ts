@@ -6,6 +6,9 @@
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[] }
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
+ *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
+ *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, sample?, limits? } → { jobs }
+ *   DELETE /api/jobs   stops them where they are → { jobs }
  *
  * Errors are { error: { code, message, … } }. Where a token is set, every request needs it. Without one (loopback only), the
  * Host header must name loopback, so that a web page cannot reach the API by a name that it resolves to 127.0.0.1.
@@ -18,7 +21,9 @@ import { z } from 'zod';
 import { formatAddress, isLoopback, parseAddress } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
 import { STAGES } from '../route/stage.js';
-import { StageError, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
+import { JobError, type JobErrorCode } from '../copy/jobs.js';
+import { jobRequest } from '../record/job-file.js';
+import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
 
 export interface AdminOptions {
   readonly host: string;
@@ -41,7 +46,8 @@ export type AdminErrorCode =
   | 'too-large'
   | 'unknown-shard'
   | 'internal'
-  | StageErrorCode;
+  | StageErrorCode
+  | JobErrorCode;
 
 /** The admin HTTP cannot be opened, or a request is refused; the message says what to do. */
 export class AdminError extends Error {
@@ -66,6 +72,11 @@ const stageRequest = z.strictObject({
   percent: z.number().min(0).max(100).optional(),
   force: z.boolean().optional(),
 });
+
+const jobOrder = jobRequest
+  .omit({ automatic: true })
+  .partial({ workloads: true, repair: true, dryRun: true, sample: true, limits: true })
+  .extend({ shard: z.string().optional() });
 
 export class Admin {
   readonly #metrics: Metrics;
@@ -149,9 +160,29 @@ export class Admin {
       this.#ready(response);
     } else if (pathname === '/api/status') {
       send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
+    } else if (pathname === '/api/jobs') {
+      send(response, 200, { jobs: await this.#jobs(request) });
     } else {
       send(response, 200, { changes: await this.#changeStage(request) });
     }
+  }
+
+  async #jobs(request: IncomingMessage): Promise<{ shard: string; job: JobSnapshot | null }[]> {
+    const shards = this.options.shards();
+    if (request.method === 'POST') {
+      const { shard: name, kind, workloads = null, repair = false, dryRun = false, sample = 100, limits = {} } = await readBody(request, jobOrder);
+      const wanted = { kind, workloads, repair, dryRun, sample, limits, automatic: false };
+      return this.#shardsNamed(name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted) }));
+    }
+    if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
+    return shards.map((shard) => ({ shard: shard.name, job: shard.snapshot().job }));
+  }
+
+  #shardsNamed(name: string | undefined): readonly ShardControl[] {
+    const all = this.options.shards();
+    const shards = name === undefined ? all : all.filter((shard) => shard.name === name);
+    if (shards.length > 0) return shards;
+    throw new AdminError('unknown-shard', `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`, 404);
   }
 
   #ready(response: ServerResponse): void {
@@ -163,12 +194,8 @@ export class Admin {
 
   /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */
   async #changeStage(request: IncomingMessage): Promise<({ shard: string } & StageChange)[]> {
-    const { shard: name, ...wanted } = await readStageRequest(request);
-    const all = this.options.shards();
-    const shards = name === undefined ? all : all.filter((shard) => shard.name === name);
-    if (shards.length === 0) {
-      throw new AdminError('unknown-shard', `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`, 404);
-    }
+    const { shard: name, ...wanted } = await readBody(request, stageRequest);
+    const shards = this.#shardsNamed(name);
     const changes: ({ shard: string } & StageChange)[] = [];
     for (const shard of shards) {
       try {
@@ -189,9 +216,10 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/readyz': READ,
   '/api/status': READ,
   '/api/stage': ['POST'],
+  '/api/jobs': ['GET', 'POST', 'DELETE'],
 };
 
-const STATUS_OF: Record<StageErrorCode, number> = {
+const STATUS_OF: Record<StageErrorCode | JobErrorCode, number> = {
   'unknown-workload': 404,
   'not-adjacent': 409,
   'no-return': 409,
@@ -199,10 +227,14 @@ const STATUS_OF: Record<StageErrorCode, number> = {
   deadline: 504,
   busy: 409,
   refused: 409,
+  'nothing-to-do': 409,
+  frozen: 409,
+  none: 409,
 };
 
 function asAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
+  if (error instanceof JobError) return new AdminError(error.code, error.message, STATUS_OF[error.code]);
   if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
   return new AdminError(error.code, error.message, STATUS_OF[error.code], error.details === undefined ? {} : { details: error.details });
 }
@@ -212,7 +244,7 @@ function send(response: ServerResponse, status: number, body: object): void {
   response.end(JSON.stringify(body) + '\n');
 }
 
-async function readStageRequest(request: IncomingMessage): Promise<z.infer<typeof stageRequest>> {
+async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Promise<T> {
   // A form of a web page cannot send this type without asking first, and nobody answers it.
   if (!/^application\/json\b/i.test(request.headers['content-type'] ?? '')) {
     throw new AdminError('bad-request', 'send the body with "Content-Type: application/json"', 415);
@@ -230,7 +262,7 @@ async function readStageRequest(request: IncomingMessage): Promise<z.infer<typeo
   } catch (error) {
     throw new AdminError('bad-request', `the body is no JSON: ${(error as Error).message}`, 400);
   }
-  const parsed = stageRequest.safeParse(body);
+  const parsed = schema.safeParse(body);
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'the body'}: ${issue.message}`);
     throw new AdminError('bad-request', problems.join('; '), 400);

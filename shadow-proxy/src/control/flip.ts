@@ -3,6 +3,7 @@
  * confirmed all that was on its way, then changes the rule; or gives up at a deadline with nothing changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { NOT_COPIED } from '../copy/job.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Server } from '../lane/server.js';
 import type { Suspect, Suspects } from '../record/suspects.js';
@@ -131,7 +132,7 @@ export class Flipper {
   async #beginCopy(workload: Workload): Promise<void> {
     const { servers } = this.context.sequencer;
     const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
-    if (counts.some((count) => count > 0)) this.context.doubt(workload, 'keys from before the dual write are not copied yet');
+    if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
   }
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {

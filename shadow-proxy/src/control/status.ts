@@ -4,7 +4,8 @@ import type { Ownership } from '../lane/ownership.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import type { Ledger } from '../record/ledger.js';
 import type { StateStore } from '../record/state.js';
-import type { ShardSnapshot } from '../record/snapshot.js';
+import type { JobRequest } from '../record/job-file.js';
+import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import type { Stage } from '../route/stage.js';
 
 export type * from '../record/snapshot.js';
@@ -62,6 +63,10 @@ export interface ShardControl {
   ready(): boolean;
   /** @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
+  /** Begins a backfill or a verification. @throws {JobError} */
+  startJob(request: JobRequest): JobSnapshot;
+  /** Stops it where it is. @throws {JobError} */
+  stopJob(): JobSnapshot;
 }
 
 /** A running shard. */

@@ -11,76 +11,155 @@ import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { transcode } from './rdb/transcode.js';
+import { openString, transcode } from './rdb/transcode.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
 const RDB_VERSION = 9;
 
+export type CopyErrorCode =
+  /** A connection was lost: it may go when it is back. */
+  | 'lost'
+  /** The authority refused to read it. */
+  | 'authority'
+  /** The mirror refused to take it. */
+  | 'mirror'
+  /** The mirror has no memory left. */
+  | 'memory'
+  /** What the authority gave cannot be translated for the mirror. */
+  | 'payload';
+
 /** A key could not be copied; the message says why. */
 export class CopyError extends Error {
-  readonly code = 'COPY';
+  override readonly name = 'CopyError';
+  constructor(
+    readonly code: CopyErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** A key that is copied or verified, and the lane on which its authority is asked. */
+export interface Copied {
+  readonly lane: Lane;
+  readonly workload: Workload;
+  readonly db: number;
+  readonly key: Buffer;
 }
 
 export interface CopyEvents {
   /** The authority's reply is in, and the copy, so large, in the mirror's order: from here on it holds. */
-  ordered(bytes: number): void;
+  ordered(copied: Copied, bytes: number): void;
   /** The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. */
-  confirmed(late: boolean): void;
+  confirmed(copied: Copied, late: boolean): void;
+  /** It is not copied. */
+  failed(copied: Copied, error: CopyError): void;
+}
+
+/** One copy on its way. Whoever starts it has the key's turn in the order of its lanes. */
+export class KeyCopy implements Sink, Copied {
+  #dump: Reply | undefined;
+  #pttl = 0;
+  #askedAt = 0;
+  #stalledMs = 0;
+  #failed = false;
+
+  constructor(
+    private readonly sequencer: Sequencer,
+    readonly lane: Lane,
+    readonly workload: Workload,
+    readonly db: number,
+    readonly key: Buffer,
+    private readonly events: CopyEvents,
+  ) {}
+
+  start(): void {
+    this.#ask(encodeCommand(['DUMP', this.key]));
+    const last = this.#ask(encodeCommand(['PTTL', this.key]));
+    const { active } = this.sequencer.lanes[this.lane.server.side].order(this.db);
+    if (active) this.sequencer.hold(last, this.lane, [this.key.toString('latin1')]);
+  }
+
+  #ask(frame: Buffer): Operation {
+    const operation = new Operation(frame, 0, frame.length, this, undefined, this.workload, this.db, 2, NOTHING);
+    this.sequencer.submit(operation, this.lane);
+    return operation;
+  }
+
+  answered(operation: Operation, buffer: Buffer, start: number): void {
+    const { reply } = decodeReply(buffer, start);
+    if (this.#dump === undefined) this.#dump = reply;
+    else this.#follow(operation, this.#dump, reply);
+  }
+
+  lost(): void {
+    // Both are, or the second alone.
+    if (this.#failed) return;
+    this.#fail('lost', 'the connection to the authority was lost');
+  }
+
+  #follow(operation: Operation, dump: Reply, left: Reply): void {
+    if (isError(dump) || isError(left)) return this.#fail('authority', `the authority refused: ${text(isError(dump) ? dump : left)}`);
+    const { sequencer, key, db, workload } = this;
+    this.#pttl = isNull(dump) ? -2 : Number(text(left));
+    const gone = this.#pttl === -2 || this.#pttl === 0;
+    let frame: Buffer;
+    let name = 'restore';
+    try {
+      const value = gone ? null : openString(dump.data!);
+      if (value !== null) name = 'set';
+      frame = gone ? encodeCommand(['UNLINK', key]) : value !== null ? set(key, value, this.#pttl) : restore(key, dump.data!, this.#pttl);
+    } catch (error) {
+      return this.#fail('payload', (error as Error).message);
+    }
+    // A time to live is shortened while it waits; UNLINK is taken for a RESTORE without one.
+    const effect = new Operation(frame, 0, frame.length, null, sequencer.table.byName(name), workload, db, 2, WRITE);
+    effect.lane = this.lane;
+    effect.answeredAt = operation.answeredAt;
+    effect.check = ACCEPT;
+    this.#askedAt = operation.submittedAt;
+    this.#stalledMs = operation.stalledMs;
+    effect.confirmed = (answer) => this.#confirmed(effect, answer);
+    sequencer.mirrorOf(effect).append(effect);
+    if (!this.#failed) this.events.ordered(this, frame.length);
+  }
+
+  #confirmed(effect: Operation, answer: Buffer | null): void {
+    if (answer === null) return this.#fail('lost', 'the connection to the mirror was lost');
+    if (answer[0] === MINUS) {
+      const refusal = answer.toString('latin1', 1, answer.length - 2);
+      return this.#fail(refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
+    }
+    const now = performance.now();
+    this.sequencer.expiry.copied(this.db, this.key, this.#pttl, this.#askedAt, now);
+    this.events.confirmed(this, this.#pttl > 0 && (this.#stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
+  }
+
+  #fail(code: CopyErrorCode, why: string): void {
+    this.#failed = true;
+    this.events.failed(this, new CopyError(code, why));
+  }
 }
 
 /**
  * Copies one key. Resolves when the mirror has confirmed it.
  * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
  */
-export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, events: CopyEvents): Promise<void> {
+export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, events: Pick<CopyEvents, 'ordered' | 'confirmed'>): Promise<void> {
   return new Promise((resolve, reject) => {
-    const failed = (why: string): void => reject(new CopyError(why));
-    const send = (frame: Buffer, sink: Sink | null): Operation => {
-      const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
-      sequencer.submit(operation, lane);
-      return operation;
-    };
-    const lost = (): void => failed('the connection to the authority was lost');
-    let dump: Reply;
-    const dumped: Sink = {
-      lost: () => undefined,
-      answered: (_operation, buffer, start) => {
-        dump = decodeReply(buffer, start).reply;
+    new KeyCopy(sequencer, lane, workload, db, key, {
+      ordered: (copied, bytes) => events.ordered(copied, bytes),
+      confirmed: (copied, late) => {
+        events.confirmed(copied, late);
+        resolve();
       },
-    };
-    send(encodeCommand(['DUMP', key]), dumped);
-    const last = send(encodeCommand(['PTTL', key]), {
-      lost,
-      answered: (operation, buffer, start) => {
-        const left = decodeReply(buffer, start).reply;
-        if (isError(dump) || isError(left)) return failed(`the authority refused: ${text(isError(dump) ? dump : left)}`);
-        const pttl = isNull(dump) ? -2 : Number(text(left));
-        let frame: Buffer;
-        try {
-          frame = pttl === -2 || pttl === 0 ? encodeCommand(['UNLINK', key]) : restore(key, dump.data!, pttl);
-        } catch (error) {
-          return failed((error as Error).message);
-        }
-        // As RESTORE, so that its time to live is shortened while it waits.
-        const effect = new Operation(frame, 0, frame.length, null, sequencer.table.byName('restore'), workload, db, 2, WRITE);
-        effect.lane = lane;
-        effect.answeredAt = operation.answeredAt;
-        effect.check = ACCEPT;
-        effect.confirmed = (answer) => {
-          if (answer === null) return failed('the connection to the mirror was lost');
-          if (answer[0] === MINUS) return failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
-          const now = performance.now();
-          sequencer.expiry.copied(db, key, pttl, operation.submittedAt, now);
-          events.confirmed(pttl > 0 && (operation.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
-          resolve();
-        };
-        sequencer.mirrorOf(effect).append(effect);
-        events.ordered(frame.length);
-      },
-    });
-    sequencer.hold(last, lane, [key.toString('latin1')]);
+      failed: (_copied, error) => reject(error),
+    }).start();
   });
 }
+
+/** A string as what it is: half the work of a RESTORE on either side. */
+const set = (key: Buffer, value: Buffer, pttl: number): Buffer => (pttl === -1 ? encodeCommand(['SET', key, value]) : encodeCommand(['SET', key, value, 'PX', pttl]));
 
 /** A TTL of 0 means for ever to RESTORE; -1 is for ever to PTTL. */
 function restore(key: Buffer, payload: Buffer, pttl: number): Buffer {

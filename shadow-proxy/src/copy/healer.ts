@@ -149,12 +149,12 @@ export class Healer {
         if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
         let generation = -1;
         await copyKey(this.sequencer, lane, workload, db, key, {
-          ordered: (bytes) => {
+          ordered: (_copied, bytes) => {
             generation = suspect.copied = suspect.generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
           },
           // At once: what the mirror answers next was written after the copy.
-          confirmed: (late) => {
+          confirmed: (_copied, late) => {
             if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
             else if (this.suspects.clear(suspect, generation)) this.healed++;
           },

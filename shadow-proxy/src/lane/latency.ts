@@ -14,8 +14,13 @@ interface Group {
 export class Latencies {
   readonly histogram: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
 
+  /** Likewise, of the time since somebody who watches began to; null while nobody does. */
+  recent: Histogram | null = null;
+
   record(ms: number, count: number): void {
-    this.histogram.recordValueWithCount(Math.max(1, Math.min(60_000_000, Math.round(ms * 1000))), count);
+    const micros = Math.max(1, Math.min(60_000_000, Math.round(ms * 1000)));
+    this.histogram.recordValueWithCount(micros, count);
+    this.recent?.recordValueWithCount(micros, count);
   }
 
   snapshot(): { p50: number; p99: number; p999: number; count: number } {

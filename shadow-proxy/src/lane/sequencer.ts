@@ -367,18 +367,20 @@ export class Sequencer implements LaneEvents {
     if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.doubtKey(db, key, reason);
     // A digest whose text was never seen is believed to declare what it writes.
     const trusted = routine instanceof Script ? writes?.length === 0 : routine === undefined ? args[0].toString('latin1').toLowerCase().startsWith('evalsha') : writes !== null;
-    if (trusted || workload.suspect !== null) return;
-    workload.suspect = 'a script that cannot be repeated may have written keys that it does not declare';
-    this.journal.noteWorkload(workload.name, workload.suspect);
+    if (!trusted) this.#doubtWorkload(workload, 'a script that cannot be repeated may have written keys that it does not declare');
   }
 
   /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
   doubtHidden(reason: string): void {
     for (const workload of this.router.workloads) {
-      if (workload.suspect !== null || (workload.whole && !workload.keylessRule.mirrorsWrites)) continue;
-      workload.suspect = `a write whose keys are not known (${reason})`;
-      this.journal.noteWorkload(workload.name, workload.suspect);
+      if (!workload.whole || workload.keylessRule.mirrorsWrites) this.#doubtWorkload(workload, `a write whose keys are not known (${reason})`);
     }
+  }
+
+  #doubtWorkload(workload: Workload, why: string): void {
+    const known = workload.suspect !== null;
+    workload.doubt(why);
+    if (!known) this.journal.noteWorkload(workload.name, why);
   }
 
   /**

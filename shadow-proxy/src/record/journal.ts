@@ -117,6 +117,12 @@ export class Journal {
     if (this.#current.bytes > SEGMENT_BYTES && !this.#settling) this.#turn();
   }
 
+  /** Forgets, as soon as what is on its way is confirmed, what is in doubt no more. */
+  turn(): void {
+    this.flush();
+    if (!this.#settling && !this.#closed) this.#turn();
+  }
+
   /** Everything is confirmed: nothing is left to tell. */
   clear(): void {
     this.#used = 0;

@@ -60,6 +60,52 @@ export interface WorkloadSnapshot {
   readonly byCommand?: Readonly<Record<string, number>>;
 }
 
+export interface JobFailure {
+  readonly db: number;
+  /** Redacted. */
+  readonly key: string;
+  readonly why: string;
+}
+
+/** A backfill or a verification. */
+export interface JobSnapshot {
+  readonly kind: 'backfill' | 'verify';
+  /** Whether what differs is copied. */
+  readonly repair: boolean;
+  /** Whether keys are only counted. */
+  readonly dryRun: boolean;
+  /** Percent of the keys. */
+  readonly sample: number;
+  /** Begun by the proxy itself. */
+  readonly automatic: boolean;
+  readonly workloads: readonly string[];
+  readonly state: 'running' | 'done' | 'stopped' | 'failed';
+  /** Why it waits, or has ended early; null where it does not. */
+  readonly reason: string | null;
+  /** ISO 8601. */
+  readonly startedAt: string;
+  readonly endedAt: string | null;
+  /** Keys of the authorities when it began, those of other workloads among them. */
+  readonly total: number;
+  /** Keys of the workloads that the walk has come by. */
+  readonly seen: number;
+  readonly copied: number;
+  readonly verified: number;
+  readonly repaired: number;
+  /** Keys that could not be copied, or not be compared. */
+  readonly failed: number;
+  /** Keys that differ, and of which the proxy knew already. */
+  readonly unsure: number;
+  readonly bytes: number;
+  /** By kind. */
+  readonly differences: Readonly<Record<string, number>>;
+  readonly keysPerSecond: number;
+  /** Null where it cannot be told. */
+  readonly etaSeconds: number | null;
+  /** The first of those that failed. */
+  readonly failures: readonly JobFailure[];
+}
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;
@@ -92,6 +138,8 @@ export interface ShardSnapshot {
   readonly flips: number;
   /** Why heal, repair and deletes are frozen; null where they are not. */
   readonly frozen: string | null;
+  /** The backfill or verification that is under way, or was the last; null where there was none. */
+  readonly job: JobSnapshot | null;
   readonly uptimeMs: number;
 }
 

@@ -65,7 +65,7 @@ export class Suspects {
       return;
     }
     if (this.#keys.size >= MAX_LISTED) {
-      workload.suspect ??= `more than ${MAX_LISTED} keys in doubt (${reason})`;
+      workload.doubt(`more than ${MAX_LISTED} keys in doubt (${reason})`);
       return;
     }
     const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, generation: ++this.#generation, copied: 0, lateCopies: 0 };

@@ -82,6 +82,15 @@ export class Workload {
     if (this.#suspect !== null && why === null) this.doubts.workloads--;
     this.#suspect = why;
   }
+  /** How often it was put in doubt as a whole: a verification that began before the last time cannot end the doubt. */
+  doubted = 0;
+
+  /** Puts every key of it in doubt; the first reason stays until the doubt ends. */
+  doubt(why: string): void {
+    this.doubted++;
+    this.suspect ??= why;
+  }
+
   get stage(): Stage {
     return this.#stage;
   }

@@ -8,7 +8,8 @@ export const STAGES = ['off', 'dualwrite', 'shadow', 'live', 'rampdown', 'comple
 export type Stage = (typeof STAGES)[number];
 
 /** Which of the two servers. */
-export type Side = 'source' | 'target';
+export const SIDES = ['source', 'target'] as const;
+export type Side = (typeof SIDES)[number];
 
 export interface StageRule {
   /** The server whose reply the client gets. */

@@ -3,6 +3,7 @@ import { request } from 'node:http';
 import { describe, test, type TestContext } from 'node:test';
 import { Admin, type AdminOptions } from '../../src/control/admin.js';
 import { StageError, type ShardControl, type StageRequest } from '../../src/control/status.js';
+import { JobError } from '../../src/copy/jobs.js';
 import { shardSnapshot } from '../record/snapshots.js';
 
 interface TestShard extends ShardControl {
@@ -19,6 +20,12 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     asked,
     snapshot: () => shardSnapshot({ name }),
     ready: () => shard.isReady,
+    startJob: () => {
+      throw new JobError('busy', 'a backfill is under way');
+    },
+    stopJob: () => {
+      throw new JobError('none', 'nothing is under way');
+    },
     async changeStage(wanted) {
       asked.push(wanted);
       await Promise.resolve();

@@ -41,6 +41,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   workloads: [workloadSnapshot()],
   flips: 0,
   frozen: null,
+  job: null,
   uptimeMs: 10_000,
   ...change,
 });

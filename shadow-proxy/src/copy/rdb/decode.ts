@@ -4,7 +4,7 @@ import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
 import { readStream } from './stream-decode.js';
-import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, NEWEST_VERSION, OLDEST_VERSION, TYPES } from './types.js';
+import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, NEWEST_VERSION, OLDEST_VERSION, TYPES, WRITTEN } from './types.js';
 import type { Form, TypeByte } from './types.js';
 import type { HashField, Value, ZsetMember } from './value.js';
 import { Ziplist, Zipmap } from './ziplist.js';
@@ -40,6 +40,16 @@ export function openDump(payload: Buffer): Dump {
   const valueEnd = from.at;
   skipExtras(from);
   return { type, version, value, valueEnd };
+}
+
+/** The string in a payload; null where it holds something else. @throws {TranscodeError} */
+export function openString(payload: Buffer): Buffer | null {
+  if (payload[0] !== WRITTEN.string) return null;
+  checkFooter(payload);
+  const from = new Reader(payload, 1, payload.length - FOOTER, 'string (plain)');
+  const bytes = from.string();
+  skipExtras(from);
+  return bytes;
 }
 
 /** Returns the RDB version. */

@@ -2,7 +2,7 @@ import { Crc64 } from './crc64.js';
 import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
 
-export { decodeDump } from './decode.js';
+export { decodeDump, openString } from './decode.js';
 export { encodeDump } from './encode.js';
 export { TranscodeError, type TranscodeErrorCode } from './error.js';
 export type * from './value.js';

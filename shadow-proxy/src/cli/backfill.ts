@@ -1,0 +1,15 @@
+/** `shadow-compare backfill`: copies what was there before the dual write, through a running proxy. */
+import type { Command } from 'commander';
+import { exitCode } from './exit.js';
+import { addJobOptions, runJob, type JobOptions } from './job-options.js';
+
+export function addBackfill(program: Command): void {
+  const command = program
+    .command('backfill')
+    .description('Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on')
+    .option('--dry-run', 'only count the keys, and check the memory of the target');
+  addJobOptions(command).action(async (options: JobOptions & { readonly dryRun?: boolean }) => {
+    const ended = await runJob({ kind: 'backfill', dryRun: options.dryRun ?? false }, options);
+    if (ended.some(({ job }) => job.state !== 'done' || job.failed > 0)) process.exitCode = exitCode.fails;
+  });
+}

@@ -1,0 +1,110 @@
+/** A backfill or verification until its end: a bar for each shard, or JSON lines where there is no terminal. */
+import { MultiBar, type SingleBar } from 'cli-progress';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { AdminClient, type ShardJob } from './admin-client.js';
+import { CliError } from './exit.js';
+import { list, number } from './verdict.js';
+
+const POLL_MS = 250;
+const LINE_MS = 2_000;
+/** A proxy that is started again goes on; one that does not come back in this time is given up. */
+const AWAY_MS = 60_000;
+
+/** How the last job of a shard ended. */
+export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
+
+/**
+ * Resolves when none of the jobs runs any more.
+ * @throws {CliError} where the proxy stays away
+ */
+export async function follow(client: AdminClient, shards: readonly string[], json: boolean): Promise<readonly EndedJob[]> {
+  const show = process.stderr.isTTY && !json ? bars(shards) : lines();
+  let awaySince: number | null = null;
+  try {
+    for (;;) {
+      const jobs = await client.jobs().catch((error: CliError) => {
+        awaySince ??= performance.now();
+        if (error.code !== 'unreachable' || performance.now() - awaySince > AWAY_MS) throw error;
+        return null;
+      });
+      if (jobs !== null) {
+        awaySince = null;
+        const followed = jobs.filter((each): each is EndedJob => shards.includes(each.shard) && each.job !== null);
+        show.update(followed);
+        if (followed.every(({ job }) => job.state !== 'running')) return followed;
+      }
+      await sleep(POLL_MS);
+    }
+  } finally {
+    show.end();
+  }
+}
+
+interface Display {
+  update(jobs: readonly EndedJob[]): void;
+  end(): void;
+}
+
+function bars(shards: readonly string[]): Display {
+  const all = new MultiBar({ format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} errors{why}', hideCursor: true, clearOnComplete: false, emptyOnZero: true });
+  const width = Math.max(...shards.map((name) => name.length));
+  const named = new Map<string, SingleBar>(shards.map((shard) => [shard, all.create(0, 0, { shard: shard.padEnd(width), ...texts(null) })]));
+  return {
+    update(jobs) {
+      for (const { shard, job } of jobs) {
+        const bar = named.get(shard)!;
+        bar.setTotal(Math.max(job.total, job.seen));
+        bar.update(job.state === 'done' ? Math.max(job.total, job.seen) : job.seen, texts(job));
+      }
+    },
+    end: () => all.stop(),
+  };
+}
+
+function texts(job: JobSnapshot | null): Record<string, string> {
+  const left = job?.state !== 'running' ? (job?.state ?? 'waiting') : job.etaSeconds === null ? '…' : `${duration(job.etaSeconds)} left`;
+  return {
+    keys: number(job?.seen ?? 0),
+    size: bytes(job?.bytes ?? 0),
+    rate: number(job?.keysPerSecond ?? 0),
+    left,
+    failed: number(job?.failed ?? 0),
+    why: job?.reason ? ` | ${job.reason}` : '',
+  };
+}
+
+function lines(): Display {
+  let at = -Infinity;
+  return {
+    update(jobs) {
+      const ended = jobs.every(({ job }) => job.state !== 'running');
+      if (!ended && performance.now() - at < LINE_MS) return;
+      at = performance.now();
+      for (const { shard, job } of jobs) process.stderr.write(`${JSON.stringify({ shard, ...job })}\n`);
+    },
+    end: () => undefined,
+  };
+}
+
+/** The result for people. */
+export function renderJob({ shard, job }: EndedJob): string {
+  const { kind, state, reason } = job;
+  const did = job.dryRun ? `${number(job.seen)} keys would be copied` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)})` : `${number(job.verified)} keys compared`;
+  const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}` : '';
+  const repaired = job.repair ? `, ${number(job.repaired)} repaired` : '';
+  const unsure = job.unsure > 0 ? `, ${number(job.unsure)} in doubt and being healed` : '';
+  const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
+  const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${failures.join('')}`;
+}
+
+const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+/** The shards that were begun, or that had begun already. */
+export const shardsOf = (jobs: readonly ShardJob[]): string[] => jobs.map(({ shard }) => shard);

@@ -1,0 +1,357 @@
+/**
+ * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs (verify),
+ * in the order of the sequencer, while clients go on.
+ *
+ *   scan(side) ─▶ page ─▶ keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
+ *                                                              └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
+ *
+ * Both servers are walked over: the second walk finds what only the mirror has. Where the walk stands is on the disk. A
+ * doubt about a whole workload that comes up meanwhile begins it anew.
+ */
+import type { Logger } from 'pino';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Server } from '../lane/server.js';
+import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
+import type { JobFailure, JobSnapshot } from '../record/snapshot.js';
+import { isError, text } from '../resp/decode.js';
+import type { Workload } from '../route/router.js';
+import { hashSlot, SLOTS } from '../route/slot.js';
+import { otherSide, type Side } from '../route/stage.js';
+import { Flow, Halt, type FlowContext } from './flow.js';
+import { Pace } from './pace.js';
+import { Room, RoomError } from './room.js';
+import { databasesOf, ScanError, Scanner, type Checkpoint } from './scanner.js';
+
+export interface JobContext extends Omit<FlowContext, 'failed'> {
+  /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
+  readonly owns: ((key: Buffer) => boolean) | null;
+  /** Puts a workload in doubt, durably. */
+  readonly doubt: (workload: Workload, reason: string) => void;
+  /** Workloads are in doubt no more. */
+  readonly cleared: () => void;
+  /** A report begins anew. */
+  readonly begun: () => void;
+  readonly save: (record: JobRecord) => void;
+  readonly redact: (key: Buffer) => string;
+  readonly logger: Logger;
+}
+
+/** What is in a workload before its first backfill. Only an operator begins that. */
+export const NOT_COPIED = 'keys from before the dual write are not copied yet';
+
+/** What was walked over already is in doubt again. */
+class Again extends Error {}
+
+const SAVE_MS = 500;
+const RETRY_MS = 250;
+/** So many keys that failed are told one by one. */
+const TOLD = 20;
+
+/** A page on its way: the walk has passed it when nothing of it is left. */
+interface Page {
+  left: number;
+  /** Where the walk stands then. */
+  readonly after: JobRecord['at'];
+}
+
+export class Job {
+  readonly #workloads: readonly Workload[];
+  readonly #startedAt: string;
+  readonly #doubted = new Map<Workload, number>();
+  readonly #failures: JobFailure[] = [];
+  #state: JobRecord['state'] = 'running';
+  #reason: string | null = null;
+  #endedAt: string | null = null;
+  #at: JobRecord['at'];
+  #counts: JobCounts;
+  #pages: Page[] = [];
+  #pace: Pace;
+  #flow: Flow;
+  #total = 0;
+  #savedAt = 0;
+  #suspended = false;
+  readonly #since = performance.now();
+  /** Keys that were seen before this process. */
+  #before: number;
+
+  constructor(
+    readonly request: JobRequest,
+    private readonly context: JobContext,
+    resumed: JobRecord | null,
+  ) {
+    const { router, latencies } = context.sequencer;
+    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    this.#workloads = wanted.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
+    this.#at = resumed?.at ?? null;
+    this.#counts = resumed?.counts ?? noCounts();
+    this.#before = this.#counts.seen;
+    this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
+    this.#pace = new Pace(request.limits, latencies[this.#authorities[0] ?? 'source']);
+    this.#flow = this.#newFlow();
+  }
+
+  get running(): boolean {
+    return this.#state === 'running';
+  }
+
+  get #copies(): boolean {
+    return this.request.kind === 'backfill' && !this.request.dryRun;
+  }
+
+  /** Where a job that asks for the same goes on, if this one has stopped short and nothing came in doubt since; else null. */
+  get unfinished(): JobRecord | null {
+    const { state } = this.#record;
+    const current = this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
+    return (state === 'stopped' || state === 'failed') && current ? this.#record : null;
+  }
+
+  /** Resolves when it has ended, however. */
+  async run(): Promise<void> {
+    const { logger } = this.context;
+    const { kind } = this.request;
+    logger.info({ job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null }, 'walking over all keys');
+    const room = new Room(this.context.sequencer, this.#authorities, (why) => this.stop(why));
+    try {
+      if (this.#copies) for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
+      this.#remember();
+      if (this.#at === null) this.context.begun();
+      this.#save();
+      if (kind === 'backfill') await room.check();
+      room.watch();
+      await this.#wholeWalk();
+      this.#finish();
+    } catch (error) {
+      this.#end(isFinal(error) ? 'stopped' : 'failed', (error as Error).message);
+    }
+    room.close();
+    this.#pace.close();
+    logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'the walk over all keys has ended');
+  }
+
+  /** Ends it where it is. */
+  stop(why: string): void {
+    this.#flow.halt(new Halt(why));
+  }
+
+  /** Ends it with this process: the next one goes on. */
+  suspend(): void {
+    if (!this.running) return;
+    this.#save();
+    this.#suspended = true;
+    this.stop('the proxy ends');
+  }
+
+  // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #wholeWalk(): Promise<void> {
+    for (;;) {
+      try {
+        return await this.#walk();
+      } catch (error) {
+        this.#flow.halt(error as Error);
+        await this.#flow.ended();
+        if (isFinal(error) || this.#suspended) throw error;
+        this.#flow = this.#newFlow();
+        this.#pages = [];
+        if (error instanceof Again) this.#anew();
+        else {
+          this.#reason = (error as Error).message;
+          await sleep(RETRY_MS);
+        }
+      }
+    }
+  }
+
+  #newFlow(): Flow {
+    return new Flow({ ...this.context, failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+  }
+
+  #anew(): void {
+    this.#at = null;
+    this.#counts = noCounts();
+    this.#before = 0;
+    this.#failures.length = 0;
+    this.#remember();
+  }
+
+  async #walk(): Promise<void> {
+    const sides = await this.#sides();
+    const from = this.#at;
+    const first = from === null ? 0 : Math.max(0, sides.indexOf(from.side));
+    for (let i = first; i < sides.length; i++) {
+      const then = i + 1 < sides.length ? { side: sides[i + 1], checkpoint: null } : { side: sides[i], checkpoint: null };
+      await this.#walkOver(sides[i], from?.side === sides[i] ? from.checkpoint : null, then);
+    }
+    await this.#flow.ended();
+    if (this.#flow.halted !== null) throw this.#flow.halted;
+    this.#look();
+  }
+
+  async #walkOver(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
+    const scanner = new Scanner(this.context.sequencer.servers[side]);
+    try {
+      const pages = scanner.pages(from);
+      let coming = pages.next();
+      for (;;) {
+        const { done, value } = await coming;
+        if (done === true) return;
+        // The next one is asked for while this one is under way.
+        coming = pages.next();
+        coming.catch(() => undefined);
+        this.#look();
+        const keys = await this.#choose(side, value.db, value.keys);
+        const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
+        this.#pages.push(page);
+        this.#pass();
+        await this.#flow.take(value.db, keys, () => {
+          if (--page.left === 0) this.#pass();
+        });
+      }
+    } finally {
+      scanner.close();
+    }
+  }
+
+  /** The authorities first, then the mirrors that hold anything. */
+  async #sides(): Promise<Side[]> {
+    const authorities = this.#authorities;
+    const sides: Side[] = [];
+    this.#total = 0;
+    for (const side of new Set<Side>([...authorities, ...authorities.map(otherSide)])) {
+      const isAuthority = authorities.includes(side);
+      if (!isAuthority && side === 'target' && this.context.owns === null) continue;
+      let keys = 0;
+      for (const count of (await databasesOf(this.context.sequencer.servers[side])).values()) keys += count;
+      if (isAuthority) this.#total += keys;
+      if (keys > 0) sides.push(side);
+    }
+    return sides;
+  }
+
+  get #authorities(): Side[] {
+    const sides = this.#workloads.flatMap(({ keylessRule, whole }): Side[] => (whole ? [keylessRule.authority] : ['source', 'target']));
+    return [...new Set(sides)];
+  }
+
+  /** Notes which doubts it is to end. */
+  #remember(): void {
+    for (const workload of this.#workloads) this.#doubted.set(workload, workload.doubted);
+  }
+
+  /** @throws {Again} where a workload came in doubt since it began */
+  #look(): void {
+    if (this.#workloads.some((workload) => workload.doubted !== this.#doubted.get(workload))) throw new Again('a workload came in doubt');
+  }
+
+  /** The keys of a page that it is about: those whose authority this is, and those that theirs does not have. */
+  async #choose(side: Side, db: number, keys: readonly Buffer[]): Promise<Buffer[]> {
+    const { sequencer, owns } = this.context;
+    const mine: Buffer[] = [];
+    const others: Buffer[] = [];
+    for (const key of keys) {
+      const workload = sequencer.router.match(key, 0, key.length);
+      if (!this.#workloads.includes(workload) || !this.#isSampled(key)) continue;
+      const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+      if (!mirrorsWrites) continue;
+      if (authority === side) mine.push(key);
+      else if (side === 'source' || owns?.(key) === true) others.push(key);
+    }
+    this.#counts.seen += mine.length;
+    if (this.request.dryRun) return [];
+    return others.length === 0 ? mine : mine.concat(await absentFrom(sequencer.servers[otherSide(side)], db, others));
+  }
+
+  /** By hash slot, other ones each time. */
+  #isSampled(key: Buffer): boolean {
+    const { sample } = this.request;
+    if (sample >= 100) return true;
+    const first = Date.parse(this.#startedAt) % SLOTS;
+    return (hashSlot(key, 0, key.length) - first + SLOTS) % SLOTS < (sample / 100) * SLOTS;
+  }
+
+  /** Notes how far the walk has come: behind the last page before which all are done. */
+  #pass(): void {
+    while (this.#pages.length > 0 && this.#pages[0].left === 0) this.#at = this.#pages.shift()!.after;
+    if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
+  }
+
+  // ── its end ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #failed(db: number, key: Buffer, why: string): void {
+    const { redact, suspects, sequencer } = this.context;
+    if (this.#failures.length < TOLD) this.#failures.push({ db, key: redact(key), why });
+    // In doubt by itself: the others of its workload need not be.
+    const workload = sequencer.router.match(key, 0, key.length);
+    if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
+  }
+
+  #finish(): void {
+    if (this.request.sample >= 100 && (this.#copies || this.request.repair)) for (const workload of this.#workloads) workload.suspect = null;
+    this.#end('done', null);
+    this.context.cleared();
+  }
+
+  #end(state: JobRecord['state'], reason: string | null): void {
+    if (this.#suspended) return;
+    this.#state = state;
+    this.#reason = reason;
+    this.#endedAt = new Date().toISOString();
+    this.#save();
+  }
+
+  #save(): void {
+    this.#savedAt = performance.now();
+    if (this.#suspended) return;
+    this.context.save(this.#record);
+  }
+
+  get #record(): JobRecord {
+    return {
+      version: 1,
+      request: this.request,
+      state: this.#state,
+      reason: this.#reason,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt,
+      at: this.#at,
+      counts: this.#counts,
+    };
+  }
+
+  snapshot(): JobSnapshot {
+    const { kind, repair, dryRun, sample, automatic } = this.request;
+    const seconds = Math.max(0.001, (performance.now() - this.#since) / 1000);
+    const rate = this.running ? (this.#counts.seen - this.#before) / seconds : 0;
+    return {
+      kind,
+      repair,
+      dryRun,
+      sample,
+      automatic,
+      workloads: this.#workloads.map(({ name }) => name),
+      state: this.#state,
+      reason: this.running ? (this.#flow.hindrance ?? this.#reason) : this.#reason,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt,
+      total: this.#total,
+      ...this.#counts,
+      keysPerSecond: rate,
+      etaSeconds: rate > 0 && this.#total > 0 ? Math.max(0, this.#total - this.#counts.seen) / rate : null,
+      failures: this.#failures,
+    };
+  }
+}
+
+const isFinal = (error: unknown): boolean => error instanceof Halt || error instanceof ScanError || error instanceof RoomError;
+
+async function absentFrom(server: Server, db: number, keys: readonly Buffer[]): Promise<Buffer[]> {
+  const connection = await server.open({ db, protocol: 2, credentials: server.endpoint.credentials });
+  try {
+    const replies = await Promise.all(keys.map((key) => connection.ask('EXISTS', key)));
+    const refused = replies.find(isError);
+    if (refused !== undefined) throw new ScanError(`${server.endpoint.label} refuses EXISTS: ${text(refused)}; allow it to the kit's user`);
+    return keys.filter((_, i) => text(replies[i]) === '0');
+  } finally {
+    connection.destroy();
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the next; and
+ * workloads that are in doubt as a whole are verified and repaired without anybody asking.
+ */
+import type { JobRecord, JobRequest } from '../record/job-file.js';
+import type { JobSnapshot } from '../record/snapshot.js';
+import type { Workload } from '../route/router.js';
+import { Job, NOT_COPIED, type JobContext } from './job.js';
+
+export type JobErrorCode =
+  /** Another one is under way. */
+  | 'busy'
+  | 'unknown-workload'
+  /** None of the workloads is written twice. */
+  | 'nothing-to-do'
+  /** The authority is not trusted. */
+  | 'frozen'
+  /** None is under way. */
+  | 'none';
+
+/** A job was not begun, or not stopped; the message says why and what to do. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  constructor(
+    readonly code: JobErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+const LOOK_MS = 500;
+/** After one that the proxy began by itself has failed, it waits so long before the next. */
+const REST_MS = 10_000;
+
+export class Jobs {
+  #job: Job | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #restUntil = 0;
+
+  constructor(
+    private readonly context: JobContext,
+    /** Why keys must neither be copied nor deleted; null where they may. */
+    private readonly frozen: () => string | null,
+  ) {}
+
+  /** @param left what the last process has left; null where nothing may be made of it */
+  begin(left: JobRecord | null): void {
+    if (left?.state === 'running') this.#run(left.request, left);
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** @throws {JobError} */
+  start(request: JobRequest): JobSnapshot {
+    if (this.#job?.running === true && !this.#job.request.automatic) throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
+    const { router } = this.context.sequencer;
+    const unknown = request.workloads?.find((name) => router.named(name) === undefined);
+    if (unknown !== undefined) throw new JobError('unknown-workload', `there is no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`);
+    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    if (!wanted.some(isWrittenTwice)) {
+      const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
+      throw new JobError('nothing-to-do', `no such workload is written to both servers (${stages}): move one to dualwrite first`);
+    }
+    const frozen = this.frozen();
+    if (frozen !== null && (request.kind === 'backfill' || request.repair)) throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
+    this.#job?.stop('another job was asked for');
+    const before = this.#job?.unfinished ?? null;
+    const same = before !== null && asks(before.request) === asks(request) && before.at !== null;
+    return this.#run(request, same ? before : null);
+  }
+
+  /** @throws {JobError} */
+  stop(): JobSnapshot {
+    if (this.#job?.running !== true) throw new JobError('none', 'no backfill or verification is under way');
+    this.#job.stop('stopped by the operator; the same command goes on from here');
+    return this.#job.snapshot();
+  }
+
+  snapshot(): JobSnapshot | null {
+    return this.#job?.snapshot() ?? null;
+  }
+
+  /** For the end of the process. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#job?.suspend();
+  }
+
+  #run(request: JobRequest, from: JobRecord | null): JobSnapshot {
+    const job = new Job(request, this.context, from);
+    this.#job = job;
+    void job.run().then(() => {
+      if (job.snapshot().state !== 'done') this.#restUntil = performance.now() + REST_MS;
+    });
+    return job.snapshot();
+  }
+
+  #look(): void {
+    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance() !== null) return;
+    const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && workload.suspect !== NOT_COPIED);
+    if (doubted.length === 0) return;
+    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, sample: 100, limits: {}, automatic: true }, null);
+  }
+}
+
+const isWrittenTwice = ({ keylessRule, whole }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
+
+/** What it is about: limits may be others. */
+const asks = ({ kind, workloads, repair, dryRun, sample }: JobRequest): string => JSON.stringify([kind, workloads, repair, dryRun, sample]);

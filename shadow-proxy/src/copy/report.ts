@@ -1,0 +1,34 @@
+/** The report of a verification: one JSON line for each key that differs, redacted as the ledger is. */
+import { appendFileSync, writeFileSync } from 'node:fs';
+import type { LedgerPlan } from '../plan/plan.js';
+import type { Copied } from './copier.js';
+import { decodeDump } from './rdb/transcode.js';
+import type { Difference, Held } from './verifier.js';
+
+export class Report {
+  #bytes = 0;
+
+  constructor(
+    readonly path: string,
+    private readonly limits: Pick<LedgerPlan, 'maxBytes'>,
+    /** A key as it may be written down. */
+    private readonly nameOf: (key: Buffer) => string,
+  ) {}
+
+  /** @throws {Error} when the disk does not take it */
+  begin(): void {
+    this.#bytes = 0;
+    writeFileSync(this.path, '', { mode: 0o600 });
+  }
+
+  /** What does not fit into the file is counted by the job all the same. */
+  add({ db, key, workload }: Copied, { kind, authority, mirror }: Difference): void {
+    if (this.#bytes > this.limits.maxBytes) return;
+    const line = `${JSON.stringify({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) })}\n`;
+    this.#bytes += line.length;
+    appendFileSync(this.path, line);
+  }
+}
+
+/** Type, bytes of the DUMP payload, and time to live in ms (-1 for none); null where the key is not there. */
+const describe = ({ payload, pttl }: Held): object | null => payload && { type: decodeDump(payload).type, bytes: payload.length, pttl };

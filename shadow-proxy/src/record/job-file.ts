@@ -1,0 +1,64 @@
+/** What a shard's job has come to, on the disk: a process that is started again goes on from there. */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { SIDES } from '../route/stage.js';
+
+const optionalNumber = z.number().positive().optional();
+
+export const jobRequest = z.strictObject({
+  kind: z.enum(['backfill', 'verify']),
+  /** Names; null for all that are written twice. */
+  workloads: z.array(z.string()).nullable(),
+  /** Copy what differs, and delete what only the mirror has. */
+  repair: z.boolean(),
+  /** Only count the keys. */
+  dryRun: z.boolean(),
+  /** Percent of the keys that are looked at. */
+  sample: z.number().min(0).max(100),
+  limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),
+  /** Started by the proxy itself, because a workload as a whole is in doubt. */
+  automatic: z.boolean(),
+});
+export type JobRequest = z.infer<typeof jobRequest>;
+
+const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()) });
+export type JobCounts = z.infer<typeof counts>;
+
+const jobRecord = z.object({
+  version: z.literal(1),
+  request: jobRequest,
+  state: z.enum(['running', 'done', 'stopped', 'failed']),
+  reason: z.string().nullable(),
+  startedAt: z.string(),
+  endedAt: z.string().nullable(),
+  /** Where the walk goes on; null at its beginning. */
+  at: z.object({ side: z.enum(SIDES), checkpoint: z.object({ runId: z.string(), db: z.number(), cursor: z.string() }).nullable() }).nullable(),
+  counts,
+});
+export type JobRecord = z.infer<typeof jobRecord>;
+
+export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, failed: 0, unsure: 0, bytes: 0, differences: {} });
+
+export class JobFile {
+  readonly #path: string;
+
+  constructor(directory: string) {
+    this.#path = join(directory, 'job.json');
+  }
+
+  /** The last job; null where there was none, or it cannot be read: then it begins anew. */
+  read(): JobRecord | null {
+    try {
+      return jobRecord.parse(JSON.parse(readFileSync(this.#path, 'utf8')));
+    } catch {
+      return null;
+    }
+  }
+
+  /** It outlives the process, not the host. @throws {Error} when the disk does not take it */
+  write(record: JobRecord): void {
+    writeFileSync(`${this.#path}.tmp`, JSON.stringify(record), { mode: 0o600 });
+    renameSync(`${this.#path}.tmp`, this.#path);
+  }
+}
