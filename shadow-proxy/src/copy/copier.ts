@@ -6,7 +6,7 @@
  * a server that has come to its memory's limit takes nothing inside it.
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
-import { encodeCommand } from '../resp/encode.js';
+import { encodeCommand, encodePair } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE, type Sink } from '../lane/operation.js';
@@ -74,14 +74,15 @@ export class KeyCopy implements Sink, Copied {
   ) {}
 
   start(): void {
-    this.#ask(encodeCommand(['DUMP', this.key]));
-    const last = this.#ask(encodeCommand(['PTTL', this.key]));
+    const { frame, second } = questionsAbout(this.key);
+    this.#ask(frame, 0, second);
+    const last = this.#ask(frame, second, frame.length);
     const { active } = this.sequencer.lanes[this.lane.server.side].order(this.db);
     if (active) this.sequencer.hold(last, this.lane, [this.key.toString('latin1')]);
   }
 
-  #ask(frame: Buffer): Operation {
-    const operation = new Operation(frame, 0, frame.length, this, undefined, this.workload, this.db, 2, NOTHING);
+  #ask(frame: Buffer, start: number, end: number): Operation {
+    const operation = new Operation(frame, start, end, this, undefined, this.workload, this.db, 2, NOTHING);
     this.sequencer.submit(operation, this.lane);
     return operation;
   }
@@ -157,6 +158,9 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
     }).start();
   });
 }
+
+/** What is there, and how long it stays. */
+export const questionsAbout = (key: Buffer): { frame: Buffer; second: number } => encodePair(['DUMP', key], ['PTTL', key]);
 
 /** A string as what it is: half the work of a RESTORE on either side. */
 const set = (key: Buffer, value: Buffer, pttl: number): Buffer => (pttl === -1 ? encodeCommand(['SET', key, value]) : encodeCommand(['SET', key, value, 'PX', pttl]));

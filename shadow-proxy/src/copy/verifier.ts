@@ -6,12 +6,11 @@
  * Values are compared decoded, so that how a server encodes them does not matter.
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
-import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { CopyError, type Copied } from './copier.js';
+import { CopyError, questionsAbout, type Copied } from './copier.js';
 import { equalStrings, equalValues } from './equal.js';
 import { decodeDump, openString } from './rdb/transcode.js';
 
@@ -42,6 +41,10 @@ export interface VerifyEvents {
 /** One verification on its way. Whoever starts it has the key's turn in the order of its lanes. */
 export class KeyVerification implements Sink, Copied {
   readonly #replies: Reply[] = [];
+  readonly #questions: { frame: Buffer; second: number };
+  /** What may pass between the two servers' answers, in ms. */
+  #lagMs = 0;
+  #answeredAt = 0;
   #lost = false;
 
   constructor(
@@ -51,19 +54,22 @@ export class KeyVerification implements Sink, Copied {
     readonly db: number,
     readonly key: Buffer,
     private readonly events: VerifyEvents,
-  ) {}
+  ) {
+    this.#questions = questionsAbout(key);
+  }
 
   start(): void {
-    this.sequencer.submit(this.#operation('DUMP'), this.lane);
-    const last = this.#operation('PTTL');
+    const [dump, last] = this.#operations();
+    this.sequencer.submit(dump, this.lane);
     this.sequencer.submit(last, this.lane);
     const { active } = this.sequencer.lanes[this.lane.server.side].order(this.db);
     if (active) this.sequencer.hold(last, this.lane, [this.key.toString('latin1')]);
   }
 
-  #operation(command: 'DUMP' | 'PTTL'): Operation {
-    const frame = encodeCommand([command, this.key]);
-    return new Operation(frame, 0, frame.length, this, undefined, this.workload, this.db, 2, NOTHING);
+  #operations(): [dump: Operation, pttl: Operation] {
+    const { frame, second } = this.#questions;
+    const ask = (start: number, end: number): Operation => new Operation(frame, start, end, this, undefined, this.workload, this.db, 2, NOTHING);
+    return [ask(0, second), ask(second, frame.length)];
   }
 
   answered(operation: Operation, buffer: Buffer, start: number): void {
@@ -77,19 +83,24 @@ export class KeyVerification implements Sink, Copied {
 
   /** The mirror is asked at the place of the authority's replies. */
   #ask(last: Operation): void {
-    const questions = [this.#operation('DUMP'), this.#operation('PTTL')];
+    this.#answeredAt = last.answeredAt;
+    this.#lagMs = last.stalledMs;
+    const questions = this.#operations();
+    const confirmed = (answer: Buffer | null): void => this.#confirmed(answer);
     for (const question of questions) {
       question.lane = this.lane;
       question.answeredAt = last.answeredAt;
       question.check = ACCEPT;
-      question.confirmed = (answer) => {
-        if (answer === null) return this.#fail('the connection to the mirror was lost');
-        this.#replies.push(decodeReply(answer, 0).reply);
-        if (question === questions[1]) this.#compare(performance.now() - last.answeredAt + last.stalledMs);
-      };
+      question.confirmed = confirmed;
     }
     this.events.ordered(this, this.#replies[0].data?.length ?? 0);
-    this.sequencer.mirrorOf(questions[0]).appendAll(questions);
+    this.sequencer.mirrorOf(last).appendAll(questions);
+  }
+
+  #confirmed(answer: Buffer | null): void {
+    if (answer === null) return this.#fail('the connection to the mirror was lost');
+    if (this.#replies.push(decodeReply(answer, 0).reply) < 4) return;
+    this.#compare(performance.now() - this.#answeredAt + this.#lagMs);
   }
 
   #compare(lagMs: number): void {

@@ -2,18 +2,82 @@
  * Frames out: commands and small replies as RESP bytes.
  * Source of the format: the Redis serialization protocol specification (RESP2 and RESP3).
  */
+import { copyBytes } from './bytes.js';
 
 /** One argument of a command: bytes stay bytes, text is UTF-8, numbers are decimal. */
 export type Argument = Buffer | string | number;
 
 /** The command as an array of bulk strings, the only form Redis servers need. */
 export function encodeCommand(args: readonly Argument[]): Buffer {
-  const parts: Buffer[] = [Buffer.from(`*${args.length}\r\n`, 'latin1')];
-  for (const arg of args) {
-    const bytes = typeof arg === 'number' ? Buffer.from(String(arg), 'latin1') : typeof arg === 'string' ? Buffer.from(arg) : arg;
-    parts.push(Buffer.from(`$${bytes.length}\r\n`, 'latin1'), bytes, CRLF);
+  const out = Buffer.allocUnsafe(commandSize(args));
+  writeCommand(out, 0, args);
+  return out;
+}
+
+/** Two commands in one buffer, so that they are one write; the second begins at `second`. */
+export function encodePair(first: readonly Argument[], then: readonly Argument[]): { frame: Buffer; second: number } {
+  const second = commandSize(first);
+  const frame = Buffer.allocUnsafe(second + commandSize(then));
+  writeCommand(frame, 0, first);
+  writeCommand(frame, second, then);
+  return { frame, second };
+}
+
+function commandSize(args: readonly Argument[]): number {
+  let size = headSize(args.length);
+  for (let i = 0; i < args.length; i++) size += bulkSize(lengthOf(args[i]));
+  return size;
+}
+
+function writeCommand(out: Buffer, start: number, args: readonly Argument[]): void {
+  let at = writeHead(out, start, ASTERISK, args.length);
+  for (let i = 0; i < args.length; i++) at = writeArgument(out, at, args[i]);
+}
+
+const [ASTERISK, DOLLAR, CR, LF, ZERO] = [42, 36, 13, 10, 48];
+
+/** `*12\r\n` or `$12\r\n`. */
+const headSize = (count: number): number => 3 + digitsOf(count);
+const bulkSize = (length: number): number => headSize(length) + length + 2;
+
+function digitsOf(number: number): number {
+  let digits = 1;
+  for (let left = number; left >= 10; left = Math.floor(left / 10)) digits++;
+  return digits;
+}
+
+function lengthOf(arg: Argument): number {
+  if (typeof arg === 'string') return Buffer.byteLength(arg);
+  return typeof arg === 'number' ? String(arg).length : arg.length;
+}
+
+function writeHead(out: Buffer, start: number, mark: number, count: number): number {
+  const end = start + headSize(count);
+  out[start] = mark;
+  let left = count;
+  for (let at = end - 3; at > start; at--) {
+    out[at] = ZERO + (left % 10);
+    left = Math.floor(left / 10);
   }
-  return Buffer.concat(parts);
+  out[end - 2] = CR;
+  out[end - 1] = LF;
+  return end;
+}
+
+function writeArgument(out: Buffer, start: number, arg: Argument): number {
+  const length = lengthOf(arg);
+  const at = writeHead(out, start, DOLLAR, length);
+  if (typeof arg === 'object') copyBytes(arg, 0, length, out, at);
+  else writeText(out, at, String(arg), length);
+  out[at + length] = CR;
+  out[at + length + 1] = LF;
+  return at + length + 2;
+}
+
+/** Short ASCII, as command names and numbers are, faster in a loop than by a call. */
+function writeText(out: Buffer, at: number, text: string, length: number): void {
+  if (text.length === length && length <= 16) for (let i = 0; i < length; i++) out[at + i] = text.charCodeAt(i);
+  else out.write(text, at);
 }
 
 const CRLF = Buffer.from('\r\n');
