@@ -7,9 +7,10 @@ export function addBackfill(program: Command): void {
   const command = program
     .command('backfill')
     .description('Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on')
+    .option('--again', 'copy everything once more, though it was copied and nothing came in doubt since')
     .option('--dry-run', 'only count the keys, and check the memory of the target');
-  addJobOptions(command).action(async (options: JobOptions & { readonly dryRun?: boolean }) => {
-    const ended = await runJob({ kind: 'backfill', dryRun: options.dryRun ?? false }, options);
+  addJobOptions(command).action(async (options: JobOptions & { readonly dryRun?: boolean; readonly again?: boolean }) => {
+    const ended = await runJob({ kind: 'backfill', dryRun: options.dryRun ?? false, again: options.again ?? false }, options);
     if (ended.some(({ job }) => job.state !== 'done' || job.failed > 0)) process.exitCode = exitCode.fails;
   });
 }

@@ -3,6 +3,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import type { ShardSnapshot } from '../record/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { renderJob } from './job-progress.js';
 import { number } from './verdict.js';
 import { renderTable } from './view.js';
 
@@ -27,5 +28,6 @@ export function renderShard(shard: ShardSnapshot): string {
   }
   const [figures] = renderTable({ now: shard, before: null, leftMs: null }).split(/\n(?=[^\n]*$)/);
   const doubts = shard.workloads.filter(({ suspect }) => suspect !== null).map(({ name, suspect }) => `\n${name}: every key is in doubt: ${suspect}`);
-  return `shard ${shard.name}\n${figures}\n${table.toString()}${doubts.join('')}`;
+  const job = shard.job === null ? '' : `\n${renderJob({ shard: shard.name, job: shard.job })}`;
+  return `shard ${shard.name}\n${figures}\n${table.toString()}${doubts.join('')}${job}`;
 }

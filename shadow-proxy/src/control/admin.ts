@@ -7,7 +7,7 @@
  *   GET  /api/status   { version, shards: ShardSnapshot[] }
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
- *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, sample?, limits? } → { jobs }
+ *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
  *   DELETE /api/jobs   stops them where they are → { jobs }
  *
  * Errors are { error: { code, message, … } }. Where a token is set, every request needs it. Without one (loopback only), the
@@ -75,7 +75,7 @@ const stageRequest = z.strictObject({
 
 const jobOrder = jobRequest
   .omit({ automatic: true })
-  .partial({ workloads: true, repair: true, dryRun: true, sample: true, limits: true })
+  .partial({ workloads: true, repair: true, dryRun: true, again: true, sample: true, limits: true })
   .extend({ shard: z.string().optional() });
 
 export class Admin {
@@ -170,8 +170,8 @@ export class Admin {
   async #jobs(request: IncomingMessage): Promise<{ shard: string; job: JobSnapshot | null }[]> {
     const shards = this.options.shards();
     if (request.method === 'POST') {
-      const { shard: name, kind, workloads = null, repair = false, dryRun = false, sample = 100, limits = {} } = await readBody(request, jobOrder);
-      const wanted = { kind, workloads, repair, dryRun, sample, limits, automatic: false };
+      const { shard: name, kind, workloads = null, repair = false, dryRun = false, again = false, sample = 100, limits = {} } = await readBody(request, jobOrder);
+      const wanted = { kind, workloads, repair, dryRun, again, sample, limits, automatic: false };
       return this.#shardsNamed(name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted) }));
     }
     if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));

@@ -42,6 +42,8 @@ export const NOT_COPIED = 'keys from before the dual write are not copied yet';
 /** What was walked over already is in doubt again. */
 class Again extends Error {}
 
+/** So often it begins anew. */
+const WALKS = 10;
 const SAVE_MS = 500;
 const RETRY_MS = 250;
 /** So many keys that failed are told one by one. */
@@ -98,11 +100,20 @@ export class Job {
     return this.request.kind === 'backfill' && !this.request.dryRun;
   }
 
-  /** Where a job that asks for the same goes on, if this one has stopped short and nothing came in doubt since; else null. */
+  /** Nothing came in doubt since it began. */
+  get #isCurrent(): boolean {
+    return this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
+  }
+
+  /** Whether it has copied everything, and that still holds. */
+  get holds(): boolean {
+    return this.#copies && this.#state === 'done' && this.#isCurrent;
+  }
+
+  /** Where a job that asks for the same goes on, if this one has stopped short; else null. */
   get unfinished(): JobRecord | null {
-    const { state } = this.#record;
-    const current = this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
-    return (state === 'stopped' || state === 'failed') && current ? this.#record : null;
+    const stopped = this.#state === 'stopped' || this.#state === 'failed';
+    return stopped && this.#isCurrent && this.#at !== null ? this.#record : null;
   }
 
   /** Resolves when it has ended, however. */
@@ -144,7 +155,7 @@ export class Job {
   // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
 
   async #wholeWalk(): Promise<void> {
-    for (;;) {
+    for (let walks = 1; ; ) {
       try {
         return await this.#walk();
       } catch (error) {
@@ -153,8 +164,10 @@ export class Job {
         if (isFinal(error) || this.#suspended) throw error;
         this.#flow = this.#newFlow();
         this.#pages = [];
-        if (error instanceof Again) this.#anew();
-        else {
+        if (error instanceof Again) {
+          if (++walks > WALKS) throw new Halt(`it began anew ${WALKS - 1} times, because ${error.message}`);
+          this.#anew();
+        } else {
           this.#reason = (error as Error).message;
           await sleep(RETRY_MS);
         }
@@ -240,7 +253,8 @@ export class Job {
 
   /** @throws {Again} where a workload came in doubt since it began */
   #look(): void {
-    if (this.#workloads.some((workload) => workload.doubted !== this.#doubted.get(workload))) throw new Again('a workload came in doubt');
+    const doubted = this.#workloads.find((workload) => workload.doubted !== this.#doubted.get(workload));
+    if (doubted !== undefined) throw new Again(`"${doubted.name}" came in doubt meanwhile (${doubted.suspect})`);
   }
 
   /** The keys of a page that it is about: those whose authority this is, and those that theirs does not have. */

@@ -50,7 +50,10 @@ export class Jobs {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
-  /** @throws {JobError} */
+  /**
+   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing came in doubt since, is not done again.
+   * @throws {JobError}
+   */
   start(request: JobRequest): JobSnapshot {
     if (this.#job?.running === true && !this.#job.request.automatic) throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
     const { router } = this.context.sequencer;
@@ -63,10 +66,11 @@ export class Jobs {
     }
     const frozen = this.frozen();
     if (frozen !== null && (request.kind === 'backfill' || request.repair)) throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
-    this.#job?.stop('another job was asked for');
-    const before = this.#job?.unfinished ?? null;
-    const same = before !== null && asks(before.request) === asks(request) && before.at !== null;
-    return this.#run(request, same ? before : null);
+    const last = this.#job;
+    const same = last !== null && asks(last.request) === asks(request);
+    if (same && last.holds && !request.again) return last.snapshot();
+    last?.stop('another job was asked for');
+    return this.#run(request, same ? last.unfinished : null);
   }
 
   /** @throws {JobError} */
@@ -99,7 +103,7 @@ export class Jobs {
     if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance() !== null) return;
     const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && workload.suspect !== NOT_COPIED);
     if (doubted.length === 0) return;
-    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, sample: 100, limits: {}, automatic: true }, null);
+    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, sample: 100, limits: {}, automatic: true }, null);
   }
 }
 

@@ -49,7 +49,13 @@ export class Pace {
     this.#look(now);
     // As many as the clients have, so that neither waits for the other longer than for itself.
     const fair = clients === 0 ? MOST : Math.max(LEAST, clients >> 1);
-    return Math.min(this.#window, fair) - underWay;
+    return Math.min(this.#window - underWay, fair - underWay, this.#portion);
+  }
+
+  /** So many at a time, that their rate is even. */
+  get #portion(): number {
+    const { keysPerSecond = Infinity } = this.limits;
+    return Math.max(1, (keysPerSecond * CREDIT_MS) / 1000);
   }
 
   /** Milliseconds until a key may go, where the rate forbids it now. */

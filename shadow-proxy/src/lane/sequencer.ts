@@ -519,6 +519,8 @@ export class Sequencer implements LaneEvents {
     for (const { db, key } of [...this.suspects.all(), ...this.#judge.keysAsked()]) {
       if (db === a || db === b) for (const each of [a, b]) this.doubtKey(each, key, 'swapped');
     }
+    // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
+    for (const workload of this.router.workloads) if (workload.suspect !== null) workload.doubt(workload.suspect);
   }
 
   /**

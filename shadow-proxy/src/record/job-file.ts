@@ -14,6 +14,8 @@ export const jobRequest = z.strictObject({
   repair: z.boolean(),
   /** Only count the keys. */
   dryRun: z.boolean(),
+  /** Copy all of it once more, though it was copied and nothing came in doubt since. */
+  again: z.boolean(),
   /** Percent of the keys that are looked at. */
   sample: z.number().min(0).max(100),
   limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),

@@ -23,6 +23,8 @@ export interface Metric {
 /** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
 const MAX_NAMES = 200;
 
+const JOB_KINDS = ['backfill', 'verify'] as const;
+
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),
@@ -51,6 +53,16 @@ export const METRICS: readonly Metric[] = [
   gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
   counter('flips_total', 'Changes of stage that were carried out', [], (s) => one(s.flips)),
   gauge('frozen', 'Heal, repair and deletes are frozen; the status page says why', [], (s) => one(Number(s.frozen !== null))),
+  gauge('job_running', '1 for the backfill or verification that is under way', ['kind'], (s) =>
+    JOB_KINDS.map((kind) => [{ kind }, Number(s.job?.kind === kind && s.job.state === 'running')]),
+  ),
+  gauge('job_waiting', 'The backfill or verification waits; the status says why', [], (s) => one(Number(s.job?.state === 'running' && s.job.reason !== null))),
+  gauge('job_expected_keys', 'Keys that the walk comes by, other workloads’ among them', [], (s) => one(s.job?.total ?? 0)),
+  gauge('job_keys', 'Keys of the walk that is under way, or was the last, by what was done to them', ['what'], ({ job }) =>
+    byName('what', { seen: job?.seen ?? 0, copied: job?.copied ?? 0, verified: job?.verified ?? 0, repaired: job?.repaired ?? 0, failed: job?.failed ?? 0, unsure: job?.unsure ?? 0 }),
+  ),
+  gauge('job_bytes', 'Bytes that it has copied or compared', [], (s) => one(s.job?.bytes ?? 0)),
+  gauge('job_differences', 'Keys that it found to differ', ['kind'], (s) => byName('kind', s.job?.differences ?? {})),
   ofWorkload('workload_stage', 'gauge', '1 for the stage that the workload is in', ['stage'], (w) =>
     STAGES.map((stage) => [{ stage }, Number(w.stage === stage)]),
   ),

@@ -1,66 +1,15 @@
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, test, type TestContext } from 'node:test';
+import { describe, test } from 'node:test';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../src/record/snapshot.js';
-import { scratch, type PlanObject } from '../plan/plans.js';
-import { needsKeydb, withServers, type Pair } from '../support/servers.js';
-import { Program, runProgram } from './process.js';
-
-interface Running {
-  readonly daemon: Program;
-  readonly port: number;
-  readonly admin: string;
-  readonly file: string;
-  readonly directory: string;
-  /** Writes the changed plan and sends SIGHUP. */
-  reload(change: (plan: PlanObject) => void): void;
-  connect(): Redis;
-}
-
-async function planFor({ source, target }: Pair, change: (plan: PlanObject) => void = () => undefined): Promise<PlanObject> {
-  const plan = {
-    version: 1,
-    name: 'test',
-    shards: [{ name: 'a', listen: `redis://127.0.0.1:${await getPort()}`, source: source.url, target: target.url }],
-    workloads: [{ name: 'sessions', keys: ['session:*'] }],
-    admin: { listen: `127.0.0.1:${await getPort()}` },
-  };
-  change(plan);
-  return plan;
-}
-
-async function start(t: TestContext, plan: PlanObject, directory = scratch(t), args: readonly string[] = []): Promise<Running> {
-  const file = join(directory, 'plan.yaml');
-  writeFileSync(file, stringify(plan));
-  const daemon = new Program(t, 'shadow-proxy', ['--plan', file, ...args]);
-  const admin = `http://${plan.admin.listen}`;
-  await daemon.prints(/"listening"/);
-  const [, port] = await daemon.prints(/"port":(\d+),"msg":"listening"/);
-  return {
-    daemon,
-    port: Number(port),
-    admin,
-    file,
-    directory,
-    reload(change) {
-      change(plan);
-      writeFileSync(file, stringify(plan));
-      daemon.signal('SIGHUP');
-    },
-    connect() {
-      const client = new Redis({ host: '127.0.0.1', port: Number(port), maxRetriesPerRequest: 0, retryStrategy: null });
-      client.on('error', () => undefined);
-      t.after(() => client.disconnect());
-      return client;
-    },
-  };
-}
-
-const status = async (admin: string): Promise<ShardSnapshot[]> => ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards;
+import { scratch } from '../plan/plans.js';
+import { needsKeydb, withServers } from '../support/servers.js';
+import { runProgram } from './process.js';
+import { planFor, start, status } from './running.js';
 
 describe('the daemon', () => {
   test('serves clients, tells about it, moves a stage when asked, and drains at SIGTERM', async (t) => {

@@ -1,14 +1,11 @@
 /** Existing data moves while clients go on. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JobSnapshot } from '../../src/control/status.js';
+import { compareKeyspaces } from '../random/comparer.js';
+import { APP_USER, drive } from '../random/driver.js';
 import { needsKeydb } from '../support/servers.js';
+import { ask, ended, job } from '../support/jobs.js';
 import { withRig, type Rig } from '../support/rig.js';
-import { until } from '../support/shard.js';
-
-const request = { kind: 'backfill', workloads: null, repair: false, dryRun: false, sample: 100, limits: {}, automatic: false } as const;
-const job = ({ shard }: Rig): JobSnapshot => shard.snapshot().job!;
-const ended = (rig: Rig, ms = 30_000): Promise<void> => until(() => job(rig).state !== 'running', ms, () => JSON.stringify(job(rig)));
 
 /** Keys of every type in three databases, before the proxy is there for them. */
 async function fill(rig: Rig, count: number): Promise<void> {
@@ -28,17 +25,113 @@ async function fill(rig: Rig, count: number): Promise<void> {
   }
 }
 
-test('a backfill copies every key of every type and database, with its time to live, and ends the doubt', async (t) => {
+test('a backfill copies every key of every type and database, with its time to live, removes what only the target has, and ends the doubt', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     await fill(rig, 60);
     await rig.client({ of: rig.target }).set('stale', 'only here');
     await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
     assert.match(String(rig.shard.snapshot().workloads[0].suspect), /not copied/);
-    rig.shard.shard.startJob(request);
+    ask(rig, { kind: 'backfill' });
     await ended(rig);
     const { state, copied, failed, seen } = job(rig);
     assert.deepEqual({ state, copied, failed, seen }, { state: 'done', copied: 1081, failed: 0, seen: 1080 });
+    await rig.assertEqual();
+  });
+});
+
+test('a backfill of one workload leaves the others alone', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ workloads: [{ name: 'strings', keys: ['s:*'], stage: 'off' }], default: { stage: 'off' } }, async (rig) => {
+    await fill(rig, 5);
+    await rig.shard.shard.changeStage({ workload: 'strings', stage: 'dualwrite' });
+    assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['default'] }), { code: 'nothing-to-do', message: /"default" is in off.*dualwrite first/ });
+    assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['string'] }), { code: 'unknown-workload', message: /the plan has strings, default/ });
+    ask(rig, { kind: 'backfill', workloads: ['strings'] });
+    await ended(rig);
+    assert.equal(job(rig).copied, 15);
+    assert.deepEqual((await rig.client({ of: rig.target }).keys('*')).sort(), ['s:0', 's:1', 's:2', 's:3', 's:4']);
+  });
+});
+
+test('a dry run counts, and changes nothing', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
+    await fill(rig, 20);
+    ask(rig, { kind: 'backfill', dryRun: true });
+    await ended(rig);
+    assert.deepEqual([job(rig).state, job(rig).seen, job(rig).copied], ['done', 360, 0]);
+    assert.equal(await rig.client({ of: rig.target }).dbsize(), 0);
+    assert.equal(rig.shard.snapshot().workloads[0].suspect, null);
+  });
+});
+
+test('what clients do to the keys while they are copied is on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const servers = { source: { config: { user: [APP_USER.acl] } }, target: { config: { user: [APP_USER.acl] } } };
+  await withRig({ servers, default: { stage: 'off' } }, async (rig) => {
+    const load = (seed: number, durationMs: number) => drive({ port: rig.shard.port, seed, durationMs, connections: 16, keysPerType: 400, barriers: false });
+    await load(1, 2_000);
+    // The driver knows what is in these.
+    for (const db of [0, 1, 2, 3]) {
+      const source = rig.client({ of: rig.source, db });
+      for (const key of await source.keys('count:*')) await source.del(key);
+    }
+    await fill(rig, 100);
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    const driven = load(2, 6_000);
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 1_000 } });
+    const report = await driven;
+    await ended(rig);
+    await rig.shard.settled(30_000);
+    assert.deepEqual(report.violations, []);
+    const { differences } = await compareKeyspaces(rig.source, rig.target);
+    assert.deepEqual(differences.slice(0, 5), []);
+    assert.equal(job(rig).state, 'done', JSON.stringify(job(rig)));
+    assert.ok(job(rig).copied > 1_800 && report.operations > 2_000, JSON.stringify({ ...job(rig), operations: report.operations }));
+  });
+});
+
+test('the keys per second are kept to', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
+    await fill(rig, 20);
+    const since = performance.now();
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 200 } });
+    await ended(rig);
+    const seconds = (performance.now() - since) / 1000;
+    assert.ok(seconds > 1.5, `360 keys at 200 a second took ${seconds} s`);
+    assert.equal(job(rig).copied, 360);
+  });
+});
+
+test('a target without memory stops it, before it begins or in the middle, and with more memory it goes on', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' } }, async (rig) => {
+    const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
+    const pipeline = source.pipeline();
+    for (let i = 0; i < 4_000; i++) pipeline.set(`big:${i}`, 'v'.repeat(4_096));
+    await pipeline.exec();
+    await target.config('SET', 'maxmemory', '8mb');
+    ask(rig, { kind: 'backfill' });
+    await ended(rig);
+    assert.equal(job(rig).state, 'stopped');
+    assert.match(String(job(rig).reason), /would need about \d+ MiB, and its maxmemory is 8 MiB: raise it/);
+    assert.equal(await target.dbsize(), 0);
+    // Room for what was looked at, and then there is less.
+    await target.config('SET', 'maxmemory', '100mb');
+    ask(rig, { kind: 'backfill', limits: { keysPerSecond: 2_000 } });
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await target.config('SET', 'maxmemory', '6mb');
+    await ended(rig);
+    assert.equal(job(rig).state, 'stopped', JSON.stringify(job(rig)));
+    assert.match(String(job(rig).reason), /memory|full/);
+    const before = job(rig).copied;
+    assert.ok(before < 4_000);
+    await target.config('SET', 'maxmemory', '0');
+    ask(rig, { kind: 'backfill' });
+    await ended(rig);
+    assert.deepEqual([job(rig).state, job(rig).failed], ['done', 0]);
     await rig.assertEqual();
   });
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { METRICS, Metrics } from '../../src/record/metrics.js';
-import { shardSnapshot, workloadSnapshot } from './snapshots.js';
+import { jobSnapshot, shardSnapshot, workloadSnapshot } from './snapshots.js';
 
 /** The samples of a scrape: `name{labels}` to its value, without those of the process. */
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
@@ -76,7 +76,7 @@ describe('metrics', () => {
   });
 
   test('every metric of the table has a sample for a shard with everything', async () => {
-    const full = shardSnapshot({ mismatches: { value: 1 }, inconclusive: { lost: 1 }, unsupported: { LCS: 1 }, suspects: { total: 1, byReason: { outage: 1 } } });
+    const full = shardSnapshot({ mismatches: { value: 1 }, inconclusive: { lost: 1 }, unsupported: { LCS: 1 }, suspects: { total: 1, byReason: { outage: 1 } }, job: jobSnapshot() });
     const names = new Set([...(await scrape(new Metrics(() => [full]))).keys()].map((sample) => sample.replace(/\{.*/, '')));
     for (const { name } of METRICS) assert.ok(names.has(name), name);
   });

@@ -1,5 +1,5 @@
 /** Snapshots for tests: a shard at rest that has compared everything, and ways to change it. */
-import type { ShardSnapshot, WorkloadSnapshot } from '../../src/record/snapshot.js';
+import type { JobSnapshot, ShardSnapshot, WorkloadSnapshot } from '../../src/record/snapshot.js';
 
 export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): WorkloadSnapshot => ({
   name: 'sessions',
@@ -43,5 +43,31 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   frozen: null,
   job: null,
   uptimeMs: 10_000,
+  ...change,
+});
+
+export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => ({
+  kind: 'verify',
+  repair: false,
+  dryRun: false,
+  sample: 100,
+  automatic: false,
+  workloads: ['sessions'],
+  state: 'running',
+  reason: null,
+  startedAt: '2026-11-21T12:00:00.000Z',
+  endedAt: null,
+  total: 1000,
+  seen: 500,
+  copied: 0,
+  verified: 498,
+  repaired: 0,
+  failed: 0,
+  unsure: 0,
+  bytes: 50_000,
+  differences: { value: 1 },
+  keysPerSecond: 100,
+  etaSeconds: 5,
+  failures: [],
   ...change,
 });

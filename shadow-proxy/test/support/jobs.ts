@@ -1,0 +1,16 @@
+/** Backfills and verifications of a test's shard. */
+import type { JobSnapshot } from '../../src/control/status.js';
+import type { JobRequest } from '../../src/record/job-file.js';
+import type { Rig } from './rig.js';
+import { until } from './shard.js';
+
+const whole = { workloads: null, repair: false, dryRun: false, again: false, sample: 100, limits: {}, automatic: false };
+
+/** Begins one. @throws {JobError} */
+export const ask = ({ shard }: Rig, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): JobSnapshot => shard.shard.startJob({ ...whole, ...request });
+
+/** The one that runs, or the last. */
+export const job = ({ shard }: Rig): JobSnapshot => shard.snapshot().job!;
+
+/** Waits for its end. @throws after `ms` with how it stands */
+export const ended = (rig: Rig, ms = 30_000): Promise<void> => until(() => job(rig).state !== 'running', ms, () => JSON.stringify(job(rig)));
