@@ -147,10 +147,11 @@ export class Healer {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
         if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
-        let generation = -1;
+        // As it is asked: what is told until the answer comes may have happened after it (the authority names what scripts change).
+        const { generation } = suspect;
         await copyKey(this.sequencer, lane, workload, db, key, {
           ordered: (_copied, bytes) => {
-            generation = suspect.copied = suspect.generation;
+            suspect.copied = generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
           },
           // At once: what the mirror answers next was written after the copy.

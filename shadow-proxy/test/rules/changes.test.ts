@@ -1,9 +1,11 @@
 /** Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { Link } from '../support/relay.js';
 import { withRig, type Rig } from '../support/rig.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
+import { withScene } from './scene.js';
 
 /** Nobody can tell from the text what it writes, nor do it again. */
 const HIDING = `local rcall = redis.call; local now = rcall('TIME'); local key = KEYS[1] .. ':' .. ARGV[1]
@@ -69,5 +71,33 @@ test('a connection that is lost while a script runs leaves its keys in doubt', a
     if (suspectOf(rig) === null) await rig.assertEqual();
     assert.equal((await wire.ask('EVAL', HIDING, 1, 'k', 3, 1)).slice(0, 1), '*');
     await until(async () => (await listening()).length === 1);
+  });
+});
+
+test('a change that is told while the answer of a copy is still on its way is not taken for part of the copy', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const direct = scene.client({ of: scene.source });
+    const linkOf = async (flag: RegExp): Promise<Link> => {
+      const lines = String(await direct.client('LIST')).split('\n');
+      const ports = lines.filter((line) => flag.test(line)).map((line) => Number(/ addr=\S+:(\d+) /.exec(line)![1]));
+      return scene.toSource.links.find(({ server }) => ports.includes(server.localPort!))!;
+    };
+    const [first, second] = [await scene.wire(), await scene.wire()];
+    await second.ask('HELLO', 3);
+    // From now on there is a lane for each protocol, and the authority names what changes.
+    for (const wire of [first, second]) await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
+    await scene.shard.settled();
+    const [lane, names] = [await linkOf(/ cmd=(dump|pttl) /), await linkOf(/ flags=\w*t/)];
+    names.hold('up');
+    await first.ask('EVAL', HIDING, 1, 'k', 1, 2);
+    lane.hold('down');
+    names.release();
+    // The state that the first script left has been read, and nobody knows.
+    await until(() => lane.waiting('down') > 0);
+    await second.ask('EVAL', HIDING, 1, 'k', 1, 3);
+    await until(() => scene.shard.snapshot().undecided === 0);
+    lane.release();
+    await scene.assertEqual();
   });
 });
