@@ -16,8 +16,9 @@ export interface BothPttl {
 /**
  * Asks for a key's time to live, on the lane of an operation and on its mirror.
  * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
+ * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void): void {
+export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void, holds = false): void {
   const frame = encodeCommand(['PTTL', key]);
   const lane = about.lane!.home;
   const lost = (): void => answered(null);
@@ -38,16 +39,23 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
     },
   });
   sequencer.submit(question, lane);
+  if (holds) sequencer.hold(question, lane, [key.toString('latin1')]);
 }
 
 /**
- * Likewise, for whoever does not mind the order.
+ * Likewise, once no other lane has a write to the key in flight: what the authority says would be told to the mirror
+ * before a write that it has run already. Not while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export const pttlOnBoth = (sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> =>
-  new Promise((resolve, reject) => {
-    askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)));
-  });
+export function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> {
+  const lane = about.lane!.home;
+  const ask = (): Promise<BothPttl> =>
+    new Promise((resolve, reject) => {
+      if (sequencer.passing) throw new Error('a command runs alone');
+      askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)), true);
+    });
+  return sequencer.lanes[lane.server.side].order(about.db).inTurn(lane, [key.toString('latin1')], false, ask);
+}
 
 function numberOf(buffer: Buffer, start: number): number | null {
   const { reply } = decodeReply(buffer, start);
