@@ -9,7 +9,7 @@ import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.j
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { transcode } from './rdb/transcode.js';
 
@@ -65,13 +65,14 @@ export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db
         const effect = new Operation(frame, 0, frame.length, null, sequencer.table.byName('restore'), workload, db, 2, WRITE);
         effect.lane = lane;
         effect.answeredAt = operation.answeredAt;
+        effect.stalledMs = operation.stalledMs;
         effect.check = ACCEPT;
         effect.confirmed = (answer) => {
           if (answer === null) return failed('the connection to the mirror was lost');
           if (answer[0] === MINUS) return failed(`the mirror refused: ${answer.toString('latin1', 1, answer.length - 2)}`);
           const now = performance.now();
           sequencer.expiry.copied(db, key, pttl, operation.submittedAt, now);
-          events.confirmed(pttl > 0 && (operation.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
+          events.confirmed(pttl > 0 && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS);
           resolve();
         };
         sequencer.mirrorOf(effect).append(effect);

@@ -578,7 +578,7 @@ export class Sequencer implements LaneEvents {
 
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
   #doubtOutcome(operation: Operation, now: number): void {
-    if (now - operation.answeredAt > TTL_TOLERANCE_MS || operation.stalledMs !== 0) this.#judge.late(operation, now);
+    if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) this.#judge.late(operation, now);
     if (this.#anyDoubt) this.#spread(operation);
   }
 
