@@ -111,6 +111,23 @@ test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, t
   });
 });
 
+test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    await wire.pipeline([['XADD', 'k', '1-1', 'f', 'v'], ['PEXPIRE', 'k', 300]]);
+    await scene.shard.settled();
+    scene.toTarget.hold('up');
+    const refused = await wire.pipeline([['XINFO', 'CONSUMERS', 'k', 'g'], ['GET', 'k']]);
+    assert.deepEqual(refused.map((reply) => reply.split(' ', 1)[0]), ['-NOGROUP', '-WRONGTYPE'], 'the machine is too slow for this test');
+    const behind = scene.client({ of: scene.target });
+    await until(async () => (await behind.exists('k')) === 0);
+    scene.toTarget.release();
+    await scene.assertEqual();
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  });
+});
+
 test('a read whose key has expired on the mirror meanwhile is no mismatch, though another client writes the key while the servers are asked', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
