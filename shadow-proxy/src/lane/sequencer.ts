@@ -269,7 +269,7 @@ export class Sequencer implements LaneEvents {
     operation.replyEnd = reply.length;
     const args = argumentsOf(operation.frame, operation.start);
     if (operation.follow === READ) {
-      const frame = readWithoutBlock(args);
+      const frame = readWithoutBlock(args, decodeReply(reply).reply);
       if (frame === null) return;
       operation.asked = operation.frame;
       operation.frame = frame;
