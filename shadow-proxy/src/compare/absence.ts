@@ -27,7 +27,7 @@ export function needsEvidence(verdict: Verdict, command: CommandView, authority:
   if (verdict.what === 'missing-on-mirror' || verdict.what === 'missing-on-authority') return 'absence';
   if (command.name === 'mget') return keysMissing(a, m) === null ? null : 'absence';
   // One server finds a key of the wrong type where the other finds none, and goes on with the rest.
-  const complains = [a, m].some((reply) => isError(reply) && !isAboutKey(text(reply)));
+  const complains = [a, m].some((reply) => isError(reply) && !isAboutKey(text(reply), command));
   return readsSeveralKeys(command) && !complains ? 'absence' : null;
 }
 

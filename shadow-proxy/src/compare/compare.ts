@@ -67,7 +67,7 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
   const [a, m] = [isError(authority), isError(mirror)];
   if (refused(authority) !== refused(mirror)) return 'unsupported';
   const missing = missingOn(command, authority, mirror);
-  if (missing !== null && !isComplaint(missing === 'mirror' ? authority : mirror)) return `missing-on-${missing}`;
+  if (missing !== null && !isComplaint(missing === 'mirror' ? authority : mirror, command)) return `missing-on-${missing}`;
   if (a || m) return 'error';
   if (authority.type !== mirror.type || isNull(authority) !== isNull(mirror)) return 'type';
   const items = itemsOfBoth(authority, mirror);
@@ -79,7 +79,7 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
 }
 
 /** An error that is not about what the key holds, and that a missing key may get as well. */
-const isComplaint = (reply: Reply): boolean => isError(reply) && !isAboutKey(text(reply));
+const isComplaint = (reply: Reply, command: CommandView): boolean => isError(reply) && !isAboutKey(text(reply), command);
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
 /** The judgement of one command of a transaction. */

@@ -172,6 +172,6 @@ const CONDITIONS = new Set(
 export const isCondition = (error: string): boolean => CONDITIONS.has(error.split(' ', 1)[0]);
 
 /** Whether the error tells what the key holds: a server that lacks the key does not say it. */
-export const isAboutKey = (error: string): boolean => ABOUT_KEY.test(error);
+export const isAboutKey = (error: string, { name }: CommandView): boolean => ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =
   /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;

@@ -9,7 +9,7 @@ import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.j
 import { encodeCommand, encodePair } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { openString, transcode } from './rdb/transcode.js';
 
@@ -61,7 +61,6 @@ export class KeyCopy implements Sink, Copied {
   #dump: Reply | undefined;
   #pttl = 0;
   #askedAt = 0;
-  #stalledMs = 0;
   #failed = false;
 
   constructor(
@@ -118,8 +117,8 @@ export class KeyCopy implements Sink, Copied {
     effect.lane = this.lane;
     effect.answeredAt = operation.answeredAt;
     effect.check = ACCEPT;
+    effect.stalledMs = operation.stalledMs;
     this.#askedAt = operation.submittedAt;
-    this.#stalledMs = operation.stalledMs;
     effect.confirmed = (answer) => this.#confirmed(effect, answer);
     sequencer.mirrorOf(effect).append(effect);
     if (!this.#failed) this.events.ordered(this, frame.length);
@@ -133,7 +132,7 @@ export class KeyCopy implements Sink, Copied {
     }
     const now = performance.now();
     this.sequencer.expiry.copied(this.db, this.key, this.#pttl, this.#askedAt, now);
-    this.events.confirmed(this, this.#pttl > 0 && (this.#stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS));
+    this.events.confirmed(this, this.#pttl > 0 && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS);
   }
 
   #fail(code: CopyErrorCode, why: string): void {

@@ -91,7 +91,6 @@ export class Expiry {
     // SET key value, the most frequent of all, replaces the key.
     if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
     if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
-    // The turn's own time is that of its beginning: the mirror may have run the command since.
     this.#look(operation, spec, ...askedFrame(operation), frame, start, performance.now());
   }
 

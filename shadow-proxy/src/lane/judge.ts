@@ -7,7 +7,7 @@ import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
 import { argumentsOf } from '../resp/decode.js';
 import { keyId } from '../record/suspects.js';
 import { increment, type Workload } from '../route/router.js';
-import { askedFrame, TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
+import { askedFrame, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Operation } from './operation.js';
 import { pttlOnBoth } from './question.js';
 import type { Side } from '../route/stage.js';
 import type { Sequencer } from './sequencer.js';
@@ -93,11 +93,10 @@ export class Judge {
     else this.#burying.set(server, count);
   }
 
-  /** An effect was confirmed so late, or the authority's reply came so late, that a time to live in it may be off. */
+  /** An effect was confirmed, or the authority's reply came, perhaps so late that a time to live in it is off. */
   late(operation: Operation, now: number): void {
-    const { follow, batch, db, workload, stalledMs } = operation;
-    if (follow !== WRITE) return;
-    if (stalledMs === 0 && now - (operation.ttlFrom || operation.answeredAt) <= TTL_TOLERANCE_MS) return;
+    const { follow, batch, db, workload } = operation;
+    if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
       if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubtOperation(operation, 'ttl-lag');
       return;

@@ -27,8 +27,6 @@ export interface LaneEvents {
 }
 
 const PUSH = '>'.charCodeAt(0);
-/** A reply that may have been on its way for longer makes a time to live uncertain. */
-const STALL_MS = 50;
 /** A chunk as large as this (a TLS record) may have more behind it. */
 const FULL_CHUNK = 16_384;
 
@@ -94,7 +92,8 @@ export class Lane implements ConnectionOwner {
   }
 
   readable(reader: FrameReader): void {
-    const now = this.turn.now();
+    // Not the turn's own time, which is that of its beginning: the server may have run the commands since.
+    const now = performance.now();
     // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
     const silentMs = now - this.#emptiedAt;
     if (reader.fedBytes < FULL_CHUNK) this.#emptiedAt = now;
@@ -105,7 +104,7 @@ export class Lane implements ConnectionOwner {
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
       this.#answered++;
-      if (silentMs > STALL_MS && now - operation.submittedAt > STALL_MS) operation.stalledMs = Math.min(silentMs, now - operation.submittedAt) | 0;
+      operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
     this.latency.answered(this.#answered - before, now);

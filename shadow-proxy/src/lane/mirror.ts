@@ -277,7 +277,8 @@ export class MirrorLane implements ConnectionOwner {
   }
 
   readable(reader: FrameReader): void {
-    const now = this.turn.now();
+    // Not the turn's own time, which is that of its beginning: the mirror may have run the commands since.
+    const now = performance.now();
     const before = this.#confirmed;
     for (;;) {
       const run = this.#equalRun(reader);

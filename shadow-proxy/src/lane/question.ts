@@ -1,8 +1,12 @@
 /** A question to both servers at one place in the order: to the authority, and at its reply's place to the mirror. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeReply, isError, text } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { ACCEPT, NOTHING, Operation } from './operation.js';
 import type { Sequencer } from './sequencer.js';
+
+/** How often it is looked whether a command still runs alone, in ms. */
+const PASSING_MS = 1;
 
 /** PTTL of one key: ms, -1 without a time to live, -2 without the key; null where a server refused. */
 export interface BothPttl {
@@ -16,8 +20,9 @@ export interface BothPttl {
 /**
  * Asks for a key's time to live, on the lane of an operation and on its mirror.
  * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
+ * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void): void {
+export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void, holds = false): void {
   const frame = encodeCommand(['PTTL', key]);
   const lane = about.lane!.home;
   const lost = (): void => answered(null);
@@ -38,16 +43,26 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
     },
   });
   sequencer.submit(question, lane);
+  if (holds) sequencer.hold(question, lane, [key.toString('latin1')]);
 }
 
 /**
- * Likewise, for whoever does not mind the order.
+ * Likewise, once no other lane has a write to the key in flight: what the authority says would be told to the mirror
+ * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export const pttlOnBoth = (sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> =>
-  new Promise((resolve, reject) => {
-    askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)));
-  });
+export async function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> {
+  const lane = about.lane!.home;
+  const order = sequencer.lanes[lane.server.side].order(about.db);
+  const ask = (): Promise<BothPttl> =>
+    new Promise((resolve, reject) => {
+      askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)), true);
+    });
+  for (;;) {
+    const both = await order.inTurn(lane, [key.toString('latin1')], false, () => (sequencer.passing ? sleep(PASSING_MS, null) : ask()));
+    if (both !== null) return both;
+  }
+}
 
 function numberOf(buffer: Buffer, start: number): number | null {
   const { reply } = decodeReply(buffer, start);

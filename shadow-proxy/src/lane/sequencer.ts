@@ -269,7 +269,7 @@ export class Sequencer implements LaneEvents {
     operation.replyEnd = reply.length;
     const args = argumentsOf(operation.frame, operation.start);
     if (operation.follow === READ) {
-      const frame = readWithoutBlock(args);
+      const frame = readWithoutBlock(args, decodeReply(reply).reply);
       if (frame === null) return;
       operation.asked = operation.frame;
       operation.frame = frame;
@@ -582,7 +582,7 @@ export class Sequencer implements LaneEvents {
 
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
   #doubtOutcome(operation: Operation, now: number): void {
-    if (now - operation.answeredAt > TTL_TOLERANCE_MS || operation.stalledMs !== 0) this.#judge.late(operation, now);
+    if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) this.#judge.late(operation, now);
     if (this.#anyDoubt) this.#spread(operation);
   }
 

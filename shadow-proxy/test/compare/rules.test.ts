@@ -289,6 +289,9 @@ rule(
     ['XINFO CONSUMERS x g', array(strings('name c idle 22')), array(strings('name c idle 23')), '!value'],
     ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), array(consumer('c1', 0, 23, string('other'), integer(1))), '!value'],
     ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), error('ERR no such key'), '!missing-on-mirror'],
+    // A server that lacks the key does not look for the group.
+    ['XINFO CONSUMERS x g', error("NOGROUP No such consumer group 'g' for key name 'x'"), error('ERR no such key'), '!missing-on-mirror'],
+    ['XINFO CONSUMERS x g', array(consumer('c1', 0, 22)), error("NOGROUP No such consumer group 'g' for key name 'x'"), '!error'],
     ['OBJECT REFCOUNT s', integer(1), string('2'), '!type'],
   ],
 );

@@ -12,6 +12,7 @@ import { compareKeyspaces, printable, type Comparison, type Difference } from '.
 import { LIBRARY } from './commands/functions.js';
 import { APP_USER, drive, type DriverOptions, type DriverReport } from './driver.js';
 import { talk, type TalkReport } from './pubsub.js';
+import { startTrace } from './trace.js';
 
 export interface TrialOptions extends Pick<TestShardOptions, 'workloads' | 'default'>, Omit<DriverOptions, 'port' | 'seed'> {
   readonly seed?: number;
@@ -30,6 +31,7 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
   const config = { user: [APP_USER.acl] };
   await withServers(
     async ({ source, target }) => {
+      const trace = startTrace();
       const shard = await startTestShard({ source, target, workloads, default: otherwise });
       try {
         const prefixes = driving.prefixes ?? [''];
@@ -41,6 +43,7 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
         const snapshot = shard.snapshot();
         const comparison = await compareKeyspaces(source, target);
         t.diagnostic(summary(report, snapshot, comparison, talked));
+        for (const each of trace.found) t.diagnostic(each);
         assert.deepEqual(
           {
             'replies of the wrong form or to the wrong client': report.violations,
@@ -58,6 +61,7 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
         assert.ok((report.commands.get('FCALL')?.ok ?? 0) > 20, 'hardly a function was called');
       } finally {
         await shard.stop();
+        trace.stop();
       }
     },
     { source: { config }, target: { config } },

@@ -113,6 +113,34 @@ test('a push that one command makes for several blocked clients is taken on both
   });
 });
 
+test('a reader that blocks on several streams is told of the one that woke it, on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  for (const stage of ['shadow', 'live'] as const) {
+    await withScene({ default: { stage } }, async (scene) => {
+      const authority = scene.client({ of: stage === 'live' ? scene.target : scene.source });
+      const pusher = await scene.wire();
+      for (const key of ['x', 'y']) await pusher.ask('XGROUP', 'CREATE', key, 'streams', '$', 'MKSTREAM');
+      const commands: Command[] = [
+        ['XREAD', 'COUNT', 5, 'BLOCK', 0, 'STREAMS', 'x', 'y', 0, 0],
+        ['XREAD', 'BLOCK', 0, 'STREAMS', 'y', 'y', 'x', 0, '9-9', 0],
+        ['XREADGROUP', 'GROUP', 'streams', 'streams', 'BLOCK', 0, 'STREAMS', 'y', 'x', '>', '>'],
+      ];
+      // One by one: what another one reads or writes would put the difference in doubt.
+      for (const [i, command] of [...commands, ...commands].entries()) {
+        const reader = await scene.wire();
+        await reader.ask('HELLO', 2 + (i % 2));
+        const reply = reader.ask(...command);
+        await until(async () => (await blockedAt(authority)) === 1);
+        await pusher.pipeline([['MULTI'], ...['x', 'y'].map((key): Command => ['XADD', key, `${i + 1}-1`, 'f', 'v']), ['EXEC']]);
+        assert.match(await reply, /^[*%]1\r/);
+        await scene.assertEqual();
+        await pusher.pipeline([['XTRIM', 'x', 'MAXLEN', 0], ['XTRIM', 'y', 'MAXLEN', 0]]);
+      }
+      assert.deepEqual(scene.shard.snapshot().mismatches, {});
+    });
+  }
+});
+
 test('one blocked client may wake the next', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {

@@ -111,6 +111,51 @@ test('GETSET of a key that has expired on the mirror meanwhile is no mismatch, t
   });
 });
 
+test('a read that is refused because of what its key holds is no mismatch, though the key has expired on the mirror meanwhile', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    await wire.pipeline([['XADD', 'k', '1-1', 'f', 'v'], ['PEXPIRE', 'k', 300]]);
+    await scene.shard.settled();
+    scene.toTarget.hold('up');
+    const refused = await wire.pipeline([['XINFO', 'CONSUMERS', 'k', 'g'], ['GET', 'k']]);
+    assert.deepEqual(refused.map((reply) => reply.split(' ', 1)[0]), ['-NOGROUP', '-WRONGTYPE'], 'the machine is too slow for this test');
+    const behind = scene.client({ of: scene.target });
+    await until(async () => (await behind.exists('k')) === 0);
+    scene.toTarget.release();
+    await scene.assertEqual();
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  });
+});
+
+test('a read whose key has expired on the mirror meanwhile is no mismatch, though another client writes the key while the servers are asked', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const [one, other] = [await scene.wire(), await scene.wire()];
+    await one.ask('SET', 'k', 'old', 'PX', 300);
+    const before = new Set(scene.toSource.links);
+    await other.ask('HELLO', 3);
+    await other.ask('GET', 'other');
+    const othersLane = scene.toSource.links.filter((link) => !before.has(link));
+    await scene.shard.settled();
+    scene.toTarget.hold('up');
+    assert.equal(await one.ask('GET', 'k'), '$3\r\nold', 'the machine is too slow for this test');
+    const [here, there] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
+    await until(async () => (await here.exists('k')) + (await there.exists('k')) === 0);
+    // It has run on the authority, and the proxy does not know yet.
+    for (const link of othersLane) link.hold('down');
+    const written = other.ask('SET', 'k', 'new');
+    await until(async () => (await here.exists('k')) === 1);
+    scene.toTarget.release();
+    await until(() => scene.shard.snapshot().mirror.queuedEffects === 0);
+    await sleep(100);
+    for (const link of othersLane) link.release();
+    assert.equal(await written, '+OK');
+    await scene.assertEqual();
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  });
+});
+
 test('a write that reaches the mirror before its key has expired there', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {

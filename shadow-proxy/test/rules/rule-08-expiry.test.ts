@@ -11,6 +11,9 @@ const STALL_MS = 1_500;
 /** By how much the servers' times to live may differ here: the proxy allows 50 ms, the questions take some. */
 const TOLERANCE_MS = 90;
 
+/** Less than the proxy allows, and more than half of it. */
+const LITTLE_MS = 40;
+
 const FILLER = 'x'.repeat(1 << 20);
 const SCRIPT = "redis.call('SET', KEYS[1], 'v') redis.call('EXPIRE', KEYS[1], ARGV[1]) return 1";
 
@@ -93,6 +96,29 @@ test('replies of the authority that come late do not lengthen times to live on t
     await sent;
     await scene.shard.settled();
     await assertTimesEqual(scene, ['before:', 'late:']);
+    assert.deepEqual(scene.shard.snapshot().mismatches, {});
+  });
+});
+
+test('a reply of the authority and a confirmation of the mirror that are both a little late do not add up', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    await wire.ask('SET', 'k', 'v');
+    await scene.shard.settled();
+    for (let round = 0; round < 5; round++) {
+      scene.toTarget.hold('up');
+      for (const link of scene.toSource.links) link.hold('down');
+      const answered = wire.ask('SET', 'k', 'v', 'PX', 100_000);
+      await sleep(LITTLE_MS);
+      scene.toSource.release();
+      await answered;
+      await sleep(LITTLE_MS);
+      scene.toTarget.release();
+      await scene.shard.settled();
+      await wire.ask('PTTL', 'k');
+    }
+    await scene.shard.settled();
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
   });
 });
