@@ -94,24 +94,16 @@ function withoutBlock(args: readonly Buffer[]): readonly Buffer[] {
   return at === -1 ? args : [...args.slice(0, at), ...args.slice(at + 2)];
 }
 
-/** A blocking read as the mirror can repeat it; null where what it saw depends on when it began (`$`). */
-export function readWithoutBlock(args: readonly Buffer[], reply: Reply): Buffer | null {
-  if (args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)) return null;
-  return encodeCommand(withoutBlock(ofWhatWoke(args, reply)));
-}
-
-/** XREAD, XREADGROUP … STREAMS key … id …: who was woken is told of the stream that woke it, and not of what came to the others at the same time. */
+/** XREADGROUP … STREAMS key … id …: who was woken is told of the stream that woke it, and not of what came to the others at the same time. */
 function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
   const items = reply.items ?? [];
   const woke = reply.type === '%' ? (items.length === 2 ? items[0] : undefined) : items.length === 1 ? items[0].items?.[0] : undefined;
   // After what a group and its consumer may be named.
-  const first = args.findIndex((arg, i) => i > (word(args[0]) === 'XREADGROUP' ? 3 : 0) && word(arg) === 'STREAMS') + 1;
+  const first = args.findIndex((arg, i) => i > 3 && word(arg) === 'STREAMS') + 1;
   const count = (args.length - first) / 2;
   const at = args.findIndex((arg, i) => i >= first && woke?.data?.equals(arg) === true);
   return at === -1 || at >= first + count ? args : [...args.slice(0, first), args[at], args[at + count]];
 }
-
-const DOLLAR = '$'.charCodeAt(0);
 
 /**
  * The removal of what a blocked client took, whatever it was that others took at the same time: from the end that it

@@ -8,7 +8,7 @@
  * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
  */
 import { Changes, type Span } from './changes.js';
-import { effectOf, probeOf, readWithoutBlock, removalOf, type Effect, type EffectEntry } from '../command/effects.js';
+import { effectOf, probeOf, removalOf, type Effect, type EffectEntry } from '../command/effects.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, argumentsOf, decodeReply, locateArguments, type Reply } from '../resp/decode.js';
@@ -268,15 +268,6 @@ export class Sequencer implements LaneEvents {
     operation.reply = reply;
     operation.replyEnd = reply.length;
     const args = argumentsOf(operation.frame, operation.start);
-    if (operation.follow === READ) {
-      const frame = readWithoutBlock(args, decodeReply(reply).reply);
-      if (frame === null) return;
-      operation.asked = operation.frame;
-      operation.frame = frame;
-      operation.end = frame.length;
-      this.mirrorOf(operation).append(operation);
-      return;
-    }
     const told = decodeReply(reply).reply;
     const derived = mayDerive(operation.spec!) && this.readsSuspect(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) this.doubtOperation(operation, derived ? 'derived' : 'copy');

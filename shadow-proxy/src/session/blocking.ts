@@ -189,7 +189,8 @@ export class Blocked {
     const turn = this.#turn?.ticket ?? null;
     this.#turn = null;
     if (this.session.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
-    if (way.follow === NOTHING) return this.#submit(lane, way, null, null);
+    // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not compared.
+    if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
     const lanes = this.session.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
@@ -270,7 +271,7 @@ export class Blocked {
   #domain(): string {
     if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
     const group = this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP') : -1;
-    return `${this.spec.name === 'xread' ? this.session.id : ''} ${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
+    return `${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
   }
 
   #answered(reply: Buffer): void {
