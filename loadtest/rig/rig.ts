@@ -60,6 +60,22 @@ export class Rig {
     return { name, port, pid: child.pid! };
   }
 
+  /** Starts a program that listens nowhere; what comes back ends it. */
+  begin(name: string, command: string, args: readonly string[]): () => Promise<void> {
+    const log = this.file(`${name}.log`);
+    const output = openSync(log, 'a');
+    const child = spawn(command, args, { stdio: ['ignore', output, output], detached: true, cwd: this.dir });
+    closeSync(output);
+    const started = { name, child, log };
+    this.#started.push(started);
+    child.once('error', () => undefined);
+    if (child.pid !== undefined) this.#callOff.push(afterDeath(`kill -KILL ${child.pid}`));
+    return async () => {
+      this.#started.splice(this.#started.indexOf(started), 1);
+      await stop(child);
+    };
+  }
+
   /** Has `assertAlive` look after a process that somebody else started. */
   watch(name: string, alive: () => boolean): void {
     this.#watched.push({ name, alive });

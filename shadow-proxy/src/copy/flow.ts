@@ -57,6 +57,8 @@ export class Flow implements CopyEvents, VerifyEvents {
   /** Those of them whose authority has not answered. */
   #asked = 0;
   #wake: (() => void) | null = null;
+  /** With so few keys under way it is woken. */
+  #wakeAt = 0;
   /** The lane that was used last. */
   #lane: Lane | undefined;
 
@@ -109,8 +111,9 @@ export class Flow implements CopyEvents, VerifyEvents {
     return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - 2 * this.#asked));
   }
 
-  /** Resolves when a key has ended, or when it is time to look again. */
+  /** Resolves when some keys have ended, so that the next ones share a write, or when it is time to look again. */
   #change(): Promise<void> {
+    this.#wakeAt = this.#underWay - Math.ceil(this.#underWay / 4);
     const ms = this.hindrance === null ? this.pace.waitMs(performance.now()) : HINDERED_MS;
     return new Promise((resolve) => {
       const done = (): void => {
@@ -236,6 +239,6 @@ export class Flow implements CopyEvents, VerifyEvents {
     this.#underWay--;
     // What was halted has not ended: the next walk comes by again.
     if (this.#halted === null) task.ended();
-    this.#wake?.();
+    if (this.#underWay <= this.#wakeAt) this.#wake?.();
   }
 }
