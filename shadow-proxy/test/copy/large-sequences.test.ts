@@ -1,7 +1,6 @@
 /** Strings and lists, copied in parts while they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { assertCopied, DIRECTIONS, hammered, KEY, oneOf, random, wayOf, withScene, type Next, type Scene } from './large.js';
 
 const BYTES = 120_000;
@@ -40,9 +39,9 @@ for (const stage of DIRECTIONS) {
   test(`a list is copied from its head, ${wayOf(stage)}, quietly and while its tail grows`, async () => {
     await withScene(stage, async (scene) => {
       const { rig, copy } = scene;
-      await fillList(scene, 3000);
+      await fillList(scene, 1500);
       const quiet = await copy();
-      assert.deepEqual([quiet.outcome, quiet.restarts, quiet.elements], ['copied', 0, 3000]);
+      assert.deepEqual([quiet.outcome, quiet.restarts, quiet.elements], ['copied', 0, 1500]);
       await assertCopied(scene);
       const { result } = await hammered(rig, 3, (i) => oneOf(['RPUSH', KEY, `new ${i}`], ['RPUSHX', KEY, 'a', 'b'], ['LLEN', KEY], ['EXPIRE', KEY, 1000 + random(10)]), () => copy());
       assert.deepEqual([result.outcome, result.restarts], ['copied', 0], result.why ?? '');
@@ -53,11 +52,11 @@ for (const stage of DIRECTIONS) {
 
 test('a list whose elements move is begun again; where they move all the time, the copy says so, and leaves nothing behind', async () => {
   await withScene('shadow', async (scene) => {
-    const { rig, copy, sequencer } = scene;
-    await fillList(scene, 3000);
+    const { rig, copy } = scene;
+    await fillList(scene, 1000);
     const client = rig.client();
     let chunks = 0;
-    const once = await copy({ pace: async () => void (++chunks === 20 && (await client.lpush(KEY, 'shift'))) });
+    const once = await copy({ pace: async () => void (++chunks === 12 && (await client.lpush(KEY, 'shift'))) });
     assert.deepEqual([once.outcome, once.restarts], ['copied', 1]);
     assert.match(once.why!, /LPUSH/);
     await assertCopied(scene);
@@ -71,9 +70,8 @@ test('a list whose elements move is begun again; where they move all the time, t
       ['RPOP', KEY],
       ['RPOPLPUSH', KEY, KEY],
       ['EVAL', 'return redis.call("LPUSH", KEYS[1], "s")', '1', KEY],
-      ['RESTORE', KEY, '0', 'x', 'REPLACE'],
     ];
-    for (const [name, ...args] of moves.slice(0, -1)) {
+    for (const [name, ...args] of moves) {
       chunks = 0;
       const moved = await copy({ pace: async () => void (++chunks === 10 && (await client.call(name, args))) });
       assert.deepEqual([moved.outcome, moved.restarts], ['copied', 1], name);
@@ -84,13 +82,9 @@ test('a list whose elements move is begun again; where they move all the time, t
     assert.equal(transaction.restarts, 1);
     await assertCopied(scene);
 
-    const { result } = await hammered(rig, 2, (i) => (i % 2 === 0 ? ['LPUSH', KEY, 'in'] : ['RPOP', KEY]), async () => {
-      const moving = await copy();
-      // Nobody else copies it while that goes on, and then it is healed.
-      return moving;
-    });
+    const { result } = await hammered(rig, 2, (i) => (i % 2 === 0 ? ['LPUSH', KEY, 'in'] : ['RPOP', KEY]), () => copy());
     assert.deepEqual([result.outcome, result.restarts], ['moving', 3]);
-    assert.ok(sequencer.suspects.has(0, Buffer.from(KEY)) || (await sleep(0, true)));
+    assert.match(result.why!, /moved its elements/);
     await assertCopied(scene);
   });
 });

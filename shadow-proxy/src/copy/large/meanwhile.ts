@@ -29,6 +29,8 @@ export class Meanwhile implements InParts {
   written: Written = () => undefined;
   /** Whether an operation is the copy's own. */
   own: (operation: Operation) => boolean = () => false;
+  /** The database is about to become another one on the mirror. */
+  leaving: () => void = () => undefined;
 
   constructor(
     private readonly sequencer: Sequencer,
@@ -86,6 +88,7 @@ export class Meanwhile implements InParts {
     if (name === 'SWAPDB') {
       const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
       if (!swapped.includes(this.db)) return;
+      this.leaving();
       for (const each of swapped) this.sequencer.doubtKey(each, this.key, 'swapped');
     } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.includes(this.key, start)) this.disturb(`${name} has run`);
   }

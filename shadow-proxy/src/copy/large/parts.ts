@@ -68,6 +68,7 @@ export class Parts {
     this.mirror = sequencer.mirrors[lane.server.side === 'source' ? 'target' : 'source'];
     this.#runId = this.mirror.server.runId;
     meanwhile.own = (operation) => this.#own.has(operation);
+    meanwhile.leaving = () => void this.discard();
   }
 
   readonly #own = new WeakSet<Operation>();
@@ -212,6 +213,7 @@ export class Parts {
       };
     }
     this.mirror.appendAll(effects);
+    this.mirror.flush();
   }
 
   #effects(commands: readonly Command[], answeredAt: number): Operation[] {
