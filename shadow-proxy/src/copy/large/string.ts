@@ -3,6 +3,7 @@
  * as one SET, on a connection of its own, in pieces that are read off the lane; and takes the key's place. Were there
  * writes meanwhile, each piece is read again on the lane, and written over what is there.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from '../../resp/decode.js';
 import type { Connection } from '../../lane/connection.js';
 import { ENDS, Disturbed } from './meanwhile.js';
@@ -13,6 +14,9 @@ import { CopyError } from '../copier.js';
 const LOCAL = new Set(['SETRANGE', 'SETBIT', 'APPEND', 'BITFIELD']);
 /** A field of BITFIELD that lies across the end of what is copied was not counted up as a whole. */
 const FIELD_BYTES = 9;
+
+/** Between two pieces: KeyDB moves what it has so far as it comes, and other clients want their turn. */
+const PAUSE_MS = 2;
 
 /** @param freight to the mirror, in the key's database */
 export async function copyString(parts: Parts, length: number, freight: Connection): Promise<void> {
@@ -69,6 +73,7 @@ async function send(parts: Parts, length: number, freight: Connection): Promise<
     await parts.pace();
     freight.outbox.addWhole(piece);
     await Promise.race([drained(freight), answer]).catch(lost);
+    await sleep(PAUSE_MS);
   }
   freight.outbox.addWhole(Buffer.from('\r\n'));
   const reply = await answer.catch(lost);
