@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import { copyLarge, type LargeCopy, type LargeOptions } from '../../src/copy/large/large.js';
 import type { Sequencer } from '../../src/lane/sequencer.js';
 import type { LocalServer } from '../../src/local/servers.js';
-import { withRig, type Rig } from '../support/rig.js';
+import { withRig, type Rig, type RigOptions } from '../support/rig.js';
 
 export const KEY = 'big';
 /** So small that a key of the tests has many. */
@@ -25,8 +25,8 @@ export interface Scene {
   copy(options?: Partial<LargeOptions>): Promise<LargeCopy>;
 }
 
-export function withScene(stage: Direction, body: (scene: Scene) => Promise<void>): Promise<void> {
-  return withRig({ default: { stage } }, async (rig) => {
+export function withScene(stage: Direction, body: (scene: Scene) => Promise<void>, servers: RigOptions['servers'] = {}): Promise<void> {
+  return withRig({ default: { stage }, servers }, async (rig) => {
     const { sequencer } = rig.shard.shard as unknown as { readonly sequencer: Sequencer };
     const [authority, mirror] = stage === 'shadow' ? [rig.source, rig.target] : [rig.target, rig.source];
     const scene: Scene = {
