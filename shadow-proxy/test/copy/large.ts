@@ -29,6 +29,7 @@ export function withScene(stage: Direction, body: (scene: Scene) => Promise<void
   return withRig({ default: { stage }, servers }, async (rig) => {
     const { sequencer } = rig.shard.shard as unknown as { readonly sequencer: Sequencer };
     const [authority, mirror] = stage === 'shadow' ? [rig.source, rig.target] : [rig.target, rig.source];
+    await rig.shard.settled();
     const scene: Scene = {
       rig,
       sequencer,

@@ -39,7 +39,7 @@ const HASH: ElementType = {
   remove: 'HDEL',
   reads: (key, fields, knows) => [['HMGET', key, ...fields], ...(knows('hpttl') ? [['HPTTL', key, 'FIELDS', fields.length, ...fields]] : [])],
   values: ([values, ttls], fields) => {
-    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0)) throw new CopyError('it has fields with a time to live of their own, which cannot be copied in parts');
+    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0)) throw new CopyError('payload', 'it has fields with a time to live of their own, which cannot be copied in parts');
     return values.items!.map((value, i) => (isNull(value) ? null : [fields[i], value.data!]));
   },
 };

@@ -59,8 +59,8 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const { sequencer, workload, db, key } = given;
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
-  if (!mirrorsWrites) throw new CopyError('its writes are not mirrored');
-  if (sequencer.inParts.has(id)) throw new CopyError('it is being copied in parts already');
+  if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
+  if (sequencer.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   sequencer.inParts.set(id, meanwhile);
   sequencer.suspects.mark(db, key, workload, 'copy');
@@ -76,7 +76,7 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
     return await new Large({ ...given, limits }, lane, scout, meanwhile).copy();
   } catch (problem) {
     if (problem instanceof CopyError) throw problem;
-    throw new CopyError((problem as Error).message, { cause: problem });
+    throw new CopyError('lost', (problem as Error).message);
   } finally {
     scout?.destroy();
     unlisten();
@@ -163,7 +163,7 @@ class Large {
       case 'zset':
         return copyElements(this.#parts, size, this.lane.server.commands);
       default:
-        throw new CopyError(`a key of type ${size.type} cannot be copied in parts`);
+        throw new CopyError('payload', `a key of type ${size.type} cannot be copied in parts`);
     }
   }
 
@@ -205,11 +205,11 @@ class Large {
     let generation = -1;
     await this.#parts.inTurn(() =>
       copyKey(sequencer, this.lane, workload, db, key, {
-        ordered: (bytes) => {
+        ordered: (_copied, bytes) => {
           generation = this.#suspect.copied = this.#suspect.generation;
           this.#parts.bytes += bytes;
         },
-        confirmed: (late) => {
+        confirmed: (_copied, late) => {
           if (late) sequencer.suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },

@@ -132,21 +132,21 @@ export class Parts {
   }
 
   #assertWanted(): void {
-    if (this.options.signal?.aborted === true) throw new CopyError('the copy was called off');
+    if (this.options.signal?.aborted === true) throw new CopyError('declined', 'the copy was called off');
   }
 
   #assertServers(): void {
     const { workload } = this.options;
-    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side) throw new CopyError('its authority has changed');
-    if (this.lane.closed) throw new CopyError('the connection to the authority was lost');
-    if (!this.mirror.connected || this.mirror.server.runId !== this.#runId) throw new CopyError('the connection to the mirror was lost');
+    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side) throw new CopyError('declined', 'its authority has changed');
+    if (this.lane.closed) throw new CopyError('lost', 'the connection to the authority was lost');
+    if (!this.mirror.connected || this.mirror.server.runId !== this.#runId) throw new CopyError('lost', 'the connection to the mirror was lost');
   }
 
   #send(reads: readonly Command[], effects: (replies: readonly Reply[], pttl: number) => readonly Command[], confirmed: Confirmed): Promise<readonly Reply[]> {
     const { sequencer, workload, db } = this.options;
     return new Promise((resolve, reject) => {
       const replies: Reply[] = [];
-      const lost = (): void => reject(new CopyError('the connection to the authority was lost'));
+      const lost = (): void => reject(new CopyError('lost', 'the connection to the authority was lost'));
       reads.forEach((command, i) => {
         const last = i === reads.length - 1;
         const frame = encodeCommand(command);
@@ -198,9 +198,9 @@ export class Parts {
     let late = false;
     for (const [i, effect] of effects.entries()) {
       effect.confirmed = (answer) => {
-        if (answer === null) return reject(new CopyError('the connection to the mirror was lost, or it has no room'));
+        if (answer === null) return reject(new CopyError('lost', 'the connection to the mirror was lost, or it has no room'));
         const { reply } = decodeReply(answer, 0);
-        if (isError(reply)) return reject(UNEQUAL.test(text(reply)) ? new Disturbed(`the mirror has another value (${text(reply)})`) : new CopyError(`the mirror refused: ${text(reply)}`));
+        if (isError(reply)) return reject(UNEQUAL.test(text(reply)) ? new Disturbed(`the mirror has another value (${text(reply)})`) : refusedByMirror(reply));
         answers.push(reply);
         if (TIMES.has(commands[i][0] as string)) {
           const now = performance.now();
@@ -239,11 +239,13 @@ export class Parts {
 
 const TIMES = new Set(['PEXPIRE', 'PERSIST']);
 
+export const refusedByMirror = (reply: Reply): CopyError => new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${text(reply)}`);
+
 function lostAuthority(): never {
-  throw new CopyError('the connection to the authority was lost');
+  throw new CopyError('lost', 'the connection to the authority was lost');
 }
 
 function refused(reply: Reply): never {
   if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it is of another type now');
-  throw new CopyError(`the authority refused: ${text(reply)}`);
+  throw new CopyError('authority', `the authority refused: ${text(reply)}`);
 }

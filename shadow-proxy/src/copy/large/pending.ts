@@ -68,7 +68,7 @@ async function orphansOf(parts: Parts): Promise<Pending[]> {
       const page: Pending[] = (await parts.look('XPENDING', key, group, from, '+', limits.chunkElements)).items!.map((entry) => pendingOf(group, entry));
       const found = await Promise.all(page.map(({ id }) => parts.look('XRANGE', key, id, id)));
       orphans.push(...page.filter((_, i) => found[i].items!.length === 0));
-      if (orphans.length > MAX_ORPHANS) throw new CopyError(`more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in parts`);
+      if (orphans.length > MAX_ORPHANS) throw new CopyError('payload', `more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in parts`);
       from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
     }
   }

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from '../../resp/decode.js';
 import type { Connection } from '../../lane/connection.js';
 import { ENDS, Disturbed } from './meanwhile.js';
-import type { Parts } from './parts.js';
+import { refusedByMirror, type Parts } from './parts.js';
 import { CopyError } from '../copier.js';
 
 /** Change some bytes, or add some. */
@@ -77,11 +77,11 @@ async function send(parts: Parts, length: number, freight: Connection): Promise<
   }
   freight.outbox.addWhole(Buffer.from('\r\n'));
   const reply = await answer.catch(lost);
-  if (reply.type === '-') throw new CopyError(`the mirror refused: ${text(reply)}`);
+  if (reply.type === '-') throw refusedByMirror(reply);
 }
 
 function lost(): never {
-  throw new CopyError('the connection to the mirror was lost');
+  throw new CopyError('lost', 'the connection to the mirror was lost');
 }
 
 /** Resolves when the kernel has taken what was written; at the end of the turn, before which nothing is. */
