@@ -174,18 +174,19 @@ class Large {
     for (let late = 1; ; late++) {
       let wanted = '';
       let again = false;
-      let generation = 0;
+      // As it is asked: what is told until the answer comes may have happened after it.
+      const { generation } = this.#suspect;
       await parts.at(
         [[length, key]],
         ([there], pttl) => {
           wanted = text(there);
-          generation = this.#suspect.copied = this.#suspect.generation;
+          this.#suspect.copied = generation;
           return [parts.timeToLive(pttl), [length, key]];
         },
         // At once: what the mirror answers next was written after the end.
         ([, here], isLate) => {
           if (text(here) !== wanted) this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
-          again = (isLate && late < LATE_ENDS) || this.#suspect.generation !== generation;
+          again = late < LATE_ENDS && (isLate || this.#suspect.generation !== generation);
           if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
         },
       );
@@ -202,19 +203,19 @@ class Large {
 
   async #whole(): Promise<'small'> {
     const { sequencer, workload, db, key } = this.options;
-    let generation = -1;
-    await this.#parts.inTurn(() =>
-      copyKey(sequencer, this.lane, workload, db, key, {
+    await this.#parts.inTurn(() => {
+      const { generation } = this.#suspect;
+      return copyKey(sequencer, this.lane, workload, db, key, {
         ordered: (_copied, bytes) => {
-          generation = this.#suspect.copied = this.#suspect.generation;
+          this.#suspect.copied = generation;
           this.#parts.bytes += bytes;
         },
         confirmed: (_copied, late) => {
           if (late) sequencer.suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },
-      }),
-    );
+      });
+    });
     return 'small';
   }
 }
