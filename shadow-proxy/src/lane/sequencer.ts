@@ -484,6 +484,11 @@ export class Sequencer implements LaneEvents {
     return found || !all;
   }
 
+  /** Whether no lost connection can still change anything. */
+  get buried(): boolean {
+    return this.#judge.buried();
+  }
+
   /** Whether every effect is confirmed and no key in doubt. */
   get isCalm(): boolean {
     return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.#anyDoubt;

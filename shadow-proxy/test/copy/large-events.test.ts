@@ -176,3 +176,25 @@ test('a key is large by its bytes or by its elements', async () => {
     assert.ok(SMALL_CHUNKS.chunkElements < 1000);
   });
 });
+
+test('while a lost connection may still write, no part is copied', async () => {
+  await withScene('shadow', async (scene) => {
+    const { copy, before, sequencer } = scene;
+    await fill(before, 'hash');
+    let buried = true;
+    Object.defineProperty(sequencer, 'buried', { get: () => buried });
+    const reads = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await before.info('commandstats'))?.[1] ?? 0);
+    const done = copy({ pace: after(6, async () => void (buried = false)) });
+    await sleep(100);
+    const read = await reads();
+    // What it writes comes between two parts.
+    await before.hset(KEY, 'f2', 'late');
+    sequencer.doubtKey(0, Buffer.from(KEY), 'reply-lost');
+    await sleep(100);
+    assert.equal(await reads(), read);
+    buried = true;
+    const copied = await done;
+    assert.deepEqual([copied.outcome, copied.restarts], ['copied', 1], copied.why ?? '');
+    await assertCopied(scene);
+  });
+});

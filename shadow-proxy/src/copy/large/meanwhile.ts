@@ -82,7 +82,7 @@ export class Meanwhile implements InParts {
     return written || !all;
   }
 
-  #barrier({ frame, start, db }: Operation): void {
+  #barrier({ frame, start, end, db }: Operation): void {
     const args = argumentsOf(frame, start);
     const name = args[0].toString('latin1').toUpperCase();
     if (name === 'SWAPDB') {
@@ -90,7 +90,7 @@ export class Meanwhile implements InParts {
       if (!swapped.includes(this.db)) return;
       this.leaving();
       for (const each of swapped) this.sequencer.doubtKey(each, this.key, 'swapped');
-    } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.includes(this.key, start)) this.disturb(`${name} has run`);
+    } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.subarray(start, end).includes(this.key)) this.disturb(`${name} has run`);
   }
 
   /** What a script did that is repeated on the mirror. */

@@ -98,13 +98,14 @@ export class Parts {
     this.#paced = this.bytes;
   }
 
-  /** Does the work, which submits to the lane before it first awaits anything, when the key has its turn and nothing is being moved. */
+  /** Does the work, which submits to the lane before it first awaits anything, when the key has its turn, and nothing is moved or comes late. */
   async inTurn<T>(work: () => Promise<T>): Promise<T> {
     const { sequencer, db } = this.options;
     const order = sequencer.lanes[this.lane.server.side].order(db);
     for (;;) {
       while (this.#mustWait) {
         this.#assertWanted();
+        this.#assertServers();
         await sleep(WAIT_MS);
       }
       const done = await order.inTurn(this.lane, [this.key.toString('latin1')], false, async () => {
@@ -128,7 +129,8 @@ export class Parts {
   }
 
   get #mustWait(): boolean {
-    return this.options.sequencer.passing || this.options.workload.moving;
+    const { sequencer, workload } = this.options;
+    return sequencer.passing || workload.moving || !sequencer.buried;
   }
 
   #assertWanted(): void {
