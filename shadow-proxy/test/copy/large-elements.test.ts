@@ -73,3 +73,24 @@ for (const stage of DIRECTIONS) {
     });
   }
 }
+
+test('members of a sorted set whose score the mirror cannot know are not cut, or kept, by it', async () => {
+  await withScene('shadow', async (scene) => {
+    for (let at = 0; at < COUNT; at += 500) await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i + 1000, `e${at + i}`]).flat());
+    const client = scene.rig.client();
+    let chunks = 0;
+    const copied = await scene.copy({
+      pace: async () => {
+        if (++chunks !== 3) return;
+        const count = (): Promise<unknown> => Promise.all(Array.from({ length: 400 }, (_, i) => client.zincrby(KEY, 1, `e${i * 7}`)));
+        await count();
+        // What the mirror takes for small.
+        await client.zremrangebyscore(KEY, 0, 10);
+        await count();
+        await client.zremrangebyscore(KEY, 2000, 2500);
+      },
+    });
+    assert.deepEqual([copied.outcome, copied.restarts], ['copied', 0], copied.why ?? '');
+    await assertCopied(scene);
+  });
+});

@@ -1,7 +1,7 @@
 /** Strings and lists, copied in parts while they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertCopied, DIRECTIONS, hammered, KEY, oneOf, random, wayOf, withScene, type Next, type Scene } from './large.js';
+import { assertCopied, DIRECTIONS, hammered, KEY, oneOf, random, SMALL_CHUNKS, wayOf, withScene, type Next, type Scene } from './large.js';
 
 const BYTES = 120_000;
 const bytes = (n: number): Buffer => Buffer.from(Array.from({ length: n }, () => random(256)));
@@ -85,6 +85,22 @@ test('a list whose elements move is begun again; where they move all the time, t
     const { result } = await hammered(rig, 2, (i) => (i % 2 === 0 ? ['LPUSH', KEY, 'in'] : ['RPOP', KEY]), () => copy());
     assert.deepEqual([result.outcome, result.restarts], ['moving', 3]);
     assert.match(result.why!, /moved its elements/);
+    await assertCopied(scene);
+  });
+});
+
+test('a counter that lies across the end of a piece, and carries, is copied as it is', async () => {
+  await withScene('shadow', async (scene) => {
+    await scene.before.set(KEY, bytes(BYTES));
+    const client = scene.rig.client();
+    const count = async (): Promise<void> => {
+      const pipeline = client.pipeline();
+      for (let at = SMALL_CHUNKS.chunkBytes; at < BYTES; at += SMALL_CHUNKS.chunkBytes) pipeline.call('BITFIELD', KEY, 'INCRBY', 'u16', (at - 1) * 8, 200);
+      await pipeline.exec();
+    };
+    let pieces = 0;
+    const copied = await scene.copy({ pace: async () => void (++pieces < 45 && (await count())) });
+    assert.deepEqual([copied.outcome, copied.restarts], ['copied', 0], copied.why ?? '');
     await assertCopied(scene);
   });
 });
