@@ -215,6 +215,11 @@ class RunningShard implements Shard {
     this.#options.logger.warn({ shard: this.name, keys }, `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`);
   }
 
+  /** For producers beside the clients. */
+  get sequencer(): Sequencer {
+    return this.#sequencer;
+  }
+
   get port(): number {
     return (this.#listener!.address() as AddressInfo).port;
   }

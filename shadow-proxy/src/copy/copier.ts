@@ -26,7 +26,9 @@ export type CopyErrorCode =
   /** The mirror has no memory left. */
   | 'memory'
   /** What the authority gave cannot be translated for the mirror. */
-  | 'payload';
+  | 'payload'
+  /** It is not to be copied (now): called off, or somebody else does it. */
+  | 'declined';
 
 /** A key could not be copied; the message says why. */
 export class CopyError extends Error {

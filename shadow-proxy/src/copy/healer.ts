@@ -11,6 +11,8 @@ import { keyId } from '../record/suspects.js';
 import { otherSide } from '../route/stage.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey } from './copier.js';
+import { copyLarge } from './large/large.js';
+import { bytesOn, LARGE } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
@@ -21,6 +23,8 @@ const MAX_LATE_COPIES = 3;
 const LARGE_BYTES = 32 * 1024;
 const REST_BYTES_PER_MS = 4 * 1024;
 const MAX_REST_MS = 400;
+/** A key that moves all the time while it is copied in parts is tried again after so long. */
+const MOVING_MS = 30_000;
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
@@ -99,7 +103,7 @@ export class Healer {
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
       if (this.suspects.get(id) !== suspect) continue;
-      const rest = (this.#restUntil.get(id) ?? 0) - performance.now();
+      const rest = this.sequencer.inParts.has(id) ? RETRY_MS : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
         this.#resting.add(suspect);
         setTimeout(() => {
@@ -129,6 +133,19 @@ export class Healer {
     this.#restUntil.set(id, performance.now() + ms);
   }
 
+  /** A key that is too large to be read and written at once. */
+  async #healInParts({ db, key, workload }: Suspect): Promise<boolean> {
+    const id = keyId(db, key);
+    const { outcome, why } = await copyLarge({ sequencer: this.sequencer, workload, db, key });
+    if (outcome === 'moving') {
+      this.#rest(id, MOVING_MS);
+      throw new Error(`it moves while it is copied in parts (${why}): write less to it for a while`);
+    }
+    if (this.suspects.get(id) === undefined) this.healed++;
+    this.#failing.delete(id);
+    return true;
+  }
+
   /** Whether it was copied. */
   async #heal(suspect: Suspect): Promise<boolean> {
     const { db, key, workload } = suspect;
@@ -141,6 +158,8 @@ export class Healer {
       }
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
+      if (lane.closed) throw new Error('the connection to the authority was lost');
+      if ((await bytesOn(this.sequencer, lane, workload, db, key)) >= LARGE.bytes) return await this.#healInParts(suspect);
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {

@@ -18,6 +18,7 @@ import type { Workload } from '../route/router.js';
 import { hashSlot, SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { Flow, Halt, type FlowContext } from './flow.js';
+import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
 import { databasesOf, ScanError, Scanner, type Checkpoint } from './scanner.js';
@@ -263,6 +264,8 @@ export class Job {
     const mine: Buffer[] = [];
     const others: Buffer[] = [];
     for (const key of keys) {
+      // Nobody's data: a large key on its way.
+      if (sequencer.inParts.size > 0 && isTemporary(key)) continue;
       const workload = sequencer.router.match(key, 0, key.length);
       if (!this.#workloads.includes(workload) || !this.#isSampled(key)) continue;
       const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);

@@ -32,7 +32,6 @@ const MAX_QUESTIONS = 256;
 export class Judge {
   sequencer!: Sequencer;
   #questions = 0;
-  readonly #watches = new Set<Watch>();
   /** Keys about which both servers are being asked, and how many questions there are. */
   readonly #asked = new Map<string, { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }>();
   /** How many lost connections may still run what each server holds of them. */
@@ -120,7 +119,9 @@ export class Judge {
 
   #judge(pair: Pair, now: number, toleranceMs: number): void {
     const { operation, verdict, command, authority, mirror } = pair;
-    if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
+    if (verdict.kind !== 'match' && this.#isInParts(pair)) {
+      increment(operation.workload.counters.inconclusive, 'suspect');
+    } else if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
       increment(operation.workload.counters.inconclusive, 'suspect');
       // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
       if (pair.writes) this.#doubtKeys(pair, 'derived');
@@ -173,6 +174,18 @@ export class Judge {
     if (writes) this.sequencer.doubtFrame(operation.db, frame, start, operation.workload, reason);
   }
 
+  /** Whether its one key is being copied in parts: that the mirror lacks some of them is known, and all that a difference tells. */
+  #isInParts({ operation, frame, start }: Pair): boolean {
+    const { inParts } = this.sequencer;
+    if (inParts.size === 0) return false;
+    let [keys, found] = [0, false];
+    const all = this.sequencer.eachKey(frame, start, (key) => {
+      keys++;
+      found = inParts.has(keyId(operation.db, key));
+    });
+    return all && keys === 1 && found;
+  }
+
   /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
   #inDoubt({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
@@ -197,7 +210,9 @@ export class Judge {
     }
     this.#questions++;
     const watch: Watch = { db: operation.db, keys, written: pair.writtenInside(keys) || this.#writtenSince(operation, keys) };
-    this.#watch(operation, watch);
+    const unlisten = sequencer.mirrorOf(operation).listen((other) => {
+      if (other.follow === WRITE) watch.written ||= this.#writes(other, watch.db, watch.keys);
+    });
     const ids = keys.map((key) => keyId(operation.db, key));
     for (const [i, id] of ids.entries()) {
       const asked = this.#asked.get(id);
@@ -224,22 +239,8 @@ export class Judge {
       .finally(() => {
         this.#questions--;
         for (const id of ids) if (--this.#asked.get(id)!.questions === 0) this.#asked.delete(id);
-        this.#unwatch(operation, watch);
+        unlisten();
       });
-  }
-
-  /** Notes whether the keys are written from now on. */
-  #watch(operation: Operation, watch: Watch): void {
-    this.#watches.add(watch);
-    this.sequencer.mirrorOf(operation).appended ??= (other) => {
-      if (other.follow !== WRITE) return;
-      for (const each of this.#watches) each.written ||= this.#writes(other, each.db, each.keys);
-    };
-  }
-
-  #unwatch(operation: Operation, watch: Watch): void {
-    this.#watches.delete(watch);
-    if (this.#watches.size === 0) this.sequencer.mirrorOf(operation).appended = null;
   }
 
   /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
@@ -266,7 +267,7 @@ export class Judge {
   }
 }
 
-/** Keys about which a question is under way. */
+/** Keys about which a question is under way, and whether they were written since. */
 interface Watch {
   readonly db: number;
   readonly keys: readonly Buffer[];

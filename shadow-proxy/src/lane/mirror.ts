@@ -58,8 +58,8 @@ const MINUS = '-'.charCodeAt(0);
 const [THREE, CR] = ['3'.charCodeAt(0), 13];
 
 export class MirrorLane implements ConnectionOwner {
-  /** Told of each operation as it gets its place in the order, while somebody wants to know. */
-  appended: ((operation: Operation) => void) | null = null;
+  /** Told of each operation as it gets its place in the order; null while nobody wants to know. */
+  #listeners: readonly ((operation: Operation) => void)[] | null = null;
   readonly #unsent = new Ring<Operation>();
   readonly #sent = new Ring<Operation>();
   #connection: Connection | undefined;
@@ -126,7 +126,7 @@ export class MirrorLane implements ConnectionOwner {
   }
 
   #push(operation: Operation): void {
-    if (this.appended !== null) this.appended(operation);
+    if (this.#listeners !== null) for (const listener of this.#listeners) listener(operation);
     this.#bytes += operation.size;
     this.#appended++;
     this.#pushed++;
@@ -141,6 +141,15 @@ export class MirrorLane implements ConnectionOwner {
     const size = operations.reduce((sum, operation) => sum + operation.size, 0);
     if (this.#bytes + size > this.limits.queueBytes && this.queued > 0) for (const operation of operations) this.events.dropped(operation);
     else for (const operation of operations) this.#push(operation);
+  }
+
+  /** Tells `listener` of each operation as it gets its place in the order, until what is returned is called. */
+  listen(listener: (operation: Operation) => void): () => void {
+    this.#listeners = [...(this.#listeners ?? []), listener];
+    return () => {
+      const left = this.#listeners?.filter((each) => each !== listener) ?? [];
+      this.#listeners = left.length === 0 ? null : left;
+    };
   }
 
   /** Calls `then` once all effects appended so far are confirmed or given up, and no gate among them is closed. */

@@ -42,6 +42,12 @@ export interface SequencerOptions {
   readonly turn: Turn;
 }
 
+/** A key that is being copied in parts: until that is over, the mirror does not hold all of it. */
+export interface InParts {
+  /** It is in doubt anew, for a reason that is not a reply of the mirror about what it does not hold yet. */
+  doubted(reason: string): void;
+}
+
 const MINUS = '-'.charCodeAt(0);
 
 export class Sequencer implements LaneEvents {
@@ -68,6 +74,8 @@ export class Sequencer implements LaneEvents {
   /** Called when the mirror of one side comes or goes. */
   mirrorChanged: (side: Side, up: boolean) => void = () => undefined;
   readonly expiry: Expiry;
+  /** By `keyId`; all of them are suspects. */
+  readonly inParts = new Map<string, InParts>();
   readonly #judge: Judge;
   readonly #argStart: number[] = [];
   readonly #argEnd: number[] = [];
@@ -444,6 +452,7 @@ export class Sequencer implements LaneEvents {
   doubtKey(db: number, key: Buffer, reason: string): void {
     const workload = this.router.match(key, 0, key.length);
     if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
+    if (this.inParts.size > 0) this.inParts.get(keyId(db, key))?.doubted(reason);
     this.suspects.mark(db, key, workload, reason);
   }
 
@@ -473,6 +482,11 @@ export class Sequencer implements LaneEvents {
       found = inDoubt(keyId(db, key)) || (otherDb !== null && inDoubt(keyId(otherDb, key))) || this.router.match(key, 0, key.length).suspect !== null;
     });
     return found || !all;
+  }
+
+  /** Whether no lost connection can still change anything. */
+  get buried(): boolean {
+    return this.#judge.buried();
   }
 
   /** Whether every effect is confirmed and no key in doubt. */
@@ -613,8 +627,8 @@ export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('
 /** Writes that leave nothing for which anybody waits. */
 const TAKES_ONLY: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'lrem', 'ltrim', 'zpopmin', 'zpopmax', 'zmpop', 'zrem', 'xreadgroup', 'xack']);
 
-/** Whether a write may take what it writes from another key, or from another database. */
-export const mayDerive = (spec: CommandSpec): boolean => spec.singleKey === 0 || spec.handling === 'barrier';
+/** Whether a write may take what it writes from another key, or from another database. XREADGROUP changes each stream by itself. */
+export const mayDerive = (spec: CommandSpec): boolean => (spec.singleKey === 0 && spec.name !== 'xreadgroup') || spec.handling === 'barrier';
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
 function otherDatabase(frame: Buffer, start: number): number | null {

@@ -1,0 +1,145 @@
+/**
+ * Hashes, sets and sorted sets, by element. A scan off the lane finds the elements; each is read again on the lane, and
+ * set or removed on the mirror at that place. What clients write meanwhile is mirrored as ever: an element is right from
+ * its own chunk on, or from the write that removed it; and one that came later is right from the beginning.
+ */
+import { isNull, text, type Reply } from '../../resp/decode.js';
+import { CopyError } from '../copier.js';
+import type { Written } from './meanwhile.js';
+import type { ChunkLimits, Command, Parts } from './parts.js';
+import type { KeySize } from './size.js';
+import { writtenScores } from './scores.js';
+
+interface Found {
+  readonly element: Buffer;
+  readonly bytes: number;
+}
+
+/** What differs between the types. */
+interface ElementType {
+  readonly scan: string;
+  /** Whether the scan's reply alternates elements and what they carry. */
+  readonly pairs: boolean;
+  readonly remove: string;
+  /** Reads these elements; `knows` tells what commands the authority has. */
+  reads(key: Buffer, elements: readonly Buffer[], knows: (name: string) => boolean): readonly Command[];
+  /** For each element what it takes to set it; null where it is not there. */
+  values(replies: readonly Reply[], elements: readonly Buffer[]): readonly (readonly Buffer[] | null)[];
+  readonly set: string;
+  /** What writes mean that are not about single elements; elements to be read once more go into `doubtful`. */
+  readonly written?: (parts: Parts, doubtful: Map<string, Buffer>) => Written;
+}
+
+const each = (replies: readonly Reply[], count: number): readonly Reply[] => replies[0].items ?? replies.slice(0, count);
+
+const HASH: ElementType = {
+  scan: 'HSCAN',
+  pairs: true,
+  set: 'HSET',
+  remove: 'HDEL',
+  reads: (key, fields, knows) => [['HMGET', key, ...fields], ...(knows('hpttl') ? [['HPTTL', key, 'FIELDS', fields.length, ...fields]] : [])],
+  values: ([values, ttls], fields) => {
+    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0)) throw new CopyError('payload', 'it has fields with a time to live of their own, which cannot be copied in parts');
+    return values.items!.map((value, i) => (isNull(value) ? null : [fields[i], value.data!]));
+  },
+};
+
+const SET: ElementType = {
+  scan: 'SSCAN',
+  pairs: false,
+  set: 'SADD',
+  remove: 'SREM',
+  reads: (key, members, knows) => (knows('smismember') ? [['SMISMEMBER', key, ...members]] : members.map((member) => ['SISMEMBER', key, member])),
+  values: (replies, members) => each(replies, members.length).map((is, i) => (text(is) === '1' ? [members[i]] : null)),
+};
+
+const SORTED_SET: ElementType = {
+  scan: 'ZSCAN',
+  pairs: true,
+  set: 'ZADD',
+  remove: 'ZREM',
+  reads: (key, members, knows) => (knows('zmscore') ? [['ZMSCORE', key, ...members]] : members.map((member) => ['ZSCORE', key, member])),
+  values: (replies, members) => each(replies, members.length).map((score, i) => (isNull(score) ? null : [score.data!, members[i]])),
+  written: writtenScores,
+};
+
+const TYPES: Readonly<Record<string, ElementType>> = { hash: HASH, set: SET, zset: SORTED_SET };
+
+export async function copyElements(parts: Parts, size: KeySize, commands: ReadonlySet<string>): Promise<void> {
+  const type = TYPES[size.type];
+  const { meanwhile, limits } = parts;
+  const doubtful = new Map<string, Buffer>();
+  if (type.written !== undefined) meanwhile.written = type.written(parts, doubtful);
+  let timed = false;
+  const copy = async (elements: readonly Buffer[]): Promise<void> => {
+    await parts.at(type.reads(parts.key, elements, (name) => commands.has(name)), (replies, pttl) => {
+      const values = type.values(replies, elements);
+      const effects = effectsOf(type, parts.key, elements, values);
+      const present = values.filter((value) => value !== null).length;
+      parts.elements += present;
+      if (timed || present === 0) return effects;
+      // So that it ends on the mirror, too, should it end before its copy.
+      timed = true;
+      return [...effects, parts.timeToLive(pttl)];
+    });
+  };
+  for await (const page of pages(parts, type, size)) {
+    for (const chunk of chunks(page, limits)) await copy(chunk.map(({ element }) => element));
+    const again = [...doubtful.values()];
+    doubtful.clear();
+    for (let i = 0; i < again.length; i += limits.chunkElements) await copy(again.slice(i, i + limits.chunkElements));
+  }
+  meanwhile.written = () => undefined;
+}
+
+function effectsOf({ set, remove }: ElementType, key: Buffer, elements: readonly Buffer[], values: readonly (readonly Buffer[] | null)[]): Command[] {
+  const present = values.flatMap((value) => value ?? []);
+  const missing = elements.filter((_, i) => values[i] === null);
+  return [...(present.length > 0 ? [[set, key, ...present]] : []), ...(missing.length > 0 ? [[remove, key, ...missing]] : [])];
+}
+
+/** The scan's pages, each asked for before the one before is copied. */
+async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize): AsyncGenerator<Found[]> {
+  const { chunkElements, chunkBytes } = parts.limits;
+  let count = fitting(chunkBytes, size.bytes / size.length, chunkElements);
+  const page = (cursor: Buffer | string): Promise<Reply> => parts.look(scan, parts.key, cursor, 'COUNT', count);
+  let next = page('0');
+  for (;;) {
+    const [cursor, items] = (await next).items!;
+    const found: Found[] = [];
+    const step = pairs ? 2 : 1;
+    let bytes = 0;
+    for (let i = 0; i < items.items!.length; i += step) {
+      const element = items.items![i].data!;
+      const length = element.length + (pairs ? items.items![i + 1].data!.length : 0);
+      bytes += length;
+      found.push({ element, bytes: length });
+    }
+    if (found.length > 0) count = fitting(chunkBytes, bytes / found.length, chunkElements);
+    const last = text(cursor) === '0';
+    if (!last) {
+      next = page(cursor.data!);
+      // Its failure is told when it is looked at.
+      next.catch(() => undefined);
+    }
+    yield found;
+    if (last) return;
+  }
+}
+
+/** So many elements of this size, on average, make a chunk. */
+export const fitting = (bytes: number, average: number, most: number): number => Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
+
+function* chunks(page: readonly Found[], limits: ChunkLimits): Generator<Found[]> {
+  let chunk: Found[] = [];
+  let bytes = 0;
+  for (const found of page) {
+    if (chunk.length > 0 && (chunk.length >= limits.chunkElements || bytes + found.bytes > limits.chunkBytes)) {
+      yield chunk;
+      [chunk, bytes] = [[], 0];
+    }
+    chunk.push(found);
+    bytes += found.bytes;
+  }
+  if (chunk.length > 0) yield chunk;
+}

@@ -1,0 +1,221 @@
+/**
+ * copyLarge(key): a key that is too large to be read, or written, at once is copied in parts, each at its own place in
+ * the order. Clients go on: the mirror is told what they do to the key, as ever, and at the end holds what the
+ * authority holds.
+ *
+ *   UNLINK ──▶ parts, by type ──▶ both lengths at one place ── equal ─▶ copied
+ *      ▲                │                    └─ not equal ─┐
+ *      └── begin again ─┴── disturbed ─────────────────────┘  three times: 'moving'
+ *
+ * Meanwhile the key is a suspect, and nobody else copies it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connection } from '../../lane/connection.js';
+import type { Lane } from '../../lane/lane.js';
+import { keyId, type Suspect } from '../../record/suspects.js';
+import { text } from '../../resp/decode.js';
+import { CopyError, copyKey } from '../copier.js';
+import { copyElements } from './elements.js';
+import { copyList } from './list.js';
+import { Disturbed, EXPIRY_MARGIN_MS, Meanwhile } from './meanwhile.js';
+import { Parts, type ChunkLimits, type PartsOptions } from './parts.js';
+import { LENGTH, sizeOf, type KeySize } from './size.js';
+import { copyStream } from './stream.js';
+import { copyString } from './string.js';
+
+/** A chunk takes either server about a millisecond. */
+export const CHUNK: ChunkLimits = { chunkElements: 500, chunkBytes: 256 * 1024 };
+/** It is begun so many times. */
+const ATTEMPTS = 3;
+/** A mirror that is always late is given up to: the time to live is off by its lateness. */
+const LATE_ENDS = 3;
+
+export interface LargeCopy {
+  /**
+   * - `copied`: in parts.
+   * - `small`: it fits into one chunk by now, or is gone: copied whole.
+   * - `moving`: it changed under each attempt, and stays a suspect. Somebody has to decide.
+   */
+  readonly outcome: 'copied' | 'small' | 'moving';
+  /** How often it was begun again. */
+  readonly restarts: number;
+  /** Why, the last time. */
+  readonly why: string | null;
+  /** Elements, and bytes, of all attempts. */
+  readonly elements: number;
+  readonly bytes: number;
+}
+
+export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
+  /** Default: `CHUNK`. */
+  readonly limits?: ChunkLimits;
+}
+
+/**
+ * Copies a key in parts from its authority to its mirror.
+ * @throws {CopyError} when either server refuses, what it holds cannot be copied in parts, or a connection is lost
+ */
+export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
+  const { sequencer, workload, db, key } = given;
+  const id = keyId(db, key);
+  const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+  if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
+  if (sequencer.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
+  const meanwhile = new Meanwhile(sequencer, authority, db, key);
+  sequencer.inParts.set(id, meanwhile);
+  sequencer.suspects.mark(db, key, workload, 'copy');
+  const mirror = sequencer.mirrors[authority === 'source' ? 'target' : 'source'];
+  const unlisten = mirror.listen((operation) => meanwhile.ordered(operation));
+  const { lanes } = sequencer;
+  const { server } = lanes[authority];
+  const identity = { db, protocol: 2, credentials: server.endpoint.credentials } as const;
+  let scout: Connection | undefined;
+  try {
+    const lane = await lanes[authority].open(identity);
+    scout = await server.open(identity);
+    return await new Large({ ...given, limits }, lane, scout, meanwhile).copy();
+  } catch (problem) {
+    if (problem instanceof CopyError) throw problem;
+    throw new CopyError('lost', (problem as Error).message);
+  } finally {
+    scout?.destroy();
+    unlisten();
+    if (sequencer.inParts.get(id) === meanwhile) sequencer.inParts.delete(id);
+  }
+}
+
+class Large {
+  readonly #parts: Parts;
+  readonly #suspect: Suspect;
+
+  constructor(
+    private readonly options: PartsOptions,
+    private readonly lane: Lane,
+    private readonly scout: Connection,
+    private readonly meanwhile: Meanwhile,
+  ) {
+    this.#parts = new Parts(options, lane, scout, meanwhile);
+    // More keys than are listed are in doubt: then its workload is, as a whole.
+    this.#suspect = options.sequencer.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, generation: 0, copied: 0, lateCopies: 0 };
+  }
+
+  async copy(): Promise<LargeCopy> {
+    let why: string | null = null;
+    try {
+      for (let restarts = 0; restarts < ATTEMPTS; restarts++) {
+        try {
+          return this.#outcome(await this.#attempt(), restarts, why);
+        } catch (problem) {
+          if (!(problem instanceof Disturbed)) throw problem;
+          why = problem.message;
+          this.#suspect.copied = 0;
+        }
+        await this.#parts.discard();
+        // What is about to expire is gone then.
+        await sleep(Math.min(500, Math.max(0, this.meanwhile.expiresAt - performance.now() + EXPIRY_MARGIN_MS)));
+      }
+      return this.#outcome('moving', ATTEMPTS, why);
+    } catch (problem) {
+      this.#suspect.copied = 0;
+      await this.#parts.discard();
+      throw problem;
+    }
+  }
+
+  #outcome(outcome: LargeCopy['outcome'], restarts: number, why: string | null): LargeCopy {
+    const { elements, bytes } = this.#parts;
+    return { outcome, restarts, why, elements, bytes };
+  }
+
+  async #attempt(): Promise<'copied' | 'small'> {
+    const parts = this.#parts;
+    const { key, limits } = parts;
+    this.meanwhile.begin();
+    // SWAPDB leaves a connection to KeyDB with what its database held before.
+    await parts.look('SELECT', this.options.db);
+    const size = await sizeOf(this.scout, key);
+    const { type, length, bytes } = size;
+    if (length === 0 || ((type === 'string' || length <= limits.chunkElements) && bytes > 0 && bytes <= limits.chunkBytes)) return this.#whole();
+    await parts.at([['TYPE', key]], ([now]) => {
+      if (text(now) !== type) throw new Disturbed('it is of another type now');
+      return [
+        ['UNLINK', key],
+        ['UNLINK', parts.temporary],
+      ];
+    });
+    await this.#inParts(size);
+    return this.#end(LENGTH[type]);
+  }
+
+  async #inParts(size: KeySize): Promise<void> {
+    switch (size.type) {
+      case 'string': {
+        const { server } = this.#parts.mirror;
+        const freight = await server.open({ db: this.options.db, protocol: 2, credentials: server.endpoint.credentials });
+        return copyString(this.#parts, size.length, freight).finally(() => freight.destroy());
+      }
+      case 'list':
+        return copyList(this.#parts, size);
+      case 'stream':
+        return copyStream(this.#parts, size);
+      case 'hash':
+      case 'set':
+      case 'zset':
+        return copyElements(this.#parts, size, this.lane.server.commands);
+      default:
+        throw new CopyError('payload', `a key of type ${size.type} cannot be copied in parts`);
+    }
+  }
+
+  /** Both lengths at one place, and the time to live anew: from there on the key is no suspect any more. */
+  async #end(length: string): Promise<'copied'> {
+    const parts = this.#parts;
+    const { key } = parts;
+    for (let late = 1; ; late++) {
+      let wanted = '';
+      let again = false;
+      // As it is asked: what is told until the answer comes may have happened after it.
+      const { generation } = this.#suspect;
+      await parts.at(
+        [[length, key]],
+        ([there], pttl) => {
+          wanted = text(there);
+          this.#suspect.copied = generation;
+          return [parts.timeToLive(pttl), [length, key]];
+        },
+        // At once: what the mirror answers next was written after the end.
+        ([, here], isLate) => {
+          if (text(here) !== wanted) this.meanwhile.disturb(`the mirror has ${text(here)} of ${wanted}`);
+          again = late < LATE_ENDS && (isLate || this.#suspect.generation !== generation);
+          if (!again && this.meanwhile.disturbed === null) this.#settled(generation);
+        },
+      );
+      this.meanwhile.assertUndisturbed();
+      if (!again) return 'copied';
+    }
+  }
+
+  #settled(generation: number): void {
+    const { sequencer, db, key } = this.options;
+    sequencer.inParts.delete(keyId(db, key));
+    sequencer.suspects.clear(this.#suspect, generation);
+  }
+
+  async #whole(): Promise<'small'> {
+    const { sequencer, workload, db, key } = this.options;
+    await this.#parts.inTurn(() => {
+      const { generation } = this.#suspect;
+      return copyKey(sequencer, this.lane, workload, db, key, {
+        ordered: (_copied, bytes) => {
+          this.#suspect.copied = generation;
+          this.#parts.bytes += bytes;
+        },
+        confirmed: (_copied, late) => {
+          if (late) sequencer.suspects.mark(db, key, workload, 'ttl-lag');
+          this.#settled(generation);
+        },
+      });
+    });
+    return 'small';
+  }
+}

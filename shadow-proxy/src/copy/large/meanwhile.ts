@@ -1,0 +1,113 @@
+/** What happens to a key while it is copied in parts. */
+import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../../command/effects.js';
+import { WRITES } from '../../command/keys.js';
+import { WRITE, type Operation } from '../../lane/operation.js';
+import type { InParts, Sequencer } from '../../lane/sequencer.js';
+import { argumentsOf } from '../../resp/decode.js';
+import type { Side } from '../../route/stage.js';
+
+/** The copy does not hold: what was copied is not what there is. It may be begun again. */
+export class Disturbed extends Error {}
+
+/** A doubt that its end settles anyway: it gives the time to live anew. */
+const ABOUT_TIME = new Set(['ttl-lag', 'ttl-unknown']);
+/** Servers look at their clocks once a turn, and count in whole ms. */
+export const EXPIRY_MARGIN_MS = 30;
+
+/** Writes that are about the key's end, and not its value. */
+export const ENDS = ['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT', 'PERSIST', 'TOUCH'];
+
+/** A command that the mirror is told about the key: its name in upper case. */
+export type Written = (name: string, args: readonly Buffer[], operation: Operation) => void;
+
+export class Meanwhile implements InParts {
+  /** Why the copy has to begin again; null where it holds so far. */
+  disturbed: string | null = null;
+  /** When the key may expire at the earliest, in ms of the monotonic clock. */
+  expiresAt = Infinity;
+  /** What a write means for the copy is its type's to say. */
+  written: Written = () => undefined;
+  /** Whether an operation is the copy's own. */
+  own: (operation: Operation) => boolean = () => false;
+  /** The database is about to become another one on the mirror. */
+  leaving: () => void = () => undefined;
+
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly authority: Side,
+    private readonly db: number,
+    private readonly key: Buffer,
+  ) {}
+
+  /** The copy begins (again): nothing has happened yet. */
+  begin(): void {
+    this.disturbed = null;
+    this.expiresAt = Infinity;
+    this.written = () => undefined;
+  }
+
+  disturb(why: string): void {
+    this.disturbed ??= why;
+  }
+
+  doubted(reason: string): void {
+    if (!ABOUT_TIME.has(reason)) this.disturb(`it is in doubt anew (${reason})`);
+  }
+
+  /** @throws {Disturbed} */
+  assertUndisturbed(): void {
+    if (this.disturbed !== null) throw new Disturbed(this.disturbed);
+  }
+
+  /** An operation has got its place in the mirror's order. */
+  ordered(operation: Operation): void {
+    if (operation.follow !== WRITE || this.own(operation)) return;
+    const { spec, frame, start, end } = operation;
+    if (spec?.handling === 'barrier') return this.#barrier(operation);
+    if (operation.db !== this.db) return;
+    if (spec?.handling === 'script') return this.#script(operation);
+    // Most writes are to other keys.
+    if (!frame.subarray(start, end).includes(this.key) || !this.#isWritten(operation)) return;
+    const args = argumentsOf(frame, start);
+    const name = args[0].toString('latin1').toUpperCase();
+    this.#time(name, args, operation);
+    this.written(name, args, operation);
+  }
+
+  #isWritten({ frame, start }: Operation): boolean {
+    let written = false;
+    const all = this.sequencer.eachKey(frame, start, (key, access) => {
+      written ||= (access & WRITES) !== 0 && key.equals(this.key);
+    });
+    return written || !all;
+  }
+
+  #barrier({ frame, start, end, db }: Operation): void {
+    const args = argumentsOf(frame, start);
+    const name = args[0].toString('latin1').toUpperCase();
+    if (name === 'SWAPDB') {
+      const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
+      if (!swapped.includes(this.db)) return;
+      this.leaving();
+      for (const each of swapped) this.sequencer.doubtKey(each, this.key, 'swapped');
+    } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.subarray(start, end).includes(this.key)) this.disturb(`${name} has run`);
+  }
+
+  /** What a script did that is repeated on the mirror. */
+  #script(operation: Operation): void {
+    const args = argumentsOf(operation.frame, operation.start);
+    if (args[0].toString('latin1').toUpperCase() === 'SCRIPT') return;
+    const { writes } = this.sequencer.scripts.undeclared(args, this.sequencer.table);
+    if (this.#isWritten(operation) || writes === null || writes.some((key) => key.equals(this.key))) this.disturb('a script may have changed it');
+  }
+
+  /** A time to live that a client gives counts from here on, whether or not the mirror has the key to give it to. */
+  #time(name: string, args: readonly Buffer[], { answeredAt }: Operation): void {
+    const lower = name.toLowerCase();
+    const relative = RELATIVE_TTL.has(lower) ? relativeTtl(args) : null;
+    if (relative !== null) this.expiresAt = Math.min(this.expiresAt, answeredAt + relative.ms);
+    const absolute = ABSOLUTE_TTL.has(lower) ? absoluteTtl(args) : null;
+    const { unixTimeAtZero, clockErrorMs } = this.sequencer.servers[this.authority];
+    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute - unixTimeAtZero - clockErrorMs);
+  }
+}

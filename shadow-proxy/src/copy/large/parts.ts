@@ -1,0 +1,253 @@
+/**
+ * What a copy in parts is made of: `at`, which reads on the authority's lane and has what follows from it carried out
+ * on the mirror at that place in the order; and `look`, which asks the authority off the clients' lane.
+ *
+ *   look ──▶ what there may be           (a connection of its own)
+ *   at   ──▶ read, PTTL ──▶ effects      (the clients' lane, the mirror's lane)
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connection } from '../../lane/connection.js';
+import type { Lane } from '../../lane/lane.js';
+import type { MirrorLane } from '../../lane/mirror.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE } from '../../lane/operation.js';
+import type { Sequencer } from '../../lane/sequencer.js';
+import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
+import { encodeCommand, type Argument } from '../../resp/encode.js';
+import type { Workload } from '../../route/router.js';
+import { CopyError } from '../copier.js';
+import { Disturbed, EXPIRY_MARGIN_MS, type Meanwhile } from './meanwhile.js';
+import { temporaryKey } from './temporary.js';
+
+export type Command = readonly Argument[];
+
+/** How much is read, and written, at one place in the order. */
+export interface ChunkLimits {
+  readonly chunkElements: number;
+  readonly chunkBytes: number;
+}
+
+export interface PartsOptions {
+  readonly sequencer: Sequencer;
+  readonly workload: Workload;
+  readonly db: number;
+  readonly key: Buffer;
+  readonly limits: ChunkLimits;
+  readonly signal?: AbortSignal;
+  /** Awaited before each chunk, with the bytes of the one before: whoever limits the rate takes time here. */
+  readonly pace?: (bytes: number) => Promise<void>;
+}
+
+/** The mirror has answered all effects of one place; `late` where a time to live among them may be off. */
+export type Confirmed = (answers: readonly Reply[], late: boolean) => void;
+
+/** Errors of the mirror that only say that the key is not what it should be by now. */
+const UNEQUAL = /^(WRONGTYPE|NOGROUP|BUSYGROUP|ERR no such key)/;
+const WAIT_MS = 2;
+
+export class Parts {
+  readonly key: Buffer;
+  readonly temporary: Buffer;
+  readonly limits: ChunkLimits;
+  readonly mirror: MirrorLane;
+  elements = 0;
+  bytes = 0;
+  readonly #runId: string;
+  #paced = 0;
+
+  constructor(
+    private readonly options: PartsOptions,
+    readonly lane: Lane,
+    /** To the authority, for the discovery of what there is. */
+    private readonly scout: Connection,
+    readonly meanwhile: Meanwhile,
+  ) {
+    this.key = options.key;
+    this.temporary = temporaryKey(options.db, options.key);
+    this.limits = options.limits;
+    const { sequencer } = options;
+    this.mirror = sequencer.mirrors[lane.server.side === 'source' ? 'target' : 'source'];
+    this.#runId = this.mirror.server.runId;
+    meanwhile.own = (operation) => this.#own.has(operation);
+    meanwhile.leaving = () => void this.discard();
+  }
+
+  readonly #own = new WeakSet<Operation>();
+
+  /** Asks the authority off the clients' lane. @throws {Disturbed} where the key is of another type by now */
+  async look(...command: Argument[]): Promise<Reply> {
+    this.#assertWanted();
+    const reply = await this.scout.ask(...command).catch(lostAuthority);
+    if (isError(reply)) refused(reply);
+    return reply;
+  }
+
+  /**
+   * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that place.
+   * `effects` is called at that place, with the key's time to live (-1 without); `confirmed` when the mirror has answered.
+   * @returns the mirror's answers
+   * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
+   */
+  async at(reads: readonly Command[], effects: (replies: readonly Reply[], pttl: number) => readonly Command[], confirmed: Confirmed = () => undefined): Promise<readonly Reply[]> {
+    await this.pace();
+    return this.inTurn(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
+  }
+
+  /** Whoever limits the rate takes time here. */
+  async pace(): Promise<void> {
+    await this.options.pace?.(this.bytes - this.#paced);
+    this.#paced = this.bytes;
+  }
+
+  /** Does the work, which submits to the lane before it first awaits anything, when the key has its turn, and nothing is moved or comes late. */
+  async inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const { sequencer, db } = this.options;
+    const order = sequencer.lanes[this.lane.server.side].order(db);
+    for (;;) {
+      while (this.#mustWait) {
+        this.#assertWanted();
+        this.#assertServers();
+        await sleep(WAIT_MS);
+      }
+      const done = await order.inTurn(this.lane, [this.key.toString('latin1')], false, async () => {
+        if (this.#mustWait) return null;
+        this.#assertWanted();
+        this.#assertServers();
+        return { value: await work() };
+      });
+      if (done !== null) return done.value;
+    }
+  }
+
+  /** Removes what there is of a copy that is given up; where the mirror is away, it stays, and can be told by its name. */
+  async discard(): Promise<void> {
+    if (!this.mirror.connected) return;
+    const [unlink] = this.#effects([['UNLINK', this.temporary]], performance.now());
+    await new Promise<void>((resolve) => {
+      unlink.confirmed = () => resolve();
+      this.mirror.append(unlink);
+    });
+  }
+
+  get #mustWait(): boolean {
+    const { sequencer, workload } = this.options;
+    return sequencer.passing || workload.moving || !sequencer.buried;
+  }
+
+  #assertWanted(): void {
+    if (this.options.signal?.aborted === true) throw new CopyError('declined', 'the copy was called off');
+  }
+
+  #assertServers(): void {
+    const { workload } = this.options;
+    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side) throw new CopyError('declined', 'its authority has changed');
+    if (this.lane.closed) throw new CopyError('lost', 'the connection to the authority was lost');
+    if (!this.mirror.connected || this.mirror.server.runId !== this.#runId) throw new CopyError('lost', 'the connection to the mirror was lost');
+  }
+
+  #send(reads: readonly Command[], effects: (replies: readonly Reply[], pttl: number) => readonly Command[], confirmed: Confirmed): Promise<readonly Reply[]> {
+    const { sequencer, workload, db } = this.options;
+    return new Promise((resolve, reject) => {
+      const replies: Reply[] = [];
+      const lost = (): void => reject(new CopyError('lost', 'the connection to the authority was lost'));
+      reads.forEach((command, i) => {
+        const last = i === reads.length - 1;
+        const frame = encodeCommand(command);
+        const sink: Operation['sink'] = {
+          lost,
+          answered: (operation, buffer, start) => {
+            replies.push(decodeReply(buffer, start).reply);
+            if (!last) return;
+            try {
+              const pttl = this.#judge(replies, operation);
+              this.#follow(effects(replies, pttl), pttl, operation, confirmed, resolve, reject);
+            } catch (problem) {
+              reject(problem as Error);
+            }
+          },
+        };
+        const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+        sequencer.submit(operation, this.lane);
+        if (last) sequencer.hold(operation, this.lane, [this.key.toString('latin1')]);
+      });
+    });
+  }
+
+  /** The key's time to live. @throws {Disturbed} where it has gone, or may have, and come back */
+  #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): number {
+    const { meanwhile } = this;
+    const pttl = Number(text(replies.at(-1)!));
+    if (pttl === -2) throw new Disturbed('it is gone');
+    for (const reply of replies) if (isError(reply) && errorCode(reply) !== 'NOGROUP') refused(reply);
+    if (answeredAt + EXPIRY_MARGIN_MS >= meanwhile.expiresAt) meanwhile.disturb('it may have expired');
+    meanwhile.assertUndisturbed();
+    meanwhile.expiresAt = pttl === -1 ? Infinity : submittedAt + pttl;
+    return pttl;
+  }
+
+  #follow(
+    commands: readonly Command[],
+    pttl: number,
+    asked: Operation,
+    confirmed: Confirmed,
+    resolve: (answers: readonly Reply[]) => void,
+    reject: (problem: Error) => void,
+  ): void {
+    if (commands.length === 0) return resolve([]);
+    const { expiry } = this.options.sequencer;
+    const { db } = this.options;
+    const answers: Reply[] = [];
+    const effects = this.#effects(commands, asked.answeredAt);
+    let late = false;
+    for (const [i, effect] of effects.entries()) {
+      effect.confirmed = (answer) => {
+        if (answer === null) return reject(new CopyError('lost', 'the connection to the mirror was lost, or it has no room'));
+        const { reply } = decodeReply(answer, 0);
+        if (isError(reply)) return reject(UNEQUAL.test(text(reply)) ? new Disturbed(`the mirror has another value (${text(reply)})`) : refusedByMirror(reply));
+        answers.push(reply);
+        if (TIMES.has(commands[i][0] as string)) {
+          const now = performance.now();
+          expiry.copied(db, this.key, pttl, asked.submittedAt, now);
+          late = pttl >= 0 && (asked.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS);
+        }
+        if (answers.length < commands.length) return;
+        confirmed(answers, late);
+        resolve(answers);
+      };
+    }
+    this.mirror.appendAll(effects);
+    this.mirror.flush();
+  }
+
+  #effects(commands: readonly Command[], answeredAt: number): Operation[] {
+    const { sequencer, workload, db } = this.options;
+    return commands.map((command) => {
+      const frame = encodeCommand(command);
+      const spec = sequencer.table.byName((command[0] as string).toLowerCase());
+      const effect = new Operation(frame, 0, frame.length, null, spec, workload, db, 2, WRITE);
+      effect.lane = this.lane;
+      effect.answeredAt = answeredAt;
+      effect.check = ACCEPT;
+      this.bytes += frame.length;
+      this.#own.add(effect);
+      return effect;
+    });
+  }
+
+  /** What gives the mirror's key the time to live that the authority's has. */
+  timeToLive(pttl: number): Command {
+    return pttl === -1 ? ['PERSIST', this.key] : ['PEXPIRE', this.key, pttl];
+  }
+}
+
+const TIMES = new Set(['PEXPIRE', 'PERSIST']);
+
+export const refusedByMirror = (reply: Reply): CopyError => new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${text(reply)}`);
+
+function lostAuthority(): never {
+  throw new CopyError('lost', 'the connection to the authority was lost');
+}
+
+function refused(reply: Reply): never {
+  if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it is of another type now');
+  throw new CopyError('authority', `the authority refused: ${text(reply)}`);
+}

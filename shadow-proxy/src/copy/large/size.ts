@@ -1,0 +1,63 @@
+/** How large a key is, before it is copied. */
+import type { Lane } from '../../lane/lane.js';
+import { NOTHING, Operation, type Sink } from '../../lane/operation.js';
+import type { Sequencer } from '../../lane/sequencer.js';
+import { decodeReply, isError, isNull, text, type Reply } from '../../resp/decode.js';
+import { encodeCommand, type Argument } from '../../resp/encode.js';
+import type { Workload } from '../../route/router.js';
+import { CopyError } from '../copier.js';
+
+/** From this size on a key is copied in parts. */
+export interface Thresholds {
+  readonly bytes: number;
+  readonly elements: number;
+}
+
+export const LARGE: Thresholds = { bytes: 1 << 20, elements: 10_000 };
+
+/** By type, as `TYPE` tells it: how to ask for the length. */
+export const LENGTH: Readonly<Record<string, string>> = { string: 'STRLEN', list: 'LLEN', hash: 'HLEN', set: 'SCARD', zset: 'ZCARD', stream: 'XLEN' };
+
+export interface KeySize {
+  /** As `TYPE` tells it; `none` where there is no such key. */
+  readonly type: string;
+  /** Elements; bytes of a string. */
+  readonly length: number;
+  /** About; 0 where the server cannot tell. */
+  readonly bytes: number;
+}
+
+/** Whoever asks the key's authority, in its database. */
+export interface Asker {
+  ask(...args: Argument[]): Promise<Reply>;
+}
+
+/** @throws {CopyError} when the server refuses */
+export async function sizeOf(server: Asker, key: Buffer): Promise<KeySize> {
+  const [typed, used] = await Promise.all([server.ask('TYPE', key), server.ask('MEMORY', 'USAGE', key)]);
+  const type = text(typed);
+  if (isError(typed)) throw new CopyError('authority', `the authority refused: ${type}`);
+  const command = LENGTH[type];
+  if (command === undefined) return { type, length: 0, bytes: 0 };
+  const counted = await server.ask(command, key);
+  // It is another key by now.
+  if (isError(counted)) return sizeOf(server, key);
+  const length = Number(text(counted));
+  // Servers before 4.0, and users who may not, have no MEMORY USAGE.
+  const told = isError(used) || isNull(used) ? 0 : Number(text(used));
+  return { type, length, bytes: type === 'string' ? length : told };
+}
+
+/** About how many bytes a key has, asked on the clients' lane; 0 where the authority cannot tell. */
+export const bytesOn = (sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer): Promise<number> =>
+  new Promise((resolve, reject) => {
+    const frame = encodeCommand(['MEMORY', 'USAGE', key]);
+    const sink: Sink = {
+      answered: (_operation, buffer, start) => resolve(Number(text(decodeReply(buffer, start).reply)) || 0),
+      lost: (_operation, reason) => reject(reason),
+    };
+    sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING), lane);
+  });
+
+/** Whether a key of this size is to be copied in parts. */
+export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds = LARGE): boolean => bytes >= most || (type !== 'string' && length >= elements);
