@@ -9,6 +9,7 @@ import { drained, Flipper } from './control/flip.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
+import { LARGE } from './copy/large/size.js';
 import { Report } from './copy/report.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
@@ -142,6 +143,7 @@ class RunningShard implements Shard {
         sequencer: this.#sequencer,
         suspects: this.#suspects,
         owns: owns ? (key) => owns.some((matches) => matches(key, 0, key.length)) : shard.sharedTarget ? null : () => true,
+        large: LARGE,
         hindrance: () => this.#hindrance(),
         doubt: (workload, reason) => this.#doubt(workload, reason),
         cleared: () => this.#journal.turn(),

@@ -17,6 +17,8 @@ import { openString, transcode } from './rdb/transcode.js';
 const RDB_VERSION = 9;
 
 export type CopyErrorCode =
+  /** It is written to in a way that lets no copy in parts end. */
+  | 'moving'
   /** A connection was lost: it may go when it is back. */
   | 'lost'
   /** The authority refused to read it. */

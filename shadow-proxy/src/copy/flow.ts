@@ -11,9 +11,12 @@ import type { JobCounts, JobRequest } from '../record/job-file.js';
 import type { Suspects } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import { otherSide } from '../route/stage.js';
-import { KeyCopy, type Copied, type CopyError, type CopyEvents } from './copier.js';
+import { CopyError, KeyCopy, type Copied, type CopyEvents } from './copier.js';
+import { copyLarge } from './large/large.js';
 import type { Pace } from './pace.js';
 import { KeyVerification, type Difference, type VerifyEvents } from './verifier.js';
+
+export type KeyOnItsWay = Pick<Copied, 'db' | 'key' | 'workload'>;
 
 export interface FlowContext {
   readonly sequencer: Sequencer;
@@ -23,7 +26,7 @@ export interface FlowContext {
   /** A difference that stays. */
   readonly report: (key: Copied, difference: Difference) => void;
   /** A key that was not copied, or not verified. */
-  readonly failed: (key: Copied, error: CopyError) => void;
+  readonly failed: (key: KeyOnItsWay, error: CopyError) => void;
 }
 
 /** The walk cannot go on by itself; the message says why. */
@@ -41,6 +44,8 @@ interface Task {
   readonly db: number;
   readonly key: Buffer;
   readonly workload: Workload;
+  /** It is copied in parts. */
+  readonly large: boolean;
   looks: number;
   /** Its authority has not answered yet. */
   asking: boolean;
@@ -59,6 +64,9 @@ export class Flow implements CopyEvents, VerifyEvents {
   #wake: (() => void) | null = null;
   /** With so few keys under way it is woken. */
   #wakeAt = 0;
+  /** The large keys that are being copied, one after the other. */
+  #largeOnes: Promise<void> = Promise.resolve();
+  readonly #halting = new AbortController();
   /** The lane that was used last. */
   #lane: Lane | undefined;
 
@@ -72,19 +80,21 @@ export class Flow implements CopyEvents, VerifyEvents {
   /** Begins no more; `take` throws the error. */
   halt(error: Error): void {
     this.#halted ??= error;
+    this.#halting.abort();
     this.#wake?.();
   }
 
   /**
    * Resolves when all keys have begun; `ended` is called as each ends.
+   * @param large those of the keys that are copied in parts
    * @throws what `halt` was given
    */
-  async take(db: number, keys: readonly Buffer[], ended: () => void): Promise<void> {
+  async take(db: number, keys: readonly Buffer[], large: ReadonlySet<Buffer>, ended: () => void): Promise<void> {
     for (let i = 0; i < keys.length; ) {
       if (this.#halted !== null) throw this.#halted;
       const room = this.#room();
       const end = Math.min(keys.length, i + Math.max(0, room));
-      for (; i < end; i++) this.#begin(db, keys[i], ended);
+      for (; i < end; i++) this.#begin(db, keys[i], large.has(keys[i]), ended);
       if (i < keys.length) await this.#change();
     }
   }
@@ -132,10 +142,11 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   // ── one key ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #begin(db: number, key: Buffer, ended: () => void): void {
+  #begin(db: number, key: Buffer, large: boolean, ended: () => void): void {
     this.#underWay++;
     this.pace.spent(performance.now(), 1, 0);
-    this.#start({ db, key, workload: this.context.sequencer.router.match(key, 0, key.length), looks: 0, asking: false, ended }, this.request.kind === 'backfill');
+    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, looks: 0, asking: false, ended };
+    this.#start(task, this.request.kind === 'backfill');
   }
 
   #start(task: Task, copies: boolean): void {
@@ -143,6 +154,7 @@ export class Flow implements CopyEvents, VerifyEvents {
     const { db, key, workload } = task;
     const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
     if (!mirrorsWrites) return this.#end(task);
+    if (task.large && copies) return this.#inParts(task);
     const last = this.#lane;
     if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(task, last, copies);
     const { credentials } = lanes[authority].server.endpoint;
@@ -170,6 +182,31 @@ export class Flow implements CopyEvents, VerifyEvents {
     way.start();
   }
 
+  /** One large key after the other. */
+  #inParts(task: Task): void {
+    this.#largeOnes = this.#largeOnes.then(async () => {
+      if (this.#halted !== null) return this.#end(task);
+      if (this.context.hindrance() !== null) return this.#again(task, true);
+      const { db, key, workload } = task;
+      const way = { db, key, workload };
+      try {
+        const { outcome, bytes, why } = await copyLarge({ sequencer: this.context.sequencer, workload, db, key, signal: this.#halting.signal, pace: (size) => this.#paced(size) });
+        this.counts().bytes += bytes;
+        if (outcome !== 'moving') this.#count();
+        else this.#refused(way, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
+        this.#end(task);
+      } catch (error) {
+        this.#problem(way, task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), true);
+      }
+    });
+  }
+
+  async #paced(bytes: number): Promise<void> {
+    this.pace.spent(performance.now(), 0, bytes);
+    const ms = this.pace.waitMs(performance.now());
+    if (ms > 0) await sleep(ms);
+  }
+
   #again(task: Task, copies: boolean): void {
     void sleep(AGAIN_MS).then(() => {
       if (this.#halted !== null) this.#end(task);
@@ -190,12 +227,15 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   confirmed(way: Copied, late: boolean): void {
     const task = this.#over(way);
-    const counts = this.counts();
-    if (this.request.kind === 'backfill') counts.copied++;
-    else counts.repaired++;
+    this.#count();
     // Its time to live is off by how late it is: the healer sees to that.
     if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
     this.#end(task);
+  }
+
+  #count(): void {
+    if (this.request.kind === 'backfill') this.counts().copied++;
+    else this.counts().repaired++;
   }
 
   verified(way: Copied, difference: Difference | null): void {
@@ -218,14 +258,19 @@ export class Flow implements CopyEvents, VerifyEvents {
   }
 
   failed(way: Copied, error: CopyError): void {
-    const task = this.#over(way);
+    this.#problem(way, this.#over(way), error, way instanceof KeyCopy);
+  }
+
+  #problem(way: KeyOnItsWay, task: Task, error: CopyError, copies: boolean): void {
+    if (error.code === 'lost' || error.code === 'declined') return this.#again(task, copies);
     if (error.code === 'memory') this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
-    else if (error.code === 'lost') return this.#again(task, way instanceof KeyCopy);
-    else {
-      this.counts().failed++;
-      this.context.failed(way, error);
-    }
+    else this.#refused(way, error);
     this.#end(task);
+  }
+
+  #refused(way: KeyOnItsWay, error: CopyError): void {
+    this.counts().failed++;
+    this.context.failed(way, error);
   }
 
   #over(way: Copied): Task {

@@ -12,7 +12,7 @@ import { otherSide } from '../route/stage.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey } from './copier.js';
 import { copyLarge } from './large/large.js';
-import { bytesOn, LARGE } from './large/size.js';
+import { isLarge, mayBeLarge, onLane, sizeOf } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
@@ -159,7 +159,8 @@ export class Healer {
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
-      if ((await bytesOn(this.sequencer, lane, workload, db, key)) >= LARGE.bytes) return await this.#healInParts(suspect);
+      const asker = onLane(this.sequencer, lane, workload, db);
+      if (mayBeLarge(await asker.ask('MEMORY', 'USAGE', key)) && isLarge(await sizeOf(asker, key))) return await this.#healInParts(suspect);
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {

@@ -18,6 +18,7 @@ import type { Workload } from '../route/router.js';
 import { hashSlot, SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { Flow, Halt, type FlowContext } from './flow.js';
+import type { Thresholds } from './large/size.js';
 import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
@@ -26,6 +27,8 @@ import { databasesOf, ScanError, Scanner, type Checkpoint } from './scanner.js';
 export interface JobContext extends Omit<FlowContext, 'failed'> {
   /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
   readonly owns: ((key: Buffer) => boolean) | null;
+  /** From which size on a key is copied in parts. */
+  readonly large: Thresholds;
   /** Puts a workload in doubt, durably. */
   readonly doubt: (workload: Workload, reason: string) => void;
   /** Workloads are in doubt no more. */
@@ -202,7 +205,8 @@ export class Job {
   }
 
   async #walkOver(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
-    const scanner = new Scanner(this.context.sequencer.servers[side]);
+    const copies = (this.#copies || this.request.repair) && this.#authorities.includes(side);
+    const scanner = new Scanner(this.context.sequencer.servers[side], copies ? this.context.large : null);
     try {
       const pages = scanner.pages(from);
       let coming = pages.next();
@@ -217,7 +221,7 @@ export class Job {
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
         this.#pass();
-        await this.#flow.take(value.db, keys, () => {
+        await this.#flow.take(value.db, keys, value.large, () => {
           if (--page.left === 0) this.#pass();
         });
       }

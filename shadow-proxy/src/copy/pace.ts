@@ -1,6 +1,6 @@
 /**
- * How fast keys are copied or verified: no faster than was asked for, so many at once that clients keep half of the
- * servers, and less where the authority's latency is above what was asked for.
+ * How fast keys are copied or verified: no faster than was asked for, no faster than clients get their commands answered
+ * while they keep the servers busy, and slower where the authority's latency is above what was asked for.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Latencies } from '../lane/latency.js';
@@ -13,15 +13,19 @@ export interface PaceLimits {
   readonly maxP99Ms?: number;
 }
 
-/** Keys under way at once where no client is. */
+/** Keys under way at once. */
 const MOST = 512;
 const LEAST = 2;
-/** How often the latency is looked at, in ms. */
+/** How often clients and latency are looked at, in ms. */
 const LOOK_MS = 100;
 /** Replies that tell something of a 99th percentile. */
 const ENOUGH_REPLIES = 100;
 /** What was not used up is made up for, as far as so long ago, in ms. */
 const CREDIT_MS = 50;
+/** Clients that have so many commands under way, on average, keep the servers busy. */
+const BUSY = 4;
+/** Keys a second that are copied however few commands clients get answered. */
+const LEAST_RATE = 10_000;
 
 export class Pace {
   /** Keys that may be under way for the latency's sake. */
@@ -29,13 +33,21 @@ export class Pace {
   /** From when on the next key may go. */
   #nextAt = 0;
   #lookedAt = 0;
+  /** Commands of clients under way, on average. */
+  #clients = 0;
+  /** Keys a second that clients leave. */
+  #left = Infinity;
+  #replies: number;
+  /** Replies of the authority to what was asked for its keys. */
+  #own = 0;
   readonly #recent: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 2 });
 
-  /** @param latencies of the authority, where the latency is to be looked at */
+  /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
   constructor(
     private readonly limits: PaceLimits,
     private readonly latencies: Latencies,
   ) {
+    this.#replies = latencies.histogram.totalCount;
     if (limits.maxP99Ms !== undefined) latencies.recent = this.#recent;
   }
 
@@ -45,17 +57,10 @@ export class Pace {
    * @param clients commands of clients that the authority has not answered
    */
   room(now: number, underWay: number, clients: number): number {
+    this.#clients += (clients - this.#clients) / 16;
+    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
     if (now < this.#nextAt) return 0;
-    this.#look(now);
-    // As many as the clients have, so that neither waits for the other longer than for itself.
-    const fair = clients === 0 ? MOST : Math.max(LEAST, clients >> 1);
-    return Math.min(this.#window - underWay, fair - underWay, this.#portion);
-  }
-
-  /** So many at a time, that their rate is even. */
-  get #portion(): number {
-    const { keysPerSecond = Infinity } = this.limits;
-    return Math.max(1, (keysPerSecond * CREDIT_MS) / 1000);
+    return Math.min(this.#window - underWay, Math.max(1, (this.#rate * CREDIT_MS) / 1000));
   }
 
   /** Milliseconds until a key may go, where the rate forbids it now. */
@@ -63,20 +68,32 @@ export class Pace {
     return Math.max(0, this.#nextAt - now);
   }
 
-  /** Keys that have gone, and bytes. */
+  /** Keys that have gone, each with two questions to the authority, and bytes. */
   spent(now: number, keys: number, bytes: number): void {
-    const { keysPerSecond = Infinity, bytesPerSecond = Infinity } = this.limits;
-    const cost = Math.max(keys / keysPerSecond, bytes / bytesPerSecond) * 1000;
+    this.#own += 2 * keys;
+    const cost = Math.max(keys / this.#rate, bytes / (this.limits.bytesPerSecond ?? Infinity)) * 1000;
     if (cost > 0) this.#nextAt = Math.max(this.#nextAt, now - CREDIT_MS) + cost;
   }
 
+  get #rate(): number {
+    return Math.min(this.limits.keysPerSecond ?? Infinity, this.#left);
+  }
+
   #look(now: number): void {
+    const replies = this.latencies.histogram.totalCount;
+    const perSecond = ((replies - this.#replies - this.#own) / (now - this.#lookedAt)) * 1000;
+    this.#left = this.#clients < BUSY ? Infinity : Math.max(LEAST_RATE, perSecond);
+    this.#replies = replies;
+    this.#own = 0;
+    this.#lookAtLatency(now);
+    this.#lookedAt = now;
+  }
+
+  #lookAtLatency(now: number): void {
     const { maxP99Ms } = this.limits;
-    if (maxP99Ms === undefined || now - this.#lookedAt < LOOK_MS) return;
-    if (this.#recent.totalCount < ENOUGH_REPLIES && now - this.#lookedAt < 10 * LOOK_MS) return;
+    if (maxP99Ms === undefined || this.#recent.totalCount < ENOUGH_REPLIES) return;
     const p99 = this.#recent.getValueAtPercentile(99) / 1000;
     this.#recent.reset();
-    this.#lookedAt = now;
     if (p99 <= maxP99Ms) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
     else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
     // At its least it is already slow; it pauses, too.

@@ -8,6 +8,7 @@
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Connection } from '../lane/connection.js';
 import { parseInfo, type Server } from '../lane/server.js';
+import { isLarge, mayBeLarge, sizeOf, type Thresholds } from './large/size.js';
 
 /** Where a walk goes on. */
 export interface Checkpoint {
@@ -21,6 +22,8 @@ export interface Checkpoint {
 export interface Page {
   readonly db: number;
   readonly keys: readonly Buffer[];
+  /** Those of them that are too large to be read and written at once; none where they were not asked for. */
+  readonly large: ReadonlySet<Buffer>;
   /** Where the walk goes on after this page; null after the last one. */
   readonly next: Checkpoint | null;
 }
@@ -38,7 +41,11 @@ export class Scanner {
   #connection: Connection | undefined;
   #db = 0;
 
-  constructor(private readonly server: Server) {}
+  /** @param thresholds from which size on a key is large; null where that is of no interest */
+  constructor(
+    private readonly server: Server,
+    private readonly thresholds: Thresholds | null = null,
+  ) {}
 
   /**
    * The pages from the checkpoint on; each is asked for when the one before it is taken.
@@ -57,13 +64,25 @@ export class Scanner {
         const [next, keys] = (await this.#ask(connection, 'SCAN', cursor, 'COUNT', PAGE_KEYS)).items!;
         cursor = text(next);
         const after = cursor !== START ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
-        yield { db, keys: keys.items!.map(({ data }) => data!), next: after };
+        const found = keys.items!.map(({ data }) => data!);
+        yield { db, keys: found, large: await this.#large(connection, found), next: after };
       } while (cursor !== START);
     }
   }
 
   close(): void {
     this.#connection?.destroy();
+  }
+
+  /** First about how many bytes each has, in one question; then more of those that may be large. */
+  async #large(connection: Connection, keys: readonly Buffer[]): Promise<Set<Buffer>> {
+    const large = new Set<Buffer>();
+    if (this.thresholds === null || keys.length === 0) return large;
+    const used = await connection.askAll(keys.map((key) => ['MEMORY', 'USAGE', key]));
+    for (const [i, key] of keys.entries()) {
+      if (mayBeLarge(used[i], this.thresholds) && isLarge(await sizeOf(connection, key), this.thresholds)) large.add(key);
+    }
+    return large;
   }
 
   async #open(): Promise<Connection> {

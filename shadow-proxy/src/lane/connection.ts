@@ -74,6 +74,20 @@ export class Connection {
     return this.askFrame(encodeCommand(args));
   }
 
+  /** Likewise several commands: one write. */
+  askAll(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
+    if (commands.length === 0) return Promise.resolve([]);
+    if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
+    return new Promise((resolve, reject) => {
+      const replies: Reply[] = [];
+      const asked = { resolve: (reply: Reply): void => void (replies.push(reply) === commands.length && resolve(replies)), reject };
+      for (const command of commands) {
+        this.#asked.push(asked);
+        this.outbox.addWhole(encodeCommand(command));
+      }
+    });
+  }
+
   askFrame(frame: Buffer): Promise<Reply> {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {

@@ -135,3 +135,38 @@ test('a target without memory stops it, before it begins or in the middle, and w
     await rig.assertEqual();
   });
 });
+
+test('large keys of every type are copied in parts, while clients write to them', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'off' } }, async (rig) => {
+    const source = rig.client({ of: rig.source });
+    const numbers = Array.from({ length: 15_000 }, (_, i) => i);
+    await source.set('large:string', 'x'.repeat(3 << 20));
+    await source.hset('large:hash', Object.fromEntries(numbers.map((n) => [`f${n}`, n])));
+    await source.sadd('large:set', ...numbers.map((n) => `m${n}`));
+    await source.zadd('large:zset', ...numbers.flatMap((n) => [n / 7, `m${n}`]));
+    await source.rpush('large:list', ...numbers);
+    const stream = source.pipeline();
+    for (const n of numbers) stream.xadd('large:stream', `${n + 1}-1`, 'n', n);
+    await stream.exec();
+    await source.set('small', 'x');
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    const proxy = rig.client();
+    ask(rig, { kind: 'backfill' });
+    for (let i = 0; job(rig).state === 'running'; i++) {
+      await Promise.all([
+        proxy.setrange('large:string', (i * 7919) % (3 << 20), 'written'),
+        proxy.hincrby('large:hash', `f${(i * 31) % 15_000}`, 1),
+        proxy.srem('large:set', `m${(i * 17) % 15_000}`),
+        proxy.zincrby('large:zset', 1, `m${(i * 13) % 15_000}`),
+        proxy.rpush('large:list', 'new'),
+        proxy.xadd('large:stream', '*', 'n', 'new'),
+      ]);
+    }
+    await rig.shard.settled(20_000);
+    assert.deepEqual([job(rig).state, job(rig).failed, job(rig).copied], ['done', 0, 7], JSON.stringify(job(rig)));
+    await rig.assertEqual();
+    const commands = await rig.client({ of: rig.target }).info('commandstats');
+    assert.doesNotMatch(commands, /cmdstat_restore:/, 'one was copied whole');
+  });
+});

@@ -48,16 +48,27 @@ export async function sizeOf(server: Asker, key: Buffer): Promise<KeySize> {
   return { type, length, bytes: type === 'string' ? length : told };
 }
 
-/** About how many bytes a key has, asked on the clients' lane; 0 where the authority cannot tell. */
-export const bytesOn = (sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer): Promise<number> =>
-  new Promise((resolve, reject) => {
-    const frame = encodeCommand(['MEMORY', 'USAGE', key]);
-    const sink: Sink = {
-      answered: (_operation, buffer, start) => resolve(Number(text(decodeReply(buffer, start).reply)) || 0),
-      lost: (_operation, reason) => reject(reason),
-    };
-    sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING), lane);
-  });
+/** Asks on the clients' lane. */
+export const onLane = (sequencer: Sequencer, lane: Lane, workload: Workload, db: number): Asker => ({
+  ask: (...args) =>
+    new Promise((resolve, reject) => {
+      const frame = encodeCommand(args);
+      const sink: Sink = {
+        answered: (_operation, buffer, start) => resolve(decodeReply(buffer, start).reply),
+        lost: (_operation, reason) => reject(reason),
+      };
+      sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING), lane);
+    }),
+});
+
+/** What an element takes at least, in a list of small numbers. */
+const ELEMENT_BYTES = 2;
+
+/** Whether a key with so much `MEMORY USAGE` may be large at all: most need no second question. */
+export function mayBeLarge(used: Reply, { bytes, elements }: Thresholds = LARGE): boolean {
+  // Servers before 4.0, and users who may not, have no MEMORY USAGE.
+  return isError(used) || Number(text(used)) >= Math.min(bytes, elements * ELEMENT_BYTES);
+}
 
 /** Whether a key of this size is to be copied in parts. */
 export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds = LARGE): boolean => bytes >= most || (type !== 'string' && length >= elements);
