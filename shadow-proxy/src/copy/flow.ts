@@ -14,6 +14,7 @@ import { otherSide } from '../route/stage.js';
 import { CopyError, KeyCopy, type Copied, type CopyEvents } from './copier.js';
 import { copyLarge } from './large/large.js';
 import type { Pace } from './pace.js';
+import type { ScannedKey } from './scanner.js';
 import { KeyVerification, type Difference, type VerifyEvents } from './verifier.js';
 
 export type KeyOnItsWay = Pick<Copied, 'db' | 'key' | 'workload'>;
@@ -32,6 +33,8 @@ export interface FlowContext {
 /** The walk cannot go on by itself; the message says why. */
 export class Halt extends Error {}
 
+/** What keys under way may take, on each server and here, in bytes. */
+const MAX_BYTES = 32 << 20;
 /** Copies and questions that wait for a mirror, in bytes. */
 const QUEUED_BYTES = 8 << 20;
 const HINDERED_MS = 20;
@@ -46,6 +49,8 @@ interface Task {
   readonly workload: Workload;
   /** It is copied in parts. */
   readonly large: boolean;
+  /** What it takes in memory, about. */
+  readonly bytes: number;
   looks: number;
   /** Its authority has not answered yet. */
   asking: boolean;
@@ -59,6 +64,8 @@ export class Flow implements CopyEvents, VerifyEvents {
   readonly #tasks = new Map<Copied, Task>();
   /** Keys that have begun and not ended. */
   #underWay = 0;
+  /** What these take in memory, about. */
+  #bytes = 0;
   /** Those of them whose authority has not answered. */
   #asked = 0;
   #wake: (() => void) | null = null;
@@ -86,15 +93,13 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   /**
    * Resolves when all keys have begun; `ended` is called as each ends.
-   * @param large those of the keys that are copied in parts
    * @throws what `halt` was given
    */
-  async take(db: number, keys: readonly Buffer[], large: ReadonlySet<Buffer>, ended: () => void): Promise<void> {
+  async take(db: number, keys: readonly ScannedKey[], ended: () => void): Promise<void> {
     for (let i = 0; i < keys.length; ) {
       if (this.#halted !== null) throw this.#halted;
-      const room = this.#room();
-      const end = Math.min(keys.length, i + Math.max(0, room));
-      for (; i < end; i++) this.#begin(db, keys[i], large.has(keys[i]), ended);
+      const end = Math.min(keys.length, i + Math.max(0, this.#room()));
+      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++) this.#begin(db, keys[i], ended);
       if (i < keys.length) await this.#change();
     }
   }
@@ -142,10 +147,11 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   // ── one key ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-  #begin(db: number, key: Buffer, large: boolean, ended: () => void): void {
+  #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): void {
     this.#underWay++;
+    this.#bytes += bytes;
     this.pace.spent(performance.now(), 1, 0);
-    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, looks: 0, asking: false, ended };
+    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, bytes, looks: 0, asking: false, ended };
     this.#start(task, this.request.kind === 'backfill');
   }
 
@@ -282,6 +288,7 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   #end(task: Task): void {
     this.#underWay--;
+    this.#bytes -= task.bytes;
     // What was halted has not ended: the next walk comes by again.
     if (this.#halted === null) task.ended();
     if (this.#underWay <= this.#wakeAt) this.#wake?.();

@@ -22,7 +22,7 @@ import type { Thresholds } from './large/size.js';
 import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
-import { databasesOf, ScanError, Scanner, type Checkpoint } from './scanner.js';
+import { databasesOf, ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
 export interface JobContext extends Omit<FlowContext, 'failed'> {
   /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
@@ -221,7 +221,7 @@ export class Job {
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
         this.#pass();
-        await this.#flow.take(value.db, keys, value.large, () => {
+        await this.#flow.take(value.db, keys, () => {
           if (--page.left === 0) this.#pass();
         });
       }
@@ -263,19 +263,20 @@ export class Job {
   }
 
   /** The keys of a page that it is about: those whose authority this is, and those that theirs does not have. */
-  async #choose(side: Side, db: number, keys: readonly Buffer[]): Promise<Buffer[]> {
+  async #choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
     const { sequencer, owns } = this.context;
-    const mine: Buffer[] = [];
-    const others: Buffer[] = [];
-    for (const key of keys) {
+    const mine: ScannedKey[] = [];
+    const others: ScannedKey[] = [];
+    for (const scanned of keys) {
+      const { key } = scanned;
       // Nobody's data: a large key on its way.
       if (sequencer.inParts.size > 0 && isTemporary(key)) continue;
       const workload = sequencer.router.match(key, 0, key.length);
       if (!this.#workloads.includes(workload) || !this.#isSampled(key)) continue;
       const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
       if (!mirrorsWrites) continue;
-      if (authority === side) mine.push(key);
-      else if (side === 'source' || owns?.(key) === true) others.push(key);
+      if (authority === side) mine.push(scanned);
+      else if (side === 'source' || owns?.(key) === true) others.push({ ...scanned, large: false });
     }
     this.#counts.seen += mine.length;
     if (this.request.dryRun) return [];
@@ -365,10 +366,10 @@ export class Job {
 
 const isFinal = (error: unknown): boolean => error instanceof Halt || error instanceof ScanError || error instanceof RoomError;
 
-async function absentFrom(server: Server, db: number, keys: readonly Buffer[]): Promise<Buffer[]> {
+async function absentFrom(server: Server, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
   const connection = await server.open({ db, protocol: 2, credentials: server.endpoint.credentials });
   try {
-    const replies = await Promise.all(keys.map((key) => connection.ask('EXISTS', key)));
+    const replies = await connection.askAll(keys.map(({ key }) => ['EXISTS', key]));
     const refused = replies.find(isError);
     if (refused !== undefined) throw new ScanError(`${server.endpoint.label} refuses EXISTS: ${text(refused)}; allow it to the kit's user`);
     return keys.filter((_, i) => text(replies[i]) === '0');

@@ -14,7 +14,9 @@ export interface PaceLimits {
 }
 
 /** Keys under way at once. */
-const MOST = 512;
+const MOST = 2048;
+/** Likewise while clients keep the servers busy. */
+const MOST_BESIDE = 256;
 const LEAST = 2;
 /** How often clients and latency are looked at, in ms. */
 const LOOK_MS = 100;
@@ -60,7 +62,8 @@ export class Pace {
     this.#clients += (clients - this.#clients) / 16;
     if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
     if (now < this.#nextAt) return 0;
-    return Math.min(this.#window - underWay, Math.max(1, (this.#rate * CREDIT_MS) / 1000));
+    const window = this.#clients < BUSY ? this.#window : Math.min(this.#window, MOST_BESIDE);
+    return Math.min(window - underWay, Math.max(1, (this.#rate * CREDIT_MS) / 1000));
   }
 
   /** Milliseconds until a key may go, where the rate forbids it now. */

@@ -19,11 +19,17 @@ export interface Checkpoint {
   readonly cursor: string;
 }
 
+export interface ScannedKey {
+  readonly key: Buffer;
+  /** What it takes in memory, about; 0 where the server does not tell. */
+  readonly bytes: number;
+  /** Too large to be read and written at once; false where that was not asked. */
+  readonly large: boolean;
+}
+
 export interface Page {
   readonly db: number;
-  readonly keys: readonly Buffer[];
-  /** Those of them that are too large to be read and written at once; none where they were not asked for. */
-  readonly large: ReadonlySet<Buffer>;
+  readonly keys: readonly ScannedKey[];
   /** Where the walk goes on after this page; null after the last one. */
   readonly next: Checkpoint | null;
 }
@@ -64,8 +70,7 @@ export class Scanner {
         const [next, keys] = (await this.#ask(connection, 'SCAN', cursor, 'COUNT', PAGE_KEYS)).items!;
         cursor = text(next);
         const after = cursor !== START ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
-        const found = keys.items!.map(({ data }) => data!);
-        yield { db, keys: found, large: await this.#large(connection, found), next: after };
+        yield { db, keys: await this.#measured(connection, keys.items!.map(({ data }) => data!)), next: after };
       } while (cursor !== START);
     }
   }
@@ -74,15 +79,15 @@ export class Scanner {
     this.#connection?.destroy();
   }
 
-  /** First about how many bytes each has, in one question; then more of those that may be large. */
-  async #large(connection: Connection, keys: readonly Buffer[]): Promise<Set<Buffer>> {
-    const large = new Set<Buffer>();
-    if (this.thresholds === null || keys.length === 0) return large;
+  /** About how many bytes each has, in one question; then more of those that may be large. */
+  async #measured(connection: Connection, keys: readonly Buffer[]): Promise<ScannedKey[]> {
     const used = await connection.askAll(keys.map((key) => ['MEMORY', 'USAGE', key]));
+    const measured: ScannedKey[] = [];
     for (const [i, key] of keys.entries()) {
-      if (mayBeLarge(used[i], this.thresholds) && isLarge(await sizeOf(connection, key), this.thresholds)) large.add(key);
+      const large = this.thresholds !== null && mayBeLarge(used[i], this.thresholds) && isLarge(await sizeOf(connection, key), this.thresholds);
+      measured.push({ key, bytes: Number(text(used[i])) || 0, large });
     }
-    return large;
+    return measured;
   }
 
   async #open(): Promise<Connection> {
