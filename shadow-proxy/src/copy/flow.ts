@@ -49,7 +49,7 @@ interface Task {
   readonly workload: Workload;
   /** It is copied in parts. */
   readonly large: boolean;
-  /** What it takes in memory, about. */
+  /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
   looks: number;
   /** Its authority has not answered yet. */
@@ -149,9 +149,9 @@ export class Flow implements CopyEvents, VerifyEvents {
 
   #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): void {
     this.#underWay++;
-    this.#bytes += bytes;
     this.pace.spent(performance.now(), 1, 0);
-    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, bytes, looks: 0, asking: false, ended };
+    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, bytes: large ? 0 : bytes, looks: 0, asking: false, ended };
+    this.#bytes += task.bytes;
     this.#start(task, this.request.kind === 'backfill');
   }
 

@@ -16,6 +16,8 @@ import { isLarge, mayBeLarge, onLane, sizeOf } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
+/** What fails again and again is tried less and less often, at least this often. */
+const MAX_RETRY_MS = 5_000;
 /** A mirror that is always late is given up to: its times to live are off by its lateness. */
 const MAX_LATE_COPIES = 3;
 
@@ -27,6 +29,12 @@ const MAX_REST_MS = 400;
 const MOVING_MS = 30_000;
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
+
+/** Why a key could not be copied, and how often in a row. */
+interface Failure {
+  readonly why: string;
+  readonly times: number;
+}
 
 /** The copy has to wait for a flip, a barrier or the mirror. */
 class NotNow extends Error {}
@@ -42,7 +50,7 @@ export class Healer {
   /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
   readonly #restUntil = new Map<string, number>();
   readonly #resting = new Set<Suspect>();
-  readonly #failing = new Map<string, string>();
+  readonly #failing = new Map<string, Failure>();
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -55,11 +63,6 @@ export class Healer {
     private readonly logger: Logger,
   ) {}
 
-  /** Why the keys that cannot be copied cannot: by reason, the number of keys. */
-  get failures(): ReadonlyMap<string, string> {
-    return this.#failing;
-  }
-
   /** A key is in doubt (again). */
   marked(suspect: Suspect): void {
     if (this.#queued.has(suspect) || this.#healing.has(suspect) || this.#resting.has(suspect)) return;
@@ -70,6 +73,7 @@ export class Healer {
 
   /** Tries again what could not be done: a server is back, or healing is allowed again. */
   wake(): void {
+    this.#failing.clear();
     for (const suspect of this.suspects.all()) this.marked(suspect);
     this.#schedule();
   }
@@ -120,7 +124,7 @@ export class Healer {
         const again = (): void => this.marked(suspect);
         if (this.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
           if (done) again();
-          else setTimeout(again, RETRY_MS).unref();
+          else setTimeout(again, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (this.#failing.get(id)?.times ?? 0))).unref();
         }
         this.#schedule();
       });
@@ -186,8 +190,10 @@ export class Healer {
     } catch (error) {
       suspect.copied = 0;
       const why = (error as Error).message;
-      if (!(error instanceof NotNow) && this.#failing.get(id) !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
-      this.#failing.set(id, why);
+      if (error instanceof NotNow) return false;
+      const before = this.#failing.get(id);
+      if (before?.why !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
+      this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });
       return false;
     }
   }
