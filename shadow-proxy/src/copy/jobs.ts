@@ -30,8 +30,9 @@ export class JobError extends Error {
 }
 
 const LOOK_MS = 500;
-/** After one that the proxy began by itself has failed, it waits so long before the next. */
-const REST_MS = 10_000;
+/** Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where that has failed. */
+const REST_MS = 2_000;
+const REST_AFTER_FAILURE_MS = 10_000;
 
 export class Jobs {
   #job: Job | null = null;
@@ -93,8 +94,10 @@ export class Jobs {
   #run(request: JobRequest, from: JobRecord | null): JobSnapshot {
     const job = new Job(request, this.context, from);
     this.#job = job;
+    const began = performance.now();
     void job.run().then(() => {
-      if (job.snapshot().state !== 'done') this.#restUntil = performance.now() + REST_MS;
+      const now = performance.now();
+      this.#restUntil = now + Math.max(now - began, job.snapshot().state === 'done' ? REST_MS : REST_AFTER_FAILURE_MS);
     });
     return job.snapshot();
   }
