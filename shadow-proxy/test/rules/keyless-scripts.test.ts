@@ -48,6 +48,8 @@ test('what a script without declared keys may have written is copied where its t
     [`redis.call('SELECT', 1) return redis.call('SET', 'named', redis.call('TIME')[2])`, true],
     [`redis.call('TIME') return redis.call('FLUSHDB')`, true],
     [`redis.call('SET', 'prefix:' .. ARGV[1], 'x') return redis.call('INCR', 'prefix:' .. ARGV[1])`, false],
+    // Repeated, it would end KeyDB.
+    [`local a = {} setmetatable(a, {__index = function() redis.call('SET', 'named', '1') end}) return a`, false],
     // Repeated.
     [`return redis.call('SET', 'prefix:' .. ARGV[1], 1)`, false],
   ];
