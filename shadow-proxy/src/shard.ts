@@ -35,6 +35,7 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
+const CLOCK_POLL_MS = 1_000;
 
 /**
  * Connects to both servers and listens.
@@ -83,6 +84,7 @@ class RunningShard implements Shard {
       new Server(side, new Dialer(endpoint, plan.limits.connectMs), options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
         replaced: (which, before, now) => this.#replaced(which, before, now),
+        clockSet: (which, byMs) => this.#clockSet(which, byMs),
       });
     this.#servers = { source: server('source', shard.source), target: server('target', shard.target) };
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
@@ -201,8 +203,9 @@ class RunningShard implements Shard {
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
+    for (const server of Object.values(this.#servers)) void this.#watchClock(server);
     void this.#tellOfMissingKeys();
-    this.#jobs.begin(certain ? this.#jobFile.read() : null);
+    this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
 
   /** A stage that writes twice is believed to begin with equal servers; where that cannot be, the operator is told. */
@@ -300,6 +303,20 @@ class RunningShard implements Shard {
     this.#rememberSoon();
   }
 
+  /** A server whose clock is set says so to nobody. */
+  async #watchClock(server: Server): Promise<void> {
+    while (!this.#stopping) {
+      await sleep(CLOCK_POLL_MS, undefined, { ref: false });
+      if (server.up) await server.identify().catch(() => undefined);
+    }
+  }
+
+  /** What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key tells of it. */
+  #clockSet({ side }: Server, byMs: number): void {
+    this.#options.logger.warn({ shard: this.name, server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
+    this.#doubtAll(`the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`);
+  }
+
   /** Whether the mirror of any workload follows this server. */
   #isAuthority(side: Side): boolean {
     return this.#router.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole));
@@ -360,7 +377,7 @@ class RunningShard implements Shard {
     if (this.#options.doubt !== null) this.#doubtAll(this.#options.doubt);
     if (keys.length > 0) this.#options.logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are in doubt');
     this.#journal.begin();
-    return !everything && this.#options.doubt === null;
+    return !everything;
   }
 
   #noteDoubts(): void {

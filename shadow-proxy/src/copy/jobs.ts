@@ -45,9 +45,12 @@ export class Jobs {
     private readonly frozen: () => string | null,
   ) {}
 
-  /** @param left what the last process has left; null where nothing may be made of it */
-  begin(left: JobRecord | null): void {
-    if (left?.state === 'running') this.#run(left.request, left);
+  /**
+   * @param left what the last process has left; null where nothing may be made of it
+   * @param certain whether what it had copied or compared is still so; if not, it is done again from the beginning
+   */
+  begin(left: JobRecord | null, certain: boolean): void {
+    if (left?.state === 'running') this.#run(left.request, certain ? left : null);
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 

@@ -33,9 +33,13 @@ export interface ServerEvents {
   identified(server: Server): void;
   /** The process behind the endpoint is another one than before. */
   replaced(server: Server, before: string, now: string): void;
+  /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
+  clockSet(server: Server, byMs: number): void;
 }
 
 const UNTOLD_CLOCK_MS = 1_000;
+/** By so much a clock is set, and does not only run fast or slow. */
+const SET_CLOCK_MS = 500;
 
 export class Server {
   runId = '';
@@ -118,7 +122,7 @@ export class Server {
     const info = await this.ask('INFO', 'server');
     if (isError(info)) throw new HandshakeRefused(text(info));
     const fields = parseInfo(text(info));
-    this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
+    const setByMs = this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
     const runId = fields.get('run_id') ?? '';
     const first = this.version === '';
     this.version = fields.get('redis_version') ?? '';
@@ -128,13 +132,20 @@ export class Server {
     this.runId = runId;
     if (before !== '' && before !== runId) this.events.replaced(this, before, runId);
     else if (first) this.events.identified(this);
+    else if (setByMs !== 0) this.events.clockSet(this, setByMs);
   }
 
-  /** Servers before Redis 6.2 do not tell the time in INFO: theirs is taken to be ours, more or less. */
-  #setClock(unixMs: number, asked: number, answered: number): void {
+  /**
+   * Servers before Redis 6.2 do not tell the time in INFO: theirs is taken to be ours, more or less.
+   * @returns by how much the clock was set since the last look; 0 where that is not certain
+   */
+  #setClock(unixMs: number, asked: number, answered: number): number {
     const told = Number.isFinite(unixMs);
+    const [before, errorBefore] = [this.unixTimeAtZero, this.clockErrorMs];
     this.unixTimeAtZero = (told ? unixMs : Date.now()) - (asked + answered) / 2;
     this.clockErrorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
+    const byMs = this.unixTimeAtZero - before;
+    return Math.abs(byMs) > errorBefore + this.clockErrorMs + SET_CLOCK_MS ? byMs : 0;
   }
 
   async #learn(runId: string): Promise<void> {

@@ -39,6 +39,8 @@ export interface ServerOptions {
   readonly config?: ServerConfig;
   /** Paths of PEM files: the port then speaks TLS only. Not in a container. */
   readonly tls?: { readonly cert: string; readonly key: string; readonly ca: string };
+  /** Over our own environment. */
+  readonly env?: NodeJS.ProcessEnv;
 }
 
 /** One running server. */
@@ -58,6 +60,7 @@ export class LocalServer {
     readonly args: readonly string[],
     /** Names the server that runs in the place of the one that was asked for, such as `redis 7.0.15`. */
     readonly standIn?: string,
+    private readonly env: NodeJS.ProcessEnv = {},
   ) {
     this.#containerName = `redis-to-keydb-${process.pid}-${port}`;
   }
@@ -137,7 +140,7 @@ export class LocalServer {
     const out = openSync(join(this.dir, 'log'), 'w');
     const [command, args] = container === undefined ? [path, this.args] : [container.engine, this.#containerArgs(container.image)];
     // Its own session: a Ctrl-C of the terminal is for us, so that we can end before the servers do.
-    const child = spawn(command, args, { cwd: this.dir, detached: true, stdio: ['ignore', out, out] });
+    const child = spawn(command, args, { cwd: this.dir, detached: true, stdio: ['ignore', out, out], env: { ...process.env, ...this.env } });
     closeSync(out);
     child.unref();
     running.add(this);
@@ -215,7 +218,7 @@ async function launch(program: Program, options: ServerOptions, standIn?: string
     const config = { ...defaults(program, port, flags, options.tls), ...options.config };
     const args = program.container ? asArguments(config) : ['server.conf', ...flags];
     if (!program.container) await writeFile(join(dir, 'server.conf'), asFile(config));
-    const server = new LocalServer(program, port, dir, options.tls, args, standIn);
+    const server = new LocalServer(program, port, dir, options.tls, args, standIn, options.env);
     try {
       await server.start();
       return server;

@@ -46,6 +46,8 @@ export class Journal {
   #buffer = Buffer.allocUnsafe(64 * 1024);
   #used = 0;
   #closed = false;
+  /** Something could not be written, and may be on its way still. */
+  #gap = false;
 
   /**
    * @param settle resolves when all that is on its way now is confirmed or in doubt
@@ -108,13 +110,31 @@ export class Journal {
     if (this.#used === 0 || this.#closed) return;
     try {
       if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#giveUp();
-      writeSync(this.#current.fd, this.#buffer, 0, this.#used);
-      this.#current.bytes += this.#used;
+      this.#write();
+      this.#used = 0;
     } catch (problem) {
-      this.failed(problem as Error);
+      // What is lost here is told with the next flush that succeeds.
+      this.#used = 0;
+      this.noteEverything();
+      this.#gap = true;
+      return this.failed(problem as Error);
     }
-    this.#used = 0;
-    if (this.#current.bytes > SEGMENT_BYTES && !this.#settling) this.#turn();
+    if ((this.#current.bytes > SEGMENT_BYTES || this.#gap) && !this.#settling) {
+      this.#gap = false;
+      this.#turn();
+    }
+  }
+
+  /** All of it or nothing: behind a part of a record, none can be read. */
+  #write(): void {
+    const { fd, bytes } = this.#current;
+    try {
+      for (let at = 0; at < this.#used; ) at += writeSync(fd, this.#buffer, at, this.#used - at);
+    } catch (problem) {
+      ftruncateSync(fd, bytes);
+      throw problem;
+    }
+    this.#current.bytes += this.#used;
   }
 
   /** Forgets, as soon as what is on its way is confirmed, what is in doubt no more. */

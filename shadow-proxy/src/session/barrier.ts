@@ -4,6 +4,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command/table.js';
+import { ConnectionLost } from '../lane/connection.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, IGNORED, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import type { Lanes } from '../lane/lanes.js';
@@ -84,6 +85,8 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
     const calm = blind && (await calmSoon(sequencer, side));
     sequencer.passing = true;
     await emptied();
+    // Nobody would answer, and nothing would ever begin again.
+    if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
     await work(lane, calm);
     await woken(sequencer.lanes[side]);
   } catch (problem) {

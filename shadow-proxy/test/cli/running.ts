@@ -35,10 +35,10 @@ export async function planFor({ source, target }: Pair, change: (plan: PlanObjec
 }
 
 /** The daemon, serving by that plan. */
-export async function start(t: TestContext, plan: PlanObject, directory = scratch(t), args: readonly string[] = []): Promise<Running> {
+export async function start(t: TestContext, plan: PlanObject, directory = scratch(t), args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Running> {
   const file = join(directory, 'plan.yaml');
   writeFileSync(file, stringify(plan));
-  const daemon = new Program(t, 'shadow-proxy', ['--plan', file, ...args]);
+  const daemon = new Program(t, 'shadow-proxy', ['--plan', file, ...args], env);
   const admin = `http://${plan.admin.listen}`;
   await daemon.prints(/"listening"/);
   const [, port] = await daemon.prints(/"port":(\d+),"msg":"listening"/);

@@ -78,6 +78,23 @@ test('with the authority killed in the middle of their pipelines, clients get th
   });
 });
 
+test('the authority dies while a command waits to run alone: that client is closed, and the next ones are served', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ source, wire }) => {
+    const [busy, alone] = await Promise.all([wire(), wire()]);
+    assert.deepEqual(await Promise.all([busy.ask('PING'), alone.ask('PING')]), ['+PONG', '+PONG']);
+    await source.kill('SIGSTOP');
+    busy.send('INCR', 'n');
+    await sleep(50);
+    alone.send('FLUSHALL');
+    await sleep(50);
+    await source.kill('SIGKILL');
+    await Promise.all([busy.closed, alone.closed]);
+    await source.start();
+    assert.equal(await (await wire()).ask('INCR', 'n'), ':1');
+  });
+});
+
 test('the mirror is killed and restarted: no client notices, and all of it is in doubt', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, target, shard }) => {

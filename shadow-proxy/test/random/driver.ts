@@ -32,6 +32,10 @@ export interface DriverOptions {
   readonly replyMs?: number;
   /** Codes of errors that are no fault, besides those of Redis. */
   readonly errorCodes?: readonly string[];
+  /** Whether a connection that is lost is no fault: it comes back, and what it had under way may have happened or not. */
+  readonly comesBack?: boolean;
+  /** Awaited by each connection before each turn, when nothing of it is under way. */
+  readonly between?: () => Promise<void>;
 }
 
 export interface CommandCount {
@@ -43,7 +47,12 @@ export interface CommandCount {
 
 export interface DriverReport {
   readonly seed: number;
+  /** Commands that were answered. */
   operations: number;
+  /** Commands under way when their connection was lost. */
+  unanswered: number;
+  /** Times that a connection was lost. */
+  lost: number;
   transactions: number;
   /** Times that a connection went away with commands under way. */
   vanished: number;
@@ -62,7 +71,7 @@ const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
 
 /** Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong. */
 export async function drive(options: DriverOptions): Promise<DriverReport> {
-  const report: DriverReport = { seed: options.seed, operations: 0, transactions: 0, vanished: 0, keyless: new Set(), commands: new Map(), violations: [] };
+  const report: DriverReport = { seed: options.seed, operations: 0, unanswered: 0, lost: 0, transactions: 0, vanished: 0, keyless: new Set(), commands: new Map(), violations: [] };
   const until = Date.now() + options.durationMs;
   await Promise.all(Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)));
   return report;
@@ -77,17 +86,30 @@ async function driveOne(options: DriverOptions, number: number, until: number, r
   const violation = (what: string): void => {
     if (report.violations.length < 50) report.violations.push(`${name}: ${what}`);
   };
-  let client: Client | undefined;
-  try {
-    client = await open(options, number);
-    generator.db = loginOf(options, number).db;
-    while (Date.now() < until) await turn(client, generator, random, options, report, violation);
-  } catch (error) {
-    violation((error as Error).stack ?? String(error));
-  } finally {
-    client?.close();
-  }
+  do {
+    let client: Client | undefined;
+    try {
+      client = await open(options, number);
+      generator.db = loginOf(options, number).db;
+      while (Date.now() < until) {
+        await options.between?.();
+        await turn(client, generator, random, options, report, violation);
+      }
+    } catch (error) {
+      if (options.comesBack !== true || !isLoss(error as Error)) return violation((error as Error).stack ?? String(error));
+      report.lost++;
+      generator.rebirth();
+      await sleep(RETRY_MS);
+    } finally {
+      client?.close();
+    }
+  } while (Date.now() < until);
 }
+
+const RETRY_MS = 50;
+
+/** What client libraries call the end of a connection, a server that is not there, and one that is not ready. */
+const isLoss = ({ message }: Error): boolean => !message.startsWith('no reply within') && /clos|ECONN|EPIPE|socket|^LOADING|^READONLY/i.test(message);
 
 /** One turn of a connection: perhaps another database, then some steps at once, then perhaps a rest. */
 async function turn(
@@ -112,7 +134,10 @@ async function turn(
     report.vanished++;
     return;
   }
-  const answers = await inTime(options, client.run(steps, random), () => describe(steps));
+  const answers = await inTime(options, client.run(steps, random), () => describe(steps)).catch((error: Error) => {
+    report.unanswered += steps.reduce((sum, { calls }) => sum + calls.length, 0);
+    throw error;
+  });
   for (const answer of answers) look(answer, options.errorCodes ?? [], report, violation);
   report.transactions += steps.filter(({ end }) => end !== null).length;
   if (random.chance(0.05)) await sleep(random.between(1, 60));

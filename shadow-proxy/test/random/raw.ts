@@ -53,6 +53,8 @@ export class RawConnection {
       };
       for (let i = 0; i < count; i++) this.#waiting.push(one);
     });
+    // It may fail before it is waited for.
+    all.catch(() => undefined);
     for (const chunk of chunks) {
       this.socket.write(chunk);
       if (chunks.length > 1) await new Promise(setImmediate);

@@ -1,0 +1,38 @@
+/** A disk that is small enough to be filled. */
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+
+/** Its directory, gone after the test; null, with the test skipped and a line on stderr, where none may be mounted. */
+export function smallDisk(t: TestContext, size: string): string | null {
+  const directory = mkdtempSync(join(tmpdir(), 'disk-'));
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${size}`, 'tmpfs', directory], { stdio: 'pipe' });
+  } catch (problem) {
+    rmSync(directory, { recursive: true });
+    const reason = `NOT TESTED WITH A FULL DISK: "${t.name}" needs to mount a tmpfs: ${(problem as Error).message}`;
+    process.stderr.write(`${reason}\n`);
+    t.skip(reason);
+    return null;
+  }
+  t.after(() => {
+    execFileSync('umount', ['--lazy', directory]);
+    rmSync(directory, { recursive: true, force: true });
+  });
+  return directory;
+}
+
+/** Leaves nothing free. */
+export function fillDisk(disk: string): void {
+  const { bavail, bsize } = statfsSync(disk);
+  try {
+    writeFileSync(join(disk, 'filler'), Buffer.alloc((bavail + 1) * bsize));
+  } catch (problem) {
+    assert.match(String(problem), /ENOSPC/);
+  }
+}
+
+export const freeDisk = (disk: string): void => rmSync(join(disk, 'filler'));
