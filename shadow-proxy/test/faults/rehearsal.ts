@@ -219,12 +219,14 @@ class Rest {
 }
 
 /** @throws with how it stands, when it is not healed in time */
-export async function healed({ status: ask }: Scene): Promise<void> {
+export async function healed({ status: ask, authority }: Scene): Promise<void> {
   let seen: ShardSnapshot | null = null;
   const isHealed = ({ mirror, suspects, undecided, workloads, job, frozen }: ShardSnapshot): boolean =>
     frozen === null && mirror.connected && mirror.queuedEffects === 0 && suspects.total === 0 && undecided === 0 && job?.state !== 'running' && workloads.every(({ clean }) => clean);
   const look = async (): Promise<boolean> => isHealed((seen = await ask()));
-  await until(async () => (await look().catch(() => false)) && (await sleep(200).then(look)), HEAL_MS, () => JSON.stringify(seen && { ...seen, latency: undefined }));
+  await until(async () => (await look().catch(() => false)) && (await sleep(200).then(look)), HEAL_MS, () =>
+    authority.pid === undefined ? `the authority itself has ended: ${authority.log().slice(-4_000)}` : JSON.stringify(seen && { ...seen, latency: undefined }),
+  );
 }
 
 /** Clients that know what they were told. */
