@@ -74,7 +74,7 @@ export class Jobs {
     const same = last !== null && asks(last.request) === asks(request);
     if (same && last.holds && !request.again) return last.snapshot();
     last?.stop('another job was asked for');
-    return this.#run(request, same ? last.unfinished : null);
+    return this.#run(request, same && !request.again ? last.unfinished : null);
   }
 
   /** @throws {JobError} */
