@@ -1,5 +1,5 @@
 /**
- * How fast keys are copied or verified: no faster than was asked for, no faster than clients get their commands answered
+ * How fast keys are copied or verified: no faster than was asked for, half as fast as clients get their commands answered
  * while they keep the servers busy, and slower where the authority's latency is above what was asked for.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
@@ -26,8 +26,10 @@ const ENOUGH_REPLIES = 100;
 const CREDIT_MS = 50;
 /** Clients that have so many commands under way, on average, keep the servers busy. */
 const BUSY = 4;
-/** Keys a second that are copied however few commands clients get answered. */
-const LEAST_RATE = 10_000;
+/** Keys a second that are copied for each command that busy clients get answered: one costs about as much as the other. */
+const SHARE = 0.5;
+/** Keys a second that are copied however few that are. */
+const LEAST_RATE = 5_000;
 
 export class Pace {
   /** Keys that may be under way for the latency's sake. */
@@ -85,7 +87,7 @@ export class Pace {
   #look(now: number): void {
     const replies = this.latencies.histogram.totalCount;
     const perSecond = ((replies - this.#replies - this.#own) / (now - this.#lookedAt)) * 1000;
-    this.#left = this.#clients < BUSY ? Infinity : Math.max(LEAST_RATE, perSecond);
+    this.#left = this.#clients < BUSY ? Infinity : Math.max(LEAST_RATE, SHARE * perSecond);
     this.#replies = replies;
     this.#own = 0;
     this.#lookAtLatency(now);
