@@ -72,3 +72,10 @@ export function percentage(text: string): number {
   if (!(value >= 0 && value <= 100)) throw new InvalidArgumentError('A number from 0 to 100 is allowed.');
   return value;
 }
+
+/** A number above 0. */
+export function positive(text: string): number {
+  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (!(value > 0)) throw new InvalidArgumentError('A number above 0 is allowed.');
+  return value;
+}

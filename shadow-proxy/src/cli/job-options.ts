@@ -1,8 +1,8 @@
 /** What `backfill` and `verify` have in common. */
-import { InvalidArgumentError, type Command } from 'commander';
+import type { Command } from 'commander';
 import type { JobRequest } from '../record/job-file.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
-import { CliError } from './exit.js';
+import { CliError, positive } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 
 export interface JobOptions extends AdminClientOptions {
@@ -51,10 +51,4 @@ async function begin(client: AdminClient, order: JobOrder): Promise<readonly str
     process.stderr.write(`A ${order.kind} is under way already: following that one.\n`);
     return shardsOf(running);
   }
-}
-
-function positive(text: string): number {
-  const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value > 0)) throw new InvalidArgumentError('A number above 0 is allowed.');
-  return value;
 }

@@ -2,8 +2,8 @@
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
-import { type AdminClient, type ShardJob } from './admin-client.js';
-import { type CliError } from './exit.js';
+import type { AdminClient, ShardJob } from './admin-client.js';
+import type { CliError } from './exit.js';
 import { list, number } from './verdict.js';
 
 const POLL_MS = 250;

@@ -1,6 +1,6 @@
 /** `shadow-compare verify`: compares both servers key by key at one place in the order, through a running proxy. */
 import type { Command } from 'commander';
-import { sum } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
 import { exitCode, percentage } from './exit.js';
 import { addJobOptions, runJob, type JobOptions } from './job-options.js';
 
@@ -21,7 +21,7 @@ export function addVerify(program: Command): void {
   });
 }
 
-function exitOf(job: Awaited<ReturnType<typeof runJob>>[number]['job'], repair: boolean): number {
+function exitOf(job: JobSnapshot, repair: boolean): number {
   if (sum(job.differences) > (repair ? job.repaired : 0)) return exitCode.fails;
   return job.state !== 'done' || job.failed > 0 || job.unsure > 0 ? exitCode.inconclusive : exitCode.holds;
 }

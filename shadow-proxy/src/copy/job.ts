@@ -22,7 +22,7 @@ import type { Thresholds } from './large/size.js';
 import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
-import { databasesOf, ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
+import { ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
 export interface JobContext extends Omit<FlowContext, 'failed'> {
   /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
@@ -196,7 +196,7 @@ export class Job {
     const from = this.#at;
     const first = from === null ? 0 : Math.max(0, sides.indexOf(from.side));
     for (let i = first; i < sides.length; i++) {
-      const then = i + 1 < sides.length ? { side: sides[i + 1], checkpoint: null } : { side: sides[i], checkpoint: null };
+      const then = { side: sides[i + 1] ?? sides[i], checkpoint: null };
       await this.#walkOver(sides[i], from?.side === sides[i] ? from.checkpoint : null, then);
     }
     await this.#flow.ended();
@@ -238,8 +238,7 @@ export class Job {
     for (const side of new Set<Side>([...authorities, ...authorities.map(otherSide)])) {
       const isAuthority = authorities.includes(side);
       if (!isAuthority && side === 'target' && this.context.owns === null) continue;
-      let keys = 0;
-      for (const count of (await databasesOf(this.context.sequencer.servers[side])).values()) keys += count;
+      const keys = await this.context.sequencer.servers[side].keyCount();
       if (isAuthority) this.#total += keys;
       if (keys > 0) sides.push(side);
     }

@@ -7,7 +7,7 @@
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Connection } from '../lane/connection.js';
-import { parseInfo, type Server } from '../lane/server.js';
+import type { Server } from '../lane/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from './large/size.js';
 
 /** Where a walk goes on. */
@@ -97,8 +97,7 @@ export class Scanner {
 
   /** The databases that have keys now, from `first` on, ascending: one that is begun later has only what is written twice. */
   async #databases(first: number): Promise<number[]> {
-    const found = await databasesOf(this.server);
-    return [...found.keys()].filter((db) => db >= first).sort((a, b) => a - b);
+    return [...(await this.server.databases()).keys()].filter((db) => db >= first).sort((a, b) => a - b);
   }
 
   async #ask(connection: Connection, ...args: (string | number)[]): Promise<Reply> {
@@ -106,12 +105,4 @@ export class Scanner {
     if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses ${args[0]}: ${text(reply)}; allow it to the kit's user`);
     return reply;
   }
-}
-
-/** How many keys each database has. */
-export async function databasesOf(server: Server): Promise<Map<number, number>> {
-  const info = parseInfo(text(await server.ask('INFO', 'keyspace')));
-  const found = new Map<number, number>();
-  for (const [name, value] of info) if (/^db\d+$/.test(name)) found.set(Number(name.slice(2)), Number(/keys=(\d+)/.exec(value)?.[1] ?? 0));
-  return found;
 }

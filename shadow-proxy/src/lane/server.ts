@@ -180,13 +180,18 @@ export class Server {
     }
   }
 
+  /** How many keys each database has that has any. */
+  async databases(): Promise<Map<number, number>> {
+    const found = new Map<number, number>();
+    for (const [name, value] of parseInfo(text(await this.ask('INFO', 'keyspace')))) {
+      if (/^db\d+$/.test(name)) found.set(Number(name.slice(2)), Number(/keys=(\d+)/.exec(value)?.[1] ?? 0));
+    }
+    return found;
+  }
+
   /** Keys in all databases. */
   async keyCount(): Promise<number> {
-    let keys = 0;
-    for (const [db, value] of parseInfo(text(await this.ask('INFO', 'keyspace')))) {
-      if (/^db\d+$/.test(db)) keys += Number(/keys=(\d+)/.exec(value)?.[1] ?? 0);
-    }
-    return keys;
+    return [...(await this.databases()).values()].reduce((sum, keys) => sum + keys, 0);
   }
 
   /** Whether the server has evicted more keys than losses were put down to it. */

@@ -14,6 +14,7 @@ import type { Connection } from '../../lane/connection.js';
 import type { Lane } from '../../lane/lane.js';
 import { keyId, type Suspect } from '../../record/suspects.js';
 import { text } from '../../resp/decode.js';
+import { otherSide } from '../../route/stage.js';
 import { CopyError, copyKey } from '../copier.js';
 import { copyElements } from './elements.js';
 import { copyList } from './list.js';
@@ -64,7 +65,7 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   sequencer.inParts.set(id, meanwhile);
   sequencer.suspects.mark(db, key, workload, 'copy');
-  const mirror = sequencer.mirrors[authority === 'source' ? 'target' : 'source'];
+  const mirror = sequencer.mirrors[otherSide(authority)];
   const unlisten = mirror.listen((operation) => meanwhile.ordered(operation));
   const { lanes } = sequencer;
   const { server } = lanes[authority];

@@ -9,11 +9,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../lane/connection.js';
 import type { Lane } from '../../lane/lane.js';
 import type { MirrorLane } from '../../lane/mirror.js';
-import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, WRITE } from '../../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../lane/operation.js';
 import type { Sequencer } from '../../lane/sequencer.js';
 import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
+import { otherSide } from '../../route/stage.js';
 import { CopyError } from '../copier.js';
 import { Disturbed, EXPIRY_MARGIN_MS, type Meanwhile } from './meanwhile.js';
 import { temporaryKey } from './temporary.js';
@@ -65,7 +66,7 @@ export class Parts {
     this.temporary = temporaryKey(options.db, options.key);
     this.limits = options.limits;
     const { sequencer } = options;
-    this.mirror = sequencer.mirrors[lane.server.side === 'source' ? 'target' : 'source'];
+    this.mirror = sequencer.mirrors[otherSide(lane.server.side)];
     this.#runId = this.mirror.server.runId;
     meanwhile.own = (operation) => this.#own.has(operation);
     meanwhile.leaving = () => void this.discard();
@@ -199,6 +200,7 @@ export class Parts {
     const effects = this.#effects(commands, asked.answeredAt);
     let late = false;
     for (const [i, effect] of effects.entries()) {
+      effect.stalledMs = asked.stalledMs;
       effect.confirmed = (answer) => {
         if (answer === null) return reject(new CopyError('lost', 'the connection to the mirror was lost, or it has no room'));
         const { reply } = decodeReply(answer, 0);
@@ -207,7 +209,7 @@ export class Parts {
         if (TIMES.has(commands[i][0] as string)) {
           const now = performance.now();
           expiry.copied(db, this.key, pttl, asked.submittedAt, now);
-          late = pttl >= 0 && (asked.stalledMs > 0 || now - (effect.ttlFrom || effect.answeredAt) > TTL_TOLERANCE_MS);
+          late = pttl >= 0 && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
         }
         if (answers.length < commands.length) return;
         confirmed(answers, late);
