@@ -2,15 +2,18 @@
  * copy(key): the key's value and time to live, read on the authority's lane, replace the key on the mirror at that
  * reply's place in the order. Writes before it are inside the copy, writes after it come on top.
  *
- * The two are neighbours on their lane, and other lanes wait for the key until both are answered. MULTI would not do:
- * a server that has come to its memory's limit takes nothing inside it.
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: SET | RESTORE | UNLINK, of each ─▶ confirmed
+ *
+ * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
+ * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
+ * that has come to its memory's limit takes nothing inside it.
  */
-import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
-import { encodeCommand, encodePair } from '../resp/encode.js';
-import type { Workload } from '../route/router.js';
+import { Scalars } from '../resp/scalars.js';
+import { CommandWriter } from '../resp/writer.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
+import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { openString, transcode } from './rdb/transcode.js';
 
 /** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
@@ -43,134 +46,184 @@ export class CopyError extends Error {
   }
 }
 
-/** A key that is copied or verified, and the lane on which its authority is asked. */
-export interface Copied {
-  readonly lane: Lane;
-  readonly workload: Workload;
-  readonly db: number;
-  readonly key: Buffer;
-}
-
-export interface CopyEvents {
-  /** The authority's reply is in, and the copy, so large, in the mirror's order: from here on it holds. */
-  ordered(copied: Copied, bytes: number): void;
+export interface CopyEvents<K extends CopiedKey> {
+  /** The authority has answered, or never will. */
+  answered(): void;
+  /** The copies, so large together, are in the mirror's order: from here on they hold. */
+  ordered(bytes: number): void;
   /** The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. */
-  confirmed(copied: Copied, late: boolean): void;
+  confirmed(key: K, late: boolean): void;
   /** It is not copied. */
-  failed(copied: Copied, error: CopyError): void;
+  failed(key: K, error: CopyError): void;
 }
 
-/** One copy on its way. Whoever starts it has the key's turn in the order of its lanes. */
-export class KeyCopy implements Sink, Copied {
-  #dump: Reply | undefined;
-  #pttl = 0;
-  #askedAt = 0;
-  #failed = false;
+/** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
+interface Put<K> {
+  readonly key: K;
+  /** In ms; -1 for none, -2 where there is no such key. */
+  readonly pttl: number;
+  readonly ttlStart: number;
+  readonly ttlEnd: number;
+}
 
+/** Copies on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+export class Copy<K extends CopiedKey> implements Sink {
+  readonly #puts: Put<K>[] = [];
+  #askedAt = 0;
+
+  /** @param keys of the lane's database, and not so large that they must not be read together */
   constructor(
     private readonly sequencer: Sequencer,
-    readonly lane: Lane,
-    readonly workload: Workload,
-    readonly db: number,
-    readonly key: Buffer,
-    private readonly events: CopyEvents,
+    private readonly lane: Lane,
+    private readonly keys: readonly K[],
+    private readonly events: CopyEvents<K>,
   ) {}
 
   start(): void {
-    const { frame, second } = questionsAbout(this.key);
-    this.#ask(frame, 0, second);
-    const last = this.#ask(frame, second, frame.length);
-    const { active } = this.sequencer.lanes[this.lane.server.side].order(this.db);
-    if (active) this.sequencer.hold(last, this.lane, [this.key.toString('latin1')]);
+    ask(this.sequencer, this.lane, this.keys, this);
   }
 
-  #ask(frame: Buffer, start: number, end: number): Operation {
-    const operation = new Operation(frame, start, end, this, undefined, this.workload, this.db, 2, NOTHING);
-    this.sequencer.submit(operation, this.lane);
-    return operation;
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    this.events.answered();
+    this.#askedAt = operation.submittedAt;
+    const replies = new Scalars(buffer, start);
+    const commands = new CommandWriter(end - start + this.keys.length * COMMAND_BYTES);
+    for (const key of this.keys) {
+      const held = readHeld(replies);
+      if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);
+      else this.#put(key, held, commands);
+    }
+    if (this.#puts.length > 0) this.#append(operation, commands.finish());
   }
 
-  answered(operation: Operation, buffer: Buffer, start: number): void {
-    const { reply } = decodeReply(buffer, start);
-    if (this.#dump === undefined) this.#dump = reply;
-    else this.#follow(operation, this.#dump, reply);
+  #put(key: K, held: Held, commands: CommandWriter): void {
+    try {
+      this.#puts.push(put(key, held, commands));
+    } catch (error) {
+      this.#fail(key, 'payload', (error as Error).message);
+    }
   }
 
   lost(): void {
-    // Both are, or the second alone.
-    if (this.#failed) return;
-    this.#fail('lost', 'the connection to the authority was lost');
+    this.events.answered();
+    for (const key of this.keys) this.#fail(key, 'lost', 'the connection to the authority was lost');
   }
 
-  #follow(operation: Operation, dump: Reply, left: Reply): void {
-    if (isError(dump) || isError(left)) return this.#fail('authority', `the authority refused: ${text(isError(dump) ? dump : left)}`);
-    const { sequencer, key, db, workload } = this;
-    this.#pttl = isNull(dump) ? -2 : Number(text(left));
-    const gone = this.#pttl === -2 || this.#pttl === 0;
-    let frame: Buffer;
-    let name = 'restore';
-    try {
-      const value = gone ? null : openString(dump.data!);
-      if (value !== null) name = 'set';
-      frame = gone ? encodeCommand(['UNLINK', key]) : value !== null ? set(key, value, this.#pttl) : restore(key, dump.data!, this.#pttl);
-    } catch (error) {
-      return this.#fail('payload', (error as Error).message);
-    }
-    // A time to live is shortened while it waits; UNLINK is taken for a RESTORE without one.
-    const effect = new Operation(frame, 0, frame.length, null, sequencer.table.byName(name), workload, db, 2, WRITE);
+  #append(operation: Operation, frame: Buffer): void {
+    const puts = this.#puts;
+    const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
+    effect.replies = puts.length;
+    effect.keys = puts.map(({ key }) => key.key);
+    if (puts.some(({ pttl }) => pttl > 0)) effect.shorten = (ms) => shortened(frame, puts, ms);
     effect.lane = this.lane;
     effect.answeredAt = operation.answeredAt;
     effect.check = ACCEPT;
     effect.stalledMs = operation.stalledMs;
-    this.#askedAt = operation.submittedAt;
-    effect.confirmed = (answer) => this.#confirmed(effect, answer);
-    sequencer.mirrorOf(effect).append(effect);
-    if (!this.#failed) this.events.ordered(this, frame.length);
+    let taken = true;
+    effect.confirmed = (answer) => {
+      taken = answer !== null;
+      this.#confirmed(effect, answer);
+    };
+    this.sequencer.mirrorOf(effect).append(effect);
+    if (taken) this.events.ordered(frame.length);
   }
 
   #confirmed(effect: Operation, answer: Buffer | null): void {
-    if (answer === null) return this.#fail('lost', 'the connection to the mirror was lost');
-    if (answer[0] === MINUS) {
-      const refusal = answer.toString('latin1', 1, answer.length - 2);
-      return this.#fail(refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
+    if (answer === null) {
+      for (const { key } of this.#puts) this.#fail(key, 'lost', 'the connection to the mirror was lost');
+      return;
     }
     const now = performance.now();
-    this.sequencer.expiry.copied(this.db, this.key, this.#pttl, this.#askedAt, now);
-    this.events.confirmed(this, this.#pttl > 0 && ttlErrorMs(effect, now) > TTL_TOLERANCE_MS);
+    const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
+    const replies = new Scalars(answer);
+    for (const { key, pttl } of this.#puts) {
+      if (replies.isError) {
+        const refusal = replies.text();
+        this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
+        continue;
+      }
+      replies.skipLine();
+      this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
+      this.events.confirmed(key, late && pttl > 0);
+    }
   }
 
-  #fail(code: CopyErrorCode, why: string): void {
-    this.#failed = true;
-    this.events.failed(this, new CopyError(code, why));
+  #fail(key: K, code: CopyErrorCode, why: string): void {
+    this.events.failed(key, new CopyError(code, why));
   }
+}
+
+/** Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile. */
+export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[], sink: Sink): void {
+  const frame = questionsAbout(keys);
+  const { db, workload } = keys[0];
+  const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+  operation.replies = QUESTIONS * keys.length;
+  sequencer.submit(operation, lane);
+  const { active } = sequencer.lanes[lane.server.side].order(db);
+  if (active) sequencer.hold(operation, lane, keys.map(({ key }) => key.toString('latin1')));
 }
 
 /**
  * Copies one key. Resolves when the mirror has confirmed it.
  * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
  */
-export function copyKey(sequencer: Sequencer, lane: Lane, workload: Workload, db: number, key: Buffer, events: Pick<CopyEvents, 'ordered' | 'confirmed'>): Promise<void> {
+export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events: { ordered(bytes: number): void; confirmed(late: boolean): void }): Promise<void> {
   return new Promise((resolve, reject) => {
-    new KeyCopy(sequencer, lane, workload, db, key, {
-      ordered: (copied, bytes) => events.ordered(copied, bytes),
-      confirmed: (copied, late) => {
-        events.confirmed(copied, late);
+    new Copy(sequencer, lane, [key], {
+      answered: () => undefined,
+      ordered: (bytes) => events.ordered(bytes),
+      confirmed: (_key, late) => {
+        events.confirmed(late);
         resolve();
       },
-      failed: (_copied, error) => reject(error),
+      failed: (_key, error) => reject(error),
     }).start();
   });
 }
 
-/** What is there, and how long it stays. */
-export const questionsAbout = (key: Buffer): { frame: Buffer; second: number } => encodePair(['DUMP', key], ['PTTL', key]);
+const SET = Buffer.from('$3\r\nSET\r\n');
+const PX = Buffer.from('$2\r\nPX\r\n');
+const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');
+const REPLACE = Buffer.from('$7\r\nREPLACE\r\n');
+const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
+/** What a command takes besides what the authority gave, about, in bytes. */
+const COMMAND_BYTES = 96;
 
-/** A string as what it is: half the work of a RESTORE on either side. */
-const set = (key: Buffer, value: Buffer, pttl: number): Buffer => (pttl === -1 ? encodeCommand(['SET', key, value]) : encodeCommand(['SET', key, value, 'PX', pttl]));
-
-/** A TTL of 0 means for ever to RESTORE; -1 is for ever to PTTL. */
-function restore(key: Buffer, payload: Buffer, pttl: number): Buffer {
-  return encodeCommand(['RESTORE', key, pttl === -1 ? 0 : pttl, transcode(payload, RDB_VERSION), 'REPLACE']);
+/**
+ * Adds the command that makes the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
+ * either side.
+ * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
+ */
+function put<K extends CopiedKey>(key: K, { payload, pttl: told }: Held, to: CommandWriter): Put<K> {
+  const pttl = payload === null ? -2 : told;
+  const name = key.key;
+  // It may have ended between the two questions.
+  if (pttl === -2 || pttl === 0) {
+    to.raw(UNLINK).argument(name);
+    return { key, pttl, ttlStart: 0, ttlEnd: 0 };
+  }
+  const value = openString(payload!);
+  const restored = value === null ? transcode(payload!, RDB_VERSION) : null;
+  if (restored === null) to.command(pttl === -1 ? 3 : 5).raw(SET).argument(name).argument(value!);
+  else to.raw(RESTORE).argument(name);
+  if (restored === null && pttl !== -1) to.raw(PX);
+  const ttlStart = to.length;
+  // To RESTORE 0 means for ever.
+  if (restored !== null || pttl !== -1) to.integer(Math.max(0, pttl));
+  const ttlEnd = to.length;
+  if (restored !== null) to.argument(restored).raw(REPLACE);
+  return { key, pttl, ttlStart, ttlEnd };
 }
 
-const MINUS = '-'.charCodeAt(0);
+/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean for ever. */
+function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
+  const out = new CommandWriter(frame.length);
+  let from = 0;
+  for (const { pttl, ttlStart, ttlEnd } of puts) {
+    if (pttl <= 0) continue;
+    out.raw(frame.subarray(from, ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
+    from = ttlEnd;
+  }
+  return out.raw(frame.subarray(from)).finish();
+}

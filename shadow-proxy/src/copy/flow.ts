@@ -1,23 +1,21 @@
 /**
  * Keys on their way: each is copied or verified, as many at once as the pace allows, in the order of the sequencer.
  *
- *   take(keys) ─▶ room? ─▶ turn in the order ─▶ KeyCopy ──────────────────────────▶ ended
- *                                          └─▶ KeyVerification ─▶ differs? again, then KeyCopy to repair
+ *   take(keys) ─▶ room? ─▶ turn in the order ─▶ Copy ──────────────────────────▶ ended
+ *                                          └─▶ Verification ─▶ differs? again, then Copy to repair
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lane } from '../lane/lane.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { JobCounts, JobRequest } from '../record/job-file.js';
 import type { Suspects } from '../record/suspects.js';
-import type { Workload } from '../route/router.js';
-import { otherSide } from '../route/stage.js';
-import { CopyError, KeyCopy, type Copied, type CopyEvents } from './copier.js';
+import { otherSide, type Side } from '../route/stage.js';
+import { Copy, CopyError } from './copier.js';
+import type { CopiedKey } from './held.js';
 import { copyLarge } from './large/large.js';
 import type { Pace } from './pace.js';
 import type { ScannedKey } from './scanner.js';
-import { KeyVerification, type Difference, type VerifyEvents } from './verifier.js';
-
-export type KeyOnItsWay = Pick<Copied, 'db' | 'key' | 'workload'>;
+import { Verification, type Difference } from './verifier.js';
 
 export interface FlowContext {
   readonly sequencer: Sequencer;
@@ -25,9 +23,9 @@ export interface FlowContext {
   /** Why nothing may be copied now; null where it may. */
   readonly hindrance: () => string | null;
   /** A difference that stays. */
-  readonly report: (key: Copied, difference: Difference) => void;
+  readonly report: (key: CopiedKey, difference: Difference) => void;
   /** A key that was not copied, or not verified. */
-  readonly failed: (key: KeyOnItsWay, error: CopyError) => void;
+  readonly failed: (key: CopiedKey, error: CopyError) => void;
 }
 
 /** The walk cannot go on by itself; the message says why. */
@@ -42,31 +40,29 @@ const HINDERED_MS = 20;
 const AGAIN_MS = 200;
 const LOOKS = 3;
 
+/** So many keys are one operation: their commands run side by side, and clients wait for that. */
+const TOGETHER_KEYS = 32;
+const TOGETHER_BYTES = 64 << 10;
+
 /** A key until it has ended. */
-interface Task {
-  readonly db: number;
-  readonly key: Buffer;
-  readonly workload: Workload;
+interface Task extends CopiedKey {
   /** It is copied in parts. */
   readonly large: boolean;
   /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
   looks: number;
-  /** Its authority has not answered yet. */
-  asking: boolean;
   readonly ended: () => void;
 }
 
-export class Flow implements CopyEvents, VerifyEvents {
+export class Flow {
   /** Why it waits; null where it goes on. */
   hindrance: string | null = null;
   #halted: Error | null = null;
-  readonly #tasks = new Map<Copied, Task>();
   /** Keys that have begun and not ended. */
   #underWay = 0;
   /** What these take in memory, about. */
   #bytes = 0;
-  /** Those of them whose authority has not answered. */
+  /** Operations to authorities that are not answered. */
   #asked = 0;
   #wake: (() => void) | null = null;
   /** With so few keys under way it is woken. */
@@ -99,7 +95,9 @@ export class Flow implements CopyEvents, VerifyEvents {
     for (let i = 0; i < keys.length; ) {
       if (this.#halted !== null) throw this.#halted;
       const end = Math.min(keys.length, i + Math.max(0, this.#room()));
-      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++) this.#begin(db, keys[i], ended);
+      const tasks: Task[] = [];
+      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++) tasks.push(this.#begin(db, keys[i], ended));
+      this.#start(tasks, this.request.kind === 'backfill');
       if (i < keys.length) await this.#change();
     }
   }
@@ -123,7 +121,7 @@ export class Flow implements CopyEvents, VerifyEvents {
     if (sequencer.mirrors.source.queuedBytes + sequencer.mirrors.target.queuedBytes > QUEUED_BYTES) return 0;
     let inFlight = 0;
     for (const side of ['source', 'target'] as const) for (const lane of sequencer.lanes[side].all()) inFlight += lane.inFlight;
-    return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - 2 * this.#asked));
+    return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - this.#asked));
   }
 
   /** Resolves when some keys have ended, so that the next ones share a write, or when it is time to look again. */
@@ -145,64 +143,112 @@ export class Flow implements CopyEvents, VerifyEvents {
     });
   }
 
-  // ── one key ─────────────────────────────────────────────────────────────────────────────────────────────────
+  // ── keys under way ──────────────────────────────────────────────────────────────────────────────────────────
 
-  #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): void {
+  #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
     this.#underWay++;
-    this.pace.spent(performance.now(), 1, 0);
-    const task: Task = { db, key, workload: this.context.sequencer.router.match(key, 0, key.length), large, bytes: large ? 0 : bytes, looks: 0, asking: false, ended };
+    const workload = this.context.sequencer.router.match(key, 0, key.length);
+    const task: Task = { db, key, workload, large, bytes: large ? 0 : bytes, looks: 0, ended };
     this.#bytes += task.bytes;
-    this.#start(task, this.request.kind === 'backfill');
+    return task;
   }
 
-  #start(task: Task, copies: boolean): void {
-    const { lanes } = this.context.sequencer;
-    const { db, key, workload } = task;
-    const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
-    if (!mirrorsWrites) return this.#end(task);
-    if (task.large && copies) return this.#inParts(task);
+  /** Keys of one database. */
+  #start(tasks: readonly Task[], copies: boolean): void {
+    const together: Record<Side, Task[]> = { source: [], target: [] };
+    const bytes: Record<Side, number> = { source: 0, target: 0 };
+    for (const task of tasks) {
+      const { authority, mirrorsWrites } = task.workload.rule(task.key, 0, task.key.length);
+      if (!mirrorsWrites) {
+        this.#end(task);
+        continue;
+      }
+      if (task.large && copies) {
+        this.#inParts(task);
+        continue;
+      }
+      if (together[authority].length === TOGETHER_KEYS || bytes[authority] + task.bytes > TOGETHER_BYTES) {
+        this.#open(together[authority], authority, copies);
+        together[authority] = [];
+        bytes[authority] = 0;
+      }
+      together[authority].push(task);
+      bytes[authority] += task.bytes;
+    }
+    for (const side of ['source', 'target'] as const) this.#open(together[side], side, copies);
+  }
+
+  #open(tasks: readonly Task[], authority: Side, copies: boolean): void {
+    if (tasks.length === 0) return;
+    const { db } = tasks[0];
     const last = this.#lane;
-    if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(task, last, copies);
-    const { credentials } = lanes[authority].server.endpoint;
-    lanes[authority].open({ db, protocol: 2, credentials }).then(
-      (lane) => this.#inTurn(task, (this.#lane = lane), copies),
-      () => this.#again(task, copies),
+    if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(tasks, last, copies);
+    const lanes = this.context.sequencer.lanes[authority];
+    lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).then(
+      (lane) => this.#inTurn(tasks, (this.#lane = lane), copies),
+      () => this.#again(tasks, copies),
     );
   }
 
-  #inTurn(task: Task, lane: Lane, copies: boolean): void {
-    const order = this.context.sequencer.lanes[lane.server.side].order(task.db);
-    if (!order.active) return this.#send(task, lane, copies);
-    void order.inTurn(lane, [task.key.toString('latin1')], false, async () => this.#send(task, lane, copies));
+  #inTurn(tasks: readonly Task[], lane: Lane, copies: boolean): void {
+    const order = this.context.sequencer.lanes[lane.server.side].order(lane.identity.db);
+    if (!order.active) return this.#send(tasks, lane, copies);
+    const keys = tasks.map(({ key }) => key.toString('latin1'));
+    void order.inTurn(lane, keys, false, async () => this.#send(tasks, lane, copies));
   }
 
-  #send(task: Task, lane: Lane, copies: boolean): void {
+  #send(tasks: readonly Task[], lane: Lane, copies: boolean): void {
     const { sequencer } = this.context;
-    const { db, key, workload } = task;
-    const stays = workload.rule(key, 0, key.length).authority === lane.server.side && sequencer.mirrors[otherSide(lane.server.side)].connected;
-    if (lane.closed || !stays || this.context.hindrance() !== null) return this.#again(task, copies);
-    const way = copies ? new KeyCopy(sequencer, lane, workload, db, key, this) : new KeyVerification(sequencer, lane, workload, db, key, this);
-    this.#tasks.set(way, task);
+    const { side } = lane.server;
+    if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null) return this.#again(tasks, copies);
+    const stays = ({ key, workload }: Task): boolean => workload.rule(key, 0, key.length).authority === side;
+    if (!tasks.every(stays)) return this.#again(tasks, copies);
+    this.pace.spent(performance.now(), tasks.length, 0);
     this.#asked++;
-    task.asking = true;
-    way.start();
+    if (copies) this.#copy(tasks, lane);
+    else this.#verify(tasks, lane);
+  }
+
+  #copy(tasks: readonly Task[], lane: Lane): void {
+    new Copy(this.context.sequencer, lane, tasks, {
+      answered: () => void this.#asked--,
+      ordered: (bytes) => this.#counted(bytes),
+      confirmed: (task, late) => this.#confirmed(task, late),
+      failed: (task, error) => this.#problem(task, error, true),
+    }).start();
+  }
+
+  #verify(tasks: readonly Task[], lane: Lane): void {
+    new Verification(this.context.sequencer, lane, tasks, {
+      answered: (bytes) => {
+        this.#asked--;
+        this.#counted(bytes);
+      },
+      verified: (task, difference) => this.#verified(task, difference),
+      failed: (task, error) => this.#problem(task, error, false),
+    }).start();
+  }
+
+  #counted(bytes: number): void {
+    this.counts().bytes += bytes;
+    this.pace.spent(performance.now(), 0, bytes);
   }
 
   /** One large key after the other. */
   #inParts(task: Task): void {
     this.#largeOnes = this.#largeOnes.then(async () => {
       if (this.#halted !== null) return this.#end(task);
-      if (this.context.hindrance() !== null) return this.#again(task, true);
+      if (this.context.hindrance() !== null) return this.#again([task], true);
+      this.pace.spent(performance.now(), 1, 0);
       const { db, key, workload } = task;
-      const way = { db, key, workload };
       try {
         const { outcome, bytes, why } = await copyLarge({ sequencer: this.context.sequencer, workload, db, key, signal: this.#halting.signal, pace: (size) => this.#paced(size) });
         this.counts().bytes += bytes;
         if (outcome !== 'moving') this.#count();
-        else this.#refused(way, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
+        else this.#refused(task, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
         this.#end(task);
       } catch (error) {
-        this.#problem(way, task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), true);
+        this.#problem(task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), true);
       }
     });
   }
@@ -213,26 +259,14 @@ export class Flow implements CopyEvents, VerifyEvents {
     if (ms > 0) await sleep(ms);
   }
 
-  #again(task: Task, copies: boolean): void {
+  #again(tasks: readonly Task[], copies: boolean): void {
     void sleep(AGAIN_MS).then(() => {
-      if (this.#halted !== null) this.#end(task);
-      else this.#start(task, copies);
+      if (this.#halted === null) this.#start(tasks, copies);
+      else for (const task of tasks) this.#end(task);
     });
   }
 
-  ordered(way: Copied, bytes: number): void {
-    this.#answered(this.#tasks.get(way)!);
-    this.counts().bytes += bytes;
-    this.pace.spent(performance.now(), 0, bytes);
-  }
-
-  #answered(task: Task): void {
-    if (task.asking) this.#asked--;
-    task.asking = false;
-  }
-
-  confirmed(way: Copied, late: boolean): void {
-    const task = this.#over(way);
+  #confirmed(task: Task, late: boolean): void {
     this.#count();
     // Its time to live is off by how late it is: the healer sees to that.
     if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
@@ -244,46 +278,34 @@ export class Flow implements CopyEvents, VerifyEvents {
     else this.counts().repaired++;
   }
 
-  verified(way: Copied, difference: Difference | null): void {
-    const task = this.#over(way);
+  #verified(task: Task, difference: Difference | null): void {
     const counts = this.counts();
     if (difference === null) {
       counts.verified++;
       return this.#end(task);
     }
-    if (++task.looks < LOOKS) return this.#again(task, false);
+    if (++task.looks < LOOKS) return this.#again([task], false);
     counts.verified++;
     // The proxy knows of it: it is being copied again and again, or cannot be.
     if (this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {
       counts.differences[difference.kind] = (counts.differences[difference.kind] ?? 0) + 1;
-      this.context.report(way, difference);
-      if (this.request.repair) return this.#start(task, true);
+      this.context.report(task, difference);
+      if (this.request.repair) return this.#start([task], true);
     }
     this.#end(task);
   }
 
-  failed(way: Copied, error: CopyError): void {
-    this.#problem(way, this.#over(way), error, way instanceof KeyCopy);
-  }
-
-  #problem(way: KeyOnItsWay, task: Task, error: CopyError, copies: boolean): void {
-    if (error.code === 'lost' || error.code === 'declined') return this.#again(task, copies);
+  #problem(task: Task, error: CopyError, copies: boolean): void {
+    if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
     if (error.code === 'memory') this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
-    else this.#refused(way, error);
+    else this.#refused(task, error);
     this.#end(task);
   }
 
-  #refused(way: KeyOnItsWay, error: CopyError): void {
+  #refused(task: Task, error: CopyError): void {
     this.counts().failed++;
-    this.context.failed(way, error);
-  }
-
-  #over(way: Copied): Task {
-    const task = this.#tasks.get(way)!;
-    this.#tasks.delete(way);
-    this.#answered(task);
-    return task;
+    this.context.failed(task, error);
   }
 
   #end(task: Task): void {

@@ -12,7 +12,7 @@ import { otherSide } from '../route/stage.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey } from './copier.js';
 import { copyLarge } from './large/large.js';
-import { isLarge, mayBeLarge, onLane, sizeOf } from './large/size.js';
+import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
@@ -164,7 +164,7 @@ export class Healer {
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
       const asker = onLane(this.sequencer, lane, workload, db);
-      if (mayBeLarge(await asker.ask('MEMORY', 'USAGE', key)) && isLarge(await sizeOf(asker, key))) return await this.#healInParts(suspect);
+      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key))) && isLarge(await sizeOf(asker, key))) return await this.#healInParts(suspect);
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {
@@ -173,13 +173,13 @@ export class Healer {
         if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
         // As it is asked: what is told until the answer comes may have happened after it (the authority names what scripts change).
         const { generation } = suspect;
-        await copyKey(this.sequencer, lane, workload, db, key, {
-          ordered: (_copied, bytes) => {
+        await copyKey(this.sequencer, lane, suspect, {
+          ordered: (bytes) => {
             suspect.copied = generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
           },
           // At once: what the mirror answers next was written after the copy.
-          confirmed: (_copied, late) => {
+          confirmed: (late) => {
             if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
             else if (this.suspects.clear(suspect, generation)) this.healed++;
           },

@@ -10,10 +10,8 @@
  */
 import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Server } from '../lane/server.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
 import type { JobFailure, JobSnapshot } from '../record/snapshot.js';
-import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot, SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
@@ -21,6 +19,7 @@ import { Flow, Halt, type FlowContext } from './flow.js';
 import type { Thresholds } from './large/size.js';
 import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
+import { Presence } from './presence.js';
 import { Room, RoomError } from './room.js';
 import { ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
@@ -205,8 +204,10 @@ export class Job {
   }
 
   async #walkOver(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
-    const copies = (this.#copies || this.request.repair) && this.#authorities.includes(side);
-    const scanner = new Scanner(this.context.sequencer.servers[side], copies ? this.context.large : null);
+    const { servers } = this.context.sequencer;
+    const measures = !this.request.dryRun && this.#authorities.includes(side);
+    const scanner = new Scanner(servers[side], measures ? this.context.large : null);
+    const other = new Presence(servers[otherSide(side)]);
     try {
       const pages = scanner.pages(from);
       let coming = pages.next();
@@ -217,7 +218,7 @@ export class Job {
         coming = pages.next();
         coming.catch(() => undefined);
         this.#look();
-        const keys = await this.#choose(side, value.db, value.keys);
+        const keys = await this.#choose(side, value.db, value.keys, other);
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
         this.#pass();
@@ -227,6 +228,7 @@ export class Job {
       }
     } finally {
       scanner.close();
+      other.close();
     }
   }
 
@@ -262,7 +264,7 @@ export class Job {
   }
 
   /** The keys of a page that it is about: those whose authority this is, and those that theirs does not have. */
-  async #choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
+  async #choose(side: Side, db: number, keys: readonly ScannedKey[], other: Presence): Promise<ScannedKey[]> {
     const { sequencer, owns } = this.context;
     const mine: ScannedKey[] = [];
     const others: ScannedKey[] = [];
@@ -279,7 +281,7 @@ export class Job {
     }
     this.#counts.seen += mine.length;
     if (this.request.dryRun) return [];
-    return others.length === 0 ? mine : mine.concat(await absentFrom(sequencer.servers[otherSide(side)], db, others));
+    return others.length === 0 ? mine : mine.concat(await other.absent(db, others));
   }
 
   /** By hash slot, other ones each time. */
@@ -364,15 +366,3 @@ export class Job {
 }
 
 const isFinal = (error: unknown): boolean => error instanceof Halt || error instanceof ScanError || error instanceof RoomError;
-
-async function absentFrom(server: Server, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
-  const connection = await server.open({ db, protocol: 2, credentials: server.endpoint.credentials });
-  try {
-    const replies = await connection.askAll(keys.map(({ key }) => ['EXISTS', key]));
-    const refused = replies.find(isError);
-    if (refused !== undefined) throw new ScanError(`${server.endpoint.label} refuses EXISTS: ${text(refused)}; allow it to the kit's user`);
-    return keys.filter((_, i) => text(replies[i]) === '0');
-  } finally {
-    connection.destroy();
-  }
-}

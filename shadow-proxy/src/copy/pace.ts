@@ -73,9 +73,9 @@ export class Pace {
     return Math.max(0, this.#nextAt - now);
   }
 
-  /** Keys that have gone, each with two questions to the authority, and bytes. */
+  /** Keys that have gone, all asked for as one operation, and bytes. */
   spent(now: number, keys: number, bytes: number): void {
-    this.#own += 2 * keys;
+    if (keys > 0) this.#own++;
     const cost = Math.max(keys / this.#rate, bytes / (this.limits.bytesPerSecond ?? Infinity)) * 1000;
     if (cost > 0) this.#nextAt = Math.max(this.#nextAt, now - CREDIT_MS) + cost;
   }

@@ -1,9 +1,9 @@
 /** The report of a verification: one JSON line for each key that differs, redacted as the ledger is. */
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { LedgerPlan } from '../plan/plan.js';
-import type { Copied } from './copier.js';
+import type { CopiedKey, Held } from './held.js';
 import { decodeDump } from './rdb/transcode.js';
-import type { Difference, Held } from './verifier.js';
+import type { Difference } from './verifier.js';
 
 export class Report {
   #bytes = 0;
@@ -22,7 +22,7 @@ export class Report {
   }
 
   /** What does not fit into the file is counted by the job all the same. */
-  add({ db, key, workload }: Copied, { kind, authority, mirror }: Difference): void {
+  add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference): void {
     if (this.#bytes > this.limits.maxBytes) return;
     const line = `${JSON.stringify({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) })}\n`;
     this.#bytes += line.length;

@@ -5,7 +5,10 @@
  * A cursor means something to the process that gave it, and to no other: where another one answers, the database that
  * was being walked over starts over.
  */
-import { isError, text, type Reply } from '../resp/decode.js';
+import { isError, text } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import { Scalars } from '../resp/scalars.js';
+import { CommandWriter } from '../resp/writer.js';
 import type { Connection } from '../lane/connection.js';
 import type { Server } from '../lane/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from './large/size.js';
@@ -21,7 +24,7 @@ export interface Checkpoint {
 
 export interface ScannedKey {
   readonly key: Buffer;
-  /** What it takes in memory, about; 0 where the server does not tell. */
+  /** What it takes in memory, about. */
   readonly bytes: number;
   /** Too large to be read and written at once; false where that was not asked. */
   readonly large: boolean;
@@ -39,15 +42,19 @@ export class ScanError extends Error {
   readonly code = 'SCAN';
 }
 
-/** Keys that a server looks at for one page: well under a millisecond. */
+/** Keys that a server looks at for one page: about a millisecond. */
 const PAGE_KEYS = 1000;
 const START = '0';
+/** What a key is taken for whose size is not known, in bytes. */
+const UNKNOWN_BYTES = 16 << 10;
+const MEMORY_USAGE = Buffer.from('*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n');
+const QUESTION_BYTES = 64;
 
 export class Scanner {
   #connection: Connection | undefined;
   #db = 0;
 
-  /** @param thresholds from which size on a key is large; null where that is of no interest */
+  /** @param thresholds from which size on a key is large; null where sizes are of no interest */
   constructor(
     private readonly server: Server,
     private readonly thresholds: Thresholds | null = null,
@@ -63,14 +70,13 @@ export class Scanner {
     const { runId } = this.server;
     const databases = await this.#databases(from?.db ?? 0);
     for (const [i, db] of databases.entries()) {
-      if (db !== this.#db) await this.#ask(connection, 'SELECT', db);
-      this.#db = db;
+      if (db !== this.#db) await this.#select(connection, db);
       let cursor = from !== null && from.db === db && from.runId === runId ? from.cursor : START;
       do {
-        const [next, keys] = (await this.#ask(connection, 'SCAN', cursor, 'COUNT', PAGE_KEYS)).items!;
-        cursor = text(next);
+        const page = await this.#page(connection, cursor);
+        cursor = page.cursor;
         const after = cursor !== START ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
-        yield { db, keys: await this.#measured(connection, keys.items!.map(({ data }) => data!)), next: after };
+        yield { db, keys: page.keys, next: after };
       } while (cursor !== START);
     }
   }
@@ -79,13 +85,27 @@ export class Scanner {
     this.#connection?.destroy();
   }
 
+  async #page(connection: Connection, cursor: string): Promise<{ cursor: string; keys: ScannedKey[] }> {
+    const replies = new Scalars(await connection.askBytes(encodeCommand(['SCAN', cursor, 'COUNT', PAGE_KEYS])));
+    if (replies.isError) this.#refuse('SCAN', replies.text());
+    replies.integer();
+    const next = replies.text();
+    const keys = Array.from({ length: replies.integer() }, () => replies.bytes()!);
+    const unknown = (key: Buffer): ScannedKey => ({ key, bytes: UNKNOWN_BYTES, large: false });
+    return { cursor: next, keys: this.thresholds === null ? keys.map(unknown) : await this.#measured(connection, keys, this.thresholds) };
+  }
+
   /** About how many bytes each has, in one question; then more of those that may be large. */
-  async #measured(connection: Connection, keys: readonly Buffer[]): Promise<ScannedKey[]> {
-    const used = await connection.askAll(keys.map((key) => ['MEMORY', 'USAGE', key]));
+  async #measured(connection: Connection, keys: readonly Buffer[], thresholds: Thresholds): Promise<ScannedKey[]> {
+    if (keys.length === 0) return [];
+    const questions = new CommandWriter(keys.length * QUESTION_BYTES);
+    for (const key of keys) questions.raw(MEMORY_USAGE).argument(key);
+    const used = new Scalars(await connection.askBytes(questions.finish(), keys.length));
     const measured: ScannedKey[] = [];
-    for (const [i, key] of keys.entries()) {
-      const large = this.thresholds !== null && mayBeLarge(used[i], this.thresholds) && isLarge(await sizeOf(connection, key), this.thresholds);
-      measured.push({ key, bytes: Number(text(used[i])) || 0, large });
+    for (const key of keys) {
+      const bytes = readBytes(used);
+      const large = mayBeLarge(bytes, thresholds) && isLarge(await sizeOf(connection, key), thresholds);
+      measured.push({ key, bytes: bytes ?? UNKNOWN_BYTES, large });
     }
     return measured;
   }
@@ -100,9 +120,20 @@ export class Scanner {
     return [...(await this.server.databases()).keys()].filter((db) => db >= first).sort((a, b) => a - b);
   }
 
-  async #ask(connection: Connection, ...args: (string | number)[]): Promise<Reply> {
-    const reply = await connection.ask(...args);
-    if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses ${args[0]}: ${text(reply)}; allow it to the kit's user`);
-    return reply;
+  async #select(connection: Connection, db: number): Promise<void> {
+    const reply = await connection.ask('SELECT', db);
+    if (isError(reply)) this.#refuse('SELECT', text(reply));
+    this.#db = db;
   }
+
+  #refuse(command: string, why: string): never {
+    throw new ScanError(`${this.server.endpoint.label} refuses ${command}: ${why}; allow it to the kit's user`);
+  }
+}
+
+/** A reply of MEMORY USAGE; null where it is refused: servers before 4.0, and users who may not, have none. */
+function readBytes(replies: Scalars): number | null {
+  if (!replies.isError) return Math.max(0, replies.integer());
+  replies.skipLine();
+  return null;
 }

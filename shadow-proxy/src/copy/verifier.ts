@@ -1,28 +1,21 @@
 /**
  * verify(key): value and time to live of the key on both servers, read at the same place in the order.
  *
- *   lane(authority): DUMP PTTL ─▶ answered ─▶ mirror.append: DUMP PTTL ─▶ compared
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: the same ─▶ compared
  *
  * Values are compared decoded, so that how a server encodes them does not matter.
  */
-import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
-import type { Workload } from '../route/router.js';
+import { Scalars } from '../resp/scalars.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { CopyError, questionsAbout, type Copied } from './copier.js';
+import { ask, CopyError } from './copier.js';
 import { equalStrings, equalValues } from './equal.js';
+import { readHeld, type CopiedKey, type Held } from './held.js';
 import { decodeDump, openString } from './rdb/transcode.js';
 
 /** How a key differs: the mirror lacks it; it alone has it; another type, value or time to live. */
 export type DifferenceKind = 'missing' | 'extra' | 'type' | 'value' | 'ttl';
-
-export interface Held {
-  /** As DUMP gave it; null where the key is not there. */
-  readonly payload: Buffer | null;
-  /** As PTTL gave it: ms, -1 for none, -2 where the key is not there. */
-  readonly pttl: number;
-}
 
 export interface Difference {
   readonly kind: DifferenceKind;
@@ -30,101 +23,71 @@ export interface Difference {
   readonly mirror: Held;
 }
 
-export interface VerifyEvents {
-  /** The authority's replies are in, so large, and the mirror is being asked. */
-  ordered(copied: Copied, bytes: number): void;
-  verified(copied: Copied, difference: Difference | null): void;
+export interface VerifyEvents<K extends CopiedKey> {
+  /** The authority has answered, so many bytes, or never will. */
+  answered(bytes: number): void;
+  verified(key: K, difference: Difference | null): void;
   /** It could not be told. */
-  failed(copied: Copied, error: CopyError): void;
+  failed(key: K, error: CopyError): void;
 }
 
-/** One verification on its way. Whoever starts it has the key's turn in the order of its lanes. */
-export class KeyVerification implements Sink, Copied {
-  readonly #replies: Reply[] = [];
-  readonly #questions: { frame: Buffer; second: number };
-  /** What may pass between the two servers' answers, in ms. */
-  #lagMs = 0;
-  #answeredAt = 0;
-  #lost = false;
-
+/** Verifications on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+export class Verification<K extends CopiedKey> implements Sink {
+  /** @param keys of the lane's database, and not so large that they must not be read together */
   constructor(
     private readonly sequencer: Sequencer,
-    readonly lane: Lane,
-    readonly workload: Workload,
-    readonly db: number,
-    readonly key: Buffer,
-    private readonly events: VerifyEvents,
-  ) {
-    this.#questions = questionsAbout(key);
-  }
+    private readonly lane: Lane,
+    private readonly keys: readonly K[],
+    private readonly events: VerifyEvents<K>,
+  ) {}
 
   start(): void {
-    const [dump, last] = this.#operations();
-    this.sequencer.submit(dump, this.lane);
-    this.sequencer.submit(last, this.lane);
-    const { active } = this.sequencer.lanes[this.lane.server.side].order(this.db);
-    if (active) this.sequencer.hold(last, this.lane, [this.key.toString('latin1')]);
+    ask(this.sequencer, this.lane, this.keys, this);
   }
 
-  #operations(): [dump: Operation, pttl: Operation] {
-    const { frame, second } = this.#questions;
-    const ask = (start: number, end: number): Operation => new Operation(frame, start, end, this, undefined, this.workload, this.db, 2, NOTHING);
-    return [ask(0, second), ask(second, frame.length)];
-  }
-
-  answered(operation: Operation, buffer: Buffer, start: number): void {
-    this.#replies.push(decodeReply(buffer, start).reply);
-    if (this.#replies.length === 2) this.#ask(operation);
+  /** The mirror is asked the same at the place of the authority's replies. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    this.events.answered(end - start);
+    const { frame, workload, db, replies, answeredAt, stalledMs } = operation;
+    const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
+    question.replies = replies;
+    question.lane = this.lane;
+    question.answeredAt = answeredAt;
+    question.check = ACCEPT;
+    question.confirmed = (answer) => {
+      if (answer === null) this.#lost('the connection to the mirror was lost');
+      // What may have passed between the two servers' answers, in ms.
+      else this.#compare(new Scalars(buffer, start), new Scalars(answer), performance.now() - answeredAt + stalledMs);
+    };
+    this.sequencer.mirrorOf(question).append(question);
   }
 
   lost(): void {
-    this.#fail('the connection to the authority was lost');
+    this.events.answered(0);
+    this.#lost('the connection to the authority was lost');
   }
 
-  /** The mirror is asked at the place of the authority's replies. */
-  #ask(last: Operation): void {
-    this.#answeredAt = last.answeredAt;
-    this.#lagMs = last.stalledMs;
-    const questions = this.#operations();
-    const confirmed = (answer: Buffer | null): void => this.#confirmed(answer);
-    for (const question of questions) {
-      question.lane = this.lane;
-      question.answeredAt = last.answeredAt;
-      question.check = ACCEPT;
-      question.confirmed = confirmed;
+  #lost(why: string): void {
+    for (const key of this.keys) this.events.failed(key, new CopyError('lost', why));
+  }
+
+  #compare(authority: Scalars, mirror: Scalars, lagMs: number): void {
+    for (const key of this.keys) {
+      const [one, other] = [readHeld(authority), readHeld(mirror)];
+      const refusal = [one, other].find((held) => typeof held === 'string');
+      if (refusal !== undefined) this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
+      else this.#judge(key, one as Held, other as Held, lagMs + TTL_TOLERANCE_MS);
     }
-    this.events.ordered(this, this.#replies[0].data?.length ?? 0);
-    this.sequencer.mirrorOf(last).appendAll(questions);
   }
 
-  #confirmed(answer: Buffer | null): void {
-    if (answer === null) return this.#fail('the connection to the mirror was lost');
-    if (this.#replies.push(decodeReply(answer, 0).reply) < 4) return;
-    this.#compare(performance.now() - this.#answeredAt + this.#lagMs);
-  }
-
-  #compare(lagMs: number): void {
-    const refused = this.#replies.find(isError);
-    if (refused !== undefined) return this.events.failed(this, new CopyError('authority', `a server refused: ${text(refused)}`));
-    const [authority, mirror] = [this.#held(0), this.#held(2)];
+  #judge(key: K, authority: Held, mirror: Held, toleranceMs: number): void {
     let kind: DifferenceKind | null;
     try {
-      kind = differenceOf(authority, mirror, lagMs + TTL_TOLERANCE_MS);
+      kind = differenceOf(authority, mirror, toleranceMs);
     } catch (error) {
-      return this.events.failed(this, new CopyError('payload', (error as Error).message));
+      return this.events.failed(key, new CopyError('payload', (error as Error).message));
     }
-    this.events.verified(this, kind === null ? null : { kind, authority, mirror });
-  }
-
-  #held(at: number): Held {
-    const [dump, left] = this.#replies.slice(at, at + 2);
-    return { payload: isNull(dump) ? null : dump.data!, pttl: Number(text(left)) };
-  }
-
-  #fail(why: string): void {
-    if (this.#lost) return;
-    this.#lost = true;
-    this.events.failed(this, new CopyError('lost', why));
+    this.events.verified(key, kind === null ? null : { kind, authority, mirror });
   }
 }
 

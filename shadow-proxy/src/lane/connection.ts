@@ -31,7 +31,7 @@ export class Connection {
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
   #owner: ConnectionOwner;
-  #asked: { resolve(reply: Reply): void; reject(reason: Error): void }[] = [];
+  #asked: Asked[] = [];
   #ended = false;
 
   constructor(connected: Socket, turn: Turn, intake = new Intake()) {
@@ -80,7 +80,7 @@ export class Connection {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
       const replies: Reply[] = [];
-      const asked = { resolve: (reply: Reply): void => void (replies.push(reply) === commands.length && resolve(replies)), reject };
+      const asked: Asked = { replies: 1, take: (buffer, start) => void (replies.push(decodeReply(buffer, start).reply) === commands.length && resolve(replies)), reject };
       for (const command of commands) {
         this.#asked.push(asked);
         this.outbox.addWhole(encodeCommand(command));
@@ -88,10 +88,15 @@ export class Connection {
     });
   }
 
-  askFrame(frame: Buffer): Promise<Reply> {
+  async askFrame(frame: Buffer): Promise<Reply> {
+    return decodeReply(await this.askBytes(frame)).reply;
+  }
+
+  /** The reply to the command frame, or those to several commands, as they came. */
+  askBytes(frame: Buffer, replies = 1): Promise<Buffer> {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
-      this.#asked.push({ resolve, reject });
+      this.#asked.push({ replies, take: (buffer, start, end) => resolve(buffer.subarray(start, end)), reject });
       this.outbox.addWhole(frame);
     });
   }
@@ -110,10 +115,10 @@ export class Connection {
   }
 
   #answer(reader: FrameReader): void {
-    while (reader.next()) {
+    while (reader.next(this.#asked[0]?.replies)) {
       // The buffer is gone with the next chunk for nobody here: decoded replies keep slices of it.
       if (reader.buffer[reader.start] === PUSH) continue;
-      this.#asked.shift()?.resolve(decodeReply(reader.buffer, reader.start).reply);
+      this.#asked.shift()?.take(reader.buffer, reader.start, reader.end);
     }
   }
 
@@ -124,6 +129,13 @@ export class Connection {
     for (const asked of this.#asked.splice(0)) asked.reject(lost);
     this.#owner.lost(lost);
   }
+}
+
+/** Who waits for so many replies: `buffer[start, end)`. */
+interface Asked {
+  readonly replies: number;
+  take(buffer: Buffer, start: number, end: number): void;
+  reject(reason: Error): void;
 }
 
 const PUSH = '>'.charCodeAt(0);

@@ -250,9 +250,14 @@ export class Judge {
 
   #hasKey(operation: Operation, keys: readonly Buffer[]): boolean {
     let has = false;
-    const all = this.sequencer.eachKey(...askedFrame(operation), (key) => {
+    const look = (key: Buffer): void => {
       has ||= keys.some((wanted) => wanted.equals(key));
-    });
+    };
+    if (operation.keys !== null) {
+      operation.keys.forEach(look);
+      return has;
+    }
+    const all = this.sequencer.eachKey(...askedFrame(operation), look);
     return has || !all;
   }
 

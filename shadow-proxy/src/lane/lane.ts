@@ -99,12 +99,13 @@ export class Lane implements ConnectionOwner {
     if (reader.fedBytes < FULL_CHUNK) this.#emptiedAt = now;
     this.usedAt = now;
     const before = this.#answered;
-    while (reader.next()) {
+    while (reader.next(this.#inFlight.at(0)?.replies)) {
       if (reader.buffer[reader.start] === PUSH) continue;
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
       this.#answered++;
-      operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
+      // The first of several replies may have come long before the last.
+      operation.stalledMs = Math.ceil(operation.replies === 1 ? Math.min(silentMs, now - operation.submittedAt) : now - operation.submittedAt) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
     this.latency.answered(this.#answered - before, now);

@@ -272,17 +272,21 @@ export class MirrorLane implements ConnectionOwner {
   }
 
   #correctTtl(operation: Operation, now: number): void {
-    if (operation.follow !== WRITE || operation.spec === undefined || !RELATIVE_TTL.has(operation.spec.name)) return;
-    // SET key value has none.
-    if (operation.frame[operation.start + 1] === THREE && operation.frame[operation.start + 2] === CR && operation.spec.name === 'set') return;
-    const frame = shortenTtl(argumentsOf(operation.frame, operation.start), now - operation.answeredAt);
+    const frame = operation.shorten === null ? this.#shortened(operation, now) : operation.shorten(now - operation.answeredAt);
     if (frame === null) return;
-    operation.asked ??= operation.frame.subarray(operation.start, operation.end);
+    if (operation.keys === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
     this.#bytes += frame.length - (operation.end - operation.start);
     operation.frame = frame;
     operation.start = 0;
     operation.end = frame.length;
     operation.ttlFrom = now | 0;
+  }
+
+  #shortened({ follow, spec, frame, start, answeredAt }: Operation, now: number): Buffer | null {
+    if (follow !== WRITE || spec === undefined || !RELATIVE_TTL.has(spec.name)) return null;
+    // SET key value has none.
+    if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
+    return shortenTtl(argumentsOf(frame, start), now - answeredAt);
   }
 
   readable(reader: FrameReader): void {
@@ -299,7 +303,7 @@ export class MirrorLane implements ConnectionOwner {
         }
         continue;
       }
-      if (!reader.next()) break;
+      if (!reader.next(this.#sent.at(0)?.replies)) break;
       if (reader.buffer[reader.start] === PUSH) continue;
       this.#answered(reader, now);
     }

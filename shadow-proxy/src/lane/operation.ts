@@ -68,6 +68,12 @@ export class Operation {
   /** The keys it holds in the order of several lanes; null while there is one lane. */
   held: readonly string[] | null = null;
   holdsToWrite = false;
+  /** So many replies come: more than one where `frame` is several commands, which are the proxy's own. */
+  replies = 1;
+  /** What such commands write; null where the frame tells. */
+  keys: readonly Buffer[] | null = null;
+  /** Gives `frame` anew, with times to live that are shorter by so many ms, where nothing but its maker can. */
+  shorten: ((ms: number) => Buffer) | null = null;
   /** What changed at the authority since it was sent, where nothing else tells what it writes. */
   span: Span | null = null;
   /** It may wake clients that block. */

@@ -416,6 +416,10 @@ export class Sequencer implements LaneEvents {
 
   /** The operation's keys (all it wrote, or may have written) become suspects. */
   doubtOperation(operation: Operation, reason: string): void {
+    if (operation.keys !== null) {
+      for (const key of operation.keys) this.doubtKey(operation.db, key, reason);
+      return;
+    }
     const frame = operation.asked ?? operation.frame;
     const start = operation.asked ? 0 : operation.start;
     this.doubtFrame(operation.db, frame, start, operation.workload, reason);

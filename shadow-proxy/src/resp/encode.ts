@@ -14,15 +14,6 @@ export function encodeCommand(args: readonly Argument[]): Buffer {
   return out;
 }
 
-/** Two commands in one buffer, so that they are one write; the second begins at `second`. */
-export function encodePair(first: readonly Argument[], then: readonly Argument[]): { frame: Buffer; second: number } {
-  const second = commandSize(first);
-  const frame = Buffer.allocUnsafe(second + commandSize(then));
-  writeCommand(frame, 0, first);
-  writeCommand(frame, second, then);
-  return { frame, second };
-}
-
 function commandSize(args: readonly Argument[]): number {
   let size = headSize(args.length);
   for (let i = 0; i < args.length; i++) size += bulkSize(lengthOf(args[i]));

@@ -43,12 +43,15 @@ export class FrameReader {
     if (input.at === input.limit) input.more();
   }
 
-  /** @throws {ProtocolError} when the server sent what is not RESP */
-  next(): boolean {
+  /**
+   * Finds the next frame, or so many that are wanted together, and consumes them.
+   * @throws {ProtocolError} when the server sent what is not RESP
+   */
+  next(frames = 1): boolean {
     const input = this.#in;
     do {
       if (input.limit - input.at < input.need) continue;
-      const end = this.#scanner.resume(input.buffer, input.at, input.limit);
+      const end = this.#scanner.resume(input.buffer, input.at, input.limit, frames);
       if (end !== -1) {
         this.start = input.at;
         this.end = end;

@@ -55,11 +55,12 @@ export class FrameScanner {
 
   /**
    * Like `scan`, but after an incomplete scan it goes on where that stopped: the frame is the same, although it
-   * may lie elsewhere by now. A frame that comes in many pieces is walked once.
+   * may lie elsewhere by now. A frame that comes in many pieces is walked once. Several frames that are wanted
+   * together are taken as one.
    */
-  resume(buffer: Buffer, start: number, limit: number): number {
+  resume(buffer: Buffer, start: number, limit: number, frames = 1): number {
     let at = start + this.#done;
-    let remaining = this.#remaining === 0 ? 1 : this.#remaining;
+    let remaining = this.#remaining === 0 ? frames : this.#remaining;
     while (remaining > 0) {
       if (at >= limit) return this.#incomplete(start, at, remaining, at + MIN_ELEMENT, remaining - 1);
       const type = buffer[at];

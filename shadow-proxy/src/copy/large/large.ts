@@ -206,12 +206,12 @@ class Large {
     const { sequencer, workload, db, key } = this.options;
     await this.#parts.inTurn(() => {
       const { generation } = this.#suspect;
-      return copyKey(sequencer, this.lane, workload, db, key, {
-        ordered: (_copied, bytes) => {
+      return copyKey(sequencer, this.lane, this.options, {
+        ordered: (bytes) => {
           this.#suspect.copied = generation;
           this.#parts.bytes += bytes;
         },
-        confirmed: (_copied, late) => {
+        confirmed: (late) => {
           if (late) sequencer.suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },

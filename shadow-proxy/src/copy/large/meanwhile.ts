@@ -65,6 +65,10 @@ export class Meanwhile implements InParts {
     const { spec, frame, start, end } = operation;
     if (spec?.handling === 'barrier') return this.#barrier(operation);
     if (operation.db !== this.db) return;
+    if (operation.keys !== null) {
+      if (operation.keys.some((key) => key.equals(this.key))) this.disturb('it was copied as a whole');
+      return;
+    }
     if (spec?.handling === 'script') return this.#script(operation);
     // Most writes are to other keys.
     if (!frame.subarray(start, end).includes(this.key) || !this.#isWritten(operation)) return;

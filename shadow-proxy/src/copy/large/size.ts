@@ -2,7 +2,7 @@
 import type { Lane } from '../../lane/lane.js';
 import { NOTHING, Operation, type Sink } from '../../lane/operation.js';
 import type { Sequencer } from '../../lane/sequencer.js';
-import { decodeReply, isError, isNull, text, type Reply } from '../../resp/decode.js';
+import { decodeReply, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { CopyError } from '../copier.js';
@@ -43,9 +43,7 @@ export async function sizeOf(server: Asker, key: Buffer): Promise<KeySize> {
   // It is another key by now.
   if (isError(counted)) return sizeOf(server, key);
   const length = Number(text(counted));
-  // Servers before 4.0, and users who may not, have no MEMORY USAGE.
-  const told = isError(used) || isNull(used) ? 0 : Number(text(used));
-  return { type, length, bytes: type === 'string' ? length : told };
+  return { type, length, bytes: type === 'string' ? length : (usedBytes(used) ?? 0) };
 }
 
 /** Asks on the clients' lane. */
@@ -61,14 +59,14 @@ export const onLane = (sequencer: Sequencer, lane: Lane, workload: Workload, db:
     }),
 });
 
+/** What MEMORY USAGE tells; null where the server refuses: those before 4.0, and users who may not, have none. */
+export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null : Number(text(reply)));
+
 /** What an element takes at least, in a list of small numbers. */
 const ELEMENT_BYTES = 2;
 
-/** Whether a key with so much `MEMORY USAGE` may be large at all: most need no second question. */
-export function mayBeLarge(used: Reply, { bytes, elements }: Thresholds = LARGE): boolean {
-  // Servers before 4.0, and users who may not, have no MEMORY USAGE.
-  return isError(used) || Number(text(used)) >= Math.min(bytes, elements * ELEMENT_BYTES);
-}
+/** Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null where the server does not tell. */
+export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds = LARGE): boolean => used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
 
 /** Whether a key of this size is to be copied in parts. */
 export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds = LARGE): boolean => bytes >= most || (type !== 'string' && length >= elements);

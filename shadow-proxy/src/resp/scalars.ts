@@ -1,0 +1,61 @@
+/**
+ * Walks over whole replies one after the other, without making an object of each. An aggregate is the number of its
+ * elements, and then these.
+ *
+ *   $5\r\nhello\r\n :42\r\n -ERR …\r\n        bytes() 'hello', integer() 42, error() 'ERR …'
+ */
+const [CR, MINUS, DOLLAR, ZERO] = [13, '-'.charCodeAt(0), '$'.charCodeAt(0), '0'.charCodeAt(0)];
+
+export class Scalars {
+  constructor(
+    private readonly buffer: Buffer,
+    /** Where the next reply begins. */
+    public at = 0,
+  ) {}
+
+  get isError(): boolean {
+    return this.buffer[this.at] === MINUS;
+  }
+
+  /** The next reply's bytes, as a slice: of a bulk string, or of a line without its type; null for a nil. */
+  bytes(): Buffer | null {
+    if (this.buffer[this.at] !== DOLLAR) {
+      const start = this.at + 1;
+      return this.buffer.subarray(start, this.#lineEnd());
+    }
+    const length = this.integer();
+    if (length < 0) return null;
+    const start = this.at;
+    this.at += length + 2;
+    return this.buffer.subarray(start, start + length);
+  }
+
+  /** The next reply as text. */
+  text(): string {
+    return this.bytes()?.toString('latin1') ?? '';
+  }
+
+  /** The number in the next line: an integer, or how many elements follow. */
+  integer(): number {
+    const { buffer } = this;
+    let at = this.at + 1;
+    const negative = buffer[at] === MINUS;
+    if (negative) at++;
+    let value = 0;
+    for (; buffer[at] !== CR; at++) value = value * 10 + buffer[at] - ZERO;
+    this.at = at + 2;
+    return negative ? -value : value;
+  }
+
+  /** Moves past the next line. */
+  skipLine(): void {
+    this.#lineEnd();
+  }
+
+  #lineEnd(): number {
+    let end = this.at + 1;
+    while (this.buffer[end] !== CR) end++;
+    this.at = end + 2;
+    return end;
+  }
+}

@@ -1,0 +1,103 @@
+/** Commands side by side in one buffer, so that they are one write; written straight from where their bytes lie. */
+import { copyBytes } from './bytes.js';
+
+const [ASTERISK, DOLLAR, CR, LF, ZERO, MINUS] = [42, 36, 13, 10, 48, 45];
+/** What `*` or `$`, a number and a line end take at most. */
+const HEAD = 16;
+
+export class CommandWriter {
+  #bytes: Buffer;
+  #end = 0;
+
+  /** @param capacity in bytes, about what is to come: it grows */
+  constructor(capacity = 256) {
+    this.#bytes = Buffer.allocUnsafe(capacity);
+  }
+
+  /** Bytes so far. */
+  get length(): number {
+    return this.#end;
+  }
+
+  /** What is encoded already: the beginning of a command, or one of its arguments. */
+  raw(encoded: Uint8Array): this {
+    const at = this.#grow(encoded.length);
+    copyBytes(encoded, 0, encoded.length, this.#bytes, at);
+    return this;
+  }
+
+  /** Begins a command of so many arguments. */
+  command(count: number): this {
+    this.#grow(HEAD);
+    this.#end = this.#head(ASTERISK, count, this.#end - HEAD);
+    return this;
+  }
+
+  /** The argument `bytes[start, end)`. */
+  argument(bytes: Uint8Array, start = 0, end = bytes.length): this {
+    const length = end - start;
+    const room = this.#grow(HEAD + length + 2);
+    const at = this.#head(DOLLAR, length, room);
+    copyBytes(bytes, start, end, this.#bytes, at);
+    this.#end = this.#line(at + length);
+    return this;
+  }
+
+  /** A whole number as an argument. */
+  integer(value: number): this {
+    const digits = digitsOf(Math.abs(value)) + (value < 0 ? 1 : 0);
+    const room = this.#grow(HEAD + digits + 2);
+    const at = this.#head(DOLLAR, digits, room);
+    if (value < 0) this.#bytes[at] = MINUS;
+    this.#digits(Math.abs(value), at + digits);
+    this.#end = this.#line(at + digits);
+    return this;
+  }
+
+  /** All that was written; it belongs to the caller, and nothing may be written after it. */
+  finish(): Buffer {
+    return this.#bytes.subarray(0, this.#end);
+  }
+
+  /** `*12\r\n` or `$12\r\n` at `at`; returns where that ends. */
+  #head(mark: number, count: number, at: number): number {
+    this.#bytes[at] = mark;
+    const end = at + 1 + digitsOf(count);
+    this.#digits(count, end);
+    return this.#line(end);
+  }
+
+  /** The number's digits, the last one before `end`. */
+  #digits(value: number, end: number): void {
+    let at = end;
+    do {
+      const tens = Math.floor(value / 10);
+      this.#bytes[--at] = ZERO + value - tens * 10;
+      value = tens;
+    } while (value > 0);
+  }
+
+  #line(at: number): number {
+    this.#bytes[at] = CR;
+    this.#bytes[at + 1] = LF;
+    return at + 2;
+  }
+
+  /** Makes room for `size` bytes and returns where they go. */
+  #grow(size: number): number {
+    const at = this.#end;
+    this.#end += size;
+    if (this.#end > this.#bytes.length) {
+      const bigger = Buffer.allocUnsafe(Math.max(this.#end, this.#bytes.length * 2));
+      copyBytes(this.#bytes, 0, at, bigger, 0);
+      this.#bytes = bigger;
+    }
+    return at;
+  }
+}
+
+function digitsOf(value: number): number {
+  let digits = 1;
+  for (let left = value; left >= 10; left = Math.floor(left / 10)) digits++;
+  return digits;
+}
