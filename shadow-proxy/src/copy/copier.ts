@@ -14,10 +14,7 @@ import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
-import { openString, transcode } from './rdb/transcode.js';
-
-/** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
-const RDB_VERSION = 9;
+import { COMMAND_BYTES, put, shortened, type Put } from './put.js';
 
 export type CopyErrorCode =
   /** It is written to in a way that lets no copy in parts end. */
@@ -55,15 +52,6 @@ export interface CopyEvents<K extends CopiedKey> {
   confirmed(key: K, late: boolean): void;
   /** It is not copied. */
   failed(key: K, error: CopyError): void;
-}
-
-/** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
-interface Put<K> {
-  readonly key: K;
-  /** In ms; -1 for none, -2 where there is no such key. */
-  readonly pttl: number;
-  readonly ttlStart: number;
-  readonly ttlEnd: number;
 }
 
 /** Copies on their way. Whoever starts them has the keys' turn in the order of their lanes. */
@@ -180,50 +168,4 @@ export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events
       failed: (_key, error) => reject(error),
     }).start();
   });
-}
-
-const SET = Buffer.from('$3\r\nSET\r\n');
-const PX = Buffer.from('$2\r\nPX\r\n');
-const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');
-const REPLACE = Buffer.from('$7\r\nREPLACE\r\n');
-const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
-/** What a command takes besides what the authority gave, about, in bytes. */
-const COMMAND_BYTES = 96;
-
-/**
- * Adds the command that makes the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
- * either side.
- * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
- */
-function put<K extends CopiedKey>(key: K, { payload, pttl: told }: Held, to: CommandWriter): Put<K> {
-  const pttl = payload === null ? -2 : told;
-  const name = key.key;
-  // It may have ended between the two questions.
-  if (pttl === -2 || pttl === 0) {
-    to.raw(UNLINK).argument(name);
-    return { key, pttl, ttlStart: 0, ttlEnd: 0 };
-  }
-  const value = openString(payload!);
-  const restored = value === null ? transcode(payload!, RDB_VERSION) : null;
-  if (restored === null) to.command(pttl === -1 ? 3 : 5).raw(SET).argument(name).argument(value!);
-  else to.raw(RESTORE).argument(name);
-  if (restored === null && pttl !== -1) to.raw(PX);
-  const ttlStart = to.length;
-  // To RESTORE 0 means for ever.
-  if (restored !== null || pttl !== -1) to.integer(Math.max(0, pttl));
-  const ttlEnd = to.length;
-  if (restored !== null) to.argument(restored).raw(REPLACE);
-  return { key, pttl, ttlStart, ttlEnd };
-}
-
-/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean for ever. */
-function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
-  const out = new CommandWriter(frame.length);
-  let from = 0;
-  for (const { pttl, ttlStart, ttlEnd } of puts) {
-    if (pttl <= 0) continue;
-    out.raw(frame.subarray(from, ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
-    from = ttlEnd;
-  }
-  return out.raw(frame.subarray(from)).finish();
 }

@@ -72,7 +72,7 @@ export class CommandWriter {
     let at = end;
     do {
       const tens = Math.floor(value / 10);
-      this.#bytes[--at] = ZERO + value - tens * 10;
+      this.#bytes[--at] = ZERO + (value - tens * 10);
       value = tens;
     } while (value > 0);
   }

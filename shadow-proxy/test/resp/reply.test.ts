@@ -83,6 +83,22 @@ test('frames consumed by their known length and frames found by the scanner may 
   );
 });
 
+test('replies that are wanted together are one range, however they are cut', () => {
+  fc.assert(
+    fc.property(fc.array(fc.array(reply2, { minLength: 1, maxLength: 5 }), { maxLength: 5 }), cuts, (groups, at) => {
+      const wanted = groups.map((group) => Buffer.concat(group.map(({ bytes }) => bytes)));
+      const reader = new FrameReader();
+      const found: Buffer[] = [];
+      for (const chunk of cut(Buffer.concat(wanted), at)) {
+        reader.feed(chunk);
+        while (reader.next(groups[found.length]?.length)) found.push(reader.buffer.subarray(reader.start, reader.end));
+      }
+      assert.deepEqual(found, wanted);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 const garbage = (text: string): (() => void) => () => void new FrameScanner().scan(Buffer.from(text, 'latin1'), 0, text.length);
 
 test('what is not RESP is refused, not waited for', () => {
