@@ -9,7 +9,6 @@ import { drained, Flipper } from './control/flip.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
-import { LARGE } from './copy/large/size.js';
 import { Report } from './copy/report.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
@@ -116,7 +115,8 @@ class RunningShard implements Shard {
       turn: this.#turn,
     });
     this.#judge.sequencer = this.#sequencer;
-    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), logger);
+    const large = { bytes: plan.limits.largeKeyBytes, elements: plan.limits.largeKeyElements };
+    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger);
     this.#judge.onBuried = () => this.#healer.wake();
     this.#sequencer.mirrorChanged = (side, up) => {
       logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
@@ -145,7 +145,7 @@ class RunningShard implements Shard {
         sequencer: this.#sequencer,
         suspects: this.#suspects,
         owns: owns ? (key) => owns.some((matches) => matches(key, 0, key.length)) : shard.sharedTarget ? null : () => true,
-        large: LARGE,
+        large,
         hindrance: () => this.#hindrance(),
         doubt: (workload, reason) => this.#doubt(workload, reason),
         cleared: () => this.#journal.turn(),

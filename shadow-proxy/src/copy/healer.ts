@@ -12,7 +12,7 @@ import { otherSide } from '../route/stage.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey } from './copier.js';
 import { copyLarge } from './large/large.js';
-import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes } from './large/size.js';
+import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type Thresholds } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
@@ -60,6 +60,8 @@ export class Healer {
     private readonly suspects: Suspects,
     /** Whether connections that were lost with commands unanswered are seen gone. */
     private readonly buried: () => boolean,
+    /** From which size on a key is copied in parts. */
+    private readonly large: Thresholds,
     private readonly logger: Logger,
   ) {}
 
@@ -164,7 +166,7 @@ export class Healer {
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
       const asker = onLane(this.sequencer, lane, workload, db);
-      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key))) && isLarge(await sizeOf(asker, key))) return await this.#healInParts(suspect);
+      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key)), this.large) && isLarge(await sizeOf(asker, key), this.large)) return await this.#healInParts(suspect);
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {

@@ -90,6 +90,9 @@ export interface Limits {
   readonly flipMs: number;
   /** Milliseconds that a shutdown waits for commands in flight. */
   readonly drainMs: number;
+  /** From so many bytes, or elements, on a key is copied in parts. */
+  readonly largeKeyBytes: number;
+  readonly largeKeyElements: number;
 }
 
 export interface LedgerPlan {

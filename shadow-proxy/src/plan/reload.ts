@@ -33,7 +33,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['topology', (plan) => plan.topology],
   ['ledger', (plan) => plan.ledger],
   ['workloads', (plan) => allWorkloads(plan).map((workload) => [workload.name, workload.class, workload.keys, workload.channels])],
-  ...(['queueBytes', 'clientOutputBytes', 'connectMs', 'flipMs'] as const).map((name): Part<Plan> => [`limits.${name}`, (plan) => plan.limits[name]]),
+  ...(['queueBytes', 'clientOutputBytes', 'connectMs', 'flipMs', 'largeKeyBytes', 'largeKeyElements'] as const).map((name): Part<Plan> => [`limits.${name}`, (plan) => plan.limits[name]]),
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['listen', (shard) => shard.listen],

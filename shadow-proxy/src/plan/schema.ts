@@ -96,6 +96,8 @@ const limits = z.strictObject({
   connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
   flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
+  largeKeyBytes: bytes.prefault('1MiB').describe('From this size on a key is copied in parts'),
+  largeKeyElements: z.number().int().positive().default(10_000).describe('From so many elements on, too'),
 });
 
 export const planSchema = z.strictObject({

@@ -170,3 +170,17 @@ test('large keys of every type are copied in parts, while clients write to them'
     assert.doesNotMatch(commands, /cmdstat_restore:/, 'one was copied whole');
   });
 });
+
+test('the plan says from which size on a key is copied in parts', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'dualwrite' }, limits: { largeKeyElements: 2_000 } }, async (rig) => {
+    const source = rig.client({ of: rig.source });
+    for (const count of [1_900, 2_100]) await source.sadd(`set:${count}`, ...Array.from({ length: count }, (_, i) => `m${i}`));
+    ask(rig, { kind: 'backfill' });
+    await ended(rig);
+    await rig.assertEqual();
+    const commands = await rig.client({ of: rig.target }).info('commandstats');
+    assert.match(commands, /cmdstat_restore:calls=1,/);
+    assert.match(commands, /cmdstat_sadd:/);
+  });
+});

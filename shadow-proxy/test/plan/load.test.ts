@@ -54,6 +54,8 @@ describe('a plan file', () => {
       connectMs: 5_000,
       flipMs: 5_000,
       drainMs: 10_000,
+      largeKeyBytes: 1024 ** 2,
+      largeKeyElements: 10_000,
     });
     assert.deepEqual(plan.ledger, { maxBytes: 16 * 1024 ** 2, files: 4, redact: true });
     assert.deepEqual(plan.admin, { host: '127.0.0.1', port: 9400, token: null });

@@ -13,8 +13,6 @@ export interface Thresholds {
   readonly elements: number;
 }
 
-export const LARGE: Thresholds = { bytes: 1 << 20, elements: 10_000 };
-
 /** By type, as `TYPE` tells it: how to ask for the length. */
 export const LENGTH: Readonly<Record<string, string>> = { string: 'STRLEN', list: 'LLEN', hash: 'HLEN', set: 'SCARD', zset: 'ZCARD', stream: 'XLEN' };
 
@@ -66,7 +64,7 @@ export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null
 const ELEMENT_BYTES = 2;
 
 /** Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null where the server does not tell. */
-export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds = LARGE): boolean => used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
+export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds): boolean => used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
 
 /** Whether a key of this size is to be copied in parts. */
-export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds = LARGE): boolean => bytes >= most || (type !== 'string' && length >= elements);
+export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds): boolean => bytes >= most || (type !== 'string' && length >= elements);
