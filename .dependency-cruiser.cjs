@@ -20,6 +20,7 @@ const MAY_IMPORT = {
   session: ['resp', 'route', 'command', 'compare', 'record', 'plan', 'lane'],
   copy: ['resp', 'route', 'command', 'compare', 'record', 'plan', 'lane'],
   control: ['resp', 'route', 'command', 'compare', 'record', 'plan', 'lane', 'session', 'copy'],
+  assess: ['resp', 'route', 'command', 'plan', 'lane'],
   local: [],
 };
 

@@ -1,5 +1,6 @@
 /** The operator's program: one file for each command. */
 import { Command } from 'commander';
+import { addAssess } from './assess.js';
 import { addBackfill } from './backfill.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
@@ -9,6 +10,7 @@ import { addStatus } from './status.js';
 import { addVerify } from './verify.js';
 
 const program = new Command('shadow-compare').description('Compares a Redis and the KeyDB that is to replace it, reply by reply.');
+addAssess(program);
 addRun(program);
 addStatus(program);
 addStage(program);

@@ -1,0 +1,59 @@
+/** What was read off a live server; what could not be read is null, and `refusals` says why. */
+
+/** A command that clients sent since the server started, by its name in lower case (`config|get`). */
+export type Calls = ReadonlyMap<string, number>;
+
+export interface ConnectedClient {
+  /** Without the port. */
+  readonly host: string;
+  readonly name: string;
+  /** `lib-name` and `lib-ver`, where the client says so. */
+  readonly library: string;
+  readonly user: string;
+}
+
+export interface LargestKey {
+  readonly type: string;
+  readonly bytes: number;
+  readonly db: number;
+}
+
+export interface Replica {
+  readonly address: string;
+  /** Reads that its clients sent, since it started; null where it cannot be asked. */
+  readonly reads: number | null;
+}
+
+export interface InstanceFacts {
+  /** For people: no password in it. */
+  readonly label: string;
+  readonly version: string;
+  readonly isKeydb: boolean;
+  readonly mode: string;
+  readonly role: string;
+  /** Over the time of watching. */
+  readonly opsPerSecond: number;
+  /** Share of one core that the thread which runs commands took over the time of watching, 0 to 1; null where the server does not tell. */
+  readonly cpu: number | null;
+  readonly clients: { readonly connected: number; readonly max: number | null; readonly rejected: number };
+  readonly memory: { readonly used: number; readonly peak: number; readonly max: number | null; readonly policy: string | null };
+  readonly evicted: number;
+  /** Keys by number of database. */
+  readonly databases: ReadonlyMap<number, number>;
+  /** Round trips of a PING every 20 ms, in ms. */
+  readonly ping: { readonly p50: number; readonly p99: number; readonly count: number };
+  readonly calls: Calls;
+  readonly commands: ReadonlySet<string>;
+  readonly modules: readonly string[];
+  /** Libraries of functions. */
+  readonly functions: number;
+  /** Null where CONFIG is refused, as managed services do. */
+  readonly settings: ReadonlyMap<string, string> | null;
+  readonly connections: readonly ConnectedClient[] | null;
+  readonly users: number | null;
+  readonly replicas: readonly Replica[];
+  /** The server's clock minus that of this machine, in ms, and by how much that may be off. */
+  readonly clock: { readonly offsetMs: number; readonly errorMs: number };
+  readonly keySample: { readonly keys: number; readonly largest: readonly LargestKey[] };
+  readonly refusals: readonly string[];
+}

@@ -1,0 +1,266 @@
+/** Go or no-go, line by line: pure decisions over what was read. */
+import { COMMANDS } from '../command/table.generated.js';
+import type { InstanceFacts } from './facts.js';
+
+/**
+ * `go` speaks for a migration, `no-go` against it; `first` has to be done before it; `note` should be known;
+ * `unknown` could not be told.
+ */
+export type Weight = 'go' | 'no-go' | 'first' | 'note' | 'unknown';
+
+export interface Finding {
+  readonly about: string;
+  readonly weight: Weight;
+  readonly what: string;
+  readonly means: string;
+}
+
+/** What only a managed Redis gives, which the operator may say that they need. */
+export const MANAGED_ONLY: Readonly<Record<string, string>> = {
+  sla: 'a contract about availability',
+  patching: 'security fixes that somebody else installs',
+  'global-datastore': 'replication between regions that somebody else runs',
+  serverless: 'capacity that follows the load by itself',
+};
+
+export interface Question {
+  readonly sources: readonly InstanceFacts[];
+  readonly target: InstanceFacts | null;
+  /** Keys of `MANAGED_ONLY`. */
+  readonly requires: readonly string[];
+  /** Commands a second that one proxy was measured to take (docs/capacity.md). */
+  readonly proxyOps: number;
+}
+
+const BUSY = 0.7;
+const IDLE = 0.3;
+const MANY = 6;
+const FEW = 3;
+const NEAR_LIMIT = 0.8;
+const FULL = 0.9;
+/** A round trip takes so long, and so many times the median: it waited behind others. */
+const [SPIKE_MS, SPIKE_TIMES] = [5, 5];
+/** Of an idle server that says something about its host. */
+const SOME_LOAD = 0.1;
+/** A shard needs no more of a proxy than this. */
+const PROXY_SHARE = 0.6;
+/** Clocks may differ by as much as times to live are compared with. */
+const CLOCK_MS = 50;
+const LARGE_BYTES = 1 << 20;
+
+export type Conclusion = 'go' | 'no-go' | 'unknown';
+
+/** A reason against decides; then one for it; without either, there is nothing to gain. */
+export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclusion; because: string } {
+  const of = (weight: Weight): Finding[] => findings.filter((finding) => finding.weight === weight);
+  const against = of('no-go');
+  if (against.length > 0) return { conclusion: 'no-go', because: against.map(({ about }) => about).join(', ') };
+  const speaks = of('go');
+  if (speaks.length > 0) return { conclusion: 'go', because: speaks.map(({ about }) => about).join(', ') };
+  const untold = of('unknown');
+  if (untold.length > 0) return { conclusion: 'unknown', because: untold.map(({ about }) => about).join(', ') };
+  return { conclusion: 'no-go', because: 'nothing that KeyDB would help with was found' };
+}
+
+export function findingsOf(question: Question): Finding[] {
+  const each = [cpu, connections, queueing, memory, modules, newerCommands, managed, proxyCeiling, versions, clocks, replicas, settings, clients, users, scripts, databases, largeKeys, evictions, refusals];
+  return each.flatMap((judge) => judge(question));
+}
+
+// ── does it help ────────────────────────────────────────────────────────────────────────────────────────────────
+
+function cpu({ sources }: Question): Finding[] {
+  const told = sources.filter((source) => source.cpu !== null);
+  const about = 'CPU';
+  if (told.length < sources.length) {
+    return [{ about, weight: 'unknown', what: `${sources.length - told.length} of ${sources.length} servers do not tell their CPU time`, means: 'watch the CPU of the thread that runs commands where they run' }];
+  }
+  const busy = told.filter((source) => source.cpu! >= BUSY);
+  const shares = `${told.map((source) => percent(source.cpu!)).join(', ')} of one core`;
+  if (busy.length >= MANY) return [{ about, weight: 'go', what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`, means: 'many instances bound by their one thread is what KeyDB is for' }];
+  if (busy.length > 0) return [{ about, weight: 'go', what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`, means: 'the thread is the limit' }];
+  if (told.length <= FEW && told.every((source) => source.cpu! < IDLE)) {
+    return [{ about, weight: 'no-go', what: `${told.length === 1 ? 'one instance' : `${told.length} instances`}, idle (${shares})`, means: 'more threads make nothing faster here: stay, or move for another reason' }];
+  }
+  return [{ about, weight: 'note', what: `no instance uses over ${percent(BUSY)} of its one thread (${shares})`, means: 'assess again at the busiest hour of the week' }];
+}
+
+function connections({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, clients: { connected, max, rejected } }): Finding[] => {
+    if (rejected > 0) return [{ about: 'connections', weight: 'go', what: `${label} has refused ${count(rejected)} connections since it started`, means: 'its limit of clients is reached' }];
+    if (max !== null && connected >= max * NEAR_LIMIT) return [{ about: 'connections', weight: 'go', what: `${label} has ${count(connected)} of ${count(max)} clients`, means: 'it is near its limit, and each connection costs its one thread' }];
+    return [];
+  });
+}
+
+function queueing({ sources }: Question): Finding[] {
+  return sources
+    .filter(({ ping: { p50, p99 }, cpu: share }) => (share ?? 1) >= SOME_LOAD && p99 >= SPIKE_MS && p99 >= p50 * SPIKE_TIMES)
+    .map(({ label, ping: { p50, p99, count: pings } }) => ({ about: 'queueing', weight: 'go', what: `${label}: 1 of 100 PINGs took ${p99.toFixed(1)} ms, the median ${p50.toFixed(2)} ms (${pings} PINGs)`, means: 'commands wait behind others; look into SLOWLOG first: a slow command waits in KeyDB just as long' }));
+}
+
+// ── does it hurt ────────────────────────────────────────────────────────────────────────────────────────────────
+
+function memory({ sources }: Question): Finding[] {
+  const bound = sources.filter(({ memory: { used, max }, cpu: share }) => max !== null && used >= max * FULL && (share ?? 0) < BUSY);
+  return bound.map(({ label, memory: { used, max, policy }, evicted }) => ({
+    about: 'memory',
+    weight: 'no-go',
+    what: `${label} is bound by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'no policy told'}, ${count(evicted)} keys evicted), and not by CPU`,
+    means: 'KeyDB holds no more in the same memory: give it more memory, or fewer keys',
+  }));
+}
+
+function modules({ sources }: Question): Finding[] {
+  const names = [...new Set(sources.flatMap((source) => source.modules))];
+  return names.length === 0 ? [] : [{ about: 'modules', weight: 'no-go', what: `modules are loaded: ${names.join(', ')}`, means: 'KeyDB has none of their types and commands' }];
+}
+
+/** Commands that clients use and the target does not know. */
+function newerCommands({ sources, target }: Question): Finding[] {
+  // Servers before 7.0 do not name their subcommands.
+  const tells = [...(target?.commands ?? [])].some((name) => name.includes('|'));
+  const known = (name: string): boolean => (target === null || (name.includes('|') && !tells) ? KEYDB_COMMANDS.has(name) : target.commands.has(name));
+  const used = new Map<string, number>();
+  for (const source of sources) {
+    for (const [name, calls] of source.calls) if (calls > 0 && !known(name) && name !== ASKED_HERE) used.set(name, (used.get(name) ?? 0) + calls);
+  }
+  const libraries = sources.reduce((total, source) => total + source.functions, 0);
+  const found: Finding[] = [];
+  if (used.size > 0) {
+    const named = [...used].sort((a, b) => b[1] - a[1]).map(([name, calls]) => `${name.replace('|', ' ')} (${counted(calls, 'call')})`);
+    found.push({ about: 'commands', weight: 'no-go', what: `the target lacks commands that clients use: ${named.join(', ')}`, means: 'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first' });
+  }
+  if (libraries > 0) found.push({ about: 'functions', weight: 'no-go', what: `${counted(libraries, 'library', 'libraries')} of functions ${libraries === 1 ? 'is' : 'are'} loaded`, means: 'KeyDB has none: make them scripts first' });
+  return found;
+}
+
+/** What KeyDB 6.3.4 knows, where no target is there to be asked. */
+const KEYDB_COMMANDS = new Set(COMMANDS.filter(([, , targetArity]) => targetArity !== 0).map(([name]) => name));
+/** `readInstance` asks for it. */
+const ASKED_HERE = 'function|list';
+
+const managed = ({ requires }: Question): Finding[] =>
+  requires.map((name) => ({ about: 'managed', weight: 'no-go', what: `needed: ${MANAGED_ONLY[name]}`, means: 'only a managed service gives it, and none offers KeyDB' }));
+
+function proxyCeiling({ sources, proxyOps }: Question): Finding[] {
+  return sources
+    .filter(({ opsPerSecond }) => opsPerSecond > proxyOps * PROXY_SHARE)
+    .map(({ label, opsPerSecond }) => ({
+      about: 'proxy',
+      weight: 'no-go',
+      what: `${label} gets ${count(opsPerSecond)} commands a second, over ${percent(PROXY_SHARE)} of the ${count(proxyOps)} that one proxy was measured to take`,
+      means: 'split the shard, or move some of its clients to another one first; where your machines take more, measure it (docs/capacity.md) and say so with --proxy-ops',
+    }));
+}
+
+// ── what has to be done first ───────────────────────────────────────────────────────────────────────────────────
+
+function versions({ sources, target }: Question): Finding[] {
+  const found: Finding[] = [];
+  for (const { label, version, mode, role, isKeydb } of sources) {
+    if (mode === 'cluster') found.push({ about: 'cluster', weight: 'no-go', what: `${label} runs in cluster mode`, means: 'the proxy speaks for one server, not for slots of a cluster' });
+    if (role === 'slave') found.push({ about: 'role', weight: 'first', what: `${label} is a replica`, means: 'assess, and name in the plan, its master (or its Sentinels)' });
+    if (isKeydb) found.push({ about: 'source', weight: 'first', what: `${label} is a KeyDB already`, means: 'is this the right address?' });
+    else if (!(Number(version.split('.', 1)[0]) >= 4)) found.push({ about: 'version', weight: 'first', what: `${label} is Redis ${version}`, means: 'the kit is tested from 4.0 on: upgrade first' });
+  }
+  if (target !== null && !target.isKeydb) found.push({ about: 'target', weight: 'note', what: `${target.label} is no KeyDB, but ${target.version}`, means: 'the kit works; what is told of KeyDB does not hold for it' });
+  return found;
+}
+
+function clocks({ sources, target }: Question): Finding[] {
+  const servers = [...sources, ...(target === null ? [] : [target])];
+  return servers
+    .filter(({ clock }) => Math.abs(clock.offsetMs) > CLOCK_MS + clock.errorMs)
+    .map(({ label, clock }) => ({ about: 'clocks', weight: 'first', what: `the clock of ${label} is ${clock.offsetMs} ms off this machine's`, means: 'keys with EXPIREAT end at different times: run NTP or chrony on all hosts' }));
+}
+
+function replicas({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, replicas: all }) =>
+    all.flatMap(({ address, reads }): Finding[] => {
+      if (reads === null) return [{ about: 'replicas', weight: 'first', what: `the replica ${address} of ${label} cannot be asked`, means: 'see that no client reads from it: such reads do not come through the proxy' }];
+      return reads === 0 ? [] : [{ about: 'replicas', weight: 'first', what: `the replica ${address} of ${label} has answered ${counted(reads, 'read')}`, means: 'they do not come through the proxy: point these clients at the proxy, too' }];
+    }),
+  );
+}
+
+/** Settings of Redis 7 that KeyDB has not, as they are unless somebody has set them. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  'aof-timestamp-enabled': 'no',
+  'propagation-error-behavior': 'ignore',
+  appenddirname: 'appendonlydir',
+  'repl-diskless-sync-max-replicas': '0',
+  'aof-disable-auto-gc': 'no',
+  'maxmemory-clients': '0',
+  replicaof: '',
+};
+/** What has another name there, what a server sets for itself, and what is of no interest to a client. */
+const ITS_OWN = /^((hash|list|set|zset)-max-listpack|replica-|io-threads|bind|port|dir|dbfilename|logfile|pidfile|unixsocket|syslog|supervised|proc-title|set-proc-title|oom-score|daemonize|cluster-|tls-|loglevel|databases|enable-|crash|use-exit|disable-thp|bgsave|aof_rewrite|jemalloc|server_cpulist|bio_cpulist|locale|shutdown-|socket-mark|bind-source|busy-reply|latency-tracking|sanitize|ignore-warnings|list-compress)/;
+
+function settings({ sources, target }: Question): Finding[] {
+  if (target === null || target.settings === null) return [];
+  const theirs = target.settings;
+  const lacking = new Map<string, string>();
+  for (const source of sources) for (const [name, value] of source.settings ?? []) if (!theirs.has(name) && !ITS_OWN.test(name) && value !== DEFAULTS[name]) lacking.set(name, value);
+  const differing = ['maxmemory-policy', 'notify-keyspace-events', 'timeout', 'maxclients', 'appendonly', 'save'].flatMap((name) => {
+    const ours = sources.map((source) => source.settings?.get(name)).find((value) => value !== undefined && theirs.has(name) && value !== theirs.get(name));
+    return ours === undefined ? [] : [`${name} (source ${quoted(ours)}, target ${quoted(theirs.get(name)!)})`];
+  });
+  const found: Finding[] = [];
+  if (lacking.size > 0) found.push({ about: 'settings', weight: 'note', what: `no counterpart: ${[...lacking].map(([name, value]) => `${name} (${quoted(value)})`).join(', ')}`, means: 'see which of them your applications count on' });
+  if (differing.length > 0) found.push({ about: 'settings', weight: 'first', what: `set otherwise: ${differing.join(', ')}`, means: 'set them on the target as they are on the source, or know why not' });
+  return found;
+}
+
+function clients({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, connections: all }): Finding[] => {
+    if (all === null) return [{ about: 'clients', weight: 'unknown', what: `${label} does not list its clients`, means: 'find out who connects: each must be pointed at the proxy' }];
+    if (all.length === 0) return [];
+    const groups = new Map<string, number>();
+    for (const { host, name, library } of all) {
+      const who = [host, name, library].filter(Boolean).join(' ');
+      groups.set(who, (groups.get(who) ?? 0) + 1);
+    }
+    const named = [...groups].sort((a, b) => b[1] - a[1]);
+    const shown = named.slice(0, 8).map(([who, times]) => `${who} (${times})`);
+    const more = named.length > 8 ? ` and ${named.length - 8} more` : '';
+    return [{ about: 'clients', weight: 'first', what: `${counted(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`, means: 'each must be pointed at the proxy: who writes beside it makes the servers differ' }];
+  });
+}
+
+function users({ sources }: Question): Finding[] {
+  const most = Math.max(0, ...sources.map((source) => source.users ?? 0));
+  return most <= 1 ? [] : [{ about: 'users', weight: 'first', what: `${count(most)} ACL users`, means: 'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels' }];
+}
+
+function scripts({ sources }: Question): Finding[] {
+  const calls = sources.reduce((total, source) => total + ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'].reduce((sum, name) => sum + (source.calls.get(name) ?? 0), 0), 0);
+  return calls === 0 ? [] : [{ about: 'scripts', weight: 'note', what: `scripts ran ${count(calls)} times`, means: 'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated' }];
+}
+
+function databases({ sources }: Question): Finding[] {
+  return sources
+    .filter((source) => [...source.databases.keys()].some((db) => db !== 0))
+    .map(({ label, databases: all }) => ({ about: 'databases', weight: 'note', what: `${label} uses databases ${[...all].map(([db, keys]) => `${db} (${counted(keys, 'key')})`).join(', ')}`, means: 'all are copied; patterns of workloads hold in each of them' }));
+}
+
+function largeKeys({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, keySample: { keys, largest } }): Finding[] => {
+    const large = largest.filter(({ bytes }) => bytes >= LARGE_BYTES);
+    return large.length === 0 ? [] : [{ about: 'large keys', weight: 'note', what: `${label}: among ${count(keys)} keys looked at there are ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`, means: 'they are copied in parts; a command over all of one holds up everybody, in KeyDB as in Redis' }];
+  });
+}
+
+const evictions = ({ sources }: Question): Finding[] =>
+  sources.filter(({ evicted }) => evicted > 0).map(({ label, evicted }) => ({ about: 'evictions', weight: 'note', what: `${label} has evicted ${counted(evicted, 'key')}`, means: 'the servers evict different keys: such differences are told apart, and evictions on the target keep gates closed' }));
+
+const refusals = ({ sources, target }: Question): Finding[] =>
+  [...sources, ...(target === null ? [] : [target])]
+    .filter((source) => source.refusals.length > 0)
+    .map(({ label, refusals: all }) => ({ about: 'permissions', weight: 'note', what: `${label} refused: ${all.join('; ')}`, means: 'what these tell is missing here; allow them to the user for a full answer' }));
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+const count = (value: number): string => Math.round(value).toLocaleString('en-US');
+const counted = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

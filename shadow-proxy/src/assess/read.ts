@@ -1,0 +1,278 @@
+/**
+ * Reads a live server's facts: it is asked questions only, none of which changes it, and each is small.
+ *
+ *   connect ─▶ INFO ─▶ (watch: a PING every 20 ms) ─▶ INFO ─▶ the rest, question by question
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { build } from 'hdr-histogram-js';
+import { COMMANDS } from '../command/table.generated.js';
+import { Connection } from '../lane/connection.js';
+import { Dialer } from '../lane/dialer.js';
+import { parseInfo } from '../lane/server.js';
+import { Turn } from '../lane/turn.js';
+import { formatAddress, type Endpoint } from '../plan/endpoint.js';
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Argument } from '../resp/encode.js';
+import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
+
+const CONNECT_MS = 5_000;
+const PING_MS = 20;
+/** Keys that are looked at for large ones. */
+const SAMPLED_KEYS = 2_000;
+const LARGEST = 5;
+const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
+
+/** A server could not be asked at all; the message says which, and why. */
+export class AssessError extends Error {
+  override readonly name = 'AssessError';
+}
+
+/** One server and what is asked of it. */
+class Asker {
+  readonly refusals: string[] = [];
+
+  private constructor(
+    private readonly connection: Connection,
+    private readonly endpoint: Endpoint,
+  ) {}
+
+  static async connect(endpoint: Endpoint): Promise<Asker> {
+    try {
+      const dialer = new Dialer(endpoint, CONNECT_MS);
+      const connection = new Connection(await dialer.connect(await dialer.resolve()), new Turn());
+      const asker = new Asker(connection, endpoint);
+      const { credentials } = dialer;
+      if (credentials !== undefined) await asker.must('AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password);
+      return asker;
+    } catch (problem) {
+      throw new AssessError(`${endpoint.label}: ${(problem as Error).message}`);
+    }
+  }
+
+  /** @throws {AssessError} where it is refused */
+  async must(...command: Argument[]): Promise<Reply> {
+    const reply = await this.connection.ask(...command);
+    if (isError(reply)) throw new AssessError(`${this.endpoint.label} refuses ${String(command[0])}: ${text(reply)}`);
+    return reply;
+  }
+
+  /** Null where it is refused. */
+  async may(...command: Argument[]): Promise<Reply | null> {
+    const reply = await this.connection.ask(...command);
+    if (!isError(reply)) return reply;
+    this.refusals.push(`${command.slice(0, 2).join(' ')}: ${text(reply)}`);
+    return null;
+  }
+
+  async info(section?: string): Promise<Map<string, string>> {
+    return parseInfo(text(await this.must('INFO', ...(section === undefined ? [] : [section]))));
+  }
+
+  all(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
+    return this.connection.askAll(commands);
+  }
+
+  close(): void {
+    this.connection.destroy();
+  }
+}
+
+/**
+ * @param watchMs for how long CPU, commands and round trips are watched
+ * @throws {AssessError} where the server cannot be reached, or refuses INFO
+ */
+export async function readInstance(endpoint: Endpoint, watchMs: number): Promise<InstanceFacts> {
+  const asker = await Asker.connect(endpoint);
+  try {
+    return await read(asker, endpoint, watchMs);
+  } catch (problem) {
+    if (problem instanceof AssessError) throw problem;
+    throw new AssessError(`${endpoint.label}: ${(problem as Error).message}`);
+  } finally {
+    asker.close();
+  }
+}
+
+async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<InstanceFacts> {
+  const before = await moment(asker);
+  const ping = await watch(asker, watchMs);
+  const now = await moment(asker);
+  const seconds = (now.at - before.at) / 1000;
+  const info = now.fields;
+  const number = (name: string): number => Number(info.get(name) ?? 0);
+  const clock = await clockOf(asker);
+  const calls = callsOf(await asker.info('commandstats'));
+  const commands = namesOf(await asker.must('COMMAND'));
+  const settings = mapOf(await asker.may('CONFIG', 'GET', '*'));
+  const isKeydb = info.has('server_threads') || /keydb/i.test(info.get('executable') ?? '');
+  return {
+    label: endpoint.label,
+    version: info.get('redis_version') ?? 'unknown',
+    isKeydb,
+    mode: info.get('redis_mode') ?? 'unknown',
+    role: info.get('role') ?? 'unknown',
+    opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),
+    cpu: before.cpu === null || now.cpu === null ? null : (now.cpu - before.cpu) / seconds,
+    clients: { connected: number('connected_clients'), max: Number(info.get('maxclients') ?? settings?.get('maxclients')) || null, rejected: number('rejected_connections') },
+    memory: { used: number('used_memory'), peak: number('used_memory_peak'), max: number('maxmemory') || null, policy: info.get('maxmemory_policy') ?? null },
+    evicted: number('evicted_keys'),
+    databases: databasesOf(info),
+    ping,
+    calls,
+    commands,
+    modules: modulesOf(await asker.may('MODULE', 'LIST')),
+    functions: commands.has('function') ? ((await asker.may('FUNCTION', 'LIST'))?.items?.length ?? 0) : 0,
+    settings,
+    connections: connectionsOf(await asker.may('CLIENT', 'LIST')),
+    users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
+    replicas: await replicasOf(info, endpoint),
+    clock,
+    keySample: await sampleKeys(asker, [...databasesOf(info).keys()]),
+    refusals: asker.refusals,
+  };
+}
+
+interface Moment {
+  readonly at: number;
+  readonly fields: ReadonlyMap<string, string>;
+  readonly commands: number;
+  /** Seconds of CPU of the thread that runs commands. */
+  readonly cpu: number | null;
+}
+
+async function moment(asker: Asker): Promise<Moment> {
+  const fields = await asker.info();
+  const at = performance.now();
+  // Before 6.2 only the whole process tells, which is little more while nothing is saved.
+  const names = fields.has('used_cpu_user_main_thread') ? ['used_cpu_user_main_thread', 'used_cpu_sys_main_thread'] : ['used_cpu_user', 'used_cpu_sys'];
+  const cpu = names.every((name) => fields.has(name)) ? names.reduce((total, name) => total + Number(fields.get(name)), 0) : null;
+  return { at, fields, commands: Number(fields.get('total_commands_processed') ?? 0), cpu };
+}
+
+async function watch(asker: Asker, ms: number): Promise<InstanceFacts['ping']> {
+  const micros = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3 });
+  for (const end = performance.now() + ms; performance.now() < end; await sleep(PING_MS)) {
+    const since = performance.now();
+    await asker.must('PING');
+    micros.recordValue(Math.max(1, Math.round((performance.now() - since) * 1000)));
+  }
+  return { p50: micros.getValueAtPercentile(50) / 1000, p99: micros.getValueAtPercentile(99) / 1000, count: micros.totalCount };
+}
+
+async function clockOf(asker: Asker): Promise<InstanceFacts['clock']> {
+  const since = Date.now();
+  const [seconds, micros] = (await asker.must('TIME')).items!.map((part) => Number(text(part)));
+  const until = Date.now();
+  return { offsetMs: Math.round(seconds * 1000 + micros / 1000 - (since + until) / 2), errorMs: Math.ceil((until - since) / 2) };
+}
+
+function callsOf(stats: ReadonlyMap<string, string>): Map<string, number> {
+  const calls = new Map<string, number>();
+  for (const [field, value] of stats) {
+    const [, count] = /^calls=(\d+)/.exec(value) ?? [];
+    if (field.startsWith('cmdstat_') && count !== undefined) calls.set(field.slice('cmdstat_'.length), Number(count));
+  }
+  return calls;
+}
+
+/** Commands and subcommands; servers before 7.0 do not name the latter. */
+function namesOf(reply: Reply): Set<string> {
+  const names = new Set<string>();
+  const add = (commands: Reply): void => {
+    for (const { items } of commands.items ?? []) {
+      if (items === null) continue;
+      names.add(text(items[0]).toLowerCase());
+      if (items.length > 9) add(items[9]);
+    }
+  };
+  add(reply);
+  return names;
+}
+
+function mapOf(reply: Reply | null): Map<string, string> | null {
+  if (reply === null || reply.items === null) return null;
+  const map = new Map<string, string>();
+  for (let i = 0; i + 1 < reply.items.length; i += 2) map.set(text(reply.items[i]), text(reply.items[i + 1]));
+  return map;
+}
+
+function databasesOf(info: ReadonlyMap<string, string>): Map<number, number> {
+  const databases = new Map<number, number>();
+  for (const [field, value] of info) {
+    const [, db] = /^db(\d+)$/.exec(field) ?? [];
+    if (db !== undefined) databases.set(Number(db), Number(/keys=(\d+)/.exec(value)?.[1] ?? 0));
+  }
+  return databases;
+}
+
+/** Each module is a flat list of names and values, or a map. */
+const modulesOf = (reply: Reply | null): string[] =>
+  (reply?.items ?? []).map(({ items }) => {
+    const at = items?.findIndex((item) => text(item) === 'name') ?? -1;
+    return at === -1 ? 'unknown' : text(items![at + 1]);
+  });
+
+function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
+  if (reply === null) return null;
+  const lines = text(reply).split('\n').filter((line) => line.length > 0);
+  return lines
+    .map((line) => new Map(line.trim().split(' ').map((part): [string, string] => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)])))
+    // This one, and those of replicas.
+    .filter((client) => client.get('cmd') !== 'client|list' && client.get('cmd') !== 'client' && !/[SM]/.test(client.get('flags') ?? ''))
+    .map((client) => ({
+      host: (client.get('addr') ?? '').replace(/:\d+$/, ''),
+      name: client.get('name') ?? '',
+      library: [client.get('lib-name'), client.get('lib-ver')].filter(Boolean).join(' '),
+      user: client.get('user') ?? 'default',
+    }));
+}
+
+/** Whether clients read from the replicas: those reads do not come through the proxy. */
+async function replicasOf(info: ReadonlyMap<string, string>, endpoint: Endpoint): Promise<Replica[]> {
+  const replicas: Replica[] = [];
+  for (let i = 0; info.has(`slave${i}`); i++) {
+    const [, host, port] = /ip=([^,]+),port=(\d+)/.exec(info.get(`slave${i}`)!) ?? [];
+    if (host === undefined) continue;
+    const address = { host, port: Number(port) };
+    replicas.push({ address: formatAddress(address), reads: await readsAt({ ...endpoint, ...address, kind: 'server', label: formatAddress(address) }) });
+  }
+  return replicas;
+}
+
+async function readsAt(endpoint: Endpoint): Promise<number | null> {
+  try {
+    const asker = await Asker.connect(endpoint);
+    try {
+      const calls = callsOf(await asker.info('commandstats'));
+      return [...calls].reduce((total, [name, count]) => total + (READS.has(name) ? count : 0), 0);
+    } finally {
+      asker.close();
+    }
+  } catch {
+    return null;
+  }
+}
+
+/** The largest of some keys: a look, not a count. */
+async function sampleKeys(asker: Asker, databases: readonly number[]): Promise<InstanceFacts['keySample']> {
+  let keys = 0;
+  const found: LargestKey[] = [];
+  for (const db of databases) {
+    if ((await asker.may('SELECT', db)) === null) break;
+    let cursor = '0';
+    const most = SAMPLED_KEYS / databases.length;
+    for (let seen = 0; seen < most; ) {
+      const page = await asker.may('SCAN', cursor, 'COUNT', 200);
+      if (page === null) return { keys, largest: [] };
+      const names = page.items![1].items!.map(({ data }) => data!);
+      const replies = await asker.all(names.flatMap((name) => [['MEMORY', 'USAGE', name], ['TYPE', name]]));
+      for (let i = 0; i < names.length; i++) found.push({ db, bytes: Number(text(replies[2 * i])) || 0, type: text(replies[2 * i + 1]) });
+      seen += names.length;
+      cursor = text(page.items![0]);
+      if (cursor === '0') break;
+    }
+    keys = found.length;
+    found.sort((a, b) => b.bytes - a.bytes);
+  }
+  return { keys, largest: found.slice(0, LARGEST) };
+}
