@@ -134,10 +134,6 @@ export const LEFT_OUT: readonly { readonly test: string; readonly reason: string
     test: 'SRANDMEMBER with a dict containing long chain',
     reason: 'asks for the process of the server, which a suite does not have that did not start it; fails directly, and leaves a changed configuration behind',
   },
-  {
-    test: 'EVAL - Return table with a metatable that raise error',
-    reason: 'ends KeyDB 6.3.4 ("PANIC: unprotected error in call to Lua API"), as it would without the proxy',
-  },
   { test: 'Timedout read-only scripts can be killed by SCRIPT KILL', reason: BUSY },
   { test: 'Timedout read-only scripts can be killed by SCRIPT KILL even when use pcall', reason: BUSY },
   { test: 'Timedout script does not cause a false dead client', reason: BUSY },

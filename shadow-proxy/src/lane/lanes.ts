@@ -19,6 +19,8 @@ export class Lanes {
   readonly #idle: Lane[] = [];
   /** All private lanes. */
   readonly #borrowed = new Set<Lane>();
+  /** Settled when everybody has a lane who asked for one. */
+  #asked: Promise<unknown> = Promise.resolve();
   /** How long commands block is no latency. */
   readonly #unmeasured = new Latencies();
   readonly #sweeper: NodeJS.Timeout;
@@ -90,10 +92,18 @@ export class Lanes {
 
   /**
    * A lane for one client alone, until it is given back: its commands are not in the order of the others, so that
-   * whoever sends them reserves their keys.
+   * whoever sends them reserves their keys. First come, first served, whoever's connection is there first.
    * @throws as `open`
    */
   async borrow(identity: LaneIdentity): Promise<Lane> {
+    const before = this.#asked;
+    const lane = this.#borrow(identity);
+    this.#asked = Promise.allSettled([before, lane]);
+    await before;
+    return lane;
+  }
+
+  async #borrow(identity: LaneIdentity): Promise<Lane> {
     const name = nameOf(identity);
     const home = await this.open(identity);
     const at = this.#idle.findIndex((lane) => nameOf(lane.identity) === name);

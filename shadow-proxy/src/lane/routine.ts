@@ -1,6 +1,6 @@
 /** What can be said of a script, or of a function, by reading its text. */
 import type { CommandTable } from '../command/table.js';
-import { callsOf, keysNamed, optionGiven, UNTOLD, withoutComments, type NamedKeys, type Names } from './script-text.js';
+import { callsOf, keysNamed, optionGiven, tooManyFrom, UNTOLD, withoutComments, type NamedKeys, type Names } from './script-text.js';
 
 /** Commands whose reply or effect is not the same on two servers with the same data, or not in the same order. */
 const NOT_REPEATABLE = new Set(
@@ -17,6 +17,7 @@ export class Routine {
   /** Whether what it does may depend on more than the data and the arguments. */
   readonly #chance: boolean;
   #named: NamedKeys | undefined;
+  readonly #tooManyFrom: number;
   /** Whether it may give a key a time to live that counts from the moment it runs. */
   readonly setsTtl: boolean;
 
@@ -28,7 +29,13 @@ export class Routine {
     this.#code = withoutComments(text);
     this.#calls = callsOf(this.#code);
     this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
+    this.#tooManyFrom = tooManyFrom(this.#code);
     this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
+  }
+
+  /** Whether KeyDB may end at it, where Redis goes on, when it is given so many arguments. */
+  endsKeydb(given: number): boolean {
+    return given >= this.#tooManyFrom;
   }
 
   /** Whether it does the same on a server with the same data that knows `commands`. */

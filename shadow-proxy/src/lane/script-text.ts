@@ -54,6 +54,15 @@ export function callsOf(code: string): ReadonlySet<string> | null {
   return understood === mentions ? calls : null;
 }
 
+/** From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none. */
+const MANY = 7_900;
+
+/** How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never. */
+export function tooManyFrom(code: string): number {
+  if (!/\bunpack\b/.test(code)) return Infinity;
+  return (code.match(/\b\d+\b/g) ?? []).some((number) => Number(number) >= MANY && Number(number) <= 8_000) ? 0 : MANY;
+}
+
 /** The keys that the calls of a text name, all of whose calls name their command. */
 export function keysNamed(code: string, table: CommandTable, names: Names): NamedKeys {
   if (Object.values(names).some((name: string) => new RegExp(`\\b${name}\\s*(\\[[^\\]]*\\]\\s*)?(,[^=\\n;()]*)?=(?!=)`).test(code))) return UNTOLD;

@@ -389,7 +389,7 @@ export class Sequencer implements LaneEvents {
   repeatsScript(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.mirrorOf(operation);
     const script = this.scripts.find(args);
-    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands)) return false;
+    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length)) return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.

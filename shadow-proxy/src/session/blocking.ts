@@ -64,6 +64,8 @@ export function block(session: Session, spec: CommandSpec): void {
 }
 
 export class Blocked {
+  /** Among those who wait for a flip to end, from when it first came. */
+  readonly place: number;
   /** When its time is over, in ms of the monotonic clock; Infinity for never. */
   readonly #until: number;
   /** The command as it came. */
@@ -76,6 +78,8 @@ export class Blocked {
   #writes = false;
   /** It was asked for what was there already. */
   #attempted = false;
+  /** It is on the way to block. */
+  #coming = false;
   /** The lane that carries it now. */
   #lane: Lane | null = null;
   /** Its place among those that wait for the keys, and the lane that it has by then. */
@@ -97,6 +101,7 @@ export class Blocked {
     this.#keys = session.clients.sequencer.keyIds(this.#frame, 0);
     const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
     this.#until = time > 0 ? performance.now() + time : Infinity;
+    this.place = session.clients.nextPlace();
     session.clients.blocked.add(this);
   }
 
@@ -127,9 +132,10 @@ export class Blocked {
 
   /** Asks for what is there already; whether it was asked, or has to wait for that. */
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
-    if (this.#attempted) return false;
     const { session } = this;
-    const { sequencer } = session.clients;
+    const { sequencer, coming } = session.clients;
+    // What it found might be for somebody who came before.
+    if (this.#attempted || (this.spec.write && coming.has(session.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
@@ -166,7 +172,9 @@ export class Blocked {
     const { session } = this;
     this.#workload = way.workload;
     this.#db = session.db;
+    this.#attempted = true;
     this.#writes = way.follow === WRITE;
+    this.#comes(this.spec.write);
     session.holdOpen(false);
     let lane: Lane;
     try {
@@ -175,6 +183,15 @@ export class Blocked {
       return this.#failed(problem as Error);
     }
     this.#enter(lane, way);
+  }
+
+  /** Notes whether it is on the way to block, so that it will be served before who comes later. */
+  #comes(on: boolean): void {
+    if (on === this.#coming) return;
+    const { coming } = this.session.clients;
+    this.#coming = on;
+    if (on) coming.add(this.#db, this.#keys);
+    else coming.remove(this.#db, this.#keys);
   }
 
   /** Whether nothing has changed while it waited. */
@@ -222,6 +239,7 @@ export class Blocked {
     operation.end = operation.frame.length;
     if (follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
     this.#lane = lane;
+    this.#comes(false);
     session.clients.count(spec, workload);
     const followUp = new Operation(this.#frame, 0, this.#frame.length, null, spec, workload, db, session.protocol, follow);
     followUp.mustCopy = mixed;
@@ -278,7 +296,7 @@ export class Blocked {
     const { session } = this;
     if (this.#interrupted.length > 0 && isNothing(reply) && !session.closed) {
       this.#nothing = reply;
-      this.#again((retry) => session.clients.onceOpen(retry));
+      this.#again((retry) => session.clients.onceOpen(retry, this.place));
       return;
     }
     this.#end();
@@ -300,6 +318,7 @@ export class Blocked {
   }
 
   #end(): void {
+    this.#comes(false);
     this.session.clients.blocked.delete(this);
     if (this.session.blocked === this) this.session.blocked = null;
     this.#tellInterrupted();
@@ -319,7 +338,7 @@ export class Blocked {
     const { clients } = this.session;
     const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
     // With the lane at hand it begins at once then: a command that runs alone may be next.
-    if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way));
+    if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way), this.place);
     else this.#retry(lane, setImmediate);
   }
 

@@ -6,6 +6,7 @@ import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
+import { Coming } from './coming.js';
 import { Session } from './session.js';
 import { Subscribers } from './subscribers.js';
 
@@ -19,6 +20,7 @@ export class Clients {
   readonly intake = new Intake();
   /** Commands that block, or are about to. */
   readonly blocked = new Set<Blocked>();
+  readonly coming = new Coming();
   readonly subscribers = new Subscribers();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
@@ -28,7 +30,8 @@ export class Clients {
   readonly unsupportedCommands = new Map<string, number>();
   readonly #counts: Float64Array[];
   #nextId = 1;
-  #waiting: (() => void)[] = [];
+  #lastPlace = 0;
+  #waiting: { readonly retry: () => void; readonly place: number }[] = [];
 
   constructor(
     readonly sequencer: Sequencer,
@@ -100,15 +103,20 @@ export class Clients {
     await Promise.all([...this.blocked].filter((each) => each.concerns(workload)).map((each) => each.interrupt()));
   }
 
-  /** Calls `retry` when a flip has ended or a barrier is passed. */
-  onceOpen(retry: () => void): void {
-    this.#waiting.push(retry);
+  /** A place among those who wait for a flip to end: behind everybody who has one. */
+  nextPlace(): number {
+    return ++this.#lastPlace;
+  }
+
+  /** Calls `retry` when a flip has ended or a barrier is passed, in the order of the places. */
+  onceOpen(retry: () => void, place = this.nextPlace()): void {
+    this.#waiting.push({ retry, place });
   }
 
   /** A flip has ended, or a barrier is passed: who waited looks again. */
   open(): void {
-    const waiting = this.#waiting;
+    const waiting = this.#waiting.sort((a, b) => a.place - b.place);
     this.#waiting = [];
-    for (const retry of waiting) retry();
+    for (const { retry } of waiting) retry();
   }
 }

@@ -66,6 +66,7 @@ function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side)
   const script = scripts.find(args);
   if (!(script instanceof Script)) return true;
   if (script.hasShebang && router.mirrors && !servers[otherSide(side)].commands.has('fcall')) session.clients.unsupported(`${spec.name} #!lua`);
+  if (script.endsKeydb(args.length) && router.mirrors && servers[otherSide(side)].isKeydb) session.clients.unsupported(`${spec.name} unpack`);
   if (!spec.name.startsWith('evalsha') || scripts.knownTo(server, script)) return true;
   session.awaitSettled(scripts.load(server, script));
   return false;

@@ -544,7 +544,7 @@ export class Session implements Sink {
   /** The command at hand is looked at again when a flip has ended, or a barrier is passed. */
   awaitOpen(): void {
     this.#hold(true);
-    this.clients.onceOpen(() => this.resume());
+    this.clients.onceOpen(() => this.resume(), this.blocked?.place);
   }
 
   /** The command at hand is looked at again when the promise is settled. */

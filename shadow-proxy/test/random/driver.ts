@@ -26,8 +26,8 @@ export interface DriverOptions {
   readonly barriers?: boolean;
   /** Prefixes of keys that functions of the library are called with. */
   readonly functions?: readonly string[];
-  /** Raw clients that go away with commands under way. */
-  readonly vanishing?: boolean;
+  /** How likely a raw client goes away in its turn, with commands under way. */
+  readonly vanishing?: number;
   /** How long a reply may take. */
   readonly replyMs?: number;
   /** Codes of errors that are no fault, besides those of Redis. */
@@ -56,8 +56,6 @@ export interface DriverReport {
   transactions: number;
   /** Times that a connection went away with commands under way. */
   vanished: number;
-  /** Keys that scripts without declared keys were told of. */
-  readonly keyless: Set<string>;
   /** By name; names of containers have their subcommand. */
   readonly commands: Map<string, CommandCount>;
   /** What no server may do. The first fifty. */
@@ -71,7 +69,7 @@ const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
 
 /** Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong. */
 export async function drive(options: DriverOptions): Promise<DriverReport> {
-  const report: DriverReport = { seed: options.seed, operations: 0, unanswered: 0, lost: 0, transactions: 0, vanished: 0, keyless: new Set(), commands: new Map(), violations: [] };
+  const report: DriverReport = { seed: options.seed, operations: 0, unanswered: 0, lost: 0, transactions: 0, vanished: 0, commands: new Map(), violations: [] };
   const until = Date.now() + options.durationMs;
   await Promise.all(Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)));
   return report;
@@ -107,6 +105,7 @@ async function driveOne(options: DriverOptions, number: number, until: number, r
 }
 
 const RETRY_MS = 50;
+const VANISHING = 0.006;
 
 /** What client libraries call the end of a connection, a server that is not there, and one that is not ready. */
 const isLoss = ({ message }: Error): boolean => !message.startsWith('no reply within') && /clos|ECONN|EPIPE|socket|^LOADING|^READONLY/i.test(message);
@@ -127,8 +126,7 @@ async function turn(
   }
   const depth = random.chance(0.3) ? 1 : random.between(1, 40);
   const steps = random.times(depth, () => generator.next());
-  for (const { args } of steps.flatMap(({ calls }) => calls)) if (args[0] === 'EVAL' && args[2] === '0') report.keyless.add(Buffer.from(args[3] as string).toString('latin1'));
-  if (options.vanishing !== false && 'vanish' in client && random.chance(0.006)) {
+  if ('vanish' in client && random.chance(options.vanishing ?? VANISHING)) {
     await inTime(options, (client as RawClient).vanish([...steps, { calls: generator.ending(), end: null }], random), () => 'a new connection');
     generator.rebirth();
     report.vanished++;

@@ -2,7 +2,7 @@
 import { test } from 'node:test';
 import { trial } from './trial.js';
 
-test('random commands of 32 connections leave both servers equal, and no reply differs', async (t) => {
+test('random commands of 32 connections leave both servers equal, and no reply differs, for longer', async (t) => {
   await trial(t, { durationMs: 25_000 });
 });
 

@@ -161,3 +161,21 @@ test('what a script writes to keys that it does not declare is copied, as the au
     );
   }
 });
+
+test('a script whose calls may have more arguments than KeyDB survives is copied, and the operator is told', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const proxy = await rig.wire();
+    const before = await rig.client({ of: rig.target }).info('server');
+    const many = Array.from({ length: 7_990 }, (_, i) => i);
+    assert.equal(await proxy.ask('EVAL', "local a = {} for i = 1, 7999 do a[i] = i end return redis.call('RPUSH', KEYS[1], unpack(a))", 1, 'l'), ':7999');
+    assert.equal(await proxy.ask('EVAL', "return redis.call('RPUSH', KEYS[1], 'a', 'b', 'c', 'd', 'e', unpack(ARGV))", 1, 'm', ...many), ':7995');
+    // As most do: these are repeated.
+    for (const script of ["return redis.call('DEL', unpack(KEYS))", "for i = 1, #ARGV, 5000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 4999, #ARGV))) end return 1"]) {
+      assert.match(await proxy.ask('EVAL', script, 2, 'n', 'o', 'x'), /^:/);
+    }
+    await rig.assertEqual();
+    assert.match(String(await rig.client({ of: rig.target }).info('server')), new RegExp(/run_id:\w+/.exec(before)![0]));
+    assert.deepEqual(Object.keys(rig.shard.snapshot().unsupported), ['eval unpack']);
+  });
+});

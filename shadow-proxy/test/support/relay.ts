@@ -161,6 +161,11 @@ export class Relay {
     for (const link of this.links) link.hold(...directions);
   }
 
+  /** Likewise, on later connections only. */
+  holdLater(...directions: readonly Direction[]): void {
+    for (const direction of directions) this.#holding.add(direction);
+  }
+
   /** Ends every `hold`. */
   release(): void {
     this.#holding.clear();

@@ -1,0 +1,29 @@
+/**
+ * Who is on the way to block: has found nothing, and is not sent yet, because its connection is being opened or its keys
+ * are not free. Whoever asks for one of these keys meanwhile must not find what came for the one before.
+ */
+export class Coming {
+  /** By database and key. */
+  readonly #counts = new Map<string, number>();
+
+  add(db: number, keys: readonly string[]): void {
+    for (const key of keys) this.#counts.set(`${db} ${key}`, this.#count(db, key) + 1);
+  }
+
+  remove(db: number, keys: readonly string[]): void {
+    for (const key of keys) {
+      const left = this.#count(db, key) - 1;
+      if (left > 0) this.#counts.set(`${db} ${key}`, left);
+      else this.#counts.delete(`${db} ${key}`);
+    }
+  }
+
+  /** Whether somebody comes for one of the keys. */
+  has(db: number, keys: readonly string[]): boolean {
+    return this.#counts.size > 0 && keys.some((key) => this.#count(db, key) > 0);
+  }
+
+  #count(db: number, key: string): number {
+    return this.#counts.get(`${db} ${key}`) ?? 0;
+  }
+}

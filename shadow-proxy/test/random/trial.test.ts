@@ -1,0 +1,7 @@
+/** Everything at once, against a real Redis and a real KeyDB: afterwards the two hold the same. `minute.long.test.ts` has more of it. */
+import { test } from 'node:test';
+import { trial } from './trial.js';
+
+test('random commands of 32 connections leave both servers equal, and no reply differs', async (t) => {
+  await trial(t, { durationMs: 20_000 });
+});
