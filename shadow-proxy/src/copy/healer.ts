@@ -61,6 +61,8 @@ export class Healer {
     /** Whether connections that were lost with commands unanswered are seen gone. */
     private readonly buried: () => boolean,
     private readonly logger: Logger,
+    /** Whether nothing tells whose a key is; null where all are this shard's. */
+    private readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null,
   ) {}
 
   /** A key is in doubt (again). */
@@ -160,6 +162,7 @@ export class Healer {
         this.suspects.clear(suspect, suspect.generation);
         return true;
       }
+      if (this.isContested !== null && (await this.isContested(db, key))) throw new Error('another source holds it, too: say with `owns` whose it is');
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');

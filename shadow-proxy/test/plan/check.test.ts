@@ -81,7 +81,7 @@ const groups: Record<string, readonly Case[]> = {
     ['has one owner for each key', sharing((plan) => {
       plan.shards[0].owns = ['eu:*'];
       plan.shards[1].owns = ['us:*', 'e*:x'];
-    }), /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that both match has two owners/],
+    }), /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that is in both has two owners/],
   ],
   'active-active': [
     ['needs regions', (plan) => (plan.topology = { mode: 'active-active' }), /^topology\.regions: needs at least two/],

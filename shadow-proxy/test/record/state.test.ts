@@ -153,6 +153,7 @@ describe('state beats plan:', () => {
       ['session:*', 'sessions'],
       ['rl:*', 'rl'],
     ],
+    owns: null,
     source: null,
     target: null,
     cleanShutdown: true,
