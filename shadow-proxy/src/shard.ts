@@ -37,7 +37,7 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
-const CLOCK_POLL_MS = 1_000;
+const WATCH_MS = 1_000;
 
 /**
  * Connects to both servers and listens.
@@ -224,7 +224,7 @@ class RunningShard implements Shard {
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
-    for (const server of Object.values(this.#servers)) void this.#watchClock(server);
+    for (const server of Object.values(this.#servers)) void this.#watch(server);
     void this.#tellOfMissingKeys();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
@@ -334,11 +334,11 @@ class RunningShard implements Shard {
     this.#rememberSoon();
   }
 
-  /** A server whose clock is set says so to nobody. */
-  async #watchClock(server: Server): Promise<void> {
+  /** A server whose clock is set says so to nobody; nor does an authority that is back, as long as no client is sent here. */
+  async #watch(server: Server): Promise<void> {
     while (!this.#stopping) {
-      await sleep(CLOCK_POLL_MS, undefined, { ref: false });
-      if (server.up) await server.identify().catch(() => undefined);
+      await sleep(WATCH_MS, undefined, { ref: false });
+      if (server.up || authoritiesOf(this.#router.workloads).includes(server.side)) await server.identify().catch(() => undefined);
     }
   }
 
