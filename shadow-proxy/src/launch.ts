@@ -97,7 +97,7 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
 
 async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
-  const doubt = doubtOf(ownership, state) ?? newlyOwned(state, shardPlan);
+  const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
   state.fence = async ({ workloads }) => {
     await ownership.check();
@@ -149,8 +149,8 @@ function doubtOf(ownership: Ownership, state: StateStore): string | null {
 }
 
 /** Why the mirror may lack keys that are the shard's from now on; null where those are what they were. */
-function newlyOwned({ previous }: StateStore, shardPlan: ShardPlan): string | null {
-  if (previous === null || previous.owns === writtenOwns(shardPlan)) return null;
+function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
+  if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
   return 'the plan says that this shard has other keys than before: what it has now may not be copied yet';
 }
 
@@ -181,10 +181,10 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
 /** Writes down which stages and patterns hold from now on. */
 async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, logger: Logger): Promise<void> {
   const { stages, notices, problems } = resolveStages(plan, state.current);
-  const owned = state.previous && checkOwns(shardPlan, state.current.owns, stages);
+  const owned = state.previous && checkOwns(plan, shardPlan, state.current.owns, stages);
   const wrong = owned === null ? problems : [...problems, owned];
   if (wrong.length > 0) throw new PlanError('the plan', wrong.map((message) => ({ path: [], message })));
   for (const notice of notices) logger.warn(notice);
-  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(shardPlan) });
+  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan) });
   await state.update(patch, { event: 'plan', plan: plan.name, stages });
 }

@@ -17,7 +17,8 @@ export interface ChooserContext extends StraysContext {
 
 /**
  * - `contested`: nothing tells whose it is: two sources hold it.
- * - `unowned`: no shard has it.
+ * - `undeclared`: this source has it, and no shard by the plan: it does not move.
+ * - `unowned`: the target has it, and no shard.
  * - `other-shard`: this source has it, and by the plan it is another shard's.
  * - `no-workload`: it falls to `default`.
  */

@@ -284,7 +284,7 @@ export class Job {
 
   #told(told: Told): void {
     const { differences, listed } = this.#counts;
-    const isDifference = told.kind === 'contested' || told.kind === 'unowned';
+    const isDifference = told.kind !== 'other-shard' && told.kind !== 'no-workload';
     const counts = isDifference ? differences : listed;
     const count = (counts[told.kind] = (counts[told.kind] ?? 0) + 1);
     if (isDifference || count <= LISTED) this.context.told(told);

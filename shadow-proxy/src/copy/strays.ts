@@ -2,7 +2,7 @@
  * Keys of a target that several shards share, and of its sources, which no shard has by its `owns`: the sources tell.
  *
  *   on this shard's source ─┬─ another source holds it, too ─▶ contested: told with both values, and left alone
- *                           └─ none does ─▶ this shard's, where it does not say which keys it has; else unowned
+ *                           └─ none does ─▶ this shard's, where it does not say which keys it has; else undeclared: told
  *   on the target ─▶ on none of the sources ─▶ unowned: told, and never deleted
  */
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -21,7 +21,7 @@ export interface StraysContext {
   readonly neighbours: readonly KeyReader[];
 }
 
-export type StrayKind = 'contested' | 'unowned';
+export type StrayKind = 'contested' | 'undeclared' | 'unowned';
 /** What each holder of a key has; null where that was not looked at. */
 export type Holders = Readonly<Record<string, Held | null>>;
 type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void;
@@ -51,7 +51,7 @@ export async function claim({ owners, readers, neighbours }: StraysContext, db: 
     }
   }
   if (owners!.mine === null) return mine;
-  for (const { key } of mine) tell('unowned', db, key, { [readers.source.name]: null });
+  for (const { key } of mine) tell('undeclared', db, key, { [readers.source.name]: null });
   return [];
 }
 

@@ -5,6 +5,7 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import { formatAddress, type Endpoint } from './endpoint.js';
+import { neighboursOf } from './normalise.js';
 import { patternIncludes, patternsOverlap } from './overlap.js';
 import { stageRule } from '../route/stage.js';
 import { allWorkloads, type Plan, type ShardPlan, type StagePoint, type Stages } from './plan.js';
@@ -90,16 +91,19 @@ export function checkRouting(previous: Routing, next: Routing, stages: Stages, f
   return [...problems];
 }
 
-/** `owns` of a shard as its state keeps it. */
-export const writtenOwns = ({ owns }: ShardPlan): string | null => owns && JSON.stringify(owns);
+/** Which keys a shard has, as its state keeps it: where it does not say, those that the others on its target do not name. */
+export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
+  const others = neighboursOf(plan, shard).flatMap(({ owns }) => owns ?? []);
+  return shard.owns !== null ? JSON.stringify(shard.owns) : others.length > 0 ? `all but ${JSON.stringify(others)}` : null;
+}
 
 /** Why a shard cannot have the keys that the plan says in these stages, and had others before; null where it can. */
-export function checkOwns(shard: ShardPlan, before: string | null, stages: Stages): string | null {
+export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, stages: Stages): string | null {
   const beyond = Object.entries(stages).find(([, { stage }]) => stageRule(stage).authority === 'target');
   if (beyond === undefined) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
   if (shard.sharedTarget && shard.owns === null) return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
-  if (writtenOwns(shard) === before) return null;
+  if (writtenOwns(plan, shard) === before) return null;
   return `owns of shard ${shard.name} is not what it was (${before ?? 'nothing'}), and ${where}: bring it back to shadow first`;
 }
 

@@ -97,7 +97,7 @@ export interface JobSnapshot {
   /** Keys that differ, and of which the proxy knew already. */
   readonly unsure: number;
   readonly bytes: number;
-  /** By kind: `missing`, `extra`, `type`, `value`, `ttl`; `contested` and `unowned` where shards share a target. */
+  /** By kind: `missing`, `extra`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where shards share a target. */
   readonly differences: Readonly<Record<string, number>>;
   /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
   readonly listed: Readonly<Record<string, number>>;

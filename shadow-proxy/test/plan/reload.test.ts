@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import type { StagePoint, Stages } from '../../src/plan/plan.js';
-import { checkReload, checkRouting, firstStages, routingOf, type Routing } from '../../src/plan/reload.js';
+import { checkOwns, checkReload, checkRouting, firstStages, routingOf, writtenOwns, type Routing } from '../../src/plan/reload.js';
 import { compileGlob } from '../../src/route/glob.js';
 import type { Stage } from '../../src/route/stage.js';
 import { makeCertificates, type Certificates } from '../support/servers.js';
@@ -74,6 +74,30 @@ describe('a plan is not reloaded in silence where the running process would not 
   test('whether clients need a certificate', () => assert.match(what(withTls(before, { requireClientCert: true })), /^listen of shard a changed: restart the proxy for that$/));
   test('the name of a server', () => assert.match(what(withTls(before, {}, { servername: 'other' })), /^target of shard a changed: restart the proxy for that$/));
   test('but other certificates are taken over', () => assert.equal(what(withTls(after)), ''));
+});
+
+describe('which keys a shard has on a shared target', () => {
+  const shared = (...owns: (unknown | null)[]): ReturnType<typeof toPlan> => {
+    const target = smallPlan().shards[0].target as string;
+    const shards = [smallPlan().shards[0], { ...otherShard(), target }].map((shard, i) => ({ ...shard, ...(owns[i] !== null && { owns: owns[i] }) }));
+    return toPlan({ ...smallPlan(), shards });
+  };
+  const written = (plan: ReturnType<typeof toPlan>): (string | null)[] => plan.shards.map((shard) => writtenOwns(plan, shard));
+  const said = (plan: ReturnType<typeof toPlan>, before: string | null, stages: Stages): string | null => checkOwns(plan, plan.shards[0], before, stages);
+  const live = { sessions: at('live', 10), default: at('shadow') };
+
+  test('is known by what it says, or by what the others say', () => {
+    assert.deepEqual(written(shared(null, null)), [null, null]);
+    assert.deepEqual(written(shared(['a'], null)), ['{"patterns":["a"]}', 'all but [{"patterns":["a"]}]']);
+    assert.deepEqual(written(shared({ slots: '1-2,4' }, { slots: '5' })), ['{"slots":[[1,2],[4,4]]}', '{"slots":[[5,5]]}']);
+  });
+
+  test('may change up to shadow, and not beyond', () => {
+    assert.equal(said(shared(['b'], null), '{"patterns":["a"]}', { sessions: at('shadow'), default: at('dualwrite') }), null);
+    assert.equal(said(shared(['a'], null), '{"patterns":["a"]}', live), null);
+    assert.match(said(shared(['b'], null), '{"patterns":["a"]}', live)!, /^owns of shard a is not what it was \(.*\), and workload sessions is live 10 %: bring it back to shadow first$/);
+    assert.match(said(shared(null, ['b']), null, live)!, /^shard a shares its target and does not say which keys it owns, but workload sessions is live 10 %: add owns to it$/);
+  });
 });
 
 describe('patterns may change', () => {

@@ -67,7 +67,7 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   unsure: 0,
   bytes: 50_000,
   differences: { value: 1 },
-  listed: {},
+  listed: { 'no-workload': 3 },
   keysPerSecond: 100,
   etaSeconds: 5,
   failures: [],

@@ -38,6 +38,7 @@ describe('the durable state', () => {
       shard: 'cache-0',
       workloads: { sessions: { stage: 'live', percent: 10 } },
       routing: [],
+      owns: null,
       source: SEEN,
       target: null,
       cleanShutdown: false,
