@@ -388,6 +388,7 @@ class RunningShard implements Shard {
       this.#options.logger.warn({ shard: this.name, server: side, from: server.address, to: now }, 'following a failover');
       server.address = now;
       await server.close();
+      this.#strays.readers[side].close();
       for (const lane of this.#sequencer.lanes[side].all()) lane.close();
       this.#sequencer.mirrors[side].reconnect();
       this.#clients.subscribers.leave(side);

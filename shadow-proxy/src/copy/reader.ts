@@ -1,12 +1,14 @@
 /** Questions to a server about keys, on a connection of their own: nothing of it is in any order. */
 import { Connection } from '../lane/connection.js';
 import type { Dialer } from '../lane/dialer.js';
-import { greet } from '../lane/handshake.js';
+import { greet, requireMaster } from '../lane/handshake.js';
 import type { Turn } from '../lane/turn.js';
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import { ScanError } from './scanner.js';
 import type { Held } from './verifier.js';
+
+const ABSENT: Held = { payload: null, pttl: -2 };
 
 export class KeyReader {
   #opening: Promise<Connection> | undefined;
@@ -20,13 +22,13 @@ export class KeyReader {
   /** Those of the keys that the server does not have. @throws {ScanError} {Error} */
   async absent<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<T[]> {
     const replies = await this.#ask(db, keys.map(({ key }) => ['EXISTS', key]));
-    return keys.filter((_, i) => text(replies[i]) === '0');
+    return keys.filter((_, i) => replies === null || text(replies[i]) === '0');
   }
 
   /** What each key holds. @throws {ScanError} {Error} */
   async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<Held[]> {
     const replies = await this.#ask(db, keys.flatMap(({ key }) => [['DUMP', key], ['PTTL', key]]));
-    return keys.map((_, i) => ({ payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) }));
+    return keys.map((_, i) => replies === null ? ABSENT : ({ payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) }));
   }
 
   close(): void {
@@ -37,11 +39,13 @@ export class KeyReader {
     this.#opening = undefined;
   }
 
-  async #ask(db: number, commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
+  /** Null where the server has no such database. */
+  async #ask(db: number, commands: readonly (readonly Argument[])[]): Promise<Reply[] | null> {
     if (commands.length === 0) return [];
     try {
       const connection = await this.#connection();
       const replies = await connection.askAll([['SELECT', db], ...commands]);
+      if (isError(replies[0]) && /out of range/.test(text(replies[0]))) return null;
       const refused = replies.findIndex(isError);
       if (refused !== -1) throw new ScanError(`${this.name} refuses ${refused === 0 ? 'SELECT' : commands[refused - 1][0]}: ${text(replies[refused])}; allow it to the kit's user`);
       return replies.slice(1);
@@ -68,6 +72,7 @@ export async function connectTo(dialer: Dialer, name: string, turn: Turn): Promi
   const connection = new Connection(await dialer.connect(await dialer.resolve()), turn);
   try {
     await greet(connection, 2, dialer.credentials, name);
+    if (dialer.followsSentinel) await requireMaster(connection, dialer.label);
     return connection;
   } catch (error) {
     connection.destroy();

@@ -34,10 +34,10 @@ const LOOKS = 3;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
 export async function claim({ owners, readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<ScannedKey[]> {
-  let free = keys;
-  for (const neighbour of neighbours) free = await neighbour.absent(db, free);
-  const [mine, unheld] = [[...free], new Set(free)];
-  const held = keys.filter((scanned) => !unheld.has(scanned));
+  const absent = await Promise.all(neighbours.map(async (neighbour) => new Set(await neighbour.absent(db, keys))));
+  const isHeld = (scanned: ScannedKey): boolean => absent.some((from) => !from.has(scanned));
+  const mine = keys.filter((scanned) => !isHeld(scanned));
+  const held = keys.filter(isHeld);
   const all = [readers.source, ...neighbours];
   for (let at = 0; at < held.length; at += READ) {
     const some = held.slice(at, at + READ);

@@ -152,3 +152,15 @@ test('keys of no workload are counted, and listed as far as there is room', asyn
     assert.deepEqual((await shared.job(0, { kind: 'verify', workloads: ['sessions'] })).listed, {});
   });
 });
+
+test('a source with fewer databases has nothing in the others', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withSharedTarget({ owns: [undefined, undefined], databases: 2 }, async (shared) => {
+    await direct(shared.sources[1], ['SET', 'k', 'other']);
+    await shared.wire(0).pipeline([['SET', 'k', 1], ['SELECT', 7], ['SET', 'k', 7]]);
+    await shared.settled();
+    await direct(shared.target, ['SELECT', 9], ['SET', 'stray', 1]);
+    const { state, differences, verified } = await shared.job(0, { kind: 'verify' });
+    assert.deepEqual([state, differences, verified], ['done', { contested: 1, unowned: 1 }, 1]);
+  });
+});

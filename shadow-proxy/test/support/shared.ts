@@ -23,6 +23,8 @@ export interface SharedOptions {
   /** Of the rest. Default: shadow. */
   readonly stage?: Stage;
   readonly workloads?: readonly TestWorkload[];
+  /** How many databases the sources have, but the first. */
+  readonly databases?: number;
 }
 
 /** A line of a job's report. */
@@ -100,7 +102,7 @@ export class Shared {
 /** Starts servers and shards, and stops them after `body`, however it ends. */
 export async function withSharedTarget(options: SharedOptions, body: (shared: Shared) => Promise<void>): Promise<void> {
   await withServers(async ({ source, target }) => {
-    const more = await Promise.all(options.owns.slice(1).map(() => startRedis()));
+    const more = await Promise.all(options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })));
     const state = mkdtempSync(join(tmpdir(), 'shared-'));
     const shared = new Shared([source, ...more], target, options, state);
     try {
