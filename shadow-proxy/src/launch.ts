@@ -8,7 +8,7 @@ import { LeaseError } from './lane/lease.js';
 import { Ownership } from './lane/ownership.js';
 import { PlanError } from './plan/errors.js';
 import type { Plan, ShardPlan, Stages } from './plan/plan.js';
-import { checkReload, routingOf } from './plan/reload.js';
+import { checkOwns, checkReload, routingOf, writtenOwns } from './plan/reload.js';
 import { Ledger } from './record/ledger.js';
 import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
 import { authoritiesOf, type Side } from './route/stage.js';
@@ -74,7 +74,7 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, {
 }
 
 const ownershipOf = ({ limits: { connectMs } }: Plan, { name, source, target }: ShardPlan, lost: (reason: LeaseError) => void): Ownership =>
-  new Ownership({ shard: name, dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) }, connectMs, lost });
+  new Ownership({ shard: name, dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) }, lost });
 
 /** @throws {LaunchError} {StateError} */
 async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<void> {
@@ -97,13 +97,13 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
 
 async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
-  const doubt = doubtOf(ownership, state);
+  const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
   state.fence = async ({ workloads }) => {
     await ownership.check();
     await ownership.tell(digestOf(workloads));
   };
-  await takeOver(plan, state, logger.child({ shard: shardPlan.name }));
+  await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
   await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
   const file = join(plan.state, shardPlan.name, 'ledger.jsonl');
   const ledger = new Ledger({
@@ -125,8 +125,9 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
     ledger,
     checkReload: (next) => checkReload(current, next, state.current.workloads),
     async reload(next) {
-      await shard.reload(next);
-      await takeOver(next, state, logger.child({ shard: shardPlan.name }));
+      shard.reload(next);
+      ledger.configure(next.ledger);
+      await takeOver(next, shardPlan, state, logger.child({ shard: shardPlan.name }));
       current = next;
     },
     async stop() {
@@ -145,6 +146,12 @@ function doubtOf(ownership: Ownership, state: StateStore): string | null {
   const { predecessor } = ownership;
   if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
   return `taken over from a process (${predecessor.process}) that kept its journal elsewhere: all that it wrote is in doubt`;
+}
+
+/** Why the mirror may lack keys that are the shard's from now on; null where those are what they were. */
+function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
+  if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
+  return 'the plan says that this shard has other keys than before: what it has now may not be copied yet';
 }
 
 /** A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server. @throws {LaunchError} */
@@ -172,10 +179,12 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
 }
 
 /** Writes down which stages and patterns hold from now on. */
-async function takeOver(plan: Plan, state: StateStore, logger: Logger): Promise<void> {
+async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, logger: Logger): Promise<void> {
   const { stages, notices, problems } = resolveStages(plan, state.current);
-  if (problems.length > 0) throw new PlanError('the plan', problems.map((message) => ({ path: [], message })));
+  const owned = state.previous && checkOwns(plan, shardPlan, state.current.owns, stages);
+  const wrong = owned === null ? problems : [...problems, owned];
+  if (wrong.length > 0) throw new PlanError('the plan', wrong.map((message) => ({ path: [], message })));
   for (const notice of notices) logger.warn(notice);
-  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan) });
+  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan) });
   await state.update(patch, { event: 'plan', plan: plan.name, stages });
 }

@@ -2,28 +2,30 @@
 import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createServer as createTlsServer } from 'node:tls';
+import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { drained, Flipper } from './control/flip.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
+import { connectTo, KeyReader } from './copy/reader.js';
 import { Report } from './copy/report.js';
+import { isContested, type StraysContext } from './copy/strays.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
 import { Scripts } from './lane/scripts.js';
 import { Sequencer } from './lane/sequencer.js';
 import { Server } from './lane/server.js';
 import { Turn } from './lane/turn.js';
-import type { Endpoint } from './plan/endpoint.js';
+import { neighboursOf } from './plan/normalise.js';
 import type { Plan } from './plan/plan.js';
 import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
 import type { ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
-import { compileGlob } from './route/glob.js';
+import { Owners } from './route/owner.js';
 import { increment, Router, type Workload } from './route/router.js';
 import { authoritiesOf, otherSide, type Side } from './route/stage.js';
 import { Clients } from './session/clients.js';
@@ -34,7 +36,7 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
-const CLOCK_POLL_MS = 1_000;
+const WATCH_MS = 1_000;
 
 /**
  * Connects to both servers and listens.
@@ -67,9 +69,13 @@ class RunningShard implements Shard {
   readonly #jobs: Jobs;
   readonly #jobFile: JobFile;
   readonly #journal: Journal;
+  /** The servers of the other shards that share the target. */
+  readonly #neighbours: ReadonlyMap<string, Dialer>;
+  readonly #strays: StraysContext;
+  #plan: Plan;
+  readonly #mirrorLimits: { queueBytes: number; readonly batchMs: number };
   #listener: NetServer | undefined;
   #sentinels: NodeJS.Timeout | undefined;
-  #maxClients: number;
   /** Authorities that are another process than the one under which their keys were last clean. */
   readonly #distrusted = new Set<Side>();
   #stopping = false;
@@ -78,18 +84,24 @@ class RunningShard implements Shard {
     const { plan, shard, state, ledger, logger } = options;
     this.#options = options;
     this.name = shard.name;
-    this.#maxClients = plan.limits.clients;
-    const server = (side: Side, endpoint: Endpoint): Server =>
-      new Server(side, new Dialer(endpoint, plan.limits.connectMs), options.ownership.leases[side], this.#turn, {
+    this.#plan = plan;
+    this.#mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
+    const server = (side: Side): Server =>
+      new Server(side, options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
         replaced: (which, before, now) => this.#replaced(which, before, now),
         clockSet: (which, byMs) => this.#clockSet(which, byMs),
       });
-    this.#servers = { source: server('source', shard.source), target: server('target', shard.target) };
+    this.#servers = { source: server('source'), target: server('target') };
+    const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
+    this.#neighbours = new Map(neighbours.map(({ name, source }) => [name, new Dialer(source, plan.limits.connectMs)]));
+    const owners = shard.sharedTarget ? new Owners(shard.owns, neighbours.map(({ owns }) => owns)) : null;
+    this.#strays = this.#straysOf(owners);
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
     this.#router = new Router(
       plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
       point('default', plan.default),
+      owners?.isElsewhere ?? null,
     );
     this.#suspects = new Suspects((suspect) => {
       this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
@@ -111,23 +123,30 @@ class RunningShard implements Shard {
       scripts: new Scripts(),
       judge: this.#judge,
       journal: this.#journal,
-      limits: { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS },
+      limits: this.#mirrorLimits,
       turn: this.#turn,
     });
     this.#judge.sequencer = this.#sequencer;
-    const large = { bytes: plan.limits.largeKeyBytes, elements: plan.limits.largeKeyElements };
-    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger);
+    const limits = (): Plan['limits'] => this.#plan.limits;
+    const large = {
+      get bytes() {
+        return limits().largeKeyBytes;
+      },
+      get elements() {
+        return limits().largeKeyElements;
+      },
+    };
+    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger, owners && ((db, key) => isContested(this.#strays, db, key)));
     this.#judge.onBuried = () => this.#healer.wake();
     this.#sequencer.mirrorChanged = (side, up) => {
       logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
       if (up) this.#healer.wake();
     };
-    this.#clients = new Clients(this.#sequencer, shard.sharedTarget, plan.limits.clientOutputBytes);
+    this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits.clientOutputBytes);
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
       clients: this.#clients,
       suspects: this.#suspects,
-      holdMs: plan.limits.flipMs,
       sharedTarget: shard.sharedTarget && shard.owns === null,
       persist: (workload, from, to) => this.#persist(workload, from, to),
       moved: () => this.#moved(),
@@ -135,28 +154,38 @@ class RunningShard implements Shard {
       undecided: (workload) => this.#judge.asksOf(workload),
       buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
-    });
+    }, plan.limits.flipMs);
     this.#jobFile = new JobFile(join(plan.state, shard.name));
-    const owns = shard.owns?.map(compileGlob);
-    const nameOf = (key: Buffer): string => (plan.ledger.redact ? redactKey(key) : key.toString());
-    const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), plan.ledger, nameOf);
+    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
+    const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), () => this.#plan.ledger, nameOf);
     this.#jobs = new Jobs(
       {
+        ...this.#strays,
         sequencer: this.#sequencer,
         suspects: this.#suspects,
-        owns: owns ? (key) => owns.some((matches) => matches(key, 0, key.length)) : shard.sharedTarget ? null : () => true,
         large,
         hindrance: () => this.#hindrance(),
         doubt: (workload, reason) => this.#doubt(workload, reason),
         cleared: () => this.#journal.turn(),
         begun: () => report.begin(),
         report: (key, difference) => report.add(key, difference),
+        told: (told) => report.tell(told),
         save: (record) => this.#saveJob(record),
         redact: nameOf,
         logger: logger.child({ shard: shard.name }),
       },
       () => this.#healer.frozen,
     );
+  }
+
+  /** Whom to ask about keys: this shard's own servers, and the others' sources. */
+  #straysOf(owners: Owners | null): StraysContext {
+    const own = (side: Side): KeyReader => {
+      const server = this.#servers[side];
+      return new KeyReader(`the ${side} of shard ${this.name}`, () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
+    };
+    const neighbours = [...this.#neighbours].map(([name, dialer]) => new KeyReader(`the source of shard ${name}`, () => connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn)));
+    return { owners, readers: { source: own('source'), target: own('target') }, neighbours };
   }
 
   /** Why no key may be copied or compared now; null where it may. */
@@ -203,7 +232,7 @@ class RunningShard implements Shard {
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
-    for (const server of Object.values(this.#servers)) void this.#watchClock(server);
+    for (const server of Object.values(this.#servers)) void this.#watch(server);
     void this.#tellOfMissingKeys();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
@@ -268,6 +297,7 @@ class RunningShard implements Shard {
     clearInterval(this.#sentinels);
     this.#jobs.close();
     this.#healer.close();
+    for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
     for (const session of this.#clients.sessions.values()) session.destroy();
     this.#sequencer.close();
@@ -275,9 +305,18 @@ class RunningShard implements Shard {
     this.#journal.close();
   }
 
-  async reload(plan: Plan): Promise<void> {
-    this.#maxClients = plan.limits.clients;
-    await Promise.resolve();
+  reload(plan: Plan): void {
+    const { limits, shards, workloads } = plan;
+    const { source, target, listen } = shards.find(({ name }) => name === this.name)!;
+    this.#plan = plan;
+    this.#mirrorLimits.queueBytes = limits.queueBytes;
+    this.#clients.outputBytes = limits.clientOutputBytes;
+    this.#flipper.holdMs = limits.flipMs;
+    this.#servers.source.endpoint.renew(source, limits.connectMs);
+    this.#servers.target.endpoint.renew(target, limits.connectMs);
+    for (const shard of shards) this.#neighbours.get(shard.name)?.renew(shard.source, limits.connectMs);
+    for (const workload of workloads) this.#router.named(workload.name)!.workloadClass = workload.class;
+    if (listen.tls !== null && this.#listener instanceof TlsServer) this.#listener.setSecureContext({ cert: listen.tls.cert, key: listen.tls.key, ca: listen.tls.ca });
   }
 
   // ── servers ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -303,11 +342,11 @@ class RunningShard implements Shard {
     this.#rememberSoon();
   }
 
-  /** A server whose clock is set says so to nobody. */
-  async #watchClock(server: Server): Promise<void> {
+  /** A server whose clock is set says so to nobody; nor does an authority that is back, as long as no client is sent here. */
+  async #watch(server: Server): Promise<void> {
     while (!this.#stopping) {
-      await sleep(CLOCK_POLL_MS, undefined, { ref: false });
-      if (server.up) await server.identify().catch(() => undefined);
+      await sleep(WATCH_MS, undefined, { ref: false });
+      if (server.up || authoritiesOf(this.#router.workloads).includes(server.side)) await server.identify().catch(() => undefined);
     }
   }
 
@@ -357,6 +396,7 @@ class RunningShard implements Shard {
       this.#options.logger.warn({ shard: this.name, server: side, from: server.address, to: now }, 'following a failover');
       server.address = now;
       await server.close();
+      this.#strays.readers[side].close();
       for (const lane of this.#sequencer.lanes[side].all()) lane.close();
       this.#sequencer.mirrors[side].reconnect();
       this.#clients.subscribers.leave(side);
@@ -414,7 +454,7 @@ class RunningShard implements Shard {
   async #listen(deadline: number): Promise<void> {
     const { host, port, tls } = this.#options.shard.listen;
     const accept = (socket: Socket): void => {
-      if (this.#clients.sessions.size >= this.#maxClients) {
+      if (this.#clients.sessions.size >= this.#plan.limits.clients) {
         socket.on('error', () => undefined);
         socket.resume().end(error('ERR max number of clients reached'));
         return;
@@ -447,6 +487,7 @@ class RunningShard implements Shard {
     const sequencer = this.#sequencer;
     const now = performance.now();
     const totals = { matched: 0, compared: 0, refused: 0 };
+    const elsewhere = this.#router.elsewhere.counters;
     const [explained, mismatches, inconclusive] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
     for (const { counters } of this.#router.workloads) {
       totals.matched += counters.matched;
@@ -480,6 +521,7 @@ class RunningShard implements Shard {
       undecided: this.#judge.undecided + mirrors[0].gates + mirrors[1].gates,
       unsupported: Object.fromEntries(this.#clients.unsupportedCommands),
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
+      elsewhere: elsewhere.reads + elsewhere.writes,
       unmirroredErrors: totals.refused,
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
       mirror: {

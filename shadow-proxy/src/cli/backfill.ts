@@ -1,5 +1,6 @@
 /** `shadow-compare backfill`: copies what was there before the dual write, through a running proxy. */
 import type { Command } from 'commander';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
 import { exitCode } from './exit.js';
 import { addJobOptions, runJob, type JobOptions } from './job-options.js';
 
@@ -11,6 +12,9 @@ export function addBackfill(program: Command): void {
     .option('--dry-run', 'only count the keys, and check the memory of the target');
   addJobOptions(command).action(async (options: JobOptions & { readonly dryRun?: boolean; readonly again?: boolean }) => {
     const ended = await runJob({ kind: 'backfill', dryRun: options.dryRun ?? false, again: options.again ?? false }, options);
-    if (ended.some(({ job }) => job.state !== 'done' || job.failed > 0)) process.exitCode = exitCode.fails;
+    if (ended.some(({ job }) => job.state !== 'done' || job.failed > 0 || leftOut(job) > 0)) process.exitCode = exitCode.fails;
   });
 }
+
+/** Keys that it did not copy; what only the target has was not its to copy. */
+const leftOut = ({ differences }: JobSnapshot): number => sum(differences) - (differences.unowned ?? 0);

@@ -91,12 +91,14 @@ function lines(): Display {
 export function renderJob({ shard, job }: EndedJob): string {
   const { kind, state, reason } = job;
   const did = job.dryRun ? `${number(job.seen)} keys would be copied` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)})` : `${number(job.verified)} keys compared`;
-  const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}` : '';
+  const found = sum(job.differences) > 0 ? ` (${list(job.differences)})` : '';
+  const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${found}` : found && `, ${number(sum(job.differences))} left out${found}`;
+  const listed = sum(job.listed) > 0 ? `, listed: ${list(job.listed)}` : '';
   const repaired = job.repair ? `, ${number(job.repaired)} repaired` : '';
   const unsure = job.unsure > 0 ? `, ${number(job.unsure)} in doubt and being healed` : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
-  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${failures.join('')}`;
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${listed}${failures.join('')}`;
 }
 
 const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);

@@ -34,6 +34,7 @@ export function renderTable({ now, before, leftMs }: Frame): string {
     ['suspects', now.suspects.total === 0 ? '0' : `${number(now.suspects.total)}: ${list(now.suspects.byReason)}`],
   );
   if (sum(now.unsupported) > 0) table.push(['one server only', list(now.unsupported)]);
+  if (now.elsewhere > 0) table.push(['other shards’ keys', `${number(now.elsewhere)} commands on them`]);
   if (now.frozen !== null) table.push(['frozen', now.frozen]);
   return `${table.toString()}\n${left}`;
 }

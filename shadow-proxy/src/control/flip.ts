@@ -16,8 +16,6 @@ export interface FlipContext {
   readonly sequencer: Sequencer;
   readonly clients: Clients;
   readonly suspects: Suspects;
-  /** How long the workload's commands may be held, in ms. */
-  readonly holdMs: number;
   /** True where another shard has the same target and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;
   /** Makes the new stage durable; the flip takes effect only after it. */
@@ -43,7 +41,11 @@ export class Flipper {
   flips = 0;
   #busy = false;
 
-  constructor(private readonly context: FlipContext) {}
+  constructor(
+    private readonly context: FlipContext,
+    /** How long a workload's commands may be held, in ms. */
+    public holdMs: number,
+  ) {}
 
   /** @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
@@ -136,7 +138,8 @@ export class Flipper {
   }
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
-    const { clients, holdMs } = this.context;
+    const { clients } = this.context;
+    const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
     try {
       if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
@@ -176,7 +179,7 @@ export class Flipper {
 
   /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
   #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
-    const late = sleep(this.context.holdMs, undefined, { ref: false }).then(() => Promise.reject(new StageError('deadline', message)));
+    const late = sleep(this.holdMs, undefined, { ref: false }).then(() => Promise.reject(new StageError('deadline', message)));
     late.catch(() => undefined);
     return (promise) => Promise.race([promise, late]);
   }

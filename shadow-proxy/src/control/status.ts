@@ -78,7 +78,7 @@ export interface Shard extends ShardControl {
   /** Closes everything at once; safe after `drain` and twice. */
   stop(): Promise<void>;
   /** Takes over what a plan that passed `checkReload` may change in a running process. */
-  reload(plan: Plan): Promise<void>;
+  reload(plan: Plan): void;
 }
 
 export interface ShardOptions {

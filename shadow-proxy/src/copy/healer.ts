@@ -63,6 +63,8 @@ export class Healer {
     /** From which size on a key is copied in parts. */
     private readonly large: Thresholds,
     private readonly logger: Logger,
+    /** Whether nothing tells whose a key is; null where all are this shard's. */
+    private readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null,
   ) {}
 
   /** A key is in doubt (again). */
@@ -162,6 +164,7 @@ export class Healer {
         this.suspects.clear(suspect, suspect.generation);
         return true;
       }
+      if (this.isContested !== null && (await this.isContested(db, key))) throw new Error('another source holds it, too: say with `owns` whose it is');
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');

@@ -2,8 +2,8 @@
  * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs (verify),
  * in the order of the sequencer, while clients go on.
  *
- *   scan(side) ─▶ page ─▶ keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
- *                                                              └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
+ *   scan(side) ─▶ page ─▶ choose: keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
+ *                                                                      └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
  *
  * Both servers are walked over: the second walk finds what only the mirror has. Where the walk stands is on the disk. A
  * doubt about a whole workload that comes up meanwhile begins it anew.
@@ -13,19 +13,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
 import type { JobFailure, JobSnapshot } from '../record/snapshot.js';
 import type { Workload } from '../route/router.js';
-import { hashSlot, SLOTS } from '../route/slot.js';
+import { SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
+import { Chooser, type ChooserContext, type Told } from './chooser.js';
 import { Flow, Halt, type FlowContext } from './flow.js';
 import type { Thresholds } from './large/size.js';
-import { isTemporary } from './large/temporary.js';
 import { Pace } from './pace.js';
-import { Presence } from './presence.js';
 import { Room, RoomError } from './room.js';
-import { ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
+import { ScanError, Scanner, type Checkpoint } from './scanner.js';
 
-export interface JobContext extends Omit<FlowContext, 'failed'> {
-  /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
-  readonly owns: ((key: Buffer) => boolean) | null;
+export interface JobContext extends Omit<FlowContext, 'failed'>, ChooserContext {
   /** From which size on a key is copied in parts. */
   readonly large: Thresholds;
   /** Puts a workload in doubt, durably. */
@@ -34,6 +31,8 @@ export interface JobContext extends Omit<FlowContext, 'failed'> {
   readonly cleared: () => void;
   /** A report begins anew. */
   readonly begun: () => void;
+  /** A key that it does not copy, for the report. */
+  readonly told: (told: Told) => void;
   readonly save: (record: JobRecord) => void;
   readonly redact: (key: Buffer) => string;
   readonly logger: Logger;
@@ -41,6 +40,8 @@ export interface JobContext extends Omit<FlowContext, 'failed'> {
 
 /** What is in a workload before its first backfill. Only an operator begins that. */
 export const NOT_COPIED = 'keys from before the dual write are not copied yet';
+/** Likewise where keys were left out. */
+export const CONTESTED = 'keys that several sources hold are not copied: say with `owns` whose they are';
 
 /** What was walked over already is in doubt again. */
 class Again extends Error {}
@@ -51,6 +52,8 @@ const SAVE_MS = 500;
 const RETRY_MS = 250;
 /** So many keys that failed are told one by one. */
 const TOLD = 20;
+/** So many keys of a kind that is no difference are listed in the report. */
+const LISTED = 1_000;
 
 /** A page on its way: the walk has passed it when nothing of it is left. */
 interface Page {
@@ -72,6 +75,7 @@ export class Job {
   #pages: Page[] = [];
   #pace: Pace;
   #flow: Flow;
+  readonly #chooser: Chooser;
   #total = 0;
   #savedAt = 0;
   #suspended = false;
@@ -93,6 +97,7 @@ export class Job {
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
     this.#pace = new Pace(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
+    this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) => this.#told(told));
   }
 
   get running(): boolean {
@@ -207,7 +212,6 @@ export class Job {
     const { servers } = this.context.sequencer;
     const measures = !this.request.dryRun && this.#authorities.includes(side);
     const scanner = new Scanner(servers[side], measures ? this.context.large : null);
-    const other = new Presence(servers[otherSide(side)]);
     try {
       const pages = scanner.pages(from);
       let coming = pages.next();
@@ -218,7 +222,9 @@ export class Job {
         coming = pages.next();
         coming.catch(() => undefined);
         this.#look();
-        const keys = await this.#choose(side, value.db, value.keys, other);
+        const { mine, extra } = await this.#chooser.choose(side, value.db, value.keys);
+        this.#counts.seen += mine.length;
+        const keys = this.request.dryRun ? [] : [...mine, ...extra];
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
         this.#pass();
@@ -228,7 +234,6 @@ export class Job {
       }
     } finally {
       scanner.close();
-      other.close();
     }
   }
 
@@ -239,7 +244,6 @@ export class Job {
     this.#total = 0;
     for (const side of new Set<Side>([...authorities, ...authorities.map(otherSide)])) {
       const isAuthority = authorities.includes(side);
-      if (!isAuthority && side === 'target' && this.context.owns === null) continue;
       const keys = await this.context.sequencer.servers[side].keyCount();
       if (isAuthority) this.#total += keys;
       if (keys > 0) sides.push(side);
@@ -263,35 +267,6 @@ export class Job {
     if (doubted !== undefined) throw new Again(`"${doubted.name}" came in doubt meanwhile (${doubted.suspect})`);
   }
 
-  /** The keys of a page that it is about: those whose authority this is, and those that theirs does not have. */
-  async #choose(side: Side, db: number, keys: readonly ScannedKey[], other: Presence): Promise<ScannedKey[]> {
-    const { sequencer, owns } = this.context;
-    const mine: ScannedKey[] = [];
-    const others: ScannedKey[] = [];
-    for (const scanned of keys) {
-      const { key } = scanned;
-      // Nobody's data: a large key on its way.
-      if (sequencer.inParts.size > 0 && isTemporary(key)) continue;
-      const workload = sequencer.router.match(key, 0, key.length);
-      if (!this.#workloads.includes(workload) || !this.#isSampled(key)) continue;
-      const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
-      if (!mirrorsWrites) continue;
-      if (authority === side) mine.push(scanned);
-      else if (side === 'source' || owns?.(key) === true) others.push({ ...scanned, large: false });
-    }
-    this.#counts.seen += mine.length;
-    if (this.request.dryRun) return [];
-    return others.length === 0 ? mine : mine.concat(await other.absent(db, others));
-  }
-
-  /** By hash slot, other ones each time. */
-  #isSampled(key: Buffer): boolean {
-    const { sample } = this.request;
-    if (sample >= 100) return true;
-    const first = Date.parse(this.#startedAt) % SLOTS;
-    return (hashSlot(key, 0, key.length) - first + SLOTS) % SLOTS < (sample / 100) * SLOTS;
-  }
-
   /** Notes how far the walk has come: behind the last page before which all are done. */
   #pass(): void {
     while (this.#pages.length > 0 && this.#pages[0].left === 0) this.#at = this.#pages.shift()!.after;
@@ -308,8 +283,21 @@ export class Job {
     if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
   }
 
+  #told(told: Told): void {
+    const { differences, listed } = this.#counts;
+    const isDifference = told.kind !== 'other-shard' && told.kind !== 'no-workload';
+    const counts = isDifference ? differences : listed;
+    const count = (counts[told.kind] = (counts[told.kind] ?? 0) + 1);
+    if (isDifference || count <= LISTED) this.context.told(told);
+  }
+
   #finish(): void {
-    if (this.request.sample >= 100 && (this.#copies || this.request.repair)) for (const workload of this.#workloads) workload.suspect = null;
+    if (this.request.sample >= 100 && (this.#copies || this.request.repair)) {
+      for (const workload of this.#workloads) {
+        workload.suspect = null;
+        if ((this.#counts.differences.contested ?? 0) > 0) this.context.doubt(workload, CONTESTED);
+      }
+    }
     this.#end('done', null);
     this.context.cleared();
   }

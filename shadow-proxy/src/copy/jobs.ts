@@ -5,7 +5,7 @@
 import type { JobRecord, JobRequest } from '../record/job-file.js';
 import type { JobSnapshot } from '../record/snapshot.js';
 import type { Workload } from '../route/router.js';
-import { Job, NOT_COPIED, type JobContext } from './job.js';
+import { CONTESTED, Job, NOT_COPIED, type JobContext } from './job.js';
 
 export type JobErrorCode =
   /** Another one is under way. */
@@ -28,6 +28,9 @@ export class JobError extends Error {
     super(message);
   }
 }
+
+/** Doubts that end only when an operator sees to them. */
+const WAITING: ReadonlySet<string> = new Set([NOT_COPIED, CONTESTED]);
 
 const LOOK_MS = 500;
 /** Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where that has failed. */
@@ -107,7 +110,7 @@ export class Jobs {
 
   #look(): void {
     if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance() !== null) return;
-    const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && workload.suspect !== NOT_COPIED);
+    const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect));
     if (doubted.length === 0) return;
     this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, sample: 100, limits: {}, automatic: true }, null);
   }

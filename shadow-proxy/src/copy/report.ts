@@ -1,16 +1,20 @@
-/** The report of a verification: one JSON line for each key that differs, redacted as the ledger is. */
+/** The report of a job: one JSON line for each key that differs, or is left out, redacted as the ledger is. */
+import { randomBytes } from 'node:crypto';
 import { appendFileSync, writeFileSync } from 'node:fs';
 import type { LedgerPlan } from '../plan/plan.js';
+import type { Told } from './chooser.js';
+import { digestOf } from './digest.js';
 import type { CopiedKey, Held } from './held.js';
 import { decodeDump } from './rdb/transcode.js';
 import type { Difference } from './verifier.js';
 
 export class Report {
   #bytes = 0;
+  readonly #salt = randomBytes(16);
 
   constructor(
     readonly path: string,
-    private readonly limits: Pick<LedgerPlan, 'maxBytes'>,
+    private readonly limits: () => Pick<LedgerPlan, 'maxBytes'>,
     /** A key as it may be written down. */
     private readonly nameOf: (key: Buffer) => string,
   ) {}
@@ -23,8 +27,26 @@ export class Report {
 
   /** What does not fit into the file is counted by the job all the same. */
   add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference): void {
-    if (this.#bytes > this.limits.maxBytes) return;
-    const line = `${JSON.stringify({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) })}\n`;
+    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) });
+  }
+
+  /** A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process lives. */
+  tell({ kind, workload, db, key, holders }: Told): void {
+    const held = Object.entries(holders).map(([name, each]) => [name, each && this.#digested(each)]);
+    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), ...(held.length > 0 && { holders: Object.fromEntries(held) as object }) });
+  }
+
+  #digested(held: Held): object | null {
+    try {
+      return held.payload && { ...describe(held), digest: digestOf(held.payload, this.#salt) };
+    } catch (error) {
+      return { problem: (error as Error).message };
+    }
+  }
+
+  #write(entry: object): void {
+    if (this.#bytes > this.limits().maxBytes) return;
+    const line = `${JSON.stringify(entry)}\n`;
     this.#bytes += line.length;
     appendFileSync(this.path, line);
   }

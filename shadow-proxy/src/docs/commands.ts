@@ -60,10 +60,13 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     'publish',
     'Messages',
     'Sent to the authority of the workload that has the channel, then to the mirror in every stage that writes twice; the client gets the receivers at the ' +
-      'authority. One that the mirror lost is not repeated. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
+      'authority. One that the mirror lost is not repeated; nor is one of a shard whose subscribers are still at its source on a target that it shares, where only others would hear it. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
   ],
   ['local', 'Answered by the proxy', 'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.'],
-  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.'],
+  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.\n\n' +
+    'Where shards share a target and it is the authority, `SCAN` and `KEYS` give the keys of the shard only, filtered from the reply of the server; a page of `SCAN` may be empty. `DBSIZE` ' +
+    'and `RANDOMKEY` are answered by a walk over the keys of the database, on a connection of its own: `DBSIZE` costs a `SCAN` of all of it, those of other shards among them (0.7 to 2.2 s for ' +
+    '500,000 keys on two busy cores), `RANDOMKEY` only where none of 32 tries meets a key of the shard. The count is exact while nobody writes and no table of the server shrinks. Inside `MULTI`, and in scripts, the four are refused there.'],
 ];
 
 const title = (name: string): string => `\`${name.replace('|', ' ').toUpperCase()}\``;

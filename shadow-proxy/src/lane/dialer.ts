@@ -20,23 +20,36 @@ export class SentinelError extends Error {
 }
 
 export class Dialer {
-  /** The endpoint for people: no password in it. */
-  readonly label: string;
-  readonly credentials: Credentials | undefined;
-  readonly #endpoint: Endpoint;
-  readonly #timeoutMs: number;
   readonly #sentinels: Address[];
+  #credentials: Credentials | undefined;
 
-  constructor(endpoint: Endpoint, timeoutMs: number) {
-    this.#endpoint = endpoint;
-    this.#timeoutMs = timeoutMs;
-    this.label = endpoint.label;
-    this.credentials = endpoint.password === null ? undefined : { username: endpoint.username ?? undefined, password: endpoint.password };
+  /** @param timeoutMs for one attempt */
+  constructor(
+    private endpoint: Endpoint,
+    public timeoutMs: number,
+  ) {
+    this.#credentials = credentialsOf(endpoint);
     this.#sentinels = endpoint.kind === 'sentinel' ? [...endpoint.sentinels] : [];
   }
 
+  /** The endpoint for people: no password in it. */
+  get label(): string {
+    return this.endpoint.label;
+  }
+
+  get credentials(): Credentials | undefined {
+    return this.#credentials;
+  }
+
+  /** From the next connection on: the same server or master, perhaps with another password or certificate. */
+  renew(endpoint: Endpoint, timeoutMs: number): void {
+    this.endpoint = endpoint;
+    this.timeoutMs = timeoutMs;
+    this.#credentials = credentialsOf(endpoint);
+  }
+
   get followsSentinel(): boolean {
-    return this.#endpoint.kind === 'sentinel';
+    return this.endpoint.kind === 'sentinel';
   }
 
   /**
@@ -44,7 +57,7 @@ export class Dialer {
    * @throws {SentinelError} when no sentinel answers with a master
    */
   async resolve(): Promise<Address> {
-    const endpoint = this.#endpoint;
+    const { endpoint } = this;
     if (endpoint.kind === 'server') return endpoint;
     const failures: string[] = [];
     for (let i = 0; i < this.#sentinels.length; i++) {
@@ -64,8 +77,8 @@ export class Dialer {
 
   connect(address: Address): Promise<Socket> {
     return new Promise((resolve, reject) => {
-      const { tls } = this.#endpoint;
-      const timeoutMs = this.#timeoutMs;
+      const { tls } = this.endpoint;
+      const { timeoutMs } = this;
       const socket: Socket = tls
         ? connectTls({ servername: isIp(address.host) ? undefined : address.host, ...tls, host: address.host, port: address.port })
         : connectTcp({ host: address.host, port: address.port, noDelay: true });
@@ -112,5 +125,7 @@ export class Dialer {
     });
   }
 }
+
+const credentialsOf = ({ username, password }: Endpoint): Credentials | undefined => (password === null ? undefined : { username: username ?? undefined, password });
 
 const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host);

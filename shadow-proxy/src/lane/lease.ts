@@ -100,8 +100,6 @@ export class Lease {
     readonly dialer: Dialer,
     private readonly shard: string,
     private readonly process: string,
-    /** For the whole of connecting and introducing oneself. */
-    private readonly timeoutMs: number,
   ) {
     this.dataName = `${DATA_NAME}:${shard}:${process}`;
   }
@@ -140,7 +138,7 @@ export class Lease {
   async #connect(word: Word): Promise<[Address, Connection]> {
     const address = await this.dialer.resolve();
     const connection = new Connection(await this.dialer.connect(address), new Turn());
-    const timer = setTimeout(() => connection.destroy(new Error(`${this.dialer.label} does not answer`)), this.timeoutMs);
+    const timer = setTimeout(() => connection.destroy(new Error(`${this.dialer.label} does not answer`)), this.dialer.timeoutMs);
     try {
       await greet(connection, 2, this.dialer.credentials, this.#name(word));
       if (this.dialer.followsSentinel) await requireMaster(connection, this.dialer.label);

@@ -37,8 +37,6 @@ export interface Epoch {
 export interface OwnershipOptions {
   readonly shard: string;
   readonly dialers: Readonly<Record<Side, Dialer>>;
-  /** Milliseconds for one attempt to reach a server. */
-  readonly connectMs: number;
   /** Another process has the shard: everything that serves must stop. Called once. */
   lost(reason: LeaseError): void;
 }
@@ -63,7 +61,7 @@ export class Ownership {
   readonly #retries = new Map<Lease, NodeJS.Timeout>();
 
   constructor(private readonly options: OwnershipOptions) {
-    const lease = (side: Side): Lease => new Lease(side, options.dialers[side], options.shard, this.process, options.connectMs);
+    const lease = (side: Side): Lease => new Lease(side, options.dialers[side], options.shard, this.process);
     this.leases = { source: lease('source'), target: lease('target') };
     this.#all = [this.leases.source, this.leases.target];
   }

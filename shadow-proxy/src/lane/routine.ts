@@ -50,7 +50,16 @@ export class Routine {
 
   /** Whether it calls what touches every key of a database, as far as its text tells. */
   get flushes(): boolean {
-    return this.#calls !== null && ['flushall', 'flushdb', 'swapdb'].some((name) => this.#calls!.has(name));
+    return this.#callsOneOf('flushall', 'flushdb', 'swapdb');
+  }
+
+  /** Whether it asks what keys there are, as far as its text tells. */
+  get asksForAllKeys(): boolean {
+    return this.#callsOneOf('scan', 'keys', 'dbsize', 'randomkey');
+  }
+
+  #callsOneOf(...names: readonly string[]): boolean {
+    return names.some((name) => this.#calls?.has(name) === true);
   }
 
   /** Whether its text names no command that writes to another database than its own. */

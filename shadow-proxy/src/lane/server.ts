@@ -66,11 +66,14 @@ export class Server {
 
   constructor(
     readonly side: Side,
-    readonly endpoint: Dialer,
     private readonly lease: Lease,
     private readonly turn: Turn,
     private readonly events: ServerEvents,
   ) {}
+
+  get endpoint(): Dialer {
+    return this.lease.dialer;
+  }
 
   /** What the kit's connections are called there. */
   get name(): string {

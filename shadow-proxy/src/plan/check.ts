@@ -2,7 +2,7 @@
 import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
-import { patternsOverlap } from './overlap.js';
+import { commonTo } from './owns.js';
 import type { AdminPlan, Plan, WorkloadPlan } from './plan.js';
 
 type Say = (path: PlanPath, message: string) => void;
@@ -103,10 +103,8 @@ function sharedTargets(plan: Plan, say: Say): void {
   plan.shards.forEach((shard, i) => {
     const sharing = plan.shards.map((other, n) => ({ other, n })).filter(({ other, n }) => n < i && sameServer(other.target, shard.target));
     for (const { other, n } of sharing) {
-      const [mine, theirs] = firstOverlap(shard.owns ?? [], other.owns ?? []) ?? [];
-      if (mine !== undefined) {
-        say(['shards', i, 'owns'], `has ${JSON.stringify(mine)}, and shards[${n}] has ${JSON.stringify(theirs)}: a key that both match has two owners`);
-      }
+      const common = shard.owns && other.owns && commonTo(shard.owns, other.owns);
+      if (common) say(['shards', i, 'owns'], `has ${common[0]}, and shards[${n}] has ${common[1]}: a key that is in both has two owners`);
     }
   });
   const silent = plan.shards.findIndex((shard) => shard.sharedTarget && shard.owns === null);
@@ -117,11 +115,6 @@ function sharedTargets(plan: Plan, say: Say): void {
       say([...path, 'stage'], `is ${workload.stage}, but ${why}: add owns to it, or go no further than shadow`);
     }
   });
-}
-
-function firstOverlap(a: readonly string[], b: readonly string[]): [string, string] | undefined {
-  for (const mine of a) for (const theirs of b) if (patternsOverlap(mine, theirs)) return [mine, theirs];
-  return undefined;
 }
 
 function topology(plan: Plan, say: Say): void {

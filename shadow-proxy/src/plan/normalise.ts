@@ -5,8 +5,10 @@ import { createSecureContext } from 'node:tls';
 import { formatUrl, interpolate, parseAddress, parseUrl, UrlError } from './endpoint.js';
 import type { ClientTls, Endpoint, Listen, ListenTls, ParsedUrl } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
+import { parseSlots } from './owns.js';
 import type { AdminPlan, Gates, Plan, ShardPlan, WorkloadPlan } from './plan.js';
 import type { AdminFile, EndpointFile, PlanFile, ShardFile } from './schema.js';
+import type { Owns } from '../route/owner.js';
 
 export interface Surroundings {
   /** Paths in the plan are relative to this directory. */
@@ -53,9 +55,13 @@ function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
   const read = shards.filter((shard): shard is ShardPlan => shard.listen !== null && shard.source !== null && shard.target !== null);
   return read.map((shard) => ({
     ...shard,
-    sharedTarget: read.some((other) => other !== shard && sameServer(other.target, shard.target)),
+    sharedTarget: shard.owns !== null || read.some((other) => other !== shard && sameServer(other.target, shard.target)),
   }));
 }
+
+/** The other shards of the plan that have the shard's target. */
+export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[] =>
+  plan.shards.filter((other) => other.name !== shard.name && sameServer(other.target, shard.target));
 
 /** Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in common. */
 export function sameServer(a: Endpoint, b: Endpoint): boolean {
@@ -76,10 +82,16 @@ class Reader {
       listen: this.#listen(file, path),
       source: this.#endpoint(file, 'source', path),
       target: this.#endpoint(file, 'target', path),
-      owns: file.owns ?? null,
+      owns: this.#owns(file.owns, [...path, 'owns']),
       sharedTarget: false,
       admin: file.admin ? this.admin(file.admin, [...path, 'admin']) : null,
     };
+  }
+
+  #owns(owns: ShardFile['owns'], path: PlanPath): Owns | null {
+    if (owns === undefined) return null;
+    if (Array.isArray(owns)) return { patterns: owns };
+    return this.#try([...path, 'slots'], () => ({ slots: parseSlots(owns.slots) }));
   }
 
   admin(file: AdminFile, path: PlanPath): AdminPlan | null {

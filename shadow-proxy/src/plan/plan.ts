@@ -2,6 +2,7 @@
  * The plan as the proxy works with it: checked, every default filled in, secrets and certificates read.
  * `load.ts` makes it from a file whose shape `schema.ts` defines.
  */
+import type { Owns } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';
 import type { Endpoint, Listen } from './endpoint.js';
 
@@ -30,9 +31,9 @@ export interface ShardPlan {
   readonly listen: Listen;
   readonly source: Endpoint;
   readonly target: Endpoint;
-  /** Patterns of the keys that this shard alone has on a shared target; null where it does not say. */
-  readonly owns: readonly string[] | null;
-  /** True where another shard of the plan has the same target. */
+  /** The keys that this shard, and no other, has on a shared target; null where it does not say. */
+  readonly owns: Owns | null;
+  /** True where another shard of the plan has the same target, or this one says which keys it has there. */
   readonly sharedTarget: boolean;
   /** The shard's own admin address; where null, the plan's. */
   readonly admin: AdminPlan | null;

@@ -1,11 +1,13 @@
 /**
- * What a changed plan may change while the state holds. A running process takes over tokens, gates, `limits.clients` and
- * `limits.drainMs`; the rest needs a restart, and is never ignored in silence. Neither moves a stage, nor a key between
- * workloads of different stages.
+ * What a changed plan may change while the state holds. A running process takes over all but what it stands on: which
+ * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored in silence.
+ * Neither moves a stage, nor a key between workloads of different stages.
  */
 import { isDeepStrictEqual } from 'node:util';
-import { formatAddress } from './endpoint.js';
+import { formatAddress, type Endpoint } from './endpoint.js';
+import { neighboursOf } from './normalise.js';
 import { patternIncludes, patternsOverlap } from './overlap.js';
+import { stageRule } from '../route/stage.js';
 import { allWorkloads, type Plan, type ShardPlan, type StagePoint, type Stages } from './plan.js';
 
 /** Patterns and the workload each gives its keys to, in matching order; what none matches is `default`'s. */
@@ -25,23 +27,24 @@ export const firstStages = (plan: Plan): Stages =>
 
 type Part<T> = readonly [name: string, of: (whole: T) => unknown];
 
-/** What is read once, at the start of the process. */
+/** What holds for as long as the process does. */
 const OF_PLAN: readonly Part<Plan>[] = [
   ['name', (plan) => plan.name],
   ['state', (plan) => plan.state],
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
-  ['ledger', (plan) => plan.ledger],
-  ['workloads', (plan) => allWorkloads(plan).map((workload) => [workload.name, workload.class, workload.keys, workload.channels])],
-  ...(['queueBytes', 'clientOutputBytes', 'connectMs', 'flipMs', 'largeKeyBytes', 'largeKeyElements'] as const).map((name): Part<Plan> => [`limits.${name}`, (plan) => plan.limits[name]]),
+  ['workloads', (plan) => allWorkloads(plan).map(({ name, keys, channels }) => [name, keys, channels])],
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [
-  ['listen', (shard) => shard.listen],
-  ['source', (shard) => shard.source],
-  ['target', (shard) => shard.target],
+  ['listen', ({ listen: { tls, ...listen } }) => [listen, tls && tls.requireClientCert]],
+  ['source', (shard) => serverOf(shard.source)],
+  ['target', (shard) => serverOf(shard.target)],
   ['owns', (shard) => shard.owns],
   ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
 ];
+
+/** Which server it is, and who the kit is there: not its password, nor what proves either to the other. */
+const serverOf = (endpoint: Endpoint): unknown => ({ ...endpoint, label: null, password: null, sentinelPassword: null, tls: endpoint.tls && { servername: endpoint.tls.servername } });
 
 const RESTART = 'restart the proxy for that';
 
@@ -86,6 +89,22 @@ export function checkRouting(previous: Routing, next: Routing, stages: Stages, f
     });
   });
   return [...problems];
+}
+
+/** Which keys a shard has, as its state keeps it: where it does not say, those that the others on its target do not name. */
+export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
+  const others = neighboursOf(plan, shard).flatMap(({ owns }) => owns ?? []);
+  return shard.owns !== null ? JSON.stringify(shard.owns) : others.length > 0 ? `all but ${JSON.stringify(others)}` : null;
+}
+
+/** Why a shard cannot have the keys that the plan says in these stages, and had others before; null where it can. */
+export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, stages: Stages): string | null {
+  const beyond = Object.entries(stages).find(([, { stage }]) => stageRule(stage).authority === 'target');
+  if (beyond === undefined) return null;
+  const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
+  if (shard.sharedTarget && shard.owns === null) return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
+  if (writtenOwns(plan, shard) === before) return null;
+  return `owns of shard ${shard.name} is not what it was (${before ?? 'nothing'}), and ${where}: bring it back to shadow first`;
 }
 
 const takenBefore = (routing: Routing, end: number, pattern: string): boolean =>

@@ -23,6 +23,16 @@ const bytes = z
     return Number(digits) * UNITS[unit as keyof typeof UNITS];
   });
 
+const owns = z.union([
+  patterns,
+  z.strictObject({
+    slots: z
+      .string()
+      .regex(/^\d+(-\d+)?( *, *\d+(-\d+)?)*$/, 'hash slots such as "0-5460" or "0-99,200"')
+      .describe('Hash slots as Redis Cluster counts them; the hash tag of a key counts'),
+  }),
+]);
+
 const endpointUrl = z.string().min(1).describe('redis://[user[:password]@]host[:port][/db], rediss://… or redis+sentinel://…@h1:p1,h2:p2/master[/db]; ${NAME} is an environment variable');
 const endpoint = z.union([
   endpointUrl,
@@ -74,7 +84,7 @@ const shard = z.strictObject({
   listen: z.string().min(1).describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
   source: endpoint.describe('The Redis being left'),
   target: endpoint.describe('The KeyDB being adopted'),
-  owns: patterns.describe('Patterns of the keys that this shard alone has on a target that several shards share').optional(),
+  owns: owns.describe('The keys that this shard, and no other, has on a target that several shards share: patterns, or hash slots').optional(),
   tls: z.strictObject({ listen: listenTls, source: clientTls, target: clientTls }).partial().optional(),
   admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
 });

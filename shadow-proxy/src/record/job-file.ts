@@ -24,7 +24,7 @@ export const jobRequest = z.strictObject({
 });
 export type JobRequest = z.infer<typeof jobRequest>;
 
-const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()) });
+const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()), listed: z.record(z.string(), z.number()).default({}) });
 export type JobCounts = z.infer<typeof counts>;
 
 const jobRecord = z.object({
@@ -40,7 +40,7 @@ const jobRecord = z.object({
 });
 export type JobRecord = z.infer<typeof jobRecord>;
 
-export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, failed: 0, unsure: 0, bytes: 0, differences: {} });
+export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, failed: 0, unsure: 0, bytes: 0, differences: {}, listed: {} });
 
 export class JobFile {
   readonly #path: string;

@@ -9,7 +9,7 @@
  *
  * A record: one byte of kind, four bytes of database, four bytes of length (little-endian), the bytes.
  */
-import { closeSync, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
+import { closeSync, constants, fstatSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { copyBytes } from '../resp/bytes.js';
 
@@ -21,6 +21,8 @@ const HEAD = 9;
 const KEY = 1;
 const WORKLOAD = 2;
 const EVERYTHING = 3;
+/** Appended to, wherever the file ends: it is emptied again and again. */
+const ANEW = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_APPEND;
 
 export interface JournalRecords {
   readonly keys: { readonly db: number; readonly key: Buffer }[];
@@ -80,7 +82,7 @@ export class Journal {
     const [first, second] = this.#paths;
     const old = [this.#current, this.#other];
     this.flush();
-    this.#current = { fd: openSync(`${first}.new`, 'w', 0o600), bytes: 0 };
+    this.#current = { fd: openSync(`${first}.new`, ANEW, 0o600), bytes: 0 };
     this.carry();
     this.flush();
     renameSync(`${first}.new`, first);

@@ -84,7 +84,7 @@ const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 const NOT_TOLD: Line = { text: '', leftOut: 0 };
 
 export class Ledger {
-  readonly #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
+  #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
   readonly #salt = randomBytes(16);
   readonly #latest: LedgerEntry[] = [];
   #total = 0;
@@ -112,6 +112,11 @@ export class Ledger {
     };
     this.#tokens = this.#burst;
     this.#refilledAt = this.#options.now();
+  }
+
+  /** From the next entry on. */
+  configure({ maxBytes, files, redact }: Required<Pick<LedgerOptions, 'maxBytes' | 'files' | 'redact'>>): void {
+    this.#options = { ...this.#options, maxBytes, files, redact };
   }
 
   /** Mismatches that were recorded or counted. */

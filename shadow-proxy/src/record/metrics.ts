@@ -40,6 +40,7 @@ export const METRICS: readonly Metric[] = [
   counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
+  counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) => one(s.elsewhere)),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
   gauge('latency_seconds', "Reply time of the server, as the proxy sees it", ['server', 'quantile'], latencies),
   counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
@@ -63,6 +64,7 @@ export const METRICS: readonly Metric[] = [
   ),
   gauge('job_bytes', 'Bytes that it has copied or compared', [], (s) => one(s.job?.bytes ?? 0)),
   gauge('job_differences', 'Keys that it found to differ', ['kind'], (s) => byName('kind', s.job?.differences ?? {})),
+  gauge('job_listed', 'Keys that it came by, and which are not its to judge', ['kind'], (s) => byName('kind', s.job?.listed ?? {})),
   ofWorkload('workload_stage', 'gauge', '1 for the stage that the workload is in', ['stage'], (w) =>
     STAGES.map((stage) => [{ stage }, Number(w.stage === stage)]),
   ),

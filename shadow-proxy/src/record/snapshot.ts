@@ -97,8 +97,10 @@ export interface JobSnapshot {
   /** Keys that differ, and of which the proxy knew already. */
   readonly unsure: number;
   readonly bytes: number;
-  /** By kind. */
+  /** By kind: `missing`, `extra`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where shards share a target. */
   readonly differences: Readonly<Record<string, number>>;
+  /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
+  readonly listed: Readonly<Record<string, number>>;
   readonly keysPerSecond: number;
   /** Null where it cannot be told. */
   readonly etaSeconds: number | null;
@@ -128,6 +130,8 @@ export interface ShardSnapshot {
   /** By command: sent to the authority alone, because the other server or the proxy does not know it. */
   readonly unsupported: Readonly<Record<string, number>>;
   readonly crossWorkload: { readonly split: number; readonly refused: number };
+  /** Commands on keys that are another shard's, where several share a target: the source alone answers them. */
+  readonly elsewhere: number;
   /** Commands that the authority refused, and that were therefore not repeated. */
   readonly unmirroredErrors: number;
   readonly latency: { readonly source: LatencySnapshot; readonly target: LatencySnapshot };

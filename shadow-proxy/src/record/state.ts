@@ -21,6 +21,8 @@ const shardState = z.strictObject({
   workloads: z.record(z.string(), z.strictObject({ stage: z.enum(STAGES), percent: z.number().min(0).max(100) })),
   /** Which pattern gave its keys to which workload, in order: a changed plan is checked against it. */
   routing: z.array(z.tuple([z.string(), z.string()])),
+  /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
+  owns: z.string().nullable().default(null),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   cleanShutdown: z.boolean(),
@@ -118,6 +120,7 @@ const emptyState = (shard: string): ShardState => ({
   shard,
   workloads: {},
   routing: [],
+  owns: null,
   source: null,
   target: null,
   cleanShutdown: true,

@@ -53,7 +53,7 @@ export class Workload {
   constructor(
     readonly index: number,
     readonly name: string,
-    readonly workloadClass: string,
+    public workloadClass: string,
     keys: readonly string[],
     /** Patterns of its pub/sub channels. */
     readonly channels: readonly string[],
@@ -141,17 +141,31 @@ export class Router {
   /** In the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
+  /** Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves. */
+  readonly elsewhere: Workload;
 
-  constructor(definitions: readonly WorkloadDefinition[], rest: { stage: Stage; percent: number }) {
+  /** @param isElsewhere whether a key is not this shard's; null where all are */
+  constructor(
+    definitions: readonly WorkloadDefinition[],
+    rest: { stage: Stage; percent: number },
+    private readonly isElsewhere: Matcher | null = null,
+  ) {
     const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts));
     this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
+    this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, { workloads: 0 });
   }
 
   match(key: Buffer, start: number, end: number): Workload {
+    if (this.isElsewhere !== null && this.isElsewhere(key, start, end)) return this.elsewhere;
     const workloads = this.workloads;
     for (let i = 0; i < workloads.length - 1; i++) if (workloads[i].owns(key, start, end)) return workloads[i];
     return this.default;
+  }
+
+  /** The workload whose pattern the key has, whichever shard's it is. */
+  byPattern(key: Buffer): Workload {
+    return this.workloads.find((workload) => workload.owns(key, 0, key.length)) ?? this.default;
   }
 
   /** The workload of a pub/sub channel. */

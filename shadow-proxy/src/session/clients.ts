@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
 import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
+import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
@@ -37,10 +38,13 @@ export class Clients {
     readonly sequencer: Sequencer,
     /** FLUSHALL and its like would take what other shards keep on the same target. */
     readonly sharedTarget: boolean,
+    /** Which of the keys there are this shard's; null where all are, or where that is not said. */
+    readonly owned: Matcher | null,
     /** Bytes of replies that one client may leave unread; past it the client is closed. */
-    readonly outputBytes = Infinity,
+    public outputBytes: number,
   ) {
-    this.#counts = sequencer.router.workloads.map(() => new Float64Array(sequencer.table.all.length));
+    const { workloads, elsewhere } = sequencer.router;
+    this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
   }
 
   accept(socket: Socket): Session {

@@ -28,12 +28,15 @@ export function publish(session: Session, spec: CommandSpec): void {
   const lane = session.laneTo(rule.authority);
   if (lane === null) return;
   clients.count(spec, workload);
-  session.submit(new Operation(frame, start, end, session, spec, workload, session.db, session.protocol, followOfPublish(clients, spec, rule)), lane);
+  session.submit(new Operation(frame, start, end, session, spec, workload, session.db, session.protocol, followOfPublish(clients, spec, rule.authority, mirrorsMessages(clients, rule))), lane);
 }
 
+/** Whether messages to a channel with this rule go to both servers: not to a target where only other shards' subscribers would hear them. */
+export const mirrorsMessages = ({ sharedTarget }: Clients, { authority, mirrorsWrites }: StageRule): boolean => mirrorsWrites && !(sharedTarget && authority === 'source');
+
 /** A server that lacks SPUBLISH has no subscribers to it. */
-export function followOfPublish(clients: Clients, spec: CommandSpec, { authority, mirrorsWrites }: StageRule): Follow {
-  if (!mirrorsWrites) return NOTHING;
+export function followOfPublish(clients: Clients, spec: CommandSpec, authority: Side, mirrors: boolean): Follow {
+  if (!mirrors) return NOTHING;
   if (clients.sequencer.mirrorKnows(authority, spec)) return WRITE;
   clients.unsupported(spec.name);
   return NOTHING;

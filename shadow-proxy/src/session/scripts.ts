@@ -26,7 +26,7 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
   const { authority } = route.rule;
   if (!prepared(session, spec, session.command, authority)) return true;
   const hidden = hiddenBy(sequencer, spec, session.command, authority);
-  const refused = refusalOf(clients, spec, session.command, hidden);
+  const refused = refusalOf(clients, spec, session.command, hidden, authority);
   if (refused !== null) {
     clients.crossRefused++;
     session.refuse(refused);
@@ -84,11 +84,14 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
 }
 
 /** Why the script in `frame` cannot be run as things are; null where it can. */
-export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden): string | null {
+export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden, authority: Side): string | null {
   const { table, scripts, router } = sequencer;
   const name = spec.name.toUpperCase();
   const args = argumentsOf(frame);
-  if (sharedTarget && scripts.find(args)?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB is refused: other shards keep their keys on the same target`;
+  const routine = sharedTarget ? scripts.find(args) : undefined;
+  const shared = 'is refused: other shards keep their keys on the same target';
+  if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${shared}`;
+  if (routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
   if (hidden === 'nothing' || router.oneAuthority) return null;
   const { reads, writes } = scripts.undeclared(args, table);
   if (reads?.length === 0 && writes?.length === 0) return null;

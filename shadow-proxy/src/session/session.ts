@@ -29,9 +29,10 @@ import { asksToBlock, block, type Blocked } from './blocking.js';
 import { both } from './both.js';
 import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
-import { followOfPublish, publish, subscription, type Subscriptions } from './pubsub.js';
+import { answerOwned } from './owned.js';
+import { publish, subscription, type Subscriptions } from './pubsub.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
-import { scanOf, withCursorOfTarget } from './scan.js';
+import { scanOf, shapeOf } from './scan.js';
 import { takeScript } from './scripts.js';
 import { crossing, splits, submitSplit } from './split.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
@@ -296,7 +297,6 @@ export class Session implements Sink {
   /** What is to follow on the mirror. */
   followOf(spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
     const { sequencer } = this.clients;
-    if (spec.handling === 'publish') return followOfPublish(this.clients, spec, rule);
     if (spec.write || spec.handling === 'script') {
       if (!rule.mirrorsWrites && !mixed) return NOTHING;
       if (!spec.write && spec.readOnlyScript) return NOTHING;
@@ -591,13 +591,15 @@ export class Session implements Sink {
     }
     const { parser } = this;
     const { authority } = router.default.keylessRule;
+    const { owned } = this.clients;
+    if (spec !== undefined && owned !== null && authority === 'target' && answerOwned(this, spec, owned)) return;
     const scan = spec?.name === 'scan' ? scanOf(this, authority) : null;
     const lane = this.laneTo(scan?.side ?? authority);
     if (lane === null) return;
     if (spec !== undefined) this.clients.count(spec, router.default);
     const [frame, start, end] = scan?.frame ? [scan.frame, 0, scan.frame.length] : [parser.frame, parser.start, parser.end];
     const operation = new Operation(frame, start, end, this, spec, router.default, this.db, this.protocol, NOTHING);
-    const shape = scan?.side === 'target' ? withCursorOfTarget : null;
+    const shape = spec !== undefined && lane.server.side === 'target' ? shapeOf(spec.name, owned) : null;
     if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb) return sendInside(this, operation, lane, shape);
     if (shape !== null) {
       const lost: Sink['lost'] = (each, reason) => this.lost(each, reason);

@@ -11,7 +11,8 @@ import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { alone, hidesKeys, mayBegin } from './barrier.js';
-import { followOfPublish } from './pubsub.js';
+import { followOfPublish, mirrorsMessages } from './pubsub.js';
+import { ASKS_FOR_ALL } from './owned.js';
 import { crossesDatabases, routeKeys } from './routing.js';
 import { hiddenBy, prepared, refusalOf } from './scripts.js';
 import { crossing } from './split.js';
@@ -224,7 +225,7 @@ export class Transaction {
         for (const key of sequencer.keyIds(frame, 0)) keys.add(key);
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
-      const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden) : null;
+      const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
       if (refused !== null) return new Error(refused);
       if (hidden !== 'nothing') {
         commands.push({ frame, spec, workload: route.workload, follow: hidden === 'writes' && router.mirrors ? WRITE : NOTHING, mustCopy: !router.uniform });
@@ -238,6 +239,8 @@ export class Transaction {
     first ??= published[0]?.workload ?? router.default;
     authority ??= first.keylessRule.authority;
     for (const command of published) command.follow = this.#followOfPublish(command, authority);
+    const all = authority === 'target' && session.clients.owned !== null ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name)) : undefined;
+    if (all !== undefined) return new Error(`ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`);
     return { commands, authority, workload: first, keys: [...keys] };
   }
 
@@ -246,7 +249,7 @@ export class Transaction {
     const { clients } = this.session;
     const away = workload.keylessRule.authority !== authority;
     if (away) clients.sequencer.mirrors[otherSide(authority)].start();
-    return followOfPublish(clients, spec, { ...workload.keylessRule, authority, mirrorsWrites: away || workload.keylessRule.mirrorsWrites });
+    return followOfPublish(clients, spec, authority, away || mirrorsMessages(clients, workload.keylessRule));
   }
 }
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import getPort from 'get-port';
@@ -7,7 +7,9 @@ import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import type { ShardSnapshot } from '../../src/record/snapshot.js';
 import { scratch } from '../plan/plans.js';
-import { needsKeydb, withServers } from '../support/servers.js';
+import { makeCertificates, needsKeydb, withServers, type Certificates } from '../support/servers.js';
+import { until } from '../support/shard.js';
+import { Wire } from '../support/wire.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
@@ -95,6 +97,67 @@ describe('the daemon', () => {
       const state = JSON.parse(readFileSync(join(directory, 'state', 'a', 'state.json'), 'utf8')) as Record<string, unknown>;
       assert.equal(state.cleanShutdown, true);
     });
+  });
+
+  test('a renewed certificate, another password, limit or redaction hold after a SIGHUP, and nobody is disconnected', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    const [before, after] = [makeCertificates(), makeCertificates()];
+    const files = { 'proxy.crt': before.cert, 'proxy.key': before.key };
+    const directory = scratch(t, { password: 'old\n', ...Object.fromEntries(Object.entries(files).map(([name, path]) => [name, readFileSync(path, 'utf8')])) });
+    await withServers(
+      async (servers) => {
+        const port = await getPort();
+        const plan = await planFor(servers, (p) => {
+          p.shards[0].listen = `rediss://127.0.0.1:${port}`;
+          p.shards[0].tls = { listen: { cert: 'proxy.crt', key: 'proxy.key' } };
+          p.shards[0].source = { url: servers.source.url, passwordFile: 'password' };
+          p.default = { stage: 'shadow' };
+        });
+        const { daemon, reload, admin } = await start(t, plan, directory);
+        const client = async ({ ca }: Certificates): Promise<Wire> => {
+          const wire = await Wire.open({ port, tls: { ca: readFileSync(ca) } });
+          t.after(() => wire.destroy());
+          return wire;
+        };
+        const old = await client(before);
+        assert.deepEqual(await old.pipeline([['AUTH', 'old'], ['SET', 'k', 'secret']]), ['+OK', '+OK']);
+
+        for (const [name, path] of Object.entries({ 'proxy.crt': after.cert, 'proxy.key': after.key })) writeFileSync(join(directory, name), readFileSync(path));
+        writeFileSync(join(directory, 'password'), 'new\n');
+        // Both are right until the kit has the new one.
+        assert.match(await old.ask('ACL', 'SETUSER', 'default', '>new'), /^-ERR shadow-proxy/);
+        const server = new Redis(servers.source.url, { password: 'old' });
+        t.after(() => server.disconnect());
+        await server.call('ACL', 'SETUSER', 'default', '>new');
+        reload((p) => Object.assign(p, { limits: { clients: 2 }, ledger: { redact: false } }));
+        await daemon.prints(/"the plan was reloaded"/);
+        await server.call('ACL', 'SETUSER', 'default', '<old');
+
+        assert.equal(await old.ask('GET', 'k'), '$6\r\nsecret');
+        await assert.rejects(client(before), /self-signed|certificate|unable to/i);
+        const fresh = await client(after);
+        assert.deepEqual(await fresh.pipeline([['AUTH', 'old'], ['AUTH', 'new'], ['GET', 'k']]).then(([refused, ...rest]) => [refused.slice(0, 10), ...rest]), ['-WRONGPASS', '+OK', '$6\r\nsecret']);
+        await assert.rejects(client(after).then((third) => third.ask('PING')).then((answer) => assert.equal(answer, '+PONG')), /max number of clients/);
+
+        // The kit's own connections come again with the new password.
+        await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        await until(async () => (await fetch(`${admin}/readyz`)).status === 200 && (await status(admin))[0].mirror.connected, 5_000, () => daemon.stdout);
+        old.destroy();
+        fresh.destroy();
+        const again = await client(after);
+        await again.pipeline([['AUTH', 'new'], ['SET', 'k', 'again']]);
+        const target = new Redis(servers.target.url);
+        t.after(() => target.disconnect());
+        await until(async () => (await target.get('k')) === 'again');
+        await target.set('k', 'behind its back');
+        assert.equal(await again.ask('GET', 'k'), '$5\r\nagain');
+        const ledger = join(directory, 'state', 'a', 'ledger.jsonl');
+        await until(() => existsSync(ledger) && readFileSync(ledger, 'utf8').includes('behind its back'));
+        daemon.signal('SIGTERM');
+        await daemon.exit();
+      },
+      { source: { config: { requirepass: 'old' } } },
+    );
   });
 
   test('has one shard of several, with its own admin address', async (t) => {

@@ -4,6 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
 import { keeper, Peer, type Script } from '../support/peer.js';
+import { withRig } from '../support/rig.js';
+import { needsKeydb } from '../support/servers.js';
 import { startTestShard, until, type TestShard } from '../support/shard.js';
 import { Wire } from '../support/wire.js';
 
@@ -227,5 +229,16 @@ test('clients that reconnect by themselves go on when the authority does', async
       assert.equal(await asked, `round ${i}`);
     }
     client.disconnect();
+  });
+});
+
+test('an authority that is back is ready, though no client asks for it', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
+    assert.equal(shard.shard.ready(), true);
+    await source.kill('SIGKILL');
+    await until(() => !shard.shard.ready());
+    await source.restart();
+    await until(() => shard.shard.ready(), 5_000);
   });
 });

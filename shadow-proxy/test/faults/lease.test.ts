@@ -32,7 +32,7 @@ async function withCandidates(body: (setting: Setting) => Promise<void>): Promis
           let reason: LeaseError | null = null;
           const [plan] = toPlan({ ...smallPlan(), shards: [{ name: shard, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url }] }).shards;
           const dialers = { source: new Dialer(plan.source, 1_000), target: new Dialer(plan.target, 1_000) };
-          const ownership = new Ownership({ shard, dialers, connectMs: 1_000, lost: (lost) => (reason = lost) });
+          const ownership = new Ownership({ shard, dialers, lost: (lost) => (reason = lost) });
           all.push(ownership);
           return {
             ownership,

@@ -78,10 +78,27 @@ const groups: Record<string, readonly Case[]> = {
       plan.shards[0].owns = ['eu:*'];
       plan.shards[1].owns = ['us:*'];
     })],
+    ['goes further with slots', sharing((plan) => {
+      plan.workloads[0].stage = 'live';
+      plan.shards[0].owns = { slots: '0-5460, 6000' };
+      plan.shards[1].owns = { slots: '5461-5999,6001-16383' };
+    })],
+    ['has one owner for each slot', sharing((plan) => {
+      plan.shards[0].owns = { slots: '0-5460,9000' };
+      plan.shards[1].owns = { slots: '5461-9000' };
+    }), /^shards\.1\.owns: has slots 5461-9000, and shards\[0\] has slots 9000-9000: a key that is in both has two owners/],
+    ['is shared out in one way', sharing((plan) => {
+      plan.shards[0].owns = { slots: '0-5460' };
+      plan.shards[1].owns = ['us:*'];
+    }), /^shards\.1\.owns: has patterns, and shards\[0\] has slots: a key that is in both has two owners/],
+    ['has slots that there are', sharing((plan) => (plan.shards[0].owns = { slots: '0-16384' })), /^shards\.0\.owns\.slots: has "0-16384": slots are 0 to 16383/],
+    ['has ranges that go up', sharing((plan) => (plan.shards[0].owns = { slots: '1, 9-2' })), /^shards\.0\.owns\.slots: has "9-2"/],
+    ['is shared out by patterns or slots', sharing((plan) => (plan.shards[0].owns = { slots: 'all' })), /^shards\.0\.owns\.slots: is "all": hash slots such as "0-5460"/],
+    ['is shared out by nothing else', sharing((plan) => (plan.shards[0].owns = { ketama: 1 })), /^shards\.0\.owns/],
     ['has one owner for each key', sharing((plan) => {
       plan.shards[0].owns = ['eu:*'];
       plan.shards[1].owns = ['us:*', 'e*:x'];
-    }), /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that both match has two owners/],
+    }), /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that is in both has two owners/],
   ],
   'active-active': [
     ['needs regions', (plan) => (plan.topology = { mode: 'active-active' }), /^topology\.regions: needs at least two/],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Journal } from '../../src/record/journal.js';
+import { scratch } from '../plan/plans.js';
 import { fillDisk, freeDisk, smallDisk } from '../support/disk.js';
 
 const never = new Promise<void>(() => undefined);
@@ -27,4 +28,20 @@ test('a journal whose disk was full for a while says that it does not know every
   note('after');
   const { keys, everything } = open().left;
   assert.deepEqual([keys.map(({ key }) => key.toString()), everything], [['before', 'after'], true]);
+});
+
+test('a file that was put aside and emptied is written from its beginning when its turn comes again', async (t) => {
+  const directory = join(scratch(t), 'journal');
+  const open = (): Journal => new Journal(directory, () => Promise.resolve(), () => journal.noteWorkload('w', 'in doubt'), (problem) => assert.fail(problem));
+  const journal: Journal = open();
+  journal.begin();
+  for (const name of ['first', 'second', 'third', 'fourth']) {
+    journal.noteKey(0, Buffer.from(name), 0, name.length);
+    journal.turn();
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  journal.noteKey(3, Buffer.from('last'), 0, 4);
+  journal.flush();
+  const { keys, workloads, everything } = open().left;
+  assert.deepEqual([keys.map(({ db, key }) => `${db}:${key.toString()}`), [...workloads], everything], [['3:last'], [['w', 'in doubt']], false]);
 });
