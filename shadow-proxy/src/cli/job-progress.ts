@@ -95,9 +95,19 @@ export function renderJob({ shard, job }: EndedJob): string {
   const repaired = job.repair ? `, ${number(job.repaired)} repaired` : '';
   const unsure = job.unsure > 0 ? `, ${number(job.unsure)} in doubt and being healed` : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
+  const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
-  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${failures.join('')}`;
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${examples.join('')}${failures.join('')}`;
 }
+
+/** What a difference is, for people. */
+const DIFFERENCES: Readonly<Record<string, string>> = {
+  extra: 'only the mirror has it',
+  missing: 'the mirror lacks it',
+  type: 'of another type on the mirror',
+  value: 'another value on the mirror',
+  ttl: 'another time to live on the mirror',
+};
 
 const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);
 

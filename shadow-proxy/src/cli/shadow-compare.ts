@@ -1,5 +1,6 @@
 /** The operator's program: one file for each command. */
 import { Command } from 'commander';
+import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
@@ -14,6 +15,7 @@ addStatus(program);
 addStage(program);
 addBackfill(program);
 addVerify(program);
+addAccept(program);
 addDemo(program);
 
 await parseArguments(usage(program));

@@ -24,6 +24,8 @@ export interface FlowContext {
   readonly suspects: Suspects;
   /** Why nothing may be copied now; null where it may. */
   readonly hindrance: () => string | null;
+  /** Whether keys that are in doubt are being copied again. */
+  readonly heals: () => boolean;
   /** A difference that stays. */
   readonly report: (key: Copied, difference: Difference) => void;
   /** A key that was not copied, or not verified. */
@@ -254,7 +256,7 @@ export class Flow implements CopyEvents, VerifyEvents {
     if (++task.looks < LOOKS) return this.#again(task, false);
     counts.verified++;
     // The proxy knows of it: it is being copied again and again, or cannot be.
-    if (this.context.suspects.has(task.db, task.key)) counts.unsure++;
+    if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {
       counts.differences[difference.kind] = (counts.differences[difference.kind] ?? 0) + 1;
       this.context.report(way, difference);

@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Server } from '../lane/server.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
-import type { JobFailure, JobSnapshot } from '../record/snapshot.js';
+import type { JobDifference, JobFailure, JobSnapshot } from '../record/snapshot.js';
 import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot, SLOTS } from '../route/slot.js';
@@ -24,7 +24,9 @@ import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
 import { ScanError, Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
-export interface JobContext extends Omit<FlowContext, 'failed'> {
+export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance'> {
+  /** Why nothing may be copied, or compared, now; null where it may. */
+  readonly hindrance: (copies: boolean) => string | null;
   /** Whether a key of the target, which may be shared, is this shard's; null where that cannot be told. */
   readonly owns: ((key: Buffer) => boolean) | null;
   /** From which size on a key is copied in parts. */
@@ -50,7 +52,7 @@ class Again extends Error {}
 const WALKS = 10;
 const SAVE_MS = 500;
 const RETRY_MS = 250;
-/** So many keys that failed are told one by one. */
+/** So many keys that failed, and so many that differ, are told one by one. */
 const TOLD = 20;
 
 /** A page on its way: the walk has passed it when nothing of it is left. */
@@ -65,6 +67,7 @@ export class Job {
   readonly #startedAt: string;
   readonly #doubted = new Map<Workload, number>();
   readonly #failures: JobFailure[] = [];
+  readonly #examples: JobDifference[] = [];
   #state: JobRecord['state'] = 'running';
   #reason: string | null = null;
   #endedAt: string | null = null;
@@ -180,7 +183,12 @@ export class Job {
   }
 
   #newFlow(): Flow {
-    return new Flow({ ...this.context, failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+    const writes = this.#copies || this.request.repair;
+    const report: JobContext['report'] = (key, difference) => {
+      this.context.report(key, difference);
+      if (this.#examples.length < TOLD) this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
+    };
+    return new Flow({ ...this.context, report, hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
   }
 
   #anew(): void {
@@ -188,6 +196,7 @@ export class Job {
     this.#counts = noCounts();
     this.#before = 0;
     this.#failures.length = 0;
+    this.#examples.length = 0;
     this.#remember();
   }
 
@@ -359,6 +368,7 @@ export class Job {
       keysPerSecond: rate,
       etaSeconds: rate > 0 && this.#total > 0 ? Math.max(0, this.#total - this.#counts.seen) / rate : null,
       failures: this.#failures,
+      examples: this.#examples,
     };
   }
 }

@@ -106,7 +106,7 @@ export class Jobs {
   }
 
   #look(): void {
-    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance() !== null) return;
+    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance(true) !== null) return;
     const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && workload.suspect !== NOT_COPIED);
     if (doubted.length === 0) return;
     this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, sample: 100, limits: {}, automatic: true }, null);

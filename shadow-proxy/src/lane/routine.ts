@@ -17,8 +17,10 @@ export class Routine {
   /** Whether what it does may depend on more than the data and the arguments. */
   readonly #chance: boolean;
   #named: NamedKeys | undefined;
-  /** Whether it may give a key a time to live that counts from the moment it runs. */
+  /** Whether it may give a key a time to live. */
   readonly setsTtl: boolean;
+  /** Whether it may give it as a moment, which is another one by another clock. */
+  readonly setsMoment: boolean;
 
   /** @param names null where it is not known what the text calls its keys */
   constructor(
@@ -28,7 +30,9 @@ export class Routine {
     this.#code = withoutComments(text);
     this.#calls = callsOf(this.#code);
     this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
-    this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
+    const calls = (...names: string[]): boolean => this.#calls === null || names.some((name) => this.#calls!.has(name));
+    this.setsMoment = calls('expireat', 'pexpireat') || optionGiven(text);
+    this.setsTtl = calls('expire', 'pexpire', 'setex', 'psetex') || this.setsMoment;
   }
 
   /** Whether it does the same on a server with the same data that knows `commands`. */

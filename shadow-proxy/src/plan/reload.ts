@@ -31,6 +31,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['state', (plan) => plan.state],
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
+  ['onAuthorityChange', (plan) => plan.onAuthorityChange],
   ['ledger', (plan) => plan.ledger],
   ['workloads', (plan) => allWorkloads(plan).map((workload) => [workload.name, workload.class, workload.keys, workload.channels])],
   ...(['queueBytes', 'clientOutputBytes', 'connectMs', 'flipMs'] as const).map((name): Part<Plan> => [`limits.${name}`, (plan) => plan.limits[name]]),
