@@ -260,6 +260,8 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   'config|set': { effect: configSet, least: 0 },
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
+  // What they did to the fields' times to live; a copy says where the mirror cannot hold it.
+  ...Object.fromEntries(['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hpersist', 'hsetex', 'hgetex', 'hgetdel'].map((name): [string, Entry] => [name, { effect: () => 'copy', least: 0 }])),
   // Each server has receivers of its own.
   publish: { effect: uncompared, least: 0 },
   spublish: { effect: uncompared, least: 0 },
