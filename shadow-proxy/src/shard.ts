@@ -12,6 +12,7 @@ import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
 import { LARGE } from './copy/large/size.js';
 import { Report } from './copy/report.js';
+import { Since } from './copy/since.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
 import { Scripts } from './lane/scripts.js';
@@ -98,6 +99,7 @@ class RunningShard implements Shard {
     );
     this.#suspects = new Suspects((suspect) => {
       this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
+      this.#trust.since?.marked(suspect);
       this.#healer.marked(suspect);
     });
     this.#journal = new Journal(
@@ -150,6 +152,8 @@ class RunningShard implements Shard {
       doubtAll: (reason, which) => this.#doubtAll(reason, which),
       remember: (event) => this.#remember({}, event),
       freeze: (reason) => this.#freeze(reason),
+      // Before the first client comes, another process may have served others.
+      watch: (side) => (this.#listener === undefined ? null : new Since(this.#sequencer, side)),
       logger: logger.child({ shard: shard.name }),
     });
     this.#jobFile = new JobFile(join(plan.state, shard.name));
@@ -163,6 +167,7 @@ class RunningShard implements Shard {
         owns: owns ? (key) => owns.some((matches) => matches(key, 0, key.length)) : shard.sharedTarget ? null : () => true,
         large: LARGE,
         hindrance: (copies) => this.#hindrance(copies),
+        since: () => this.#trust.since,
         heals: () => this.#healer.frozen === null,
         doubt: (workload, reason) => this.#doubt(workload, reason),
         cleared: () => this.#journal.turn(),

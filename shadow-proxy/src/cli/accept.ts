@@ -12,6 +12,7 @@ import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 interface AcceptOptions extends AdminClientOptions {
   readonly shard?: string;
   readonly dryRun?: boolean;
+  readonly fromMirror?: boolean;
   readonly yes?: boolean;
   readonly json?: boolean;
 }
@@ -22,6 +23,7 @@ export function addAccept(program: Command): void {
     .description('An authority came back as another process: list what it lacks or has otherwise than the mirror, and take it as it is')
     .option('--shard <name>', 'this shard only (default: all that are frozen)')
     .option('--dry-run', 'only list')
+    .option('--from-mirror', 'first give back what it has lost, from the mirror: keys that were confirmed there and not written since')
     .option('--yes', 'do not ask: what only the mirror has is deleted there')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (options: AcceptOptions) => {
@@ -45,12 +47,23 @@ async function accept(options: AcceptOptions): Promise<number> {
   }
   const unfinished = found.find(({ job }) => job.state !== 'done');
   if (unfinished !== undefined) throw new CliError('not-listed', `nothing was changed: what differs could not be listed (${unfinished.job.reason})`, exitCode.inconclusive);
-  if (!options.yes) await confirm(found);
+  if (!options.yes) await confirm(found, options.fromMirror === true);
+  if (options.fromMirror) await giveBack(client, frozen, options.json === true);
   const accepted = [];
   for (const { name, source, target } of frozen) accepted.push(...(await client.accept({ shard: name, runIds: [source.runId ?? '', target.runId ?? ''] })));
   if (options.json) print(JSON.stringify(accepted.map((each) => ({ ...each, found: found.find(({ shard }) => shard === each.shard)?.job })), null, 2));
   else for (const { shard, servers } of accepted) print(`${shard}: the ${servers.join(' and the ')} is accepted as it is; its mirror is being verified and repaired (shadow-compare status)`);
   return exitCode.holds;
+}
+
+/** @throws {CliError} where not all of it could be given back: then nothing is accepted */
+async function giveBack(client: AdminClient, frozen: readonly ShardSnapshot[], json: boolean): Promise<void> {
+  const begun: string[] = [];
+  for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
+  const ended = await follow(client, begun, json);
+  if (!json) for (const each of ended) print(renderJob(each));
+  const short = ended.find(({ job }) => job.state !== 'done' || job.failed > 0);
+  if (short !== undefined) throw new CliError('not-restored', `${short.shard}: not everything could be given back, and nothing was accepted; what was given back stays. Try again, or accept it without --from-mirror`, exitCode.fails);
 }
 
 /** Both servers are walked over; nothing is changed. */
@@ -61,13 +74,14 @@ async function list(client: AdminClient, frozen: readonly ShardSnapshot[], json:
 }
 
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
-async function confirm(found: readonly EndedJob[]): Promise<void> {
+async function confirm(found: readonly EndedJob[], fromMirror: boolean): Promise<void> {
   const count = found.reduce((keys, { job }) => keys + (job.differences.extra ?? 0), 0);
+  const what = fromMirror ? `what cannot be given back of ${count} keys that only the mirror has is` : `${count} keys that only the mirror has are`;
   if (!process.stdin.isTTY) {
-    throw new CliError('not-confirmed', `nothing was changed: ${count} keys that only the mirror has would be deleted there; confirm with --yes, or give the authority up (shadow-compare stage … --force)`, exitCode.usage);
+    throw new CliError('not-confirmed', `nothing was changed: ${what} to be deleted there; confirm with --yes, or give the authority up (shadow-compare stage … --force)`, exitCode.usage);
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`Take it as it is? ${count} keys that only the mirror has are deleted there. Type yes: `);
+  const answer = await terminal.question(`Take it? ${what} deleted there. Type yes: `);
   terminal.close();
   if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'nothing was changed', exitCode.fails);
 }

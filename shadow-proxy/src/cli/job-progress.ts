@@ -90,14 +90,15 @@ function lines(): Display {
 /** The result for people. */
 export function renderJob({ shard, job }: EndedJob): string {
   const { kind, state, reason } = job;
-  const did = job.dryRun ? `${number(job.seen)} keys would be copied` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)})` : `${number(job.verified)} keys compared`;
+  const did = job.dryRun ? `${number(job.seen)} keys would be copied` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)})` : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
   const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}` : '';
+  const restored = kind === 'restore' ? `, ${number(job.repaired)} given back` : '';
   const repaired = job.repair ? `, ${number(job.repaired)} repaired` : '';
-  const unsure = job.unsure > 0 ? `, ${number(job.unsure)} in doubt and being healed` : '';
+  const unsure = job.unsure > 0 ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since, or in doubt before, and left' : 'in doubt and being healed'}` : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
   const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
-  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${repaired}${unsure}${failed}${examples.join('')}${failures.join('')}`;
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${examples.join('')}${failures.join('')}`;
 }
 
 /** What a difference is, for people. */

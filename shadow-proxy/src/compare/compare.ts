@@ -8,7 +8,7 @@
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { sharedPendingAgree } from './fields.js';
-import { missingOn } from './missing.js';
+import { isRead, missingOn } from './missing.js';
 import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
@@ -54,7 +54,8 @@ export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
   if (isError(mirror) && !isError(authority)) {
-    if (lacksMemory(text(mirror), command)) return MIRROR_FULL;
+    // A read takes none.
+    if (!isRead(command) && lacksMemory(text(mirror), command)) return MIRROR_FULL;
     // The command in it that was refused has its own verdict.
     if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
   }

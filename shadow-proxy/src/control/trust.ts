@@ -6,6 +6,7 @@
  *                              └─▶ it is accepted as it is: the mirror is made equal to it
  */
 import type { Logger } from 'pino';
+import type { Since } from '../copy/since.js';
 import type { Server } from '../lane/server.js';
 import type { Plan } from '../plan/plan.js';
 import type { HistoryEvent } from '../record/state.js';
@@ -23,6 +24,8 @@ export interface TrustContext {
   remember(event?: HistoryEvent): Promise<void>;
   /** Copies nothing for that reason; with null, goes on. */
   freeze(reason: string | null): void;
+  /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
+  watch(side: Side): Since | null;
   readonly logger: Logger;
 }
 
@@ -48,8 +51,14 @@ export class TrustError extends Error {
 export class Trust {
   /** Authorities that are another process than the one under which their keys were last clean. */
   readonly #distrusted = new Set<Side>();
+  #since: Since | null = null;
 
   constructor(private readonly context: TrustContext) {}
+
+  /** What was written since an authority came back as another process; null where that is not known, or none did. */
+  get since(): Since | null {
+    return this.#since;
+  }
 
   distrusts(side: Side): boolean {
     return this.#distrusted.has(side);
@@ -62,6 +71,9 @@ export class Trust {
     const accepts = onAuthorityChange === 'accept';
     logger.warn({ server: side, before, now }, isAuthority(side) && accepts ? 'another process answers at this address: it is accepted as it is, as the plan says' : 'another process answers at this address');
     if (isAuthority(side) && !accepts) {
+      if (this.#distrusted.size === 0) this.#since = this.context.watch(side);
+      // Of two authorities nobody keeps count.
+      else if (!this.#distrusted.has(side)) this.#forget();
       this.#distrusted.add(side);
       freeze(`${lost} and an authority: what it has lost would be deleted on the mirror`);
     }
@@ -112,8 +124,14 @@ export class Trust {
 
   #thaw(): void {
     if (this.#distrusted.size > 0) return;
+    this.#forget();
     this.context.freeze(null);
     this.#rememberSoon();
+  }
+
+  #forget(): void {
+    this.#since?.end();
+    this.#since = null;
   }
 
   #rememberSoon(): void {

@@ -112,7 +112,7 @@ export class KeyCopy implements Sink, Copied {
     try {
       const value = gone ? null : openString(dump.data!);
       if (value !== null) name = 'set';
-      frame = gone ? encodeCommand(['UNLINK', key]) : value !== null ? set(key, value, this.#pttl) : restore(key, dump.data!, this.#pttl);
+      frame = gone ? encodeCommand(['UNLINK', key]) : value !== null ? set(key, value, this.#pttl) : restoreCommand(key, dump.data!, this.#pttl);
     } catch (error) {
       return this.#fail('payload', (error as Error).message);
     }
@@ -169,7 +169,7 @@ export const questionsAbout = (key: Buffer): { frame: Buffer; second: number } =
 const set = (key: Buffer, value: Buffer, pttl: number): Buffer => (pttl === -1 ? encodeCommand(['SET', key, value]) : encodeCommand(['SET', key, value, 'PX', pttl]));
 
 /** A TTL of 0 means for ever to RESTORE; -1 is for ever to PTTL. */
-function restore(key: Buffer, payload: Buffer, pttl: number): Buffer {
+export function restoreCommand(key: Buffer, payload: Buffer, pttl: number): Buffer {
   return encodeCommand(['RESTORE', key, pttl === -1 ? 0 : pttl, transcode(payload, RDB_VERSION), 'REPLACE']);
 }
 

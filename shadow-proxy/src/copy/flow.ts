@@ -15,6 +15,8 @@ import { CopyError, KeyCopy, type Copied, type CopyEvents } from './copier.js';
 import { copyLarge } from './large/large.js';
 import type { Pace } from './pace.js';
 import type { ScannedKey } from './scanner.js';
+import { restoreKey } from './restore.js';
+import type { Since } from './since.js';
 import { KeyVerification, type Difference, type VerifyEvents } from './verifier.js';
 
 export type KeyOnItsWay = Pick<Copied, 'db' | 'key' | 'workload'>;
@@ -26,6 +28,8 @@ export interface FlowContext {
   readonly hindrance: () => string | null;
   /** Whether keys that are in doubt are being copied again. */
   readonly heals: () => boolean;
+  /** What was written since an authority came back as another process; null where that is not known. */
+  readonly since: () => Since | null;
   /** A difference that stays. */
   readonly report: (key: Copied, difference: Difference) => void;
   /** A key that was not copied, or not verified. */
@@ -162,6 +166,7 @@ export class Flow implements CopyEvents, VerifyEvents {
     const { db, key, workload } = task;
     const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
     if (!mirrorsWrites) return this.#end(task);
+    if (this.request.kind === 'restore') return this.#restore(task);
     if (task.large && copies) return this.#inParts(task);
     const last = this.#lane;
     if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(task, last, copies);
@@ -188,6 +193,26 @@ export class Flow implements CopyEvents, VerifyEvents {
     this.#asked++;
     task.asking = true;
     way.start();
+  }
+
+  #restore(task: Task): void {
+    const since = this.context.since();
+    if (since === null) {
+      this.halt(new Halt('what was written since the authority came back is not known any more'));
+      return this.#end(task);
+    }
+    if (this.context.hindrance() !== null) return this.#again(task, false);
+    restoreKey(this.context.sequencer, since, task).then(
+      (outcome) => {
+        if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again(task, false);
+        const counts = this.counts();
+        counts.verified++;
+        if (outcome === 'restored') counts.repaired++;
+        else if (outcome !== 'equal') counts.unsure++;
+        this.#end(task);
+      },
+      (error: CopyError) => this.#problem(task, task, error, false),
+    );
   }
 
   /** One large key after the other. */

@@ -248,8 +248,10 @@ export class Job {
       const isAuthority = authorities.includes(side);
       if (!isAuthority && side === 'target' && this.context.owns === null) continue;
       const keys = await this.context.sequencer.servers[side].keyCount();
-      if (isAuthority) this.#total += keys;
-      if (keys > 0) sides.push(side);
+      const restores = this.request.kind === 'restore';
+      if (isAuthority !== restores) this.#total += keys;
+      // What an authority has lost, only its mirror has.
+      if (keys > 0 && (!restores || !isAuthority || authorities.length > 1)) sides.push(side);
     }
     return sides;
   }
@@ -285,6 +287,10 @@ export class Job {
       if (!mirrorsWrites) continue;
       if (authority === side) mine.push(scanned);
       else if (side === 'source' || owns?.(key) === true) others.push({ ...scanned, large: false });
+    }
+    if (this.request.kind === 'restore') {
+      this.#counts.seen += others.length;
+      return this.request.dryRun ? [] : others;
     }
     this.#counts.seen += mine.length;
     if (this.request.dryRun) return [];

@@ -23,7 +23,7 @@ export interface Metric {
 /** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
 const MAX_NAMES = 200;
 
-const JOB_KINDS = ['backfill', 'verify'] as const;
+const JOB_KINDS = ['backfill', 'verify', 'restore'] as const;
 
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),

@@ -77,9 +77,9 @@ export interface JobDifference {
   readonly kind: string;
 }
 
-/** A backfill or a verification. */
+/** A backfill, a verification, or what is given back to an authority. */
 export interface JobSnapshot {
-  readonly kind: 'backfill' | 'verify';
+  readonly kind: 'backfill' | 'verify' | 'restore';
   /** Whether what differs is copied. */
   readonly repair: boolean;
   /** Whether keys are only counted. */

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
+import { differences } from '../support/keyspace.js';
 import { needsKeydb, withServers } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import { runProgram } from './process.js';
@@ -41,5 +42,17 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     assert.match(said.stdout, /a: the source is accepted as it is/);
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
     assert.deepEqual([await mirror.dbsize(), await mirror.get('session:0'), (await status(admin))[0].frozen], [1, 'new', null]);
+
+    const again = connect();
+    await Promise.all(Array.from({ length: KEYS }, (_, i) => again.set(`session:${i}`, i)));
+    await until(async () => (await mirror.dbsize()) === KEYS);
+    await servers.source.restart();
+    await until(async () => (await connect().set('session:0', 'newer').catch(() => null)) === 'OK');
+    const given = await accept('--from-mirror', '--yes');
+    assert.equal(given.code, 0, given.stderr);
+    assert.match(given.stdout, new RegExp(`a: restore done: ${KEYS} keys looked at, ${KEYS - 1} given back, 1 written since`));
+    await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
+    assert.equal(await mirror.dbsize(), KEYS);
+    assert.deepEqual(await differences(servers.source, servers.target), []);
   });
 });

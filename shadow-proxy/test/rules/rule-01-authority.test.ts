@@ -202,3 +202,57 @@ for (const running of [true, false]) {
     });
   });
 }
+
+test('what an authority has lost is given back from the mirror, exactly, while clients write', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const COUNTERS = 200;
+    const counters = Array.from({ length: COUNTERS }, (_, i) => `n:${i}`);
+    const before = scene.client();
+    await before.mset(Object.fromEntries(counters.map((key) => [key, 1_000])));
+    await before.hset('hash', 'a', 1, 'b', 2);
+    await before.rpush('list', 1, 2, 3);
+    await before.zadd('zset', 1.5, 'a');
+    await before.set('timed', 'v', 'EX', 1_000);
+    await before.set('gone', 'v');
+    await loseAll(scene);
+    await before.del('gone');
+
+    // Half of the counters, in the middle of it.
+    const replies = new Map<string, number>();
+    const client = scene.client();
+    const writer = (async () => {
+      for (const key of counters.filter((_, i) => i % 2 === 0)) replies.set(key, await client.incr(key));
+    })();
+    ask(scene, { kind: 'restore' });
+    await ended(scene);
+    await writer;
+    const { state, repaired, unsure, failed } = job(scene);
+    assert.deepEqual([state, failed], ['done', 0]);
+    assert.ok(repaired >= KEYS.length - 2 + COUNTERS / 2 + 4 && unsure >= 2, JSON.stringify(job(scene)));
+    const source = scene.client({ of: scene.source });
+    assert.deepEqual([await source.get('k:0'), await source.get('k:1'), await source.get('k:2'), await source.exists('gone')], ['written since', 'written since', 'value of k:2', 0]);
+    assert.deepEqual([await source.hgetall('hash'), await source.lrange('list', 0, -1), await source.zscore('zset', 'a')], [{ a: '1', b: '2' }, ['1', '2', '3'], '1.5']);
+    const left = await source.pttl('timed');
+    assert.ok(left > 900_000 && left <= 1_000_000, String(left));
+    for (const key of counters) assert.equal(Number(await source.get(key)), replies.get(key) ?? 1_000, key);
+
+    await scene.shard.shard.acceptAuthority(null);
+    await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+    await scene.assertEqual();
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+  });
+});
+
+test('nothing is given back where it is not known what was written since', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do' });
+    await scene.stopShard('drained');
+    await scene.source.restart();
+    await scene.startShard();
+    assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do', message: /not known what was written/ });
+    assert.equal(await countOn(scene, 'source'), 0);
+  });
+});
