@@ -7,10 +7,12 @@ import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { drained, Flipper } from './control/flip.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import { Trust } from './control/trust.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
 import { connectTo, KeyReader } from './copy/reader.js';
 import { Report } from './copy/report.js';
+import { Since } from './copy/since.js';
 import { isContested, type StraysContext } from './copy/strays.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
@@ -22,7 +24,7 @@ import { neighboursOf } from './plan/normalise.js';
 import type { Plan } from './plan/plan.js';
 import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
-import type { ServerSeen } from './record/state.js';
+import type { HistoryEvent, ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
 import { Owners } from './route/owner.js';
@@ -37,6 +39,8 @@ const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
 const WATCH_MS = 1_000;
+/** By less than this, beyond the error of the looks, the servers' clocks do not differ. */
+const CLOCK_TOLERANCE_MS = 20;
 
 /**
  * Connects to both servers and listens.
@@ -67,6 +71,7 @@ class RunningShard implements Shard {
   readonly #clients: Clients;
   readonly #flipper: Flipper;
   readonly #jobs: Jobs;
+  readonly #trust: Trust;
   readonly #jobFile: JobFile;
   readonly #journal: Journal;
   /** The servers of the other shards that share the target. */
@@ -76,8 +81,6 @@ class RunningShard implements Shard {
   readonly #mirrorLimits: { queueBytes: number; readonly batchMs: number };
   #listener: NetServer | undefined;
   #sentinels: NodeJS.Timeout | undefined;
-  /** Authorities that are another process than the one under which their keys were last clean. */
-  readonly #distrusted = new Set<Side>();
   #stopping = false;
 
   constructor(options: ShardOptions) {
@@ -89,7 +92,9 @@ class RunningShard implements Shard {
     const server = (side: Side): Server =>
       new Server(side, options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
-        replaced: (which, before, now) => this.#replaced(which, before, now),
+        replaced: (which, before, now) => this.#trust.replaced(which, before, now),
+        clockRead: () => this.#compareClocks(),
+        full: (which) => this.#full(which),
         clockSet: (which, byMs) => this.#clockSet(which, byMs),
       });
     this.#servers = { source: server('source'), target: server('target') };
@@ -105,6 +110,7 @@ class RunningShard implements Shard {
     );
     this.#suspects = new Suspects((suspect) => {
       this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
+      this.#trust.since?.marked(suspect);
       this.#healer.marked(suspect);
     });
     this.#journal = new Journal(
@@ -149,12 +155,26 @@ class RunningShard implements Shard {
       suspects: this.#suspects,
       sharedTarget: shard.sharedTarget && shard.owns === null,
       persist: (workload, from, to) => this.#persist(workload, from, to),
-      moved: () => this.#moved(),
+      moved: () => {
+        this.#startMirrors();
+        this.#trust.moved();
+      },
       doubt: (workload, reason) => this.#doubt(workload, reason),
       undecided: (workload) => this.#judge.asksOf(workload),
       buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
     }, plan.limits.flipMs);
+    this.#trust = new Trust({
+      servers: this.#servers,
+      onAuthorityChange: plan.onAuthorityChange,
+      isAuthority: (side) => this.#isAuthority(side),
+      doubtAll: (reason, which) => this.#doubtAll(reason, which),
+      remember: (event) => this.#remember({}, event),
+      freeze: (reason) => this.#freeze(reason),
+      // Before the first client comes, another process may have served others.
+      watch: (side) => (this.#listener === undefined ? null : new Since(this.#sequencer, side)),
+      logger: logger.child({ shard: shard.name }),
+    });
     this.#jobFile = new JobFile(join(plan.state, shard.name));
     const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
     const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), () => this.#plan.ledger, nameOf);
@@ -164,7 +184,9 @@ class RunningShard implements Shard {
         sequencer: this.#sequencer,
         suspects: this.#suspects,
         large,
-        hindrance: () => this.#hindrance(),
+        hindrance: (copies) => this.#hindrance(copies),
+        since: () => this.#trust.since,
+        heals: () => this.#healer.frozen === null,
         doubt: (workload, reason) => this.#doubt(workload, reason),
         cleared: () => this.#journal.turn(),
         begun: () => report.begin(),
@@ -188,9 +210,9 @@ class RunningShard implements Shard {
     return { owners, readers: { source: own('source'), target: own('target') }, neighbours };
   }
 
-  /** Why no key may be copied or compared now; null where it may. */
-  #hindrance(): string | null {
-    if (this.#healer.frozen !== null) return this.#healer.frozen;
+  /** Why no key may be copied, or compared, now; null where it may. */
+  #hindrance(copies: boolean): string | null {
+    if (copies && this.#healer.frozen !== null) return this.#healer.frozen;
     if (this.#sequencer.passing) return 'a command that runs alone is under way';
     if (!this.#judge.buried()) return 'a lost connection may still change something';
     for (const { keylessRule, whole, moving } of this.#router.workloads) {
@@ -218,8 +240,13 @@ class RunningShard implements Shard {
     return this.#jobs.stop();
   }
 
+  acceptAuthority(runIds: readonly string[] | null): Promise<Side[]> {
+    return this.#trust.accept(runIds);
+  }
+
   async start(): Promise<void> {
     const { state } = this.#options;
+    const first = state.current.source === null && state.current.target === null;
     for (const side of ['source', 'target'] as const) {
       const seen = state.current[side];
       if (seen !== null) this.#servers[side].expect(seen.runId);
@@ -227,17 +254,25 @@ class RunningShard implements Shard {
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     this.#startMirrors();
     const certain = this.#takeOver();
+    if (first) await this.#beginCopies();
     await this.#remember({ cleanShutdown: false });
     await this.#listen(performance.now() + this.#options.listenMs);
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
     for (const server of Object.values(this.#servers)) void this.#watch(server);
-    void this.#tellOfMissingKeys();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
 
-  /** A stage that writes twice is believed to begin with equal servers; where that cannot be, the operator is told. */
+  /** What the servers hold at the very first start is not known to be equal, whatever the plan says. */
+  async #beginCopies(): Promise<void> {
+    if (this.#options.alike) return void this.#tellOfMissingKeys();
+    for (const workload of this.#router.workloads) {
+      if (workload.stage === 'dualwrite' || workload.stage === 'shadow') await this.#flipper.beginCopy(workload);
+    }
+  }
+
+  /** Where both servers are believed to hold the same, and cannot, the operator is told. */
   async #tellOfMissingKeys(): Promise<void> {
     const { keylessRule } = this.#router.default;
     if (!keylessRule.mirrorsWrites) return;
@@ -329,17 +364,20 @@ class RunningShard implements Shard {
     }
   }
 
-  /** The process behind an endpoint is another one: what it holds is not what was written through us. */
-  #replaced(server: Server, before: string, now: string): void {
-    const { logger } = this.#options;
-    logger.warn({ shard: this.name, server: server.side, before, now }, 'another process answers at this address');
-    const lost = `the ${server.side} is another process than before (run id ${before.slice(0, 8)}… → ${now.slice(0, 8)}…)`;
-    if (this.#isAuthority(server.side)) {
-      this.#distrusted.add(server.side);
-      this.#healer.frozen = `${lost} and an authority: what it has lost would be deleted on the mirror`;
-    }
-    this.#doubtAll(lost, (workload) => workload.keylessRule.authority !== server.side || !workload.whole);
-    this.#rememberSoon();
+  /** Moments of expiry go to a mirror by its own clock. What was believed of the two clocks stays until a look contradicts it. */
+  #compareClocks(): void {
+    const { source, target } = this.#servers;
+    const errorMs = source.clockErrorMs + target.clockErrorMs;
+    const aheadMs = target.unixTimeAtZero - source.unixTimeAtZero;
+    const { mirrors } = this.#sequencer;
+    if (!(Math.abs(aheadMs - mirrors.target.clockAheadMs) > errorMs + CLOCK_TOLERANCE_MS)) return;
+    mirrors.target.clockAheadMs = Math.abs(aheadMs) > errorMs + CLOCK_TOLERANCE_MS ? Math.round(aheadMs) : 0;
+    mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
+    this.#options.logger.warn({ shard: this.name, targetAheadMs: mirrors.target.clockAheadMs }, 'the clocks of the two servers differ by so much: moments of expiry are told to each by its own');
+  }
+
+  #full({ side }: Server): void {
+    this.#options.logger.warn({ shard: this.name, server: side }, 'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)');
   }
 
   /** A server whose clock is set says so to nobody; nor does an authority that is back, as long as no client is sent here. */
@@ -361,18 +399,10 @@ class RunningShard implements Shard {
     return this.#router.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole));
   }
 
-  /** A stage has changed: its mirror is needed; and an authority that was not trusted may be one no more. */
-  #moved(): void {
-    this.#startMirrors();
-    for (const side of this.#distrusted) {
-      if (this.#isAuthority(side)) continue;
-      this.#distrusted.delete(side);
-      this.#doubtAll(`the ${side} came back as another process, and was given up as an authority`);
-    }
-    if (this.#healer.frozen === null || this.#distrusted.size > 0) return;
-    this.#healer.frozen = null;
-    this.#rememberSoon();
-    this.#healer.wake();
+  /** Freezes what copies, or lets it go on. */
+  #freeze(reason: string | null): void {
+    this.#healer.frozen = reason;
+    if (reason === null) this.#healer.wake();
   }
 
   #doubtAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
@@ -433,14 +463,14 @@ class RunningShard implements Shard {
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
-  #remember(patch: { cleanShutdown?: boolean }): Promise<void> {
+  #remember(patch: { cleanShutdown?: boolean }, event?: HistoryEvent): Promise<void> {
     return this.#options.state.update((current) => {
       const seen = (side: Side): ServerSeen | null => {
         const { runId, version } = this.#servers[side];
-        return version === '' || this.#distrusted.has(side) ? current[side] : { runId, version, seenAt: new Date().toISOString() };
+        return version === '' || this.#trust.distrusts(side) ? current[side] : { runId, version, seenAt: new Date().toISOString() };
       };
       return { ...patch, source: seen('source'), target: seen('target') };
-    });
+    }, event);
   }
 
   #rememberSoon(): void {
@@ -502,8 +532,8 @@ class RunningShard implements Shard {
       }
     }
     const server = (side: Side): ShardSnapshot['source'] => {
-      const { endpoint, runId, version, up } = this.#servers[side];
-      return { url: endpoint.label, runId: runId || null, version: version || null, up };
+      const { endpoint, runId, version, up, full } = this.#servers[side];
+      return { url: endpoint.label, runId: runId || null, version: version || null, up, full };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
     const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
@@ -524,6 +554,7 @@ class RunningShard implements Shard {
       elsewhere: elsewhere.reads + elsewhere.writes,
       unmirroredErrors: totals.refused,
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
+      clockAheadMs: sequencer.mirrors.target.clockAheadMs,
       mirror: {
         lagMs: Math.max(...mirrors.map((mirror) => mirror.lagMs(now))),
         queuedBytes: mirrors[0].queuedBytes + mirrors[1].queuedBytes,

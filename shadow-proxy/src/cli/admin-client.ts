@@ -6,6 +6,7 @@ import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
+import type { Side } from '../route/stage.js';
 import { CliError, exitCode } from './exit.js';
 
 export interface AdminClientOptions {
@@ -15,6 +16,12 @@ export interface AdminClientOptions {
 }
 
 export type ShardChange = { readonly shard: string } & StageChange;
+
+export interface AcceptedShard {
+  readonly shard: string;
+  /** The servers that were accepted. */
+  readonly servers: readonly Side[];
+}
 
 export interface ShardJob {
   readonly shard: string;
@@ -48,6 +55,10 @@ export class AdminClient {
 
   async changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {
     return (await this.#call<{ changes: ShardChange[] }>('POST', '/api/stage', request)).changes;
+  }
+
+  async accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
+    return (await this.#call<{ accepted: AcceptedShard[] }>('POST', '/api/accept', request)).accepted;
   }
 
   async jobs(): Promise<readonly ShardJob[]> {

@@ -59,7 +59,7 @@ async function run(options: RunOptions): Promise<number> {
   const callOff = afterDeath('rm -rf -- "$1"', temporary);
   try {
     const plan = runPlan(options, options.ledger ? resolve(options.ledger) : temporary);
-    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2));
+    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2), { alike: true });
     try {
       return await observe(launched, plan, options);
     } finally {

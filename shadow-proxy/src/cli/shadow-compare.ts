@@ -1,6 +1,7 @@
 /** The operator's program: one file for each command. */
 import { Command } from 'commander';
 import { addAssess } from './assess.js';
+import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
@@ -16,6 +17,7 @@ addStatus(program);
 addStage(program);
 addBackfill(program);
 addVerify(program);
+addAccept(program);
 addDemo(program);
 
 await parseArguments(usage(program));

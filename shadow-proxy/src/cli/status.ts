@@ -1,6 +1,7 @@
 /** `shadow-compare status`: what a running proxy says of its shards. */
 import Table from 'cli-table3';
 import type { Command } from 'commander';
+import { NOT_COPIED } from '../copy/job.js';
 import type { ShardSnapshot } from '../record/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { renderJob } from './job-progress.js';
@@ -27,7 +28,7 @@ export function renderShard(shard: ShardSnapshot): string {
     table.push([w.name, w.class, stage, ...counts, w.clean ? 'yes' : 'no']);
   }
   const [figures] = renderTable({ now: shard, before: null, leftMs: null }).split(/\n(?=[^\n]*$)/);
-  const doubts = shard.workloads.filter(({ suspect }) => suspect !== null).map(({ name, suspect }) => `\n${name}: every key is in doubt: ${suspect}`);
+  const doubts = shard.workloads.filter(({ suspect }) => suspect !== null).map(({ name, suspect }) => `\n${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`);
   const job = shard.job === null ? '' : `\n${renderJob({ shard: shard.name, job: shard.job })}`;
   return `shard ${shard.name}\n${figures}\n${table.toString()}${doubts.join('')}${job}`;
 }

@@ -35,9 +35,13 @@ export function renderTable({ now, before, leftMs }: Frame): string {
   );
   if (sum(now.unsupported) > 0) table.push(['one server only', list(now.unsupported)]);
   if (now.elsewhere > 0) table.push(['other shards’ keys', `${number(now.elsewhere)} commands on them`]);
-  if (now.frozen !== null) table.push(['frozen', now.frozen]);
+  if (now.clockAheadMs !== 0) table.push(['clocks', `the target's is ahead by ${number(now.clockAheadMs)} ms`]);
+  if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${UNFREEZE}`]);
   return `${table.toString()}\n${left}`;
 }
+
+/** How a freeze ends. */
+const UNFREEZE = 'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {
@@ -59,7 +63,7 @@ export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
   return ms <= 0 ? 0 : ((now.operations - (before?.operations ?? 0)) / ms) * 1000;
 }
 
-const server = ({ url, version, up }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', down'}`;
+const server = ({ url, version, up, full }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', down'}${full ? ', without memory for more' : ''}`;
 const milliseconds = (us: number): string => `${(us / 1000).toFixed(2)} ms`;
 const latency = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`);
 

@@ -260,6 +260,8 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   'config|set': { effect: configSet, least: 0 },
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
+  // What they did to the fields' times to live; a copy says where the mirror cannot hold it.
+  ...Object.fromEntries(['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hpersist', 'hsetex', 'hgetex', 'hgetdel'].map((name): [string, Entry] => [name, { effect: () => 'copy', least: 0 }])),
   // Each server has receivers of its own.
   publish: { effect: uncompared, least: 0 },
   spublish: { effect: uncompared, least: 0 },
@@ -316,21 +318,21 @@ export function relativeTtl(args: readonly Buffer[]): TtlArgument | null {
 }
 
 /** A command's moment of expiry, in ms of Unix time; null where it has none. */
-export function absoluteTtl(args: readonly Buffer[]): number | null {
+export function absoluteTtl(args: readonly Buffer[]): TtlArgument | null {
   switch (word(args[0])) {
     case 'EXPIREAT':
-      return ttl(args, 2, 1000).ms;
+      return ttl(args, 2, 1000);
     case 'PEXPIREAT':
-      return ttl(args, 2, 1).ms;
+      return ttl(args, 2, 1);
     case 'SET':
     case 'GETEX':
-      return ttlOption(args, 'EXAT', 'PXAT')?.ms ?? null;
+      return ttlOption(args, 'EXAT', 'PXAT');
     default:
       return null;
   }
 }
 
-const IN_MILLISECONDS: Readonly<Record<string, string>> = { EXPIRE: 'PEXPIRE', SETEX: 'PSETEX' };
+const IN_MILLISECONDS: Readonly<Record<string, string>> = { EXPIRE: 'PEXPIRE', SETEX: 'PSETEX', EXPIREAT: 'PEXPIREAT' };
 
 /**
  * The same command with its time to live as what is left of it after `elapsedMs`; null where it has none.
@@ -338,13 +340,21 @@ const IN_MILLISECONDS: Readonly<Record<string, string>> = { EXPIRE: 'PEXPIRE', S
  */
 export function shortenTtl(args: readonly Buffer[], elapsedMs: number): Buffer | null {
   const found = relativeTtl(args);
-  if (found === null) return null;
-  const { at, ms } = found;
+  return found && withTime(args, found.at, Math.round(found.ms - elapsedMs), 'PX');
+}
+
+/** The same command with its moment of expiry by a clock that is ahead by `aheadMs`; null where it has none. */
+export function shiftTtl(args: readonly Buffer[], aheadMs: number): Buffer | null {
+  const found = absoluteTtl(args);
+  return found && withTime(args, found.at, found.ms + aheadMs, 'PXAT');
+}
+
+/** The same command with another time, in ms, at that place. */
+function withTime(args: readonly Buffer[], at: number, ms: number, option: string): Buffer {
   const name = word(args[0]);
-  const left = Math.round(ms - elapsedMs);
-  // Only EXPIRE takes what is past; for the others it is an error.
-  const time = String(name.endsWith('EXPIRE') ? left : Math.max(1, left));
-  const shortened: Argument[] = [IN_MILLISECONDS[name] ?? name, ...args.slice(1, at), time, ...args.slice(at + 1)];
-  if (name === 'SET' || name === 'GETEX') shortened[at - 1] = 'PX';
-  return encodeCommand(shortened);
+  // Only EXPIRE and its like take what is past; for the others it is an error.
+  const time = String(/EXPIRE(AT)?$/.test(name) ? ms : Math.max(1, ms));
+  const command: Argument[] = [IN_MILLISECONDS[name] ?? name, ...args.slice(1, at), time, ...args.slice(at + 1)];
+  if (name === 'SET' || name === 'GETEX') command[at - 1] = option;
+  return encodeCommand(command);
 }

@@ -40,11 +40,14 @@ export interface CommandSpec {
   readonly subcommands: WordIndex | null;
 }
 
-/** Subcommands that newer servers know and clients send, and commands of theirs that must not reach a shared connection. */
-const NEWER: readonly (readonly [name: string, arity: number])[] = [
-  ['client|setinfo', 4],
-  ['client|no-touch', 3],
-  ['waitaof', 4],
+/** What newer servers know, and clients send, or must not reach a shared connection, or gives a hash what its copy cannot hold. */
+const NEWER: readonly GeneratedCommand[] = [
+  ['client|setinfo', 4, 0, ''],
+  ['client|no-touch', 3, 0, ''],
+  ['waitaof', 4, 0, ''],
+  ...['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hsetex'].map((name): GeneratedCommand => [name, -6, 0, 'denyoom fast write', 'RW,update 1']),
+  ...['hpersist', 'hgetex', 'hgetdel'].map((name): GeneratedCommand => [name, -5, 0, 'fast write', 'RW,update 1']),
+  ...['httl', 'hpttl', 'hexpiretime', 'hpexpiretime'].map((name): GeneratedCommand => [name, -5, 0, 'fast readonly', 'RO,access 1']),
 ];
 
 /** Where the server's flags tell of the data but not of what depends on it, or more than is so: access per key specification. */
@@ -63,7 +66,7 @@ export class CommandTable {
   readonly #words: WordIndex;
 
   constructor() {
-    const rows = [...COMMANDS, ...NEWER.map(([name, arity]): GeneratedCommand => [name, arity, 0, ''])].sort((a, b) => (a[0] < b[0] ? -1 : 1));
+    const rows = [...COMMANDS, ...NEWER].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const newer = new Set(NEWER.map(([name]) => name));
     const containers = new Set(rows.flatMap(([name]) => (name.includes('|') ? [name.split('|')[0]] : [])));
     this.all = rows.map((row, id) => specOf(row, id, newer.has(row[0]), containers.has(row[0]) ? new WordIndex() : null));

@@ -8,13 +8,13 @@
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { sharedPendingAgree } from './fields.js';
-import { missingOn } from './missing.js';
+import { isRead, missingOn } from './missing.js';
 import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
 import { withoutSignedZeros } from './scores.js';
 import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
-import { isAboutKey, isRefusal, isScript } from './wording.js';
+import { isAboutKey, isRefusal, isScript, lacksMemory } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
@@ -42,9 +42,23 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
   return { kind: 'mismatch', what: mismatchKind(difference), offset: firstDifference(authority, mirror) };
 }
 
+/** What a mirror that has no memory left refuses. */
+export const MIRROR_FULL = 'mirror-full';
+
+/** What to say of an effect without a reply to compare, which the mirror has refused. */
+export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
+  return lacksMemory(text(decodeReply(mirror).reply), command) ? { kind: 'inconclusive', reason: MIRROR_FULL } : { kind: 'mismatch', what: 'error' };
+}
+
 /** Why the replies cannot tell whether the data differ; null when they can. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
+  if (isError(mirror) && !isError(authority)) {
+    // A read takes none.
+    if (!isRead(command) && lacksMemory(text(mirror), command)) return MIRROR_FULL;
+    // The command in it that was refused has its own verdict.
+    if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
+  }
   // Keys that have expired and are not removed yet are counted.
   if (name === 'dbsize' && integerOf(authority) !== null && integerOf(mirror) !== null) return 'dbsize-counts-expired';
   const items = itemsOfBoth(authority, mirror);

@@ -129,8 +129,8 @@ function excusesTtl({ command, authority, mirror, limits }: Difference): boolean
   if (a === null || m === null || a < 0n || m < 0n) return false;
   // Seconds are rounded, so that times within the tolerance may be one more apart than its whole seconds.
   const unit = command.name.startsWith('p') ? 1 : 1000;
-  const apart = a > m ? a - m : m - a;
-  return apart <= BigInt(Math.ceil(limits.ttlMs / unit));
+  const apart = Math.abs(Number(m - a) - (command.name.endsWith('expiretime') ? (limits.clockAheadMs ?? 0) / unit : 0));
+  return apart <= Math.ceil(limits.ttlMs / unit);
 }
 
 /** The types that an encoding can belong to: `listpack` is a hash's, a set's or a sorted set's. */

@@ -14,6 +14,8 @@ export interface CommandView {
 export interface Tolerances {
   /** By how much two times to live may differ, in ms. */
   readonly ttlMs: number;
+  /** By how much the mirror's clock is ahead of the authority's, in ms; 0 when absent. */
+  readonly clockAheadMs?: number;
 }
 
 /** Two replies to one command that are not equal byte by byte. */

@@ -6,6 +6,7 @@
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[] }
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
+ *   POST /api/accept   { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
  *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
  *   DELETE /api/jobs   stops them where they are → { jobs }
@@ -20,9 +21,10 @@ import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { formatAddress, isLoopback, parseAddress } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
-import { STAGES } from '../route/stage.js';
+import { STAGES, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
 import { jobRequest } from '../record/job-file.js';
+import { TrustError, type TrustErrorCode } from './trust.js';
 import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
 
 export interface AdminOptions {
@@ -47,6 +49,7 @@ export type AdminErrorCode =
   | 'unknown-shard'
   | 'internal'
   | StageErrorCode
+  | TrustErrorCode
   | JobErrorCode;
 
 /** The admin HTTP cannot be opened, or a request is refused; the message says what to do. */
@@ -72,6 +75,8 @@ const stageRequest = z.strictObject({
   percent: z.number().min(0).max(100).optional(),
   force: z.boolean().optional(),
 });
+
+const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
 
 const jobOrder = jobRequest
   .omit({ automatic: true })
@@ -160,6 +165,8 @@ export class Admin {
       this.#ready(response);
     } else if (pathname === '/api/status') {
       send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
+    } else if (pathname === '/api/accept') {
+      send(response, 200, { accepted: await this.#accept(request) });
     } else if (pathname === '/api/jobs') {
       send(response, 200, { jobs: await this.#jobs(request) });
     } else {
@@ -176,6 +183,16 @@ export class Admin {
     }
     if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
     return shards.map((shard) => ({ shard: shard.name, job: shard.snapshot().job }));
+  }
+
+  /** Without a shard, all that are frozen. */
+  async #accept(request: IncomingMessage): Promise<{ shard: string; servers: readonly Side[] }[]> {
+    const { shard: name, runIds = null } = await readBody(request, acceptRequest);
+    const shards = this.#shardsNamed(name);
+    const frozen = shards.filter((shard) => shard.snapshot().frozen !== null);
+    const accepted: { shard: string; servers: readonly Side[] }[] = [];
+    for (const shard of frozen.length > 0 ? frozen : shards) accepted.push({ shard: shard.name, servers: await shard.acceptAuthority(runIds) });
+    return accepted;
   }
 
   #shardsNamed(name: string | undefined): readonly ShardControl[] {
@@ -216,10 +233,11 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/readyz': READ,
   '/api/status': READ,
   '/api/stage': ['POST'],
+  '/api/accept': ['POST'],
   '/api/jobs': ['GET', 'POST', 'DELETE'],
 };
 
-const STATUS_OF: Record<StageErrorCode | JobErrorCode, number> = {
+const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> = {
   'unknown-workload': 404,
   'not-adjacent': 409,
   'no-return': 409,
@@ -230,11 +248,14 @@ const STATUS_OF: Record<StageErrorCode | JobErrorCode, number> = {
   'nothing-to-do': 409,
   frozen: 409,
   none: 409,
+  'not-frozen': 409,
+  changed: 409,
+  away: 409,
 };
 
 function asAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
-  if (error instanceof JobError) return new AdminError(error.code, error.message, STATUS_OF[error.code]);
+  if (error instanceof JobError || error instanceof TrustError) return new AdminError(error.code, error.message, STATUS_OF[error.code]);
   if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
   return new AdminError(error.code, error.message, STATUS_OF[error.code], error.details === undefined ? {} : { details: error.details });
 }

@@ -47,6 +47,13 @@ export class Flipper {
     public holdMs: number,
   ) {}
 
+  /** Keys from before the workload is written twice are not on the mirror, unless there are none on either server. */
+  async beginCopy(workload: Workload): Promise<void> {
+    const { servers } = this.context.sequencer;
+    const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
+    if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
+  }
+
   /** @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
     if (this.#busy) throw new StageError('busy', 'another change of stage is under way: try again when it has ended');
@@ -130,13 +137,6 @@ export class Flipper {
     });
   }
 
-  /** Keys from before are not on the mirror, unless there are none on either server. */
-  async #beginCopy(workload: Workload): Promise<void> {
-    const { servers } = this.context.sequencer;
-    const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
-    if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
-  }
-
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
     const { clients } = this.context;
     const { holdMs } = this;
@@ -153,7 +153,7 @@ export class Flipper {
       if (requireClean) await inTime(this.#healed(workload));
       workload.moving = true;
       await inTime(drained(this.context.sequencer));
-      if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.#beginCopy(workload));
+      if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
       await this.context.persist(workload, from, to);

@@ -6,7 +6,7 @@ import type { Ledger } from '../record/ledger.js';
 import type { StateStore } from '../record/state.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
-import type { Stage } from '../route/stage.js';
+import type { Side, Stage } from '../route/stage.js';
 
 export type * from '../record/snapshot.js';
 export type { StagePoint };
@@ -63,6 +63,8 @@ export interface ShardControl {
   ready(): boolean;
   /** @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
+  /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
+  acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
   /** Begins a backfill or a verification. @throws {JobError} */
   startJob(request: JobRequest): JobSnapshot;
   /** Stops it where it is. @throws {JobError} */
@@ -92,6 +94,8 @@ export interface ShardOptions {
   readonly ownership: Ownership;
   /** Why what the last owner left in doubt is not known here: every workload that writes twice is suspect; null where it is known. */
   readonly doubt: string | null;
+  /** Whether both servers are believed to hold the same where there is no state yet. */
+  readonly alike: boolean;
   /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */
   readonly listenMs: number;
 }

@@ -73,6 +73,8 @@ export class Chooser {
       else if (authority === side) mine.push(scanned);
       else others.push({ ...scanned, large: false });
     }
+    // What an authority has lost is with its mirror.
+    if (this.request.kind === 'restore') return { mine: [], extra: others };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
     return { mine, extra: this.request.dryRun ? [] : await readers[otherSide(side)].absent(db, others) };
   }

@@ -15,6 +15,8 @@ import type { CopiedKey } from './held.js';
 import { copyLarge } from './large/large.js';
 import type { Pace } from './pace.js';
 import type { ScannedKey } from './scanner.js';
+import { restoreKey } from './restore.js';
+import type { Since } from './since.js';
 import { Verification, type Difference } from './verifier.js';
 
 export interface FlowContext {
@@ -22,6 +24,10 @@ export interface FlowContext {
   readonly suspects: Suspects;
   /** Why nothing may be copied now; null where it may. */
   readonly hindrance: () => string | null;
+  /** Whether keys that are in doubt are being copied again. */
+  readonly heals: () => boolean;
+  /** What was written since an authority came back as another process; null where that is not known. */
+  readonly since: () => Since | null;
   /** A difference that stays. */
   readonly report: (key: CopiedKey, difference: Difference) => void;
   /** A key that was not copied, or not verified. */
@@ -163,6 +169,10 @@ export class Flow {
         this.#end(task);
         continue;
       }
+      if (this.request.kind === 'restore') {
+        this.#restore(task);
+        continue;
+      }
       if (task.large && copies) {
         this.#inParts(task);
         continue;
@@ -234,6 +244,27 @@ export class Flow {
     this.pace.spent(performance.now(), 0, bytes);
   }
 
+  #restore(task: Task): void {
+    const since = this.context.since();
+    if (since === null) {
+      this.halt(new Halt('what was written since the authority came back is not known any more'));
+      return this.#end(task);
+    }
+    if (this.context.hindrance() !== null) return this.#again([task], false);
+    this.pace.spent(performance.now(), 1, 0);
+    restoreKey(this.context.sequencer, since, task).then(
+      (outcome) => {
+        if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again([task], false);
+        const counts = this.counts();
+        counts.verified++;
+        if (outcome === 'restored') counts.repaired++;
+        else if (outcome !== 'equal') counts.unsure++;
+        this.#end(task);
+      },
+      (error: CopyError) => this.#problem(task, error, false),
+    );
+  }
+
   /** One large key after the other. */
   #inParts(task: Task): void {
     this.#largeOnes = this.#largeOnes.then(async () => {
@@ -287,7 +318,7 @@ export class Flow {
     if (++task.looks < LOOKS) return this.#again([task], false);
     counts.verified++;
     // The proxy knows of it: it is being copied again and again, or cannot be.
-    if (this.context.suspects.has(task.db, task.key)) counts.unsure++;
+    if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {
       counts.differences[difference.kind] = (counts.differences[difference.kind] ?? 0) + 1;
       this.context.report(task, difference);

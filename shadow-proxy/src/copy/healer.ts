@@ -10,7 +10,7 @@ import type { Suspect, Suspects } from '../record/suspects.js';
 import { keyId } from '../record/suspects.js';
 import { otherSide } from '../route/stage.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { copyKey } from './copier.js';
+import { copyKey, CopyError } from './copier.js';
 import { copyLarge } from './large/large.js';
 import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type Thresholds } from './large/size.js';
 
@@ -27,6 +27,8 @@ const REST_BYTES_PER_MS = 4 * 1024;
 const MAX_REST_MS = 400;
 /** A key that moves all the time while it is copied in parts is tried again after so long. */
 const MOVING_MS = 30_000;
+/** While the mirror has no memory left it is tried so often. */
+const FULL_MS = 1_000;
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
@@ -51,6 +53,8 @@ export class Healer {
   readonly #restUntil = new Map<string, number>();
   readonly #resting = new Set<Suspect>();
   readonly #failing = new Map<string, Failure>();
+  /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
+  #fullUntil = 0;
   #scheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
@@ -106,7 +110,7 @@ export class Healer {
   #work(): void {
     while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.frozen !== null) return;
-      if (this.sequencer.passing || !this.buried()) return this.#later();
+      if (this.sequencer.passing || !this.buried() || performance.now() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
@@ -196,6 +200,11 @@ export class Healer {
       suspect.copied = 0;
       const why = (error as Error).message;
       if (error instanceof NotNow) return false;
+      if (error instanceof CopyError && error.code === 'memory') {
+        this.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
+        this.#fullUntil = performance.now() + FULL_MS;
+        return false;
+      }
       const before = this.#failing.get(id);
       if (before?.why !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
       this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });

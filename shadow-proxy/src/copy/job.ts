@@ -11,7 +11,7 @@
 import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
-import type { JobFailure, JobSnapshot } from '../record/snapshot.js';
+import type { JobDifference, JobFailure, JobSnapshot } from '../record/snapshot.js';
 import type { Workload } from '../route/router.js';
 import { SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
@@ -22,7 +22,9 @@ import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
 import { ScanError, Scanner, type Checkpoint } from './scanner.js';
 
-export interface JobContext extends Omit<FlowContext, 'failed'>, ChooserContext {
+export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance'>, ChooserContext {
+  /** Why nothing may be copied, or compared, now; null where it may. */
+  readonly hindrance: (copies: boolean) => string | null;
   /** From which size on a key is copied in parts. */
   readonly large: Thresholds;
   /** Puts a workload in doubt, durably. */
@@ -50,7 +52,7 @@ class Again extends Error {}
 const WALKS = 10;
 const SAVE_MS = 500;
 const RETRY_MS = 250;
-/** So many keys that failed are told one by one. */
+/** So many keys that failed, and so many that differ, are told one by one. */
 const TOLD = 20;
 /** So many keys of a kind that is no difference are listed in the report. */
 const LISTED = 1_000;
@@ -67,6 +69,7 @@ export class Job {
   readonly #startedAt: string;
   readonly #doubted = new Map<Workload, number>();
   readonly #failures: JobFailure[] = [];
+  readonly #examples: JobDifference[] = [];
   #state: JobRecord['state'] = 'running';
   #reason: string | null = null;
   #endedAt: string | null = null;
@@ -184,7 +187,12 @@ export class Job {
   }
 
   #newFlow(): Flow {
-    return new Flow({ ...this.context, failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+    const writes = this.#copies || this.request.repair;
+    const report: JobContext['report'] = (key, difference) => {
+      this.context.report(key, difference);
+      if (this.#examples.length < TOLD) this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
+    };
+    return new Flow({ ...this.context, report, hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
   }
 
   #anew(): void {
@@ -192,6 +200,7 @@ export class Job {
     this.#counts = noCounts();
     this.#before = 0;
     this.#failures.length = 0;
+    this.#examples.length = 0;
     this.#remember();
   }
 
@@ -223,7 +232,7 @@ export class Job {
         coming.catch(() => undefined);
         this.#look();
         const { mine, extra } = await this.#chooser.choose(side, value.db, value.keys);
-        this.#counts.seen += mine.length;
+        this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
         const keys = this.request.dryRun ? [] : [...mine, ...extra];
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
@@ -245,8 +254,10 @@ export class Job {
     for (const side of new Set<Side>([...authorities, ...authorities.map(otherSide)])) {
       const isAuthority = authorities.includes(side);
       const keys = await this.context.sequencer.servers[side].keyCount();
-      if (isAuthority) this.#total += keys;
-      if (keys > 0) sides.push(side);
+      const restores = this.request.kind === 'restore';
+      if (isAuthority !== restores) this.#total += keys;
+      // What an authority has lost, only its mirror has.
+      if (keys > 0 && (!restores || !isAuthority || authorities.length > 1)) sides.push(side);
     }
     return sides;
   }
@@ -349,6 +360,7 @@ export class Job {
       keysPerSecond: rate,
       etaSeconds: rate > 0 && this.#total > 0 ? Math.max(0, this.#total - this.#counts.seen) / rate : null,
       failures: this.#failures,
+      examples: this.#examples,
     };
   }
 }

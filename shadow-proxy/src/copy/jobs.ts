@@ -53,7 +53,8 @@ export class Jobs {
    * @param certain whether what it had copied or compared is still so; if not, it is done again from the beginning
    */
   begin(left: JobRecord | null, certain: boolean): void {
-    if (left?.state === 'running') this.#run(left.request, certain ? left : null);
+    // What was written since the authority came back only the last process knew.
+    if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
@@ -73,11 +74,19 @@ export class Jobs {
     }
     const frozen = this.frozen();
     if (frozen !== null && (request.kind === 'backfill' || request.repair)) throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
+    if (request.kind === 'restore') this.#assertRestorable(frozen);
     const last = this.#job;
     const same = last !== null && asks(last.request) === asks(request);
     if (same && last.holds && !request.again) return last.snapshot();
     last?.stop('another job was asked for');
     return this.#run(request, same && !request.again ? last.unfinished : null);
+  }
+
+  #assertRestorable(frozen: string | null): void {
+    if (frozen === null) throw new JobError('nothing-to-do', 'nothing is frozen: every authority is the server that it was');
+    if (this.context.since() === null) {
+      throw new JobError('nothing-to-do', 'it is not known what was written since the authority came back: that was before this process began. Nothing can be given back; accept it as it is, or give it up');
+    }
   }
 
   /** @throws {JobError} */
@@ -109,7 +118,7 @@ export class Jobs {
   }
 
   #look(): void {
-    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance() !== null) return;
+    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance(true) !== null) return;
     const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect));
     if (doubted.length === 0) return;
     this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, sample: 100, limits: {}, automatic: true }, null);

@@ -152,10 +152,10 @@ export class Expiry {
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
     if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);
-    const unixMs = absoluteTtl(args);
-    if (unixMs === null) return;
+    const absolute = absoluteTtl(args);
+    if (absolute === null) return;
     const { source, target } = this.sequencer.servers;
-    const moments = [source, target].map((server) => unixMs - server.unixTimeAtZero);
+    const moments = [source, target].map((server) => absolute.ms - server.unixTimeAtZero);
     const margin = Math.max(source.clockErrorMs, target.clockErrorMs) + CLOCK_MARGIN_MS;
     this.#note(hash, Math.min(...moments) - margin, Math.max(...moments) + margin, 0, conditional);
   }

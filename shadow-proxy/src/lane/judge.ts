@@ -2,15 +2,16 @@
  * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
  * or the mismatch; asks both servers where the frames alone do not tell; and has the keys healed.
  */
-import { compareEachOfExec, compareReplies, judgeAbsence, needsEvidence, type CommandView, type Verdict } from '../compare/compare.js';
+import { compareEachOfExec, compareReplies, judgeAbsence, judgeRefusal, MIRROR_FULL, needsEvidence, type CommandView, type Tolerances, type Verdict } from '../compare/compare.js';
 import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
 import { argumentsOf } from '../resp/decode.js';
 import { keyId } from '../record/suspects.js';
 import { increment, type Workload } from '../route/router.js';
-import { askedFrame, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Operation } from './operation.js';
+import { WRITES } from '../command/keys.js';
+import { askedFrame, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from './operation.js';
 import { pttlOnBoth } from './question.js';
 import type { Side } from '../route/stage.js';
-import type { Sequencer } from './sequencer.js';
+import { otherDatabase, type Sequencer } from './sequencer.js';
 import type { Server } from './server.js';
 
 export interface Finding {
@@ -113,7 +114,7 @@ export class Judge {
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
     const mirror = Buffer.from(buffer.subarray(start, end));
-    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs };
+    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs, clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs };
     for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
   }
 
@@ -147,7 +148,8 @@ export class Judge {
         return;
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
-        this.#doubtKeys(pair, 'inconclusive');
+        if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
+        this.#doubtKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
         return;
       case 'mismatch':
         counters.compared++;
@@ -202,24 +204,23 @@ export class Judge {
     const { operation, verdict } = pair;
     const { sequencer } = this;
     const lane = operation.lane!.home;
-    const keys: Buffer[] = [];
-    sequencer.eachKey(pair.frame, pair.start, (key) => keys.push(Buffer.from(key)));
+    const keys = this.#whereKeysAre(pair);
     if (keys.length === 0 || this.#questions >= MAX_QUESTIONS || lane.closed) {
       this.#conclude(pair, { kind: 'inconclusive', reason: keys.length === 0 ? 'keys-unknown' : 'no-evidence' });
       return;
     }
     this.#questions++;
-    const watch: Watch = { db: operation.db, keys, written: pair.writtenInside(keys) || this.#writtenSince(operation, keys) };
+    const watch: Watch = { keys, written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys) };
     const unlisten = sequencer.mirrorOf(operation).listen((other) => {
-      if (other.follow === WRITE) watch.written ||= this.#writes(other, watch.db, watch.keys);
+      if (other.follow === WRITE) watch.written ||= this.#writes(other, watch.keys);
     });
-    const ids = keys.map((key) => keyId(operation.db, key));
+    const ids = keys.map(({ db, key }) => keyId(db, key));
     for (const [i, id] of ids.entries()) {
       const asked = this.#asked.get(id);
       if (asked) asked.questions++;
-      else this.#asked.set(id, { db: operation.db, key: keys[i], workload: operation.workload, questions: 1 });
+      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
     }
-    Promise.all(keys.map((key) => pttlOnBoth(sequencer, operation, key)))
+    Promise.all(keys.map(async ({ db, key }) => pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key)))
       .then(async (answers) => {
         const elapsedMs = performance.now() - now;
         const authorityEvicted = await lane.server.hasEvicted();
@@ -243,15 +244,36 @@ export class Judge {
       });
   }
 
-  /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
-  #writes(operation: Operation, db: number, keys: readonly Buffer[]): boolean {
-    return operation.spec?.handling === 'barrier' || (operation.db === db && this.#hasKey(operation, keys));
+  /** The pair's keys where they were left: MOVE has taken its key to another database, COPY … DB what it wrote. */
+  #whereKeysAre({ operation, frame, start }: Pair): PlacedKey[] {
+    const keys: PlacedKey[] = [];
+    const other = otherDatabase(frame, start);
+    this.sequencer.eachKey(frame, start, (key, access) => {
+      keys.push({ db: other !== null && (access & WRITES) !== 0 ? other : operation.db, key: Buffer.from(key) });
+    });
+    return keys;
   }
 
-  #hasKey(operation: Operation, keys: readonly Buffer[]): boolean {
+  /** What stands for the operation in a question about that database. */
+  async #inDatabase(operation: Operation, db: number): Promise<Operation> {
+    if (operation.db === db) return operation;
+    const { frame, start, end, spec, workload, protocol } = operation;
+    const { server, identity } = operation.lane!.home;
+    const there = new Operation(frame, start, end, null, spec, workload, db, protocol, NOTHING);
+    there.lane = await this.sequencer.lanes[server.side].open({ ...identity, db });
+    return there;
+  }
+
+  /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
+  #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
+    return operation.spec?.handling === 'barrier' || this.#hasKey(operation, keys.filter(({ db }) => db === operation.db));
+  }
+
+  #hasKey(operation: Operation, keys: readonly PlacedKey[]): boolean {
+    if (keys.length === 0) return false;
     let has = false;
     const look = (key: Buffer): void => {
-      has ||= keys.some((wanted) => wanted.equals(key));
+      has ||= keys.some((wanted) => wanted.key.equals(key));
     };
     if (operation.keys !== null) {
       operation.keys.forEach(look);
@@ -262,20 +284,24 @@ export class Judge {
   }
 
   /** Whether a write to one of the keys is already ordered after the operation. */
-  #writtenSince(operation: Operation, keys: readonly Buffer[]): boolean {
+  #writtenSince(operation: Operation, keys: readonly PlacedKey[]): boolean {
     let written = false;
     this.sequencer.mirrorOf(operation).eachQueued((other) => {
-      written = other.follow === WRITE && this.#writes(other, operation.db, keys);
+      written = other.follow === WRITE && this.#writes(other, keys);
       return !written;
     });
     return written;
   }
 }
 
+interface PlacedKey {
+  readonly db: number;
+  readonly key: Buffer;
+}
+
 /** Keys about which a question is under way, and whether they were written since. */
 interface Watch {
-  readonly db: number;
-  readonly keys: readonly Buffer[];
+  readonly keys: readonly PlacedKey[];
   written: boolean;
 }
 
@@ -296,14 +322,14 @@ interface Pair {
   writtenInside(keys: readonly Buffer[]): boolean;
 }
 
-function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: { ttlMs: number }): Pair[] {
+function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: Tolerances): Pair[] {
   const { batch } = operation;
   const [frame, start] = askedFrame(operation);
   const args = argumentsOf(operation.frame, operation.start);
   const asItWas = operation.asked === null && operation.spec !== undefined;
   const command = { name: asItWas ? operation.spec!.name : args[0].toString('latin1').toLowerCase(), args };
   const whole = { operation, command, frame, start, name: operation.spec?.name ?? command.name, writes: operation.follow === WRITE, writtenInside: () => false };
-  if (authority.length === 0) return [{ ...whole, verdict: { kind: 'mismatch', what: 'error' }, authority, mirror }];
+  if (authority.length === 0) return [{ ...whole, verdict: judgeRefusal(command, mirror), authority, mirror }];
   if (batch === null) return [{ ...whole, verdict: compareReplies(command, authority, mirror, limits), authority, mirror }];
   const findings = compareEachOfExec(batch.views, batch.expected(authority, mirror), mirror, limits);
   return findings.flatMap((finding): Pair[] => {

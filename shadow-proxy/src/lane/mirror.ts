@@ -11,7 +11,7 @@
 import type { FrameReader } from '../resp/reader.js';
 import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { RELATIVE_TTL, shortenTtl } from '../command/effects.js';
+import { ABSOLUTE_TTL, RELATIVE_TTL, shiftTtl, shortenTtl } from '../command/effects.js';
 import type { Workload } from '../route/router.js';
 import type { Connection, ConnectionOwner } from './connection.js';
 import type { LatencyRecorder } from './latency.js';
@@ -60,6 +60,8 @@ const [THREE, CR] = ['3'.charCodeAt(0), 13];
 export class MirrorLane implements ConnectionOwner {
   /** Told of each operation as it gets its place in the order; null while nobody wants to know. */
   #listeners: readonly ((operation: Operation) => void)[] | null = null;
+  /** By how many whole ms the mirror's clock is ahead of the authority's; 0 where they agree. */
+  clockAheadMs = 0;
   readonly #unsent = new Ring<Operation>();
   readonly #sent = new Ring<Operation>();
   #connection: Connection | undefined;
@@ -233,7 +235,7 @@ export class MirrorLane implements ConnectionOwner {
       if (operation === undefined) return;
       this.#taken++;
       if (operation.db !== this.#db || operation.protocol !== this.#protocol) this.#switch(operation, connection, now);
-      if (now - operation.answeredAt > TTL_LAG_MS) this.#correctTtl(operation, now);
+      if (now - operation.answeredAt > TTL_LAG_MS || this.clockAheadMs !== 0) this.#correctTtl(operation, now);
       this.#sent.push(operation);
       this.latency.sent(now);
       outbox.add(operation.frame, operation.start, operation.end);
@@ -271,15 +273,18 @@ export class MirrorLane implements ConnectionOwner {
     connection.outbox.add(frame, 0, frame.length);
   }
 
+  /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
   #correctTtl(operation: Operation, now: number): void {
-    const frame = operation.shorten === null ? this.#shortened(operation, now) : operation.shorten(now - operation.answeredAt);
+    const late = now - operation.answeredAt > TTL_LAG_MS;
+    const shortened = !late ? null : operation.shorten !== null ? operation.shorten(now - operation.answeredAt) : this.#shortened(operation, now);
+    const frame = shortened ?? this.#shifted(operation);
     if (frame === null) return;
     if (operation.keys === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
     this.#bytes += frame.length - (operation.end - operation.start);
     operation.frame = frame;
     operation.start = 0;
     operation.end = frame.length;
-    operation.ttlFrom = now | 0;
+    if (shortened !== null) operation.ttlFrom = now | 0;
   }
 
   #shortened({ follow, spec, frame, start, answeredAt }: Operation, now: number): Buffer | null {
@@ -287,6 +292,13 @@ export class MirrorLane implements ConnectionOwner {
     // SET key value has none.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
     return shortenTtl(argumentsOf(frame, start), now - answeredAt);
+  }
+
+  #shifted({ follow, spec, frame, start }: Operation): Buffer | null {
+    if (this.clockAheadMs === 0 || follow !== WRITE || spec === undefined || !ABSOLUTE_TTL.has(spec.name)) return null;
+    // Likewise.
+    if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
+    return shiftTtl(argumentsOf(frame, start), this.clockAheadMs);
   }
 
   readable(reader: FrameReader): void {

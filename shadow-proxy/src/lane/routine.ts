@@ -18,8 +18,10 @@ export class Routine {
   readonly #chance: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
-  /** Whether it may give a key a time to live that counts from the moment it runs. */
+  /** Whether it may give a key a time to live. */
   readonly setsTtl: boolean;
+  /** Whether it may give it as a moment, which is another one by another clock. */
+  readonly setsMoment: boolean;
 
   /** @param names null where it is not known what the text calls its keys */
   constructor(
@@ -30,7 +32,9 @@ export class Routine {
     this.#calls = callsOf(this.#code);
     this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
     this.#tooManyFrom = tooManyFrom(this.#code);
-    this.setsTtl = this.#calls === null || ['expire', 'pexpire', 'setex', 'psetex'].some((name) => this.#calls!.has(name)) || optionGiven(text);
+    const calls = (...names: string[]): boolean => this.#calls === null || names.some((name) => this.#calls!.has(name));
+    this.setsMoment = calls('expireat', 'pexpireat') || optionGiven(text);
+    this.setsTtl = calls('expire', 'pexpire', 'setex', 'psetex') || this.setsMoment;
   }
 
   /** Whether KeyDB may end at it, where Redis goes on, when it is given so many arguments. */

@@ -389,7 +389,7 @@ export class Sequencer implements LaneEvents {
   repeatsScript(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.mirrorOf(operation);
     const script = this.scripts.find(args);
-    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length)) return false;
+    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length) || (script.setsMoment && mirror.clockAheadMs !== 0)) return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.
@@ -566,8 +566,10 @@ export class Sequencer implements LaneEvents {
       differs: (operation, buffer, start, end, now) => {
         // A key that may just have expired on one side is in doubt before its replies are judged.
         if (operation.follow === WRITE) this.expiry.confirmed(operation);
+        // And what it took from a key in doubt, before its own keys are asked about: that is no doubt to take anything from.
+        if (operation.follow === WRITE && this.#anyDoubt) this.#spread(operation);
         this.#judge.differs(operation, buffer, start, end, now);
-        if (operation.follow === WRITE) this.#doubtOutcome(operation, now);
+        if (operation.follow === WRITE) this.#judge.late(operation, now);
       },
       accepted: (operation, now) => this.#accepted(operation, now),
       unconfirmed: (operation) => this.#unconfirmed(operation),
@@ -635,7 +637,7 @@ const TAKES_ONLY: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'lrem'
 export const mayDerive = (spec: CommandSpec): boolean => (spec.singleKey === 0 && spec.name !== 'xreadgroup') || spec.handling === 'barrier';
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
-function otherDatabase(frame: Buffer, start: number): number | null {
+export function otherDatabase(frame: Buffer, start: number): number | null {
   const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
   if (!/^\*\d+\r\n\$4\r\n(move|copy)\r/i.test(name)) return null;
   const args = argumentsOf(frame, start).map((arg) => arg.toString('latin1').toUpperCase());

@@ -33,10 +33,16 @@ export interface ServerEvents {
   identified(server: Server): void;
   /** The process behind the endpoint is another one than before. */
   replaced(server: Server, before: string, now: string): void;
+  /** Its clock was looked at. */
+  clockRead(server: Server): void;
+  /** It refuses writes for want of memory. */
+  full(server: Server): void;
   /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
   clockSet(server: Server, byMs: number): void;
 }
 
+/** So long after the last such refusal a server is taken to be full. */
+const FULL_MS = 5_000;
 const UNTOLD_CLOCK_MS = 1_000;
 /** By so much a clock is set, and does not only run fast or slow. */
 const SET_CLOCK_MS = 500;
@@ -60,6 +66,7 @@ export class Server {
   clockErrorMs = Infinity;
   /** The address that was connected to last. */
   address: Address | undefined;
+  #fullUntil = 0;
   #control: Promise<Connection> | undefined;
   /** The run id under which `commands` was read. */
   #learnt = '';
@@ -147,6 +154,7 @@ export class Server {
     const [before, errorBefore] = [this.unixTimeAtZero, this.clockErrorMs];
     this.unixTimeAtZero = (told ? unixMs : Date.now()) - (asked + answered) / 2;
     this.clockErrorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
+    this.events.clockRead(this);
     const byMs = this.unixTimeAtZero - before;
     return Math.abs(byMs) > errorBefore + this.clockErrorMs + SET_CLOCK_MS ? byMs : 0;
   }
@@ -195,6 +203,18 @@ export class Server {
   /** Keys in all databases. */
   async keyCount(): Promise<number> {
     return [...(await this.databases()).values()].reduce((sum, keys) => sum + keys, 0);
+  }
+
+  /** Whether it has refused a write for want of memory just now. */
+  get full(): boolean {
+    return performance.now() < this.#fullUntil;
+  }
+
+  /** It has refused a write for want of memory. */
+  refusedForMemory(): void {
+    const known = this.full;
+    this.#fullUntil = performance.now() + FULL_MS;
+    if (!known) this.events.full(this);
   }
 
   /** Whether the server has evicted more keys than losses were put down to it. */

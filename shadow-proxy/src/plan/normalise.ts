@@ -20,7 +20,7 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, limits, ledger, gates } = file;
+  const { topology, onAuthorityChange, limits, ledger, gates } = file;
   const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
@@ -30,6 +30,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, gates),
     gates,
     topology,
+    onAuthorityChange,
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     state: resolve(surroundings.directory, file.state),
     limits,

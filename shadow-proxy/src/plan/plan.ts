@@ -19,6 +19,8 @@ export interface Plan {
   readonly default: WorkloadPlan;
   readonly gates: Gates;
   readonly topology: Topology;
+  /** What follows when an authority comes back as another process: nothing is copied until the operator decides, or it is taken as it is. */
+  readonly onAuthorityChange: 'ask' | 'accept';
   readonly admin: AdminPlan;
   /** Absolute path of the directory of the durable state. */
   readonly state: string;

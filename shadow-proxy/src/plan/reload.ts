@@ -33,6 +33,7 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['state', (plan) => plan.state],
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
+  ['onAuthorityChange', (plan) => plan.onAuthorityChange],
   ['workloads', (plan) => allWorkloads(plan).map(({ name, keys, channels }) => [name, keys, channels])],
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [

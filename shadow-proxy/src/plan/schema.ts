@@ -125,6 +125,10 @@ export const planSchema = z.strictObject({
     .prefault({})
     .describe('Keys that no workload names'),
   gates: gates.prefault({}).describe('Evidence that a workload needs before its next stage'),
+  onAuthorityChange: z
+    .enum(['ask', 'accept'])
+    .default('ask')
+    .describe('When an authority comes back as another process: ask freezes what copies until the operator decides; accept takes it as it is, and what it has lost is deleted on the mirror'),
   topology: z
     .strictObject({
       mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),

@@ -7,7 +7,8 @@ import { SIDES } from '../route/stage.js';
 const optionalNumber = z.number().positive().optional();
 
 export const jobRequest = z.strictObject({
-  kind: z.enum(['backfill', 'verify']),
+  /** `restore`: what an authority that came back has lost is given back to it from its mirror. */
+  kind: z.enum(['backfill', 'verify', 'restore']),
   /** Names; null for all that are written twice. */
   workloads: z.array(z.string()).nullable(),
   /** Copy what differs, and delete what only the mirror has. */

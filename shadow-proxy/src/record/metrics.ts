@@ -23,10 +23,12 @@ export interface Metric {
 /** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
 const MAX_NAMES = 200;
 
-const JOB_KINDS = ['backfill', 'verify'] as const;
+const JOB_KINDS = ['backfill', 'verify', 'restore'] as const;
 
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
+  gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
+  gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),
   gauge('clients', 'Connected clients', [], (s) => one(s.clients)),
   gauge('uptime_seconds', 'Time since the shard was started', [], (s) => one(s.uptimeMs / 1000)),

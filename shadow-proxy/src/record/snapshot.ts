@@ -13,6 +13,8 @@ export interface ServerSnapshot {
   /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
   readonly version: string | null;
   readonly up: boolean;
+  /** It has refused a write for want of memory just now. */
+  readonly full: boolean;
 }
 
 /** Microseconds. */
@@ -67,9 +69,17 @@ export interface JobFailure {
   readonly why: string;
 }
 
-/** A backfill or a verification. */
+export interface JobDifference {
+  readonly db: number;
+  /** Redacted. */
+  readonly key: string;
+  /** How it differs: the mirror lacks it (`missing`), it alone has it (`extra`), another `type`, `value` or `ttl`. */
+  readonly kind: string;
+}
+
+/** A backfill, a verification, or what is given back to an authority. */
 export interface JobSnapshot {
-  readonly kind: 'backfill' | 'verify';
+  readonly kind: 'backfill' | 'verify' | 'restore';
   /** Whether what differs is copied. */
   readonly repair: boolean;
   /** Whether keys are only counted. */
@@ -106,6 +116,8 @@ export interface JobSnapshot {
   readonly etaSeconds: number | null;
   /** The first of those that failed. */
   readonly failures: readonly JobFailure[];
+  /** The first of those that differ. */
+  readonly examples: readonly JobDifference[];
 }
 
 export interface ShardSnapshot {
@@ -135,6 +147,8 @@ export interface ShardSnapshot {
   /** Commands that the authority refused, and that were therefore not repeated. */
   readonly unmirroredErrors: number;
   readonly latency: { readonly source: LatencySnapshot; readonly target: LatencySnapshot };
+  /** By how much the target's clock is ahead of the source's; 0 where they agree. */
+  readonly clockAheadMs: number;
   readonly mirror: MirrorSnapshot;
   readonly suspects: SuspectsSnapshot;
   readonly workloads: readonly WorkloadSnapshot[];

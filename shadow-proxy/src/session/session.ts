@@ -300,6 +300,8 @@ export class Session implements Sink {
     if (spec.write || spec.handling === 'script') {
       if (!rule.mirrorsWrites && !mixed) return NOTHING;
       if (!spec.write && spec.readOnlyScript) return NOTHING;
+      // Newer than either server of the table: what it did is copied, and clients will miss it after the cutover.
+      if (!spec.inSource && !sequencer.mirrorKnows(rule.authority, spec)) this.clients.unsupported(spec.name);
       return WRITE;
     }
     if (!rule.mirrorsReads || mixed) return NOTHING;

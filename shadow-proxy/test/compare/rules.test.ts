@@ -462,7 +462,6 @@ rule(
     // The words of a script's failure, said by another command.
     ['GET x', failed7('ERR user_script:1: boom'), failed6('user_script:1: boom'), '!error'],
     ['GET x', error('OOM command not allowed when used memory > \'maxmemory\'.'), string('x'), '!error'],
-    ['INCR x', error('OOM command not allowed when used memory > \'maxmemory\'.'), integer(1), '!error'],
   ],
 );
 
@@ -583,6 +582,25 @@ rule(
 test('every rule has its pairs, a name of its own, and a sentence', () => {
   assert.deepEqual([...covered].sort(), RULES.map(({ name }) => name).sort());
   for (const { sentence } of RULES) assert.match(sentence, /^[A-Z].{30,}\.$/);
+});
+
+test('a write that only the mirror refuses for want of memory is inconclusive; a read is not, nor what the authority refuses', () => {
+  const oom = error("OOM command not allowed when used memory > 'maxmemory'.");
+  const script = error("ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.");
+  for (const [command, authority, mirror, verdict] of [
+    ['INCR x', integer(1), oom, '?mirror-full'],
+    ['INCR x', oom, integer(1), '!error'],
+    ['INCR x', error('WRONGTYPE Operation'), oom, '!error'],
+    ['GET x', string('x'), oom, '!error'],
+    ['SET x y', status('OK'), error('MISCONF'), '!error'],
+    ['EVAL "return 1" 0', integer(1), script, '?mirror-full'],
+    ['SET x y', status('OK'), script, '!error'],
+    ['EXEC', array(status('OK')), error("EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'."), '?mirror-full'],
+    ['EXEC', array(status('OK')), error('EXECABORT Transaction discarded because of previous errors.'), '?transaction-refused'],
+    ['EXEC', error('EXECABORT Transaction discarded because of previous errors.'), array(status('OK')), '!error'],
+  ] as const) {
+    assert.equal(judge(command, authority, mirror), verdict, `${command} ${String(authority)} ${String(mirror)}`);
+  }
 });
 
 test('what no rule decides and the replies cannot tell is inconclusive, not excused', () => {

@@ -20,6 +20,7 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     asked,
     snapshot: () => shardSnapshot({ name }),
     ready: () => shard.isReady,
+    acceptAuthority: () => Promise.resolve(['source' as const]),
     startJob: () => {
       throw new JobError('busy', 'a backfill is under way');
     },

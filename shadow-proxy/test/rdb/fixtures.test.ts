@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decodeDump, encodeDump, transcode, TranscodeError, type HashValue } from '../../src/copy/rdb/transcode.js';
+import { Writer } from '../../src/copy/rdb/writer.js';
 import { needsKeydb, withServers } from '../support/servers.js';
 import type { Fixture } from './capture.js';
 import { fixtures as redis28 } from './fixtures/redis-2.8.js';
@@ -78,4 +79,26 @@ test('the expiry of hash fields is in the model, stays in RDB 12, and is refused
     }
   }
   assert.equal(seen, 4);
+});
+
+test('hashes of release candidates of Redis 7.4, which give each moment by itself, are read', () => {
+  const [a, b] = [4102444800000, 4102444800005];
+  const first = new Writer();
+  first.u8(22);
+  first.length(3);
+  for (const [at, field] of [[0, 'none'], [a, 'one'], [b, 'two']] as const) {
+    first.length(at);
+    first.string(Buffer.from(field));
+    first.string(Buffer.from('v'));
+  }
+  const fields = [{ field: Buffer.from('none'), value: Buffer.from('v') }, { field: Buffer.from('one'), value: Buffer.from('v'), expireAt: a }, { field: Buffer.from('two'), value: Buffer.from('v'), expireAt: b }];
+  assert.deepEqual(decodeDump(first.finish(12)), { type: 'hash', fields });
+  // The packed form: as that of 7.4, whose first eight bytes are the earliest moment.
+  const { payload, expiry } = redis74.find(({ name }) => name === 'hash with expiring fields, small')!;
+  const bytes = Buffer.from(payload, 'base64');
+  const packed = new Writer();
+  packed.u8(23);
+  packed.raw(bytes.subarray(9, -10));
+  const found = (decodeDump(packed.finish(12)) as HashValue).fields.filter(({ expireAt }) => expireAt);
+  assert.deepEqual(found.map(({ field, expireAt }) => [field.toString(), expireAt]).sort(), [...expiry!].sort());
 });

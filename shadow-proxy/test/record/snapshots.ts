@@ -22,8 +22,8 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
 
 export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapshot => ({
   name: 'cache-0',
-  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', up: true },
-  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', up: true },
+  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', up: true, full: false },
+  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', up: true, full: false },
   clients: 3,
   operations: 1000,
   compared: 990,
@@ -37,6 +37,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   elsewhere: 0,
   unmirroredErrors: 0,
   latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
+  clockAheadMs: 0,
   mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
   suspects: { total: 0, byReason: {} },
   workloads: [workloadSnapshot()],
@@ -71,5 +72,6 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   keysPerSecond: 100,
   etaSeconds: 5,
   failures: [],
+  examples: [],
   ...change,
 });

@@ -1,6 +1,7 @@
 /** Rule 1: who is right can change. Nothing is copied from an authority that is not the one that was written to. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ask, ended, job } from '../support/jobs.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import { withScene, type Scene } from './scene.js';
@@ -135,5 +136,123 @@ test('a mirror that restarts empty makes all of the shard suspect, bars the way 
     await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
     await scene.assertEqual();
     assert.equal(await scene.client({ of: scene.target }).get(KEYS[2]), `value of ${KEYS[2]}!`);
+  });
+});
+
+/** The source has restarted empty; since then one key was written anew, and some were read. */
+async function loseAll(scene: Scene): Promise<void> {
+  await fill(scene);
+  await scene.source.kill('SIGKILL');
+  await scene.source.start();
+  const proxy = scene.client();
+  await proxy.set('k:0', 'written since');
+  await proxy.append('k:1', 'written since');
+  await Promise.all(KEYS.slice(2, 20).map((key) => proxy.get(key)));
+  await until(() => scene.shard.snapshot().frozen !== null && scene.shard.snapshot().mirror.queuedEffects === 0);
+}
+
+test('what an authority has lost is listed while heals are frozen, also where it was read since', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await loseAll(scene);
+    ask(scene, { kind: 'verify' });
+    await ended(scene);
+    const { state, differences, examples } = job(scene);
+    assert.deepEqual([state, differences], ['done', { extra: KEYS.length - 2, value: 1 }]);
+    assert.equal(examples.length, 20);
+    assert.ok(examples.some(({ kind, key }) => kind === 'value' && key === 'k:1'));
+    assert.throws(() => ask(scene, { kind: 'verify', repair: true }), { code: 'frozen' });
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+  });
+});
+
+test('an authority that is accepted as it is, is what the mirror becomes', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const { shard } = scene.shard;
+    await assert.rejects(shard.acceptAuthority(null), { code: 'not-frozen' });
+    await loseAll(scene);
+    await assert.rejects(shard.acceptAuthority(['the process before that']), { code: 'changed' });
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+    assert.deepEqual(await shard.acceptAuthority([scene.shard.snapshot().source.runId!]), ['source']);
+    await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+    assert.equal(scene.shard.snapshot().frozen, null);
+    await scene.assertEqual();
+    assert.equal(await countOn(scene, 'target'), 2);
+    await shard.changeStage({ workload: 'default', stage: 'live' });
+    await scene.stopShard('drained');
+    await scene.startShard();
+    assert.equal(scene.shard.snapshot().frozen, null);
+  });
+});
+
+for (const running of [true, false]) {
+  test(`a plan may accept it beforehand, ${running ? 'while the proxy runs' : 'when the proxy starts'}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({ onAuthorityChange: 'accept' }, async (scene) => {
+      await fill(scene);
+      if (!running) await scene.stopShard('drained');
+      await scene.source.restart();
+      if (!running) await scene.startShard();
+      await scene.client().set('k:0', 'written since');
+      await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+      assert.equal(scene.shard.snapshot().frozen, null);
+      await scene.assertEqual();
+      assert.equal(await countOn(scene, 'target'), 1);
+    });
+  });
+}
+
+test('what an authority has lost is given back from the mirror, exactly, while clients write', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const COUNTERS = 200;
+    const counters = Array.from({ length: COUNTERS }, (_, i) => `n:${i}`);
+    const before = scene.client();
+    await before.mset(Object.fromEntries(counters.map((key) => [key, 1_000])));
+    await before.hset('hash', 'a', 1, 'b', 2);
+    await before.rpush('list', 1, 2, 3);
+    await before.zadd('zset', 1.5, 'a');
+    await before.set('timed', 'v', 'EX', 1_000);
+    await before.set('gone', 'v');
+    await loseAll(scene);
+    await before.del('gone');
+
+    // Half of the counters, in the middle of it.
+    const replies = new Map<string, number>();
+    const client = scene.client();
+    const writer = (async () => {
+      for (const key of counters.filter((_, i) => i % 2 === 0)) replies.set(key, await client.incr(key));
+    })();
+    ask(scene, { kind: 'restore' });
+    await ended(scene);
+    await writer;
+    const { state, repaired, unsure, failed } = job(scene);
+    assert.deepEqual([state, failed], ['done', 0]);
+    assert.ok(repaired >= KEYS.length - 2 + COUNTERS / 2 + 4 && unsure >= 2, JSON.stringify(job(scene)));
+    const source = scene.client({ of: scene.source });
+    assert.deepEqual([await source.get('k:0'), await source.get('k:1'), await source.get('k:2'), await source.exists('gone')], ['written since', 'written since', 'value of k:2', 0]);
+    assert.deepEqual([await source.hgetall('hash'), await source.lrange('list', 0, -1), await source.zscore('zset', 'a')], [{ a: '1', b: '2' }, ['1', '2', '3'], '1.5']);
+    const left = await source.pttl('timed');
+    assert.ok(left > 900_000 && left <= 1_000_000, String(left));
+    for (const key of counters) assert.equal(Number(await source.get(key)), replies.get(key) ?? 1_000, key);
+
+    await scene.shard.shard.acceptAuthority(null);
+    await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+    await scene.assertEqual();
+    assert.equal(await countOn(scene, 'target'), KEYS.length);
+  });
+});
+
+test('nothing is given back where it is not known what was written since', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do' });
+    await scene.stopShard('drained');
+    await scene.source.restart();
+    await scene.startShard();
+    assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do', message: /not known what was written/ });
+    assert.equal(await countOn(scene, 'source'), 0);
   });
 });

@@ -1,8 +1,11 @@
 /** Backfills and verifications of a test's shard. */
 import type { JobSnapshot } from '../../src/control/status.js';
 import type { JobRequest } from '../../src/record/job-file.js';
-import type { Rig } from './rig.js';
-import { until } from './shard.js';
+import { until, type TestShard } from './shard.js';
+
+interface Rig {
+  readonly shard: TestShard;
+}
 
 const whole = { workloads: null, repair: false, dryRun: false, again: false, sample: 100, limits: {}, automatic: false };
 

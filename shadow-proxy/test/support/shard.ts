@@ -29,6 +29,10 @@ export interface TestShardOptions {
   readonly workloads?: readonly TestWorkload[];
   /** Default: `{ stage: 'shadow' }`. */
   readonly default?: { readonly stage?: Stage; readonly percent?: number };
+  /** As in a plan. */
+  readonly onAuthorityChange?: Plan['onAuthorityChange'];
+  /** As in `launch`. */
+  readonly alike?: boolean;
   /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
   readonly limits?: Readonly<Record<string, number>>;
   readonly name?: string;
@@ -71,7 +75,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   const discard = async (): Promise<void> => {
     if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
   };
-  const launched = await launch(plan, shardPlan, logger).catch(async (error: unknown) => {
+  const launched = await launch(plan, shardPlan, logger, { alike: options.alike }).catch(async (error: unknown) => {
     await discard();
     throw error;
   });
@@ -116,6 +120,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     ],
     workloads: options.workloads ?? [],
     default: options.default ?? { stage: 'shadow' },
+    ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
     ...(options.limits && { limits: options.limits }),
     admin: { listen: '127.0.0.1:0' },
     state: stateDir,

@@ -112,6 +112,6 @@ export class Meanwhile implements InParts {
     if (relative !== null) this.expiresAt = Math.min(this.expiresAt, answeredAt + relative.ms);
     const absolute = ABSOLUTE_TTL.has(lower) ? absoluteTtl(args) : null;
     const { unixTimeAtZero, clockErrorMs } = this.sequencer.servers[this.authority];
-    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute - unixTimeAtZero - clockErrorMs);
+    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute.ms - unixTimeAtZero - clockErrorMs);
   }
 }

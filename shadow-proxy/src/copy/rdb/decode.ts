@@ -151,9 +151,10 @@ function addNode(out: Buffer[], from: Reader): void {
 }
 
 function readHash(from: Reader, form: Form): HashField[] {
-  if (form === 'field expiry') return readExpiringHash(from);
-  const expiring = form === 'listpack with expiry';
-  if (expiring) from.int64(); // the earliest expiry, which follows from the fields
+  if (form === 'field expiry') return readExpiringHash(from, Number(from.int64()) - 1);
+  if (form === 'field expiry, first form') return readExpiringHash(from, 0);
+  const expiring = form.startsWith('listpack with expiry');
+  if (form === 'listpack with expiry') from.int64(); // the earliest expiry, which follows from the fields
   const flat = readElements(from, form, 2);
   const step = expiring ? 3 : 2;
   if (flat.length % step !== 0) from.fail(`${flat.length} elements that are no whole fields`);
@@ -165,14 +166,13 @@ function readHash(from: Reader, form: Form): HashField[] {
   return fields;
 }
 
-/** Each field is preceded by its expiry: 0 for none, else relative to the earliest one, plus one. */
-function readExpiringHash(from: Reader): HashField[] {
-  const earliest = Number(from.int64());
+/** Each field is preceded by its expiry: 0 for none, else what it is later than `base`. */
+function readExpiringHash(from: Reader, base: number): HashField[] {
   const fields: HashField[] = [];
   for (let left = from.count(3); left > 0; left--) {
     const expiry = from.length();
     const field = from.string();
-    fields.push(withExpiry(from, field, from.string(), expiry === 0 ? 0 : earliest + expiry - 1));
+    fields.push(withExpiry(from, field, from.string(), expiry === 0 ? 0 : base + expiry));
   }
   return fields;
 }

@@ -52,7 +52,7 @@ function writeHash(to: Writer, { fields }: HashValue, version: number): void {
   for (const { expireAt } of fields) if (expireAt !== undefined && expireAt < earliest) earliest = expireAt;
   const expiring = earliest !== Infinity;
   if (expiring && version < SINCE.fieldExpiry) {
-    refuse('hash', `fields that expire, which RDB ${version} cannot hold: set their expiry by commands after the copy`);
+    refuse('hash', `fields that expire, which RDB ${version} cannot hold, nor KeyDB alike: there a field keeps its expiry when it is set anew, and is lost. Remove it (HPERSIST) and the key is copied`);
   }
   to.u8(expiring ? WRITTEN.hashExpiry : WRITTEN.hash);
   if (expiring) to.int64(BigInt(earliest));

@@ -5,10 +5,12 @@ export type Form =
   | 'plain'
   | 'text scores'
   | 'field expiry'
+  | 'field expiry, first form'
   | 'zipmap'
   | 'ziplist'
   | 'listpack'
   | 'listpack with expiry'
+  | 'listpack with expiry, first form'
   | 'intset'
   | 'quicklist'
   | 'quicklist 2'
@@ -26,7 +28,7 @@ export interface TypeByte {
 const type = (kind: Value['type'], form: Form, since: number): TypeByte => ({ kind, form, since });
 
 /**
- * Every type byte of a value, save modules' and two that only release candidates of 7.4 wrote.
+ * Every type byte of a value, save modules'. The first forms are those of release candidates of 7.4.
  * Source: `RDB_TYPE_*` in rdb.h of Redis 2.8 to 8.0.
  */
 export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
@@ -49,6 +51,8 @@ export const TYPES: ReadonlyMap<number, TypeByte> = new Map([
   [19, type('stream', 'listpacks 2', 10)],
   [20, type('set', 'listpack', 11)],
   [21, type('stream', 'listpacks 3', 11)],
+  [22, type('hash', 'field expiry, first form', 12)],
+  [23, type('hash', 'listpack with expiry, first form', 12)],
   [24, type('hash', 'field expiry', 12)],
   [25, type('hash', 'listpack with expiry', 12)],
 ]);
