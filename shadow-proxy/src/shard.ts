@@ -6,8 +6,10 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { drained, Flipper } from './control/flip.js';
+import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
+import { Witness } from './control/witness.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
 import { connectTo, KeyReader } from './copy/reader.js';
@@ -38,6 +40,8 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
+/** So many of the last changes are told. */
+const HISTORY_EVENTS = 500;
 const WATCH_MS = 1_000;
 /** By less than this, beyond the error of the looks, the servers' clocks do not differ. */
 const CLOCK_TOLERANCE_MS = 20;
@@ -70,6 +74,7 @@ class RunningShard implements Shard {
   readonly #healer: Healer;
   readonly #clients: Clients;
   readonly #flipper: Flipper;
+  readonly #witness: Witness;
   readonly #jobs: Jobs;
   readonly #trust: Trust;
   readonly #jobFile: JobFile;
@@ -154,7 +159,7 @@ class RunningShard implements Shard {
       clients: this.#clients,
       suspects: this.#suspects,
       sharedTarget: shard.sharedTarget && shard.owns === null,
-      persist: (workload, from, to) => this.#persist(workload, from, to),
+      persist: (workload, from, to, note) => this.#persist(workload, from, to, note),
       moved: () => {
         this.#startMirrors();
         this.#trust.moved();
@@ -198,6 +203,16 @@ class RunningShard implements Shard {
       },
       () => this.#healer.frozen,
     );
+    const witness = {
+      sequencer: this.#sequencer,
+      plan: () => this.#plan,
+      suspects: (workload: Workload) => this.#suspects.count(workload) + (this.#judge.asksOf(workload) ? 1 : 0),
+      frozen: () => this.#healer.frozen,
+      unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
+      job: () => this.#jobs.snapshot(),
+      logger: logger.child({ shard: shard.name }),
+    };
+    this.#witness = new Witness(witness, join(plan.state, shard.name));
   }
 
   /** Whom to ask about keys: this shard's own servers, and the others' sources. */
@@ -261,6 +276,7 @@ class RunningShard implements Shard {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
     for (const server of Object.values(this.#servers)) void this.#watch(server);
+    this.#witness.start();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
 
@@ -298,8 +314,33 @@ class RunningShard implements Shard {
     return this.#router.workloads.every((workload) => this.#servers[workload.keylessRule.authority].up);
   }
 
-  changeStage(request: StageRequest): Promise<StageChange> {
-    return this.#flipper.change(request);
+  async changeStage(request: StageRequest): Promise<StageChange> {
+    // What was seen belongs to the stage in which it was.
+    this.#witness.look();
+    const change = await this.#flipper.change(request);
+    this.#witness.look();
+    return change;
+  }
+
+  promote(request: PromoteRequest): Promise<Promotion> {
+    return promote(this.#promotion, request);
+  }
+
+  rollback(request: RollbackRequest): Promise<Rollback> {
+    return rollback(this.#promotion, request);
+  }
+
+  get #promotion(): PromotionContext {
+    return {
+      standing: (workload) => this.#witness.standing(workload),
+      facts: (workload) => this.#witness.facts(workload),
+      change: (request) => this.changeStage(request),
+      drilled: (workload, drill) => this.#witness.drilled(workload, drill),
+    };
+  }
+
+  history(): Promise<readonly HistoryEvent[]> {
+    return this.#options.state.history(HISTORY_EVENTS);
   }
 
   async drain(timeoutMs: number): Promise<boolean> {
@@ -331,6 +372,7 @@ class RunningShard implements Shard {
     this.#stopping = true;
     clearInterval(this.#sentinels);
     this.#jobs.close();
+    this.#witness.close();
     this.#healer.close();
     for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
@@ -458,8 +500,8 @@ class RunningShard implements Shard {
 
   // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void> {
-    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to });
+  async #persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note']): Promise<void> {
+    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to, ...note });
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */

@@ -2,10 +2,12 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { StageChange, StageRequest } from '../control/status.js';
+import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../control/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
+import type { HistoryEvent } from '../record/state.js';
 import type { Side } from '../route/stage.js';
 import { CliError, exitCode } from './exit.js';
 
@@ -21,6 +23,14 @@ export interface AcceptedShard {
   readonly shard: string;
   /** The servers that were accepted. */
   readonly servers: readonly Side[];
+}
+
+export type ShardPromotion = { readonly shard: string } & Promotion;
+export type ShardRollback = { readonly shard: string } & Rollback;
+
+export interface ShardHistory {
+  readonly shard: string;
+  readonly events: readonly HistoryEvent[];
 }
 
 export interface ShardJob {
@@ -59,6 +69,18 @@ export class AdminClient {
 
   async accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
     return (await this.#call<{ accepted: AcceptedShard[] }>('POST', '/api/accept', request)).accepted;
+  }
+
+  async promote(request: PromoteRequest & { readonly shard?: string }): Promise<readonly ShardPromotion[]> {
+    return (await this.#call<{ promotions: ShardPromotion[] }>('POST', '/api/promote', request)).promotions;
+  }
+
+  async rollback(request: Partial<RollbackRequest> & { readonly shard?: string }): Promise<readonly ShardRollback[]> {
+    return (await this.#call<{ rollbacks: ShardRollback[] }>('POST', '/api/rollback', request)).rollbacks;
+  }
+
+  async history(): Promise<readonly ShardHistory[]> {
+    return (await this.#call<{ history: ShardHistory[] }>('GET', '/api/history')).history;
   }
 
   async jobs(): Promise<readonly ShardJob[]> {

@@ -1,9 +1,9 @@
 /** `shadow-compare stage`: moves a workload one stage on or back, on a running proxy. */
 import { Argument, type Command } from 'commander';
-import type { StagePoint } from '../plan/plan.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, percentage } from './exit.js';
+import { point } from './promote.js';
 
 interface StageOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -32,5 +32,3 @@ export function addStage(program: Command): void {
     process.stdout.write(`${json ? JSON.stringify(changes, null, 2) : lines.join('\n')}\n`);
   });
 }
-
-const point = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

@@ -6,6 +6,9 @@
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[] }
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
+ *   POST /api/promote  { shard?, workload, to?, percent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
+ *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
+ *   GET  /api/history  { history: [{ shard, events }] }: changes, oldest first
  *   POST /api/accept   { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
  *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
@@ -24,6 +27,8 @@ import { Metrics } from '../record/metrics.js';
 import { STAGES, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
 import { jobRequest } from '../record/job-file.js';
+import { isOpen } from './gates.js';
+import type { Promotion, Rollback } from './promotion.js';
 import { TrustError, type TrustErrorCode } from './trust.js';
 import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
 
@@ -77,6 +82,27 @@ const stageRequest = z.strictObject({
 });
 
 const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
+
+const by = z.string().max(200).optional();
+const promoteRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string(),
+  to: z.enum(STAGES).optional(),
+  percent: z.number().gt(0).max(100).optional(),
+  dryRun: z.boolean().optional(),
+  force: z.boolean().optional(),
+  reason: z.string().max(1000).optional(),
+  by,
+});
+const rollbackRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string().optional(),
+  to: z.enum(STAGES).optional(),
+  force: z.boolean().optional(),
+  reason: z.string().max(1000).optional(),
+  by,
+  drill: z.boolean().optional(),
+});
 
 const jobOrder = jobRequest
   .omit({ automatic: true })
@@ -167,6 +193,12 @@ export class Admin {
       send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
     } else if (pathname === '/api/accept') {
       send(response, 200, { accepted: await this.#accept(request) });
+    } else if (pathname === '/api/history') {
+      send(response, 200, { history: await Promise.all(this.options.shards().map(async (shard) => ({ shard: shard.name, events: await shard.history() }))) });
+    } else if (pathname === '/api/promote') {
+      send(response, 200, { promotions: await this.#promote(request) });
+    } else if (pathname === '/api/rollback') {
+      send(response, 200, { rollbacks: await this.#rollback(request) });
     } else if (pathname === '/api/jobs') {
       send(response, 200, { jobs: await this.#jobs(request) });
     } else {
@@ -209,6 +241,63 @@ export class Admin {
     send(response, ready ? 200 : 503, { ready, notReady, ...(this.options.standby?.() && { reason: 'standby' }) });
   }
 
+  /** Of several shards none goes where one may not, and those that went go back where a later one does not. */
+  async #promote(request: IncomingMessage): Promise<({ shard: string } & Promotion)[]> {
+    const { shard: name, ...wanted } = await readBody(request, promoteRequest);
+    const shards = this.#shardsNamed(name);
+    const judged: ({ shard: string } & Promotion)[] = [];
+    for (const shard of shards) judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
+    if (wanted.dryRun) return judged;
+    const closed = judged.filter(({ gates }) => !isOpen(gates));
+    if (closed.length > 0 && !wanted.force) {
+      const names = closed.map(({ shard, gates }) => `${shard} (${gates.filter(({ answer }) => answer !== 'yes').map((gate) => gate.name).join(', ')})`);
+      throw new AdminError('gates-closed', `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`, 409, { promotions: judged });
+    }
+    const done: ({ shard: string } & Promotion)[] = [];
+    for (const shard of shards) {
+      try {
+        done.push({ shard: shard.name, ...(await shard.promote(wanted)) });
+      } catch (error) {
+        const { status, code, message, details } = asAdminError(error);
+        const back = await this.#undo(shards, done, `${shard.name} refused`);
+        throw new AdminError(code, `${shard.name}: ${message}${back}`, status, details);
+      }
+    }
+    return done;
+  }
+
+  /** @returns what to tell of it */
+  async #undo(shards: readonly ShardControl[], done: readonly ({ shard: string } & Promotion)[], why: string): Promise<string> {
+    const stuck: string[] = [];
+    for (const { shard, workload, from } of [...done].reverse()) {
+      const change = shards.find((each) => each.name === shard)!.changeStage({ workload, stage: from.stage, percent: from.percent, note: { undone: why } });
+      await change.catch((error: Error) => stuck.push(`${shard} did not go back: ${error.message}`));
+    }
+    if (stuck.length > 0) return `; ${stuck.join('; ')}`;
+    return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to where it was`;
+  }
+
+  /** The red button goes on where one refuses: what can go back does, and the answer says what did not. */
+  async #rollback(request: IncomingMessage): Promise<({ shard: string } & Rollback)[]> {
+    const { shard: name, workload, ...wanted } = await readBody(request, rollbackRequest);
+    const shards = this.#shardsNamed(name);
+    if (workload === undefined && wanted.drill) throw new AdminError('bad-request', 'a drill is of one workload: name it', 400);
+    const done: ({ shard: string } & Rollback)[] = [];
+    const refused: AdminError[] = [];
+    for (const shard of shards) {
+      for (const each of workload === undefined ? answeredByTarget(shard) : [workload]) {
+        try {
+          done.push({ shard: shard.name, ...(await shard.rollback({ ...wanted, workload: each })) });
+        } catch (error) {
+          const { status, code, message, details } = asAdminError(error);
+          refused.push(new AdminError(code, `${shard.name}: ${message}`, status, details));
+        }
+      }
+    }
+    if (refused.length === 0) return done;
+    throw new AdminError(refused[0].code, refused.map(({ message }) => message).join('\n'), refused[0].status, { rollbacks: done, details: refused.map(({ details }) => details) });
+  }
+
   /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */
   async #changeStage(request: IncomingMessage): Promise<({ shard: string } & StageChange)[]> {
     const { shard: name, ...wanted } = await readBody(request, stageRequest);
@@ -226,6 +315,9 @@ export class Admin {
   }
 }
 
+/** The workloads of which clients get the target's replies, and that can go back. */
+const answeredByTarget = (shard: ShardControl): string[] => shard.snapshot().workloads.filter(({ stage }) => stage === 'live' || stage === 'rampdown').map(({ name }) => name);
+
 const READ = ['GET', 'HEAD'];
 const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/metrics': READ,
@@ -233,6 +325,9 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/readyz': READ,
   '/api/status': READ,
   '/api/stage': ['POST'],
+  '/api/promote': ['POST'],
+  '/api/rollback': ['POST'],
+  '/api/history': READ,
   '/api/accept': ['POST'],
   '/api/jobs': ['GET', 'POST', 'DELETE'],
 };
@@ -242,6 +337,7 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
   'not-adjacent': 409,
   'no-return': 409,
   'not-clean': 409,
+  'gates-closed': 409,
   deadline: 504,
   busy: 409,
   refused: 409,

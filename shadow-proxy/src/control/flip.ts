@@ -19,7 +19,7 @@ export interface FlipContext {
   /** True where another shard has the same target and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;
   /** Makes the new stage durable; the flip takes effect only after it. */
-  persist(workload: Workload, from: StagePoint, to: StagePoint): Promise<void>;
+  persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note']): Promise<void>;
   /** Called once the new stage holds. */
   moved(): void;
   /** Notes, durably, that every key of the workload is in doubt. */
@@ -71,7 +71,7 @@ export class Flipper {
     try {
       const movesAuthority = authorityMoves(from, to);
       if (movesAuthority && request.force !== true) await this.#requireClean(workload);
-      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true);
+      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true, request.note);
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
     } finally {
@@ -137,7 +137,7 @@ export class Flipper {
     });
   }
 
-  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean): Promise<number> {
+  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note']): Promise<number> {
     const { clients } = this.context;
     const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
@@ -156,7 +156,7 @@ export class Flipper {
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
-      await this.context.persist(workload, from, to);
+      await this.context.persist(workload, from, to, note);
       workload.move(to.stage, to.percent);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;

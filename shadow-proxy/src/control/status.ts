@@ -1,9 +1,10 @@
 /** What main, the admin API and the CLI know of a running shard, and what a shard is started with. */
 import type { Logger } from 'pino';
 import type { Ownership } from '../lane/ownership.js';
+import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from './promotion.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import type { Ledger } from '../record/ledger.js';
-import type { StateStore } from '../record/state.js';
+import type { HistoryEvent, StateStore } from '../record/state.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import type { Side, Stage } from '../route/stage.js';
@@ -18,6 +19,8 @@ export interface StageRequest {
   readonly percent?: number;
   /** Go on where the mirror is not clean, and lose what the answer without it lists. */
   readonly force?: boolean;
+  /** For the history: who, why, on what evidence. */
+  readonly note?: Readonly<Record<string, unknown>>;
 }
 
 export interface StageChange {
@@ -40,6 +43,8 @@ export type StageErrorCode =
   | 'deadline'
   /** Another change of stage is under way. */
   | 'busy'
+  /** Not all gates are open; `details` says which. */
+  | 'gates-closed'
   /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
   | 'refused';
 
@@ -63,6 +68,12 @@ export interface ShardControl {
   ready(): boolean;
   /** @throws {StageError} with nothing changed */
   changeStage(request: StageRequest): Promise<StageChange>;
+  /** @throws {StageError} with nothing changed */
+  promote(request: PromoteRequest): Promise<Promotion>;
+  /** @throws {StageError} */
+  rollback(request: RollbackRequest): Promise<Rollback>;
+  /** The last changes, oldest first. */
+  history(): Promise<readonly HistoryEvent[]>;
   /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
   /** Begins a backfill or a verification. @throws {JobError} */

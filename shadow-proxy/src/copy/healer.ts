@@ -18,8 +18,11 @@ const CONCURRENCY = 64;
 const RETRY_MS = 250;
 /** What fails again and again is tried less and less often, at least this often. */
 const MAX_RETRY_MS = 5_000;
+/** A copy that came late is made again after a while that doubles, in ms. */
+const LATE_MS = 50;
+const MAX_LATE_MS = 2_000;
 /** A mirror that is always late is given up to: its times to live are off by its lateness. */
-const MAX_LATE_COPIES = 3;
+const MAX_LATE_COPIES = 8;
 
 /** A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a flip waits for less). */
 const LARGE_BYTES = 32 * 1024;
@@ -189,8 +192,10 @@ export class Healer {
           },
           // At once: what the mirror answers next was written after the copy.
           confirmed: (late) => {
-            if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) this.suspects.mark(db, key, workload, 'ttl-lag');
-            else if (this.suspects.clear(suspect, generation)) this.healed++;
+            if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
+              this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
+              this.suspects.mark(db, key, workload, 'ttl-lag');
+            } else if (this.suspects.clear(suspect, generation)) this.healed++;
           },
         });
       });

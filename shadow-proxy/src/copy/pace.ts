@@ -44,6 +44,7 @@ export class Pace {
   #replies: number;
   /** Replies of the authority to what was asked for its keys. */
   #own = 0;
+  #unwatch: () => void = () => undefined;
   readonly #recent: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 2 });
 
   /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
@@ -52,7 +53,7 @@ export class Pace {
     private readonly latencies: Latencies,
   ) {
     this.#replies = latencies.histogram.totalCount;
-    if (limits.maxP99Ms !== undefined) latencies.recent = this.#recent;
+    if (limits.maxP99Ms !== undefined) this.#unwatch = latencies.watch(this.#recent);
   }
 
   /**
@@ -106,6 +107,7 @@ export class Pace {
   }
 
   close(): void {
-    if (this.latencies.recent === this.#recent) this.latencies.recent = null;
+    this.#unwatch();
+    this.#unwatch = () => undefined;
   }
 }

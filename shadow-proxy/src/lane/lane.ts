@@ -96,7 +96,6 @@ export class Lane implements ConnectionOwner {
     const now = performance.now();
     // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
     const silentMs = now - this.#emptiedAt;
-    if (reader.fedBytes < FULL_CHUNK) this.#emptiedAt = now;
     this.usedAt = now;
     const before = this.#answered;
     while (reader.next(this.#inFlight.at(0)?.replies)) {
@@ -104,10 +103,11 @@ export class Lane implements ConnectionOwner {
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
       this.#answered++;
-      // The first of several replies may have come long before the last.
-      operation.stalledMs = Math.ceil(operation.replies === 1 ? Math.min(silentMs, now - operation.submittedAt) : now - operation.submittedAt) | 0;
+      operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
     }
+    // Of what has come in part, the beginning was there.
+    if (reader.fedBytes < FULL_CHUNK && reader.at === reader.limit) this.#emptiedAt = now;
     this.latency.answered(this.#answered - before, now);
     if (this.#marks.length > 0) this.#passMarks();
   }

@@ -14,18 +14,24 @@ interface Group {
 export class Latencies {
   readonly histogram: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
 
-  /** Likewise, of the time since somebody who watches began to; null while nobody does. */
-  recent: Histogram | null = null;
+  /** Likewise, of the time since somebody who watches began to. */
+  private readonly watchers: Histogram[] = [];
 
   record(ms: number, count: number): void {
     const micros = Math.max(1, Math.min(60_000_000, Math.round(ms * 1000)));
     this.histogram.recordValueWithCount(micros, count);
-    this.recent?.recordValueWithCount(micros, count);
+    for (const watcher of this.watchers) watcher.recordValueWithCount(micros, count);
   }
 
-  snapshot(): { p50: number; p99: number; p999: number; count: number } {
-    const h = this.histogram;
-    return { p50: h.getValueAtPercentile(50), p99: h.getValueAtPercentile(99), p999: h.getValueAtPercentile(99.9), count: h.totalCount };
+  /** Since the start of the process, or what one of those that watch has seen. */
+  snapshot(of: Histogram = this.histogram): { p50: number; p99: number; p999: number; count: number } {
+    return { p50: of.getValueAtPercentile(50), p99: of.getValueAtPercentile(99), p999: of.getValueAtPercentile(99.9), count: of.totalCount };
+  }
+
+  /** Records into `watcher`, too, until what is returned is called. */
+  watch(watcher: Histogram): () => void {
+    this.watchers.push(watcher);
+    return () => void this.watchers.splice(this.watchers.indexOf(watcher), 1);
   }
 }
 

@@ -20,7 +20,7 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, limits, ledger, gates } = file;
+  const { topology, onAuthorityChange, limits, ledger, gates, knownClients } = file;
   const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
@@ -34,6 +34,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     state: resolve(surroundings.directory, file.state),
     limits,
+    knownClients,
     ledger,
   };
   return { plan: problems.length === 0 ? plan : null, problems };

@@ -25,6 +25,8 @@ export interface Plan {
   /** Absolute path of the directory of the durable state. */
   readonly state: string;
   readonly limits: Limits;
+  /** Names or addresses of clients that may be connected to a source beside the proxy. */
+  readonly knownClients: readonly string[];
   readonly ledger: LedgerPlan;
 }
 
@@ -66,6 +68,12 @@ export interface Gates {
   readonly maxMismatches: number;
   /** Target's p99 divided by source's. */
   readonly maxP99Ratio: number;
+  /** Of the pairs of replies, 0 to 1. */
+  readonly maxExplainedShare: number;
+  /** Age of the last verification of all keys, in hours. */
+  readonly maxVerifyHours: number;
+  /** Whether a rollback must have been rehearsed before `live`. */
+  readonly drill: boolean;
 }
 
 export interface Topology {

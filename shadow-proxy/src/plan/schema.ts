@@ -64,18 +64,24 @@ const admin = z.strictObject({
   tokenFile: path.describe('File with the bearer token').optional(),
 });
 
-const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2 };
+const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true };
 const gate = {
   minCompared: z.number().int().nonnegative().describe('Replies that must have been compared'),
-  minMinutes: z.number().nonnegative().describe('Minutes that the workload must have been in its stage'),
+  minMinutes: z.number().nonnegative().describe('Minutes in which replies must have been compared since it entered its stage'),
   maxMismatches: z.number().int().nonnegative().describe('Mismatches that are allowed'),
   maxP99Ratio: z.number().positive().describe("Target's p99 divided by the source's"),
+  maxExplainedShare: z.number().min(0).max(1).describe('Share of the pairs of replies that rules may excuse, so that they cannot hide faults'),
+  maxVerifyHours: z.number().positive().describe('Age of the last verification of all keys'),
+  drill: z.boolean().describe('Whether a rollback must have been rehearsed before live'),
 };
 const gates = z.strictObject({
   minCompared: gate.minCompared.default(GATES.minCompared),
   minMinutes: gate.minMinutes.default(GATES.minMinutes),
   maxMismatches: gate.maxMismatches.default(GATES.maxMismatches),
   maxP99Ratio: gate.maxP99Ratio.default(GATES.maxP99Ratio),
+  maxExplainedShare: gate.maxExplainedShare.default(GATES.maxExplainedShare),
+  maxVerifyHours: gate.maxVerifyHours.default(GATES.maxVerifyHours),
+  drill: gate.drill.default(GATES.drill),
 });
 const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");
 
@@ -138,6 +144,7 @@ export const planSchema = z.strictObject({
   admin: admin.prefault({}),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}),
+  knownClients: z.array(z.string().min(1)).default([]).describe('Names (CLIENT SETNAME) or addresses of clients that may be connected to a source beside the proxy, such as exporters'),
   ledger: z
     .strictObject({
       maxBytes: bytes.prefault('16MiB').describe('Size of one file'),

@@ -109,6 +109,19 @@ export class StateStore {
     return done;
   }
 
+  /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
+  async history(most: number): Promise<readonly HistoryEvent[]> {
+    const text = await readFile(join(this.#directory, 'history.jsonl'), 'utf8').catch(() => '');
+    const lines = text.split('\n').filter((line) => line !== '').slice(-most);
+    return lines.flatMap((line) => {
+      try {
+        return [JSON.parse(line) as HistoryEvent];
+      } catch {
+        return [];
+      }
+    });
+  }
+
   /** Resolves when every change that was asked for is on the disk or failed. */
   async close(): Promise<void> {
     await this.#queue;

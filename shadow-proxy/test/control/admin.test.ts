@@ -20,6 +20,9 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     asked,
     snapshot: () => shardSnapshot({ name }),
     ready: () => shard.isReady,
+    promote: () => Promise.reject(new StageError('refused', 'not here')),
+    rollback: () => Promise.reject(new StageError('refused', 'not here')),
+    history: () => Promise.resolve([]),
     acceptAuthority: () => Promise.resolve(['source' as const]),
     startJob: () => {
       throw new JobError('busy', 'a backfill is under way');

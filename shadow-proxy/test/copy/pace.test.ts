@@ -73,5 +73,7 @@ test('a p99 above the limit halves what is under way, down to pauses; one below 
   for (let i = 0; i < 100; i++) look(1);
   assert.equal(look(1), 2_048);
   pace.close();
-  assert.equal(latencies.recent, null);
+  const ended = pace.room(now + 100, 0, 0);
+  latencies.record(50, 1_000);
+  assert.equal(pace.room(now + 200, 0, 0), ended, 'what is closed watches no more');
 });

@@ -59,7 +59,7 @@ describe('a plan file', () => {
     });
     assert.deepEqual(plan.ledger, { maxBytes: 16 * 1024 ** 2, files: 4, redact: true });
     assert.deepEqual(plan.admin, { host: '127.0.0.1', port: 9400, token: null });
-    assert.deepEqual(plan.gates, { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2 });
+    assert.deepEqual(plan.gates, { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true });
     assert.deepEqual(plan.default, { name: 'default', keys: [], channels: [], class: 'general', stage: 'off', percent: 100, gates: plan.gates });
     assert.deepEqual(plan.workloads, []);
     assert.ok(plan.state.endsWith('/state') && plan.state.startsWith('/'));
@@ -76,7 +76,7 @@ describe('a plan file', () => {
 
   test('hands the plan’s gates down to workloads, which may have their own', () => {
     const plan = toPlan({ ...smallPlan(), gates: { minCompared: 5 }, workloads: [{ name: 'w', keys: ['*'], gates: { maxMismatches: 2 } }] });
-    assert.deepEqual(plan.workloads[0].gates, { minCompared: 5, minMinutes: 60, maxMismatches: 2, maxP99Ratio: 1.2 });
+    assert.deepEqual(plan.workloads[0].gates, { ...plan.gates, minCompared: 5, maxMismatches: 2 });
   });
 
   test('takes sizes as numbers or with a unit', () => {

@@ -1,0 +1,91 @@
+/** `shadow-compare promote`: a workload's next stage, if its gates are open; each gate with its evidence. */
+import { userInfo } from 'node:os';
+import { createInterface } from 'node:readline/promises';
+import Table from 'cli-table3';
+import { Option, type Command } from 'commander';
+import type { Answer, Gate } from '../control/gates.js';
+import type { StagePoint } from '../plan/plan.js';
+import { STAGES, type Stage } from '../route/stage.js';
+import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
+import { CliError, exitCode, percentage } from './exit.js';
+
+interface PromoteOptions extends AdminClientOptions {
+  readonly shard?: string;
+  readonly to?: Stage;
+  readonly percent?: number;
+  readonly dryRun?: boolean;
+  readonly force?: boolean;
+  readonly reason?: string;
+  readonly pointOfNoReturn?: string;
+  readonly json?: boolean;
+}
+
+export function addPromote(program: Command): void {
+  const command = program
+    .command('promote')
+    .description('Move a workload to its next stage, if its gates are open')
+    .argument('<workload>', 'name of the workload, or default')
+    .option('--shard <name>', 'on this shard only (default: on all shards of the proxy, or on none)')
+    .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
+    .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
+    .option('--dry-run', 'only judge the gates')
+    .option('--force', 'go on where gates are closed; needs --reason, and is written into the history')
+    .option('--reason <text>', 'why, for the history')
+    .option('--point-of-no-return <workload>', 'with complete: the name of the workload once more')
+    .option('--json', 'print JSON');
+  addAdminOptions(command).action(async (workload: string, options: PromoteOptions) => {
+    process.exitCode = await promote(workload, options);
+  });
+}
+
+async function promote(workload: string, options: PromoteOptions): Promise<number> {
+  const { shard, to, percent, dryRun, force, reason } = options;
+  const client = new AdminClient(options);
+  const request = { shard, workload, to, percent, force, reason, by: userInfo().username };
+  const judged = await client.promote({ ...request, dryRun: true });
+  const closed = judged.flatMap(({ gates }) => gates).filter(({ answer }) => answer !== 'yes');
+  if (dryRun || (closed.length > 0 && !force)) {
+    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.`}`}\n`);
+    if (closed.length === 0) return exitCode.holds;
+    return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
+  }
+  if (judged.some((each) => each.to.stage === 'complete')) await confirmEnd(workload, options);
+  const done = await client.promote(request);
+  process.stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
+  return exitCode.holds;
+}
+
+/** Asked twice: nothing leads back from there but a backfill the other way. */
+async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOptions): Promise<void> {
+  const warning = `"${workload}" goes to complete: from then on the source is not written any more. This is the point of no return: what is written afterwards is on the target alone, and going back is a backfill the other way.`;
+  const refused = (what: string): CliError => new CliError('point-of-no-return', `${warning}\n${what}`, exitCode.usage);
+  if (pointOfNoReturn !== undefined) {
+    if (pointOfNoReturn === workload) return;
+    throw refused(`--point-of-no-return ${pointOfNoReturn} is not its name: nothing was changed`);
+  }
+  if (json || !process.stdin.isTTY) throw refused(`Say it twice: add --point-of-no-return ${workload}`);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    process.stderr.write(`${warning}\n`);
+    const first = await terminal.question('Go on? (yes or no) ');
+    if (first !== 'yes' || (await terminal.question('Write the name of the workload: ')) !== workload) throw refused('Nothing was changed');
+  } finally {
+    terminal.close();
+  }
+}
+
+const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
+
+function render({ shard, workload, from, to, gates, change }: ShardPromotion): string {
+  const head = `${shard}: ${workload} ${point(from)} → ${point(to)}${change === null ? '' : `, done (held its commands for ${change.heldMs.toFixed(1)} ms)`}`;
+  return `${head}\n${renderGates(gates)}`;
+}
+
+/** Fits 80 columns. */
+function renderGates(gates: readonly Gate[]): string {
+  const table = new Table({ style: { head: [], border: [] }, colWidths: [9, 14, 55], wordWrap: true });
+  for (const { name, answer, evidence } of gates) table.push([WORDS[answer], name, evidence]);
+  return table.toString();
+}
+
+export const point = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

@@ -1,0 +1,141 @@
+/**
+ * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot be told
+ * closes a gate as much as what speaks against it.
+ */
+import type { Gates, StagePoint, Topology, WorkloadClass } from '../plan/plan.js';
+import type { LatencyWindow, WorkloadEvidence } from '../record/evidence.js';
+import { sum } from '../record/snapshot.js';
+import type { Stage } from '../route/stage.js';
+
+export type Answer = 'yes' | 'no' | 'unknown';
+
+export interface Gate {
+  readonly name: GateName;
+  readonly answer: Answer;
+  /** What was seen, and what is wanted. */
+  readonly evidence: string;
+}
+
+export type GateName = 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill';
+
+export interface GateFacts {
+  readonly evidence: WorkloadEvidence;
+  readonly gates: Gates;
+  readonly workloadClass: WorkloadClass;
+  readonly topology: Topology;
+  /** Keys in doubt, differences without a verdict among them. */
+  readonly suspects: number;
+  /** Why all its keys are in doubt; null where they are not. */
+  readonly suspect: string | null;
+  readonly frozen: string | null;
+  readonly latencies: readonly LatencyWindow[];
+  /** By command: sent to the authority alone. */
+  readonly unsupported: Readonly<Record<string, number>>;
+  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
+  readonly bypassing: readonly string[] | null;
+  /** Keys that the target has evicted; null where it does not tell. */
+  readonly evicted: number | null;
+}
+
+/** Which gates a step needs. */
+export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
+  if (from === 'off') return ['bypass', 'counters'];
+  if (from === 'dualwrite') return ['suspects', 'mismatches', 'bypass', 'counters'];
+  const watched: readonly GateName[] = ['compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
+  if (to === 'live') return [...watched, 'latency', 'drill'];
+  // Nothing is compared in rampdown but writes; the source is about to be left.
+  return to === 'complete' ? ['time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
+}
+
+/** Those of them that the step needs, each with its answer at `now`. */
+export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] => gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now) }));
+
+export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
+
+type Judged = Omit<Gate, 'name'>;
+const says = (holds: boolean, evidence: string): Judged => ({ answer: holds ? 'yes' : 'no', evidence });
+const untold = (evidence: string): Judged => ({ answer: 'unknown', evidence });
+
+/** As a verdict of a run (cli/verdict.ts). */
+const MAX_INCONCLUSIVE = 0.001;
+/** Both servers faster than this are as fast as each other, in µs. */
+const FLOOR_US = 1_000;
+/** Replies of each server that a comparison of their latencies needs. */
+const MIN_REPLIES = 1_000;
+const HOUR_MS = 3_600_000;
+
+const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>> = {
+  compared: ({ evidence: { compared }, gates: { minCompared } }) => says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
+
+  time: ({ evidence: { minutes, hours, since }, gates: { minMinutes } }, now) => {
+    const passed = Math.floor((now.getTime() - Date.parse(since)) / 60_000);
+    const day = `${hours.length} of 24 hours of the day seen`;
+    return says(minutes >= minMinutes, `something was compared in ${count(minutes)} of ${count(minMinutes)} minutes (${count(passed)} have passed in this stage, ${day})`);
+  },
+
+  mismatches: ({ evidence: { mismatches }, gates: { maxMismatches } }) => says(sum(mismatches) <= maxMismatches, `${count(sum(mismatches))}${listed(mismatches)}, at most ${count(maxMismatches)}`),
+
+  explained: ({ evidence: { compared, explained }, gates: { maxExplainedShare } }) => {
+    if (compared === 0) return untold('nothing was compared');
+    const share = sum(explained) / compared;
+    return says(share <= maxExplainedShare, `${percent(share)} of the pairs${listed(explained)}, at most ${percent(maxExplainedShare)}`);
+  },
+
+  inconclusive: ({ evidence: { compared, inconclusive } }) => {
+    const all = compared + inconclusive;
+    if (all === 0) return untold('nothing was compared');
+    return says(inconclusive / all <= MAX_INCONCLUSIVE, `${count(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`);
+  },
+
+  suspects: ({ suspects, suspect, frozen }) => {
+    if (frozen !== null) return says(false, `repair is frozen: ${frozen}`);
+    if (suspect !== null) return says(false, `every key is in doubt: ${suspect}`);
+    return says(suspects === 0, `${count(suspects)} keys in doubt`);
+  },
+
+  verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
+    if (verified === null) return untold('its keys were never verified: run shadow-compare verify');
+    const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
+    const found = `${count(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${count(maxVerifyHours)} h), ${count(verified.differences)} differed, ${count(verified.failed + verified.unsure)} could not be told`;
+    return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);
+  },
+
+  latency: ({ latencies, gates: { maxP99Ratio } }) => judgeLatency(latencies, maxP99Ratio),
+
+  unsupported: ({ unsupported }) => says(sum(unsupported) === 0, sum(unsupported) === 0 ? 'none' : `commands that the other server does not know${listed(unsupported)}`),
+
+  bypass: ({ bypassing }) => {
+    if (bypassing === null) return untold('the source does not list its clients: allow CLIENT LIST to the kit’s user');
+    return says(bypassing.length === 0, bypassing.length === 0 ? 'no client is connected to the source beside the proxy' : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`);
+  },
+
+  counters: ({ workloadClass, topology }) =>
+    says(
+      workloadClass !== 'counter' || topology.mode !== 'active-active',
+      workloadClass !== 'counter' ? `class ${workloadClass}` : topology.mode === 'active-active' ? 'counters lose increments on an active-active target: give them one writer' : 'counters with one writer',
+    ),
+
+  evictions: ({ evicted }) => (evicted === null ? untold('the target does not tell') : says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started`)),
+
+  drill: ({ evidence: { drill }, gates: { drill: needed } }) => {
+    if (drill !== null) return says(true, `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`);
+    return needed ? untold('no rollback was rehearsed: run shadow-compare rollback --drill') : says(true, 'not asked for by the plan');
+  },
+};
+
+/** By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio. */
+function judgeLatency(windows: readonly LatencyWindow[], most: number): Judged {
+  const replies = windows.reduce((least, { source, target }) => ({ source: least.source + source.count, target: least.target + target.count }), { source: 0, target: 0 });
+  if (Math.min(replies.source, replies.target) < MIN_REPLIES) return untold(`${count(replies.source)} replies of the source and ${count(replies.target)} of the target were timed, at least ${count(MIN_REPLIES)} of each are needed`);
+  const ratios = windows.map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99)).sort((a, b) => a - b);
+  const middle = (at: 'p50' | 'p99' | 'p999', side: 'source' | 'target'): string => `${(quantile(windows.map((window) => window[side][at]).sort((a, b) => a - b), 0.5) / 1000).toFixed(2)}`;
+  const times = (side: 'source' | 'target'): string => `${side} ${middle('p50', side)} / ${middle('p99', side)} / ${middle('p999', side)} ms`;
+  const ratio = quantile(ratios, 0.5);
+  const spread = `${quantile(ratios, 0.25).toFixed(2)} to ${quantile(ratios, 0.75).toFixed(2)}`;
+  return says(ratio <= most, `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} minutes), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${count(replies.source)} and ${count(replies.target)} replies`);
+}
+
+const quantile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+const count = (value: number): string => value.toLocaleString('en-US');
+const percent = (share: number): string => `${(share * 100).toFixed(share < 0.01 ? 2 : 0)} %`;
+const listed = (counts: Readonly<Record<string, number>>): string => (sum(counts) === 0 ? '' : ` (${Object.entries(counts).map(([name, each]) => `${name} ${count(each)}`).join(', ')})`);

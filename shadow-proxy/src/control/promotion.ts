@@ -1,0 +1,130 @@
+/**
+ * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A drill is
+ * both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
+ */
+import type { Drill } from '../record/evidence.js';
+import { STAGES, stageRule, type Stage } from '../route/stage.js';
+import { isOpen, judgeGates, type Gate, type GateFacts } from './gates.js';
+import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
+
+export interface PromoteRequest {
+  readonly workload: string;
+  /** Default: the next one. */
+  readonly to?: Stage;
+  /** Of the keys, with `live`; default: the next of 1, 10, 50, 100. */
+  readonly percent?: number;
+  /** Only judge. */
+  readonly dryRun?: boolean;
+  /** Go on where gates are closed; needs a reason. */
+  readonly force?: boolean;
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+export interface Promotion {
+  readonly workload: string;
+  readonly from: StagePoint;
+  readonly to: StagePoint;
+  readonly gates: readonly Gate[];
+  /** Null where nothing was changed. */
+  readonly change: StageChange | null;
+}
+
+export interface RollbackRequest {
+  readonly workload: string;
+  /** Default: `shadow`, where the target answers clients; else the stage before. */
+  readonly to?: Stage;
+  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  readonly force?: boolean;
+  readonly reason?: string;
+  readonly by?: string;
+  /** Rehearse it: a share of the keys to the target and back. */
+  readonly drill?: boolean;
+}
+
+export interface Rollback {
+  readonly workload: string;
+  readonly changes: readonly StageChange[];
+}
+
+/** Where a workload is, and what forbids percent. */
+export interface Standing extends StagePoint {
+  readonly spanning: number;
+}
+
+export interface PromotionContext {
+  /** @throws {StageError} code `unknown-workload` */
+  standing(workload: string): Standing;
+  facts(workload: string): Promise<GateFacts>;
+  /** @throws {StageError} with nothing changed */
+  change(request: StageRequest): Promise<StageChange>;
+  drilled(workload: string, drill: Drill): void;
+}
+
+/** How `live` is taken. */
+export const STEPS = [1, 10, 50, 100];
+const DRILL_PERCENT = 1;
+
+/** What comes after this point. @throws {StageError} where nothing does */
+export function nextPoint({ stage, percent, spanning }: Standing): StagePoint {
+  if (stage === 'complete') throw new StageError('no-return', 'it is complete: there is no next stage');
+  const first = spanning > 0 ? 100 : STEPS[0];
+  if (stage === 'shadow') return { stage: 'live', percent: first };
+  if (stage === 'live' && percent < 100) return { stage, percent: STEPS.find((step) => step > percent)! };
+  return { stage: STAGES[STAGES.indexOf(stage) + 1], percent: 100 };
+}
+
+/** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
+export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
+  const { workload, force = false, reason, by } = request;
+  const from = context.standing(workload);
+  const next = nextPoint(from);
+  const stage = request.to ?? next.stage;
+  const to = { stage, percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100 };
+  if (STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent <= from.percent)) {
+    throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);
+  }
+  if (force && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
+  const gates = judgeGates(await context.facts(workload), from, to, new Date());
+  const point = { stage: from.stage, percent: from.percent };
+  if (request.dryRun) return { workload, from: point, to, gates, change: null };
+  if (!isOpen(gates) && !force) {
+    const closed = gates.filter(({ answer }) => answer !== 'yes').map(({ name }) => name);
+    throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.join(', ')}`, { workload, from: point, to, gates, change: null });
+  }
+  const note = { by, reason, forced: force && !isOpen(gates), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
+  return { workload, from: point, to, gates, change: await context.change({ workload, stage: to.stage, percent: to.percent, note }) };
+}
+
+/** @throws {StageError} where a step is refused: those before it hold */
+export async function rollback(context: PromotionContext, request: RollbackRequest): Promise<Rollback> {
+  if (request.drill) return rehearse(context, request);
+  const { workload, force, reason, by } = request;
+  const from = context.standing(workload);
+  if (from.stage === 'complete') throw new StageError('no-return', `"${workload}" is complete: the source is not written any more; going back from there is a backfill the other way`);
+  const at = STAGES.indexOf(from.stage);
+  const to = request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
+  const end = to === undefined ? -1 : STAGES.indexOf(to);
+  if (end === -1 || end >= at) throw new StageError('refused', `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`);
+  const changes: StageChange[] = [];
+  for (let step = at - 1; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note: { by, reason, rollback: true } }));
+  return { workload, changes };
+}
+
+/** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
+async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
+  const { stage, spanning } = context.standing(workload);
+  if (stage !== 'shadow') throw new StageError('refused', `"${workload}" is in ${stage}: a rollback is rehearsed from shadow`);
+  const facts = await context.facts(workload);
+  const bar = judgeGates(facts, { stage: 'shadow', percent: 100 }, { stage: 'live', percent: DRILL_PERCENT }, new Date()).filter(({ name, answer }) => answer !== 'yes' && MUST_BE_OPEN.has(name));
+  if (bar.length > 0) throw new StageError('gates-closed', `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`, { workload, gates: bar });
+  const percent = spanning > 0 ? 100 : DRILL_PERCENT;
+  const note = { by, drill: true };
+  const there = await context.change({ workload, stage: 'live', percent, note });
+  const back = await context.change({ workload, stage: 'shadow', note });
+  context.drilled(workload, { at: new Date().toISOString(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
+  return { workload, changes: [there, back] };
+}
+
+/** Without these, clients could be told what is wrong, be it for a moment. */
+const MUST_BE_OPEN: ReadonlySet<string> = new Set(['suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);

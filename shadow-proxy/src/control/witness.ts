@@ -1,0 +1,168 @@
+/** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+import { build } from 'hdr-histogram-js';
+import type { Logger } from 'pino';
+import type { Sequencer } from '../lane/sequencer.js';
+import { parseInfo } from '../lane/server.js';
+import { allWorkloads, type Plan } from '../plan/plan.js';
+import { EvidenceBook, type Drill, type Seen } from '../record/evidence.js';
+import type { JobSnapshot } from '../record/snapshot.js';
+import { isError, text } from '../resp/decode.js';
+import type { Workload } from '../route/router.js';
+import type { GateFacts } from './gates.js';
+import type { Standing } from './promotion.js';
+import { StageError } from './status.js';
+
+export interface WitnessContext {
+  readonly sequencer: Sequencer;
+  readonly plan: () => Plan;
+  /** Keys in doubt, differences without a verdict among them. */
+  readonly suspects: (workload: Workload) => number;
+  readonly frozen: () => string | null;
+  readonly unsupported: () => Readonly<Record<string, number>>;
+  readonly job: () => JobSnapshot | null;
+  readonly logger: Logger;
+}
+
+const LOOK_MS = 1_000;
+const MINUTE_MS = 60_000;
+const SAVE_MS = 10_000;
+
+export class Witness {
+  readonly #book: EvidenceBook;
+  readonly #recent = { source: histogram(), target: histogram() };
+  readonly #unwatch: readonly (() => void)[];
+  #timer: NodeJS.Timeout | undefined;
+  #timedAt = performance.now();
+  #savedAt = performance.now();
+  /** The job that was noted last. */
+  #noted: string | null = null;
+
+  constructor(
+    private readonly context: WitnessContext,
+    directory: string,
+  ) {
+    const { latencies } = context.sequencer;
+    this.#book = new EvidenceBook(directory);
+    this.#unwatch = (['source', 'target'] as const).map((side) => latencies[side].watch(this.#recent[side]));
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+  }
+
+  /** Takes in what has happened up to now. */
+  look(): void {
+    const now = new Date();
+    this.#book.look(now, this.context.sequencer.router.workloads.map(seen));
+    this.#note(this.context.job());
+    if (performance.now() - this.#timedAt >= MINUTE_MS) this.#time(now);
+    if (performance.now() - this.#savedAt >= SAVE_MS) this.#save();
+  }
+
+  /** @throws {StageError} code `unknown-workload` */
+  standing(name: string): Standing {
+    const { stage, percent, counters } = this.#named(name);
+    return { stage, percent, spanning: counters.spanning };
+  }
+
+  async facts(name: string): Promise<GateFacts> {
+    const workload = this.#named(name);
+    this.look();
+    const plan = this.context.plan();
+    const evidence = this.#book.of(name)!;
+    // A minute that is not over tells something, too.
+    const running = { at: new Date().toISOString(), source: this.#snapshot('source'), target: this.#snapshot('target') };
+    const windows = [...this.#book.latenciesSince(evidence.since), ...(running.source.count > 0 && running.target.count > 0 ? [running] : [])];
+    return {
+      evidence,
+      gates: allWorkloads(plan).find((each) => each.name === name)!.gates,
+      workloadClass: workload.workloadClass as GateFacts['workloadClass'],
+      topology: plan.topology,
+      suspects: this.context.suspects(workload),
+      suspect: workload.suspect,
+      frozen: this.context.frozen(),
+      latencies: windows,
+      unsupported: this.context.unsupported(),
+      bypassing: await this.#bypassing(plan.knownClients),
+      evicted: await this.#evicted(),
+    };
+  }
+
+  drilled(name: string, drill: Drill): void {
+    this.look();
+    this.#book.drilled(name, drill);
+    this.#save();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    for (const end of this.#unwatch) end();
+    this.look();
+    this.#save();
+  }
+
+  #named(name: string): Workload {
+    const { router } = this.context.sequencer;
+    const workload = router.named(name);
+    if (workload !== undefined) return workload;
+    throw new StageError('unknown-workload', `there is no workload "${name}": the plan has ${router.workloads.map((each) => each.name).join(', ')}`);
+  }
+
+  /** A verification of all keys is evidence for each of its workloads. */
+  #note(job: JobSnapshot | null): void {
+    if (job === null || job.kind !== 'verify' || job.state !== 'done' || job.sample < 100 || job.endedAt === null || job.endedAt === this.#noted) return;
+    this.#noted = job.endedAt;
+    const differences = Object.values(job.differences).reduce((a, b) => a + b, 0);
+    for (const name of job.workloads) this.#book.verified(name, { endedAt: job.endedAt, keys: job.verified, differences: Math.max(0, differences - job.repaired), failed: job.failed, unsure: job.unsure });
+  }
+
+  #snapshot(side: 'source' | 'target'): ReturnType<Sequencer['latencies']['source']['snapshot']> {
+    return this.context.sequencer.latencies[side].snapshot(this.#recent[side]);
+  }
+
+  #time(now: Date): void {
+    this.#timedAt = performance.now();
+    this.#book.timed(now, this.#snapshot('source'), this.#snapshot('target'));
+    this.#recent.source.reset();
+    this.#recent.target.reset();
+  }
+
+  #save(): void {
+    this.#savedAt = performance.now();
+    try {
+      this.#book.save();
+    } catch (problem) {
+      this.context.logger.error({ problem: (problem as Error).message }, 'the evidence cannot be written: after a restart the gates count from what was written last');
+    }
+  }
+
+  /** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
+  async #bypassing(known: readonly string[]): Promise<readonly string[] | null> {
+    const { source } = this.context.sequencer.servers;
+    const reply = await source.ask('CLIENT', 'LIST').catch(() => null);
+    if (reply === null || isError(reply)) return null;
+    const clients = text(reply).split('\n').filter((line) => line.trim() !== '').map(fieldsOf);
+    const foreign = clients.filter((client) => !(client.get('name') ?? '').startsWith(KIT) && !/[SMO]/.test(client.get('flags') ?? '') && client.get('cmd') !== 'ping|sentinel');
+    const who = foreign.map((client) => ({ name: client.get('name') ?? '', host: (client.get('addr') ?? '').replace(/:\d+$/, ''), cmd: client.get('cmd') ?? '' }));
+    return who.filter(({ name, host }) => !known.includes(name) && !known.includes(host)).map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
+  }
+
+  async #evicted(): Promise<number | null> {
+    const reply = await this.context.sequencer.servers.target.ask('INFO', 'stats').catch(() => null);
+    const told = reply === null || isError(reply) ? undefined : parseInfo(text(reply)).get('evicted_keys');
+    return told === undefined ? null : Number(told);
+  }
+}
+
+/** What the names of the kit's own connections begin with. */
+const KIT = 'shadow-proxy';
+
+const histogram = (): ReturnType<typeof build> => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
+
+function fieldsOf(line: string): Map<string, string> {
+  return new Map(line.trim().split(' ').map((part): [string, string] => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]));
+}
+
+function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive } }: Workload): Seen {
+  return { name, stage, percent, compared, explained, mismatches, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };
+}
