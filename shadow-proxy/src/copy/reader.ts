@@ -34,7 +34,7 @@ export class KeyReader {
   /** What each key holds. @throws {ScanError} {Error} */
   async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<Held[]> {
     const replies = await this.#ask(db, keys.flatMap(({ key }) => [['DUMP', key], ['PTTL', key]]));
-    return keys.map((_, i) => replies === null ? ABSENT : ({ payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) }));
+    return keys.map((_, i) => replies === null ? ABSENT : { payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) });
   }
 
   close(): void {
@@ -52,9 +52,11 @@ export class KeyReader {
       const connection = await this.#connection();
       const replies = await connection.askAll([['SELECT', db], ...commands]);
       if (isError(replies[0]) && /out of range/.test(text(replies[0]))) return null;
-      const refused = replies.findIndex(isError);
-      if (refused !== -1) throw new ScanError(`${this.name} refuses ${refused === 0 ? 'SELECT' : commands[refused - 1][0]}: ${text(replies[refused])}; allow it to the kit's user`);
-      return replies.slice(1);
+      const refused = replies.find(isError);
+      if (refused === undefined) return replies.slice(1);
+      // Whatever else it is, such as LOADING, may pass.
+      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses: ${text(refused)}; allow it to the kit's user`);
+      throw new Error(text(refused));
     } catch (error) {
       if (error instanceof ScanError) throw error;
       throw new Error(`${this.name} cannot be asked: ${(error as Error).message}`, { cause: error });

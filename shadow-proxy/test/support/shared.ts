@@ -1,10 +1,10 @@
-/** Several shards of one plan, a Redis each, that keep their keys on one KeyDB. */
+/** Several shards of one plan, a Redis each, that keep their keys on one KeyDB, or on few. */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { launch, type Launched } from '../../src/launch.js';
-import { startRedis, type LocalServer } from '../../src/local/servers.js';
+import { startKeydb, startRedis, type LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { JobRequest } from '../../src/record/job-file.js';
 import type { JobSnapshot } from '../../src/record/snapshot.js';
@@ -23,6 +23,8 @@ export interface SharedOptions {
   /** Of the rest. Default: shadow. */
   readonly stage?: Stage;
   readonly workloads?: readonly TestWorkload[];
+  /** How many there are; the shards take them in turn. Default: 1. */
+  readonly targets?: number;
   /** How many databases the sources have, but the first. */
   readonly databases?: number;
 }
@@ -42,16 +44,21 @@ export class Shared {
 
   constructor(
     readonly sources: readonly LocalServer[],
-    readonly target: LocalServer,
+    readonly targets: readonly LocalServer[],
     private readonly options: SharedOptions,
     private readonly state: string,
   ) {}
+
+  /** The first one. */
+  get target(): LocalServer {
+    return this.targets[0];
+  }
 
   /** Starts them, in place of those that run; what is durable stays. */
   async start(owns: readonly OwnsOfPlan[] = this.options.owns): Promise<void> {
     await this.stop();
     const { stage = 'shadow', workloads = [] } = this.options;
-    const shards = this.sources.map(({ url }, i) => ({ name: `s${i}`, listen: 'redis://127.0.0.1:0', source: url, target: this.target.url, ...(owns[i] && { owns: owns[i] }) }));
+    const shards = this.sources.map(({ url }, i) => ({ name: `s${i}`, listen: 'redis://127.0.0.1:0', source: url, target: this.targets[i % this.targets.length].url, ...(owns[i] && { owns: owns[i] }) }));
     const plan = planFrom({ version: 1, name: 'shared', shards, workloads, default: { stage }, admin: { listen: '127.0.0.1:0' }, state: this.state }, 'the test', { directory: this.state, env: {} });
     for (const shard of plan.shards) this.shards.push(await launch(plan, shard, pino({ level: 'silent' })));
     this.#wires = await Promise.all(this.shards.map(({ shard }) => Wire.open({ port: shard.port })));
@@ -103,14 +110,15 @@ export class Shared {
 export async function withSharedTarget(options: SharedOptions, body: (shared: Shared) => Promise<void>): Promise<void> {
   await withServers(async ({ source, target }) => {
     const more = await Promise.all(options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })));
+    const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startKeydb()));
     const state = mkdtempSync(join(tmpdir(), 'shared-'));
-    const shared = new Shared([source, ...more], target, options, state);
+    const shared = new Shared([source, ...more], [target, ...moreTargets], options, state);
     try {
       await shared.start();
       await body(shared);
     } finally {
       await shared.stop();
-      await Promise.all(more.map((server) => server.stop()));
+      await Promise.all([...more, ...moreTargets].map((server) => server.stop()));
       rmSync(state, { recursive: true });
     }
   });
