@@ -1,0 +1,178 @@
+/** A workload from off to complete, on evidence, with both clients at work all the time; and back. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { needsKeydb, withServers } from '../support/servers.js';
+import { compareKeyspaces } from '../random/comparer.js';
+import { runProgram } from './process.js';
+import { planFor, start, status, type Running } from './running.js';
+
+interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const operator =
+  (t: TestContext, { admin }: Running) =>
+  (...args: string[]): Promise<Result> =>
+    runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+
+/** Both clients, which read and write until they are stopped; each counts what it added, and no error passes. */
+async function work(port: number): Promise<{ stop(): Promise<number>; errors: Error[] }> {
+  const errors: Error[] = [];
+  const ioredis = new Redis(port, { maxRetriesPerRequest: 0 });
+  const nodeRedis = createClient({ url: `redis://127.0.0.1:${port}` });
+  for (const client of [ioredis, nodeRedis]) client.on('error', (error: Error) => errors.push(error));
+  await nodeRedis.connect();
+  let running = true;
+  let added = 0;
+  const loop = async (step: (i: number) => Promise<unknown>): Promise<void> => {
+    for (let i = 0; running; i++) {
+      try {
+        await step(i);
+      } catch (error) {
+        errors.push(error as Error);
+      }
+    }
+  };
+  const loops = [
+    loop(async (i) => {
+      await Promise.all([ioredis.incr('session:count').then(() => added++), ioredis.set(`session:${i % 50}`, `v${i}`, 'EX', 600), ioredis.get(`session:${(i * 7) % 50}`), ioredis.hset(`session:h:${i % 20}`, 'f', i)]);
+    }),
+    loop(async (i) => {
+      await Promise.all([nodeRedis.incr('session:count').then(() => added++), nodeRedis.get(`session:${i % 50}`), nodeRedis.hGetAll(`session:h:${i % 20}`), nodeRedis.zAdd('session:z', { score: i, value: `m${i % 30}` })]);
+    }),
+  ];
+  return {
+    errors,
+    async stop() {
+      running = false;
+      await Promise.all(loops);
+      ioredis.disconnect();
+      nodeRedis.destroy();
+      return added;
+    },
+  };
+}
+
+const GATES = { minCompared: 500, minMinutes: 1, maxP99Ratio: 100, maxExplainedShare: 1 };
+
+test('the whole story: each step on its gates, a rollback, and no write is lost', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source, target }) => {
+    const before = new Redis(source.port, { connectionName: 'exporter' });
+    for (let i = 0; i < 200; i++) await before.set(`session:old:${i}`, `x${i}`);
+    const plan = await planFor({ source, target }, (planned) => {
+      Object.assign(planned, { gates: GATES });
+    });
+    const running = await start(t, plan);
+    const tool = operator(t, running);
+    const clients = await work(running.port);
+    const stage = async (): Promise<string> => {
+      const [{ workloads }] = await status(running.admin);
+      return `${workloads[0].stage} ${workloads[0].percent}`;
+    };
+
+    // Somebody is connected beside the proxy.
+    const closed = await tool('promote', 'sessions');
+    assert.equal(closed.code, 1);
+    assert.match(closed.stdout.replace(/[\s│]+/g, ' '), /NO bypass connected beside the proxy: exporter at 127\.0\.0\.1.*nothing was changed/);
+    assert.equal(await stage(), 'off 100');
+    running.reload((planned) => Object.assign(planned, { knownClients: ['exporter'] }));
+    await running.daemon.prints(/the plan was reloaded/);
+
+    assert.equal((await tool('promote', 'sessions')).code, 0);
+    assert.equal((await tool('promote', 'sessions')).code, 1, 'keys from before are not copied');
+    assert.equal((await tool('backfill', '--workload', 'sessions')).code, 0);
+    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    assert.equal(await stage(), 'shadow 100');
+
+    // What was not seen is unknown, and closes the gate.
+    const unknown = await tool('promote', 'sessions', '--dry-run', '--json');
+    const gates = (JSON.parse(unknown.stdout) as { gates: { name: string; answer: string }[] }[])[0].gates;
+    assert.deepEqual(gates.filter(({ name }) => name === 'verify' || name === 'drill').map(({ answer }) => answer), ['unknown', 'unknown']);
+    assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
+    await until(async () => (await tool('rollback', 'sessions', '--drill')).code === 0);
+    assert.equal(await stage(), 'shadow 100');
+
+    for (const percent of ['live 1', 'live 10', 'live 50', 'live 100']) {
+      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      assert.equal(await stage(), percent);
+    }
+    const began = performance.now();
+    const back = await tool('rollback', '--all', '--reason', 'to see it');
+    assert.equal(back.code, 0, back.stderr);
+    t.diagnostic(`rolled back in ${Math.round(performance.now() - began)} ms with the start of the program: ${back.stdout.trim()}`);
+    assert.equal(await stage(), 'shadow 100');
+
+    await until(async () => (await tool('promote', 'sessions', '--percent', '100')).code === 0);
+    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    assert.equal(await stage(), 'rampdown 100');
+
+    assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
+    const added = await clients.stop();
+    assert.deepEqual(clients.errors, []);
+    assert.deepEqual((await compareKeyspaces(source, target)).differences, []);
+    for (const server of [source, target]) {
+      const direct = new Redis(server.port);
+      assert.equal(Number(await direct.get('session:count')), added, 'no increment is lost, and none made twice');
+      direct.disconnect();
+    }
+
+    // The point of no return is asked for twice.
+    const warned = await tool('promote', 'sessions', '--force', '--reason', 'the test ends');
+    assert.equal(warned.code, 2);
+    assert.match(warned.stderr, /point of no return/);
+    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session')).code, 2);
+    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions')).code, 0);
+    assert.equal(await stage(), 'complete 100');
+    const none = await tool('rollback', 'sessions');
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, /backfill the other way/);
+
+    const history = await tool('history');
+    assert.match(history.stdout, /sessions shadow → live 1 %, a drill, by \w+\n/);
+    assert.match(history.stdout, /sessions live → shadow, rolled back, by \w+: to see it\n/);
+    const lines = readFileSync(join(running.directory, 'state', 'a', 'history.jsonl'), 'utf8').trim().split('\n');
+    const last = JSON.parse(lines.at(-1)!) as { reason: string; gates: { name: string; evidence: string }[] };
+    assert.equal(last.reason, 'the test ends');
+    assert.ok(last.gates.some(({ name, evidence }) => name === 'verify' && /keys/.test(evidence)));
+    before.disconnect();
+  });
+});
+
+test('several shards go together, or none does', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async (one) => {
+    await withServers(async (two) => {
+      const plan = await planFor(one);
+      const second = await planFor(two);
+      plan.shards.push({ ...second.shards[0], name: 'b' });
+      const running = await start(t, plan);
+      await running.daemon.prints(/"shard":"b".*"listening"/);
+      const tool = operator(t, running);
+      const stages = async (): Promise<string[]> => (await status(running.admin)).map(({ workloads }) => workloads[0].stage);
+      const beside = new Redis(two.source.port);
+      await beside.ping();
+      const refused = await tool('promote', 'sessions');
+      assert.equal(refused.code, 1);
+      assert.deepEqual(await stages(), ['off', 'off']);
+      beside.disconnect();
+      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      assert.deepEqual(await stages(), ['dualwrite', 'dualwrite']);
+      assert.equal((await tool('rollback', 'sessions', '--shard', 'b')).code, 0);
+      assert.deepEqual(await stages(), ['dualwrite', 'off']);
+      assert.equal((await tool('promote', 'sessions', '--force')).code, 1, 'a reason is asked for');
+    });
+  });
+});
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) if (await holds()) return;
+  throw new Error(`not so within 60 s: ${holds.toString()}`);
+}

@@ -1,0 +1,110 @@
+/** Gates: decisions over made-up evidence, so that each can be seen open, closed and unknown. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gatesFor, judgeGates, type Gate, type GateFacts } from '../../src/control/gates.js';
+import { nextPoint } from '../../src/control/promotion.js';
+import type { WorkloadEvidence } from '../../src/record/evidence.js';
+
+const NOW = new Date('2026-03-04T12:00:00Z');
+const SHADOW = { stage: 'shadow', percent: 100 } as const;
+const LIVE = { stage: 'live', percent: 1 } as const;
+
+const evidence: WorkloadEvidence = {
+  stage: 'shadow',
+  percent: 100,
+  since: '2026-03-04T09:00:00Z',
+  compared: 200_000,
+  explained: { unordered: 10_000 },
+  mismatches: {},
+  inconclusive: 100,
+  minutes: 90,
+  hours: [9, 10, 11],
+  verified: { endedAt: '2026-03-04T11:00:00Z', keys: 5_000, differences: 0, failed: 0, unsure: 0 },
+  drill: { at: '2026-03-04T11:30:00Z', percent: 1, heldMs: 4 },
+};
+const window = (source: number, target: number, count = 10_000) => {
+  const times = (p99: number) => ({ p50: p99 / 4, p99, p999: p99 * 2, count });
+  return { at: '2026-03-04T10:00:00Z', source: times(source), target: times(target) };
+};
+const facts: GateFacts = {
+  evidence,
+  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true },
+  workloadClass: 'general',
+  topology: { mode: 'primary-replica', regions: [] },
+  suspects: 0,
+  suspect: null,
+  frozen: null,
+  latencies: [window(2_000, 2_100)],
+  unsupported: {},
+  bypassing: [],
+  evicted: 0,
+};
+
+const judge = (changes: Partial<GateFacts> = {}, seen: Partial<WorkloadEvidence> = {}): Record<string, Gate> =>
+  Object.fromEntries(judgeGates({ ...facts, ...changes, evidence: { ...evidence, ...seen } }, SHADOW, LIVE, NOW).map((gate) => [gate.name, gate]));
+
+test('with all of the evidence every gate is open', () => {
+  const closed = Object.values(judge()).filter(({ answer }) => answer !== 'yes');
+  assert.deepEqual(closed, []);
+});
+
+test('each gate closes by itself, and says what was seen and what is wanted', () => {
+  const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
+    ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
+    ['time', 'no', /in 59 of 60 minutes \(180 have passed .*3 of 24 hours/, {}, { minutes: 59 }],
+    ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
+    ['explained', 'no', /^30 % of the pairs \(unordered 60,000\), at most 25 %/, {}, { explained: { unordered: 60_000 } }],
+    ['explained', 'unknown', /nothing was compared/, {}, { compared: 0, explained: {} }],
+    ['inconclusive', 'no', /^300 pairs could not be told/, {}, { inconclusive: 300 }],
+    ['suspects', 'no', /^3 keys in doubt/, { suspects: 3 }],
+    ['suspects', 'no', /every key is in doubt: not copied/, { suspect: 'not copied' }],
+    ['suspects', 'no', /repair is frozen: lost/, { frozen: 'lost' }],
+    ['verify', 'unknown', /never verified: run shadow-compare verify/, {}, { verified: null }],
+    ['verify', 'no', /25\.0 h ago \(at most 24 h\)/, {}, { verified: { ...evidence.verified!, endedAt: '2026-03-03T11:00:00Z' } }],
+    ['verify', 'no', /2 differed/, {}, { verified: { ...evidence.verified!, differences: 2 } }],
+    ['verify', 'no', /1 could not be told/, {}, { verified: { ...evidence.verified!, failed: 1 } }],
+    ['latency', 'no', /is 1\.50 times the source's/, { latencies: [window(2_000, 3_000)] }],
+    ['latency', 'unknown', /999 replies of the source/, { latencies: [window(2_000, 2_000, 999)] }],
+    ['unsupported', 'no', /lmpop 4/, { unsupported: { lmpop: 4 } }],
+    ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
+    ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
+    ['counters', 'no', /lose increments/, { workloadClass: 'counter', topology: { mode: 'active-active', regions: ['a', 'b'] } }],
+    ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],
+    ['evictions', 'unknown', /does not tell/, { evicted: null }],
+    ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],
+  ];
+  for (const [name, answer, text, changes, seen] of cases) {
+    const gates = judge(changes, seen);
+    assert.equal(gates[name].answer, answer, name);
+    assert.match(gates[name].evidence, text);
+    const others = Object.values(gates).filter((gate) => gate.name !== name && gate.answer !== 'yes');
+    assert.deepEqual(others.filter((gate) => !(seen?.compared !== undefined && ['compared', 'explained', 'inconclusive'].includes(gate.name))), [], `${name} closes no other`);
+  }
+});
+
+test('latency is judged by the minute, with a floor of 1 ms', () => {
+  assert.equal(judge({ latencies: [window(100, 900)] }).latency.answer, 'yes', 'both are below the floor');
+  assert.equal(judge({ latencies: [window(100, 1_300)] }).latency.answer, 'no');
+  const oneBadMinute = [window(2_000, 2_000), window(2_000, 20_000), window(2_000, 2_100)];
+  assert.match(judge({ latencies: oneBadMinute }).latency.evidence, /is 1\.05 times the source's \(1\.00 to 10\.00 over 3 minutes\)/);
+  assert.equal(judge({ latencies: oneBadMinute }).latency.answer, 'yes');
+});
+
+test('each step asks for what can be seen before it', () => {
+  assert.deepEqual(gatesFor('off', 'dualwrite'), ['bypass', 'counters']);
+  assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));
+  for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const) assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
+  for (const gate of ['time', 'verify', 'suspects', 'counters'] as const) assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);
+});
+
+test('live is taken in steps, where percent is offered', () => {
+  const path = [];
+  for (let at = { stage: 'off', percent: 100 } as Parameters<typeof nextPoint>[0]; at.stage !== 'complete'; ) {
+    const next = nextPoint({ ...at, spanning: 0 });
+    path.push(`${next.stage} ${next.percent}`);
+    at = { ...next, spanning: 0 };
+  }
+  assert.deepEqual(path, ['dualwrite 100', 'shadow 100', 'live 1', 'live 10', 'live 50', 'live 100', 'rampdown 100', 'complete 100']);
+  assert.deepEqual(nextPoint({ stage: 'shadow', percent: 100, spanning: 1 }), { stage: 'live', percent: 100 });
+  assert.throws(() => nextPoint({ stage: 'complete', percent: 100, spanning: 0 }), { code: 'no-return' });
+});
