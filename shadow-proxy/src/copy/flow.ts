@@ -13,6 +13,7 @@ import { otherSide, type Side } from '../route/stage.js';
 import { Copy, CopyError } from './copier.js';
 import type { CopiedKey } from './held.js';
 import { copyLarge } from './large/large.js';
+import { verifyLarge, type LargeDifference } from './large/verify.js';
 import type { Pace } from './pace.js';
 import type { ScannedKey } from './scanner.js';
 import { restoreKey } from './restore.js';
@@ -29,7 +30,7 @@ export interface FlowContext {
   /** What was written since an authority came back as another process; null where that is not known. */
   readonly since: () => Since | null;
   /** A difference that stays. */
-  readonly report: (key: CopiedKey, difference: Difference) => void;
+  readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
   /** A key that was not copied, or not verified. */
   readonly failed: (key: CopiedKey, error: CopyError) => void;
 }
@@ -173,8 +174,8 @@ export class Flow {
         this.#restore(task);
         continue;
       }
-      if (task.large && copies) {
-        this.#inParts(task);
+      if (task.large) {
+        this.#inParts(task, copies);
         continue;
       }
       if (together[authority].length === TOGETHER_KEYS || bytes[authority] + task.bytes > TOGETHER_BYTES) {
@@ -266,20 +267,22 @@ export class Flow {
   }
 
   /** One large key after the other. */
-  #inParts(task: Task): void {
+  #inParts(task: Task, copies: boolean): void {
     this.#largeOnes = this.#largeOnes.then(async () => {
       if (this.#halted !== null) return this.#end(task);
-      if (this.context.hindrance() !== null) return this.#again([task], true);
+      if (this.context.hindrance() !== null) return this.#again([task], copies);
       this.pace.spent(performance.now(), 1, 0);
       const { db, key, workload } = task;
       try {
-        const { outcome, bytes, why } = await copyLarge({ sequencer: this.context.sequencer, workload, db, key, signal: this.#halting.signal, pace: (size) => this.#paced(size) });
+        const options = { sequencer: this.context.sequencer, workload, db, key, signal: this.#halting.signal, pace: (size: number) => this.#paced(size) };
+        if (!copies) return this.#compared(task, await verifyLarge(options));
+        const { outcome, bytes, why } = await copyLarge(options);
         this.counts().bytes += bytes;
         if (outcome !== 'moving') this.#count();
         else this.#refused(task, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
         this.#end(task);
       } catch (error) {
-        this.#problem(task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), true);
+        this.#problem(task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), copies);
       }
     });
   }
@@ -309,7 +312,14 @@ export class Flow {
     else this.counts().repaired++;
   }
 
-  #verified(task: Task, difference: Difference | null): void {
+  #compared(task: Task, difference: LargeDifference | null | 'moving'): void {
+    if (difference !== 'moving') return this.#verified(task, difference);
+    this.counts().verified++;
+    this.counts().unsure++;
+    this.#end(task);
+  }
+
+  #verified(task: Task, difference: Difference | LargeDifference | null): void {
     const counts = this.counts();
     if (difference === null) {
       counts.verified++;

@@ -5,6 +5,7 @@ import type { LedgerPlan } from '../plan/plan.js';
 import type { Told } from './chooser.js';
 import { digestOf } from './digest.js';
 import type { CopiedKey, Held } from './held.js';
+import type { LargeDifference, Summary } from './large/verify.js';
 import { decodeDump } from './rdb/transcode.js';
 import type { Difference } from './verifier.js';
 
@@ -26,7 +27,7 @@ export class Report {
   }
 
   /** What does not fit into the file is counted by the job all the same. */
-  add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference): void {
+  add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference | LargeDifference): void {
     this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) });
   }
 
@@ -52,5 +53,8 @@ export class Report {
   }
 }
 
-/** Type, bytes of the DUMP payload, and time to live in ms (-1 for none); null where the key is not there. */
-const describe = ({ payload, pttl }: Held): object | null => payload && { type: decodeDump(payload).type, bytes: payload.length, pttl };
+/** Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none); null where the key is not there. */
+function describe(held: Held | Summary | null): object | null {
+  if (held === null || !('payload' in held)) return held;
+  return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: held.pttl };
+}

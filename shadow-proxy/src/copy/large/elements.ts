@@ -63,10 +63,10 @@ const SORTED_SET: ElementType = {
   written: writtenScores,
 };
 
-const TYPES: Readonly<Record<string, ElementType>> = { hash: HASH, set: SET, zset: SORTED_SET };
+export const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = { hash: HASH, set: SET, zset: SORTED_SET };
 
 export async function copyElements(parts: Parts, size: KeySize, commands: ReadonlySet<string>): Promise<void> {
-  const type = TYPES[size.type];
+  const type = ELEMENT_TYPES[size.type];
   const { meanwhile, limits } = parts;
   const doubtful = new Map<string, Buffer>();
   if (type.written !== undefined) meanwhile.written = type.written(parts, doubtful);
@@ -99,7 +99,7 @@ function effectsOf({ set, remove }: ElementType, key: Buffer, elements: readonly
 }
 
 /** The scan's pages, each asked for before the one before is copied. */
-async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize): AsyncGenerator<Found[]> {
+export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize): AsyncGenerator<Found[]> {
   const { chunkElements, chunkBytes } = parts.limits;
   let count = fitting(chunkBytes, size.bytes / size.length, chunkElements);
   const page = (cursor: Buffer | string): Promise<Reply> => parts.look(scan, parts.key, cursor, 'COUNT', count);
@@ -130,7 +130,7 @@ async function* pages(parts: Parts, { scan, pairs }: ElementType, size: KeySize)
 /** So many elements of this size, on average, make a chunk. */
 export const fitting = (bytes: number, average: number, most: number): number => Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
 
-function* chunks(page: readonly Found[], limits: ChunkLimits): Generator<Found[]> {
+export function* chunks(page: readonly Found[], limits: ChunkLimits): Generator<Found[]> {
   let chunk: Found[] = [];
   let bytes = 0;
   for (const found of page) {

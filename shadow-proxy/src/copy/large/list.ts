@@ -9,12 +9,12 @@ import type { Command, Parts } from './parts.js';
 import type { KeySize } from './size.js';
 
 /** Leave every element where it is. */
-const HARMLESS = new Set(['RPUSH', 'RPUSHX', ...ENDS]);
+export const LIST_HARMLESS: ReadonlySet<string> = new Set(['RPUSH', 'RPUSHX', ...ENDS]);
 
 export async function copyList(parts: Parts, size: KeySize): Promise<void> {
   const { key, temporary, meanwhile, limits } = parts;
   meanwhile.written = (name) => {
-    if (!HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
+    if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
   };
   let count = fitting(limits.chunkBytes, size.bytes / size.length, limits.chunkElements);
   for (let index = 0, done = false; !done; ) {

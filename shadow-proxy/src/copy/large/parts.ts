@@ -38,6 +38,13 @@ export interface PartsOptions {
   readonly pace?: (bytes: number) => Promise<void>;
 }
 
+/** What both servers said at one place in the order, and how far apart they may have said it, in ms. */
+export interface Both {
+  readonly authority: readonly Reply[];
+  readonly mirror: readonly Reply[];
+  readonly lagMs: number;
+}
+
 /** The mirror has answered all effects of one place; `late` where a time to live among them may be off. */
 export type Confirmed = (answers: readonly Reply[], late: boolean) => void;
 
@@ -117,6 +124,47 @@ export class Parts {
       });
       if (done !== null) return done.value;
     }
+  }
+
+  /**
+   * Asks both servers the same at one place in the order. Errors are replies like others.
+   * @throws {CopyError} when a connection is lost
+   */
+  async both(reads: readonly Command[]): Promise<Both> {
+    await this.pace();
+    return this.inTurn(() => this.#askBoth(reads));
+  }
+
+  /** Whether the authority and its mirror have the command. */
+  bothKnow(name: string): boolean {
+    return this.lane.server.commands.has(name) && this.mirror.server.commands.has(name);
+  }
+
+  #askBoth(reads: readonly Command[]): Promise<Both> {
+    const { sequencer, workload, db } = this.options;
+    const frame = Buffer.concat(reads.map((command) => encodeCommand(command)));
+    return new Promise((resolve, reject) => {
+      const lost = (which: string) => (): void => reject(new CopyError('lost', `the connection to the ${which} was lost`));
+      const answered = (asked: Operation, buffer: Buffer, start: number): void => {
+        const authority = repliesIn(buffer, start, reads.length);
+        const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
+        question.replies = reads.length;
+        question.lane = this.lane;
+        question.answeredAt = asked.answeredAt;
+        question.check = ACCEPT;
+        question.confirmed = (answer) => {
+          if (answer === null) return lost('mirror')();
+          this.bytes += answer.length;
+          resolve({ authority, mirror: repliesIn(answer, 0, reads.length), lagMs: performance.now() - asked.answeredAt + asked.stalledMs });
+        };
+        this.mirror.append(question);
+        this.mirror.flush();
+      };
+      const operation = new Operation(frame, 0, frame.length, { answered, lost: lost('authority') }, undefined, workload, db, 2, NOTHING);
+      operation.replies = reads.length;
+      sequencer.submit(operation, this.lane);
+      sequencer.hold(operation, this.lane, [this.key.toString('latin1')]);
+    });
   }
 
   /** Removes what there is of a copy that is given up; where the mirror is away, it stays, and can be told by its name. */
@@ -252,4 +300,14 @@ function lostAuthority(): never {
 function refused(reply: Reply): never {
   if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it is of another type now');
   throw new CopyError('authority', `the authority refused: ${text(reply)}`);
+}
+
+function repliesIn(buffer: Buffer, start: number, count: number): Reply[] {
+  const replies: Reply[] = [];
+  for (let at = start; replies.length < count; ) {
+    const { reply, end } = decodeReply(buffer, at);
+    replies.push(reply);
+    at = end;
+  }
+  return replies;
 }

@@ -1,0 +1,213 @@
+/**
+ * verifyLarge(key): a key that is too large to be read at once is compared in parts. Both servers are asked the same at one
+ * place in the order, for each part; what clients write meanwhile reaches both. So what was equal in its part stays equal,
+ * and what came later was written to both. When every part of the authority's is on the mirror, and both have as many, they
+ * hold the same.
+ */
+import type { Connection } from '../../lane/connection.js';
+import type { Lane } from '../../lane/lane.js';
+import { TTL_TOLERANCE_MS } from '../../lane/operation.js';
+import { isError, text, type Reply } from '../../resp/decode.js';
+import { otherSide } from '../../route/stage.js';
+import { CopyError } from '../copier.js';
+import type { DifferenceKind } from '../verifier.js';
+import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
+import { CHUNK } from './large.js';
+import { LIST_HARMLESS } from './list.js';
+import { Disturbed, Meanwhile } from './meanwhile.js';
+import { Parts, type Both, type PartsOptions } from './parts.js';
+import { LENGTH, sizeOf } from './size.js';
+import { after, fieldOf, idOf } from './stream-reply.js';
+
+/** What a server has under a key that was not read as a whole; null where it has none. */
+export interface Summary {
+  readonly type: string;
+  /** Elements; bytes of a string. */
+  readonly length: number;
+  /** As PTTL gave it. */
+  readonly pttl: number;
+}
+
+export interface LargeDifference {
+  readonly kind: DifferenceKind;
+  readonly authority: Summary | null;
+  readonly mirror: Summary | null;
+}
+
+/** It is begun so many times. */
+const ATTEMPTS = 3;
+
+/**
+ * How the two differ; null where they do not, `moving` where its elements shift so often that it could not be told.
+ * @throws {CopyError} when a server refuses, or a connection is lost
+ */
+export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
+  const { sequencer, workload, db, key } = given;
+  const { authority } = workload.rule(key, 0, key.length);
+  const lanes = sequencer.lanes[authority];
+  const { server } = lanes;
+  const identity = { db, protocol: 2, credentials: server.endpoint.credentials } as const;
+  const meanwhile = new Meanwhile(sequencer, authority, db, key);
+  const unlisten = sequencer.mirrors[otherSide(authority)].listen((operation) => meanwhile.ordered(operation));
+  let scout: Connection | undefined;
+  try {
+    const lane: Lane = await lanes.open(identity);
+    scout = await server.open(identity);
+    const parts = new Parts({ ...given, limits: CHUNK }, lane, scout, meanwhile);
+    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      meanwhile.begin();
+      try {
+        return await new Comparison(parts, scout, db).run();
+      } catch (problem) {
+        if (!(problem instanceof Disturbed)) throw problem;
+      }
+    }
+    return 'moving';
+  } catch (problem) {
+    if (problem instanceof CopyError) throw problem;
+    throw new CopyError('lost', (problem as Error).message);
+  } finally {
+    scout?.destroy();
+    unlisten();
+  }
+}
+
+class Comparison {
+  /** What both said last of what there is. */
+  #told: Pick<LargeDifference, 'authority' | 'mirror'> = { authority: null, mirror: null };
+
+  constructor(
+    private readonly parts: Parts,
+    private readonly scout: Connection,
+    private readonly db: number,
+  ) {}
+
+  async run(): Promise<LargeDifference | null> {
+    const { parts } = this;
+    // SWAPDB leaves a connection to KeyDB with what its database held before.
+    await parts.look('SELECT', this.db);
+    const size = await sizeOf(this.scout, parts.key);
+    const kind = (await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ?? (size.length === 0 ? null : await this.#values(size.type, size.length, size.bytes));
+    return kind === null ? null : { kind, ...this.#told };
+  }
+
+  async #values(type: string, length: number, bytes: number): Promise<DifferenceKind | null> {
+    const { parts } = this;
+    const count = fitting(parts.limits.chunkBytes, bytes / length, parts.limits.chunkElements);
+    let equal: boolean;
+    if (type === 'string') equal = await this.#string();
+    else if (type === 'list') equal = await this.#list(count);
+    else if (type === 'stream') equal = await this.#stream(count);
+    else equal = await this.#elements(type, length, bytes);
+    return equal ? this.#whatThereIs(LENGTH[type]) : 'value';
+  }
+
+  /** Type, length and time to live. */
+  async #whatThereIs(length: string): Promise<DifferenceKind | null> {
+    const { key } = this.parts;
+    const both = await this.parts.both([['TYPE', key], ['PTTL', key], [length, key]]);
+    const summary = ([type, pttl, size]: readonly Reply[]): Summary | null => (text(type) === 'none' ? null : { type: text(type), length: Number(text(size)), pttl: Number(text(pttl)) });
+    const [authority, mirror] = [summary(both.authority), summary(both.mirror)];
+    this.#told = { authority, mirror };
+    const toleranceMs = both.lagMs + TTL_TOLERANCE_MS;
+    const ending = (one: Summary | null): boolean => one !== null && one.pttl >= 0 && one.pttl <= toleranceMs;
+    if (authority === null || mirror === null) {
+      if (authority === mirror || ending(authority) || ending(mirror)) return null;
+      return mirror === null ? 'missing' : 'extra';
+    }
+    if (authority.type !== mirror.type) return 'type';
+    // Neither tells one of what is of another type by now.
+    if (!Object.is(authority.length, mirror.length)) return 'value';
+    if (authority.pttl === -1 || mirror.pttl === -1) return authority.pttl === mirror.pttl ? null : 'ttl';
+    return Math.abs(authority.pttl - mirror.pttl) <= toleranceMs ? null : 'ttl';
+  }
+
+  async #string(): Promise<boolean> {
+    const { key, limits } = this.parts;
+    for (let at = 0, length = Infinity; at < length; at += limits.chunkBytes) {
+      const both = await this.parts.both([['STRLEN', key], ['GETRANGE', key, at, at + limits.chunkBytes - 1]]);
+      if (!same(both)) return false;
+      length = Number(text(both.authority[0]));
+    }
+    return true;
+  }
+
+  /** From the head: an element's index holds only while nothing but the tail grows. */
+  async #list(count: number): Promise<boolean> {
+    const { key, meanwhile } = this.parts;
+    meanwhile.written = (name) => {
+      if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
+    };
+    for (let at = 0, length = Infinity; at < length; at += count) {
+      const both = await this.parts.both([['LLEN', key], ['LRANGE', key, at, at + count - 1]]);
+      meanwhile.assertUndisturbed();
+      if (!same(both)) return false;
+      length = Number(text(both.authority[0]));
+    }
+    return true;
+  }
+
+  async #elements(type: string, length: number, bytes: number): Promise<boolean> {
+    const { parts } = this;
+    const each = ELEMENT_TYPES[type];
+    if (each === undefined) throw new CopyError('payload', `a key of type ${type} cannot be compared in parts`);
+    for await (const page of pages(parts, each, { type, length, bytes })) {
+      for (const chunk of chunks(page, parts.limits)) {
+        const names = chunk.map(({ element }) => element);
+        // Times to live of fields pass on: a copy of such a hash is refused anyway.
+        const reads = each.reads(parts.key, names, (name) => name !== 'hpttl' && parts.bothKnow(name));
+        if (!same(await parts.both(reads), type === 'zset')) return false;
+      }
+    }
+    return true;
+  }
+
+  async #stream(count: number): Promise<boolean> {
+    const { key } = this.parts;
+    for (let from: string | null = '-'; from !== null; ) {
+      const both: Both = await this.parts.both([['XRANGE', key, from, '+', 'COUNT', count]]);
+      if (!same(both)) return false;
+      const entries: readonly Reply[] = both.authority[0].items ?? [];
+      from = entries.length < count ? null : after(idOf(entries.at(-1)!));
+    }
+    const end = await this.parts.both([['XINFO', 'STREAM', key], ['XINFO', 'GROUPS', key]]);
+    if (gone(end)) return true;
+    const lastId = (replies: readonly Reply[]): string => fieldOf(replies[0], 'last-generated-id').toString();
+    const groups = (replies: readonly Reply[]): string[] => (replies[1].items ?? []).map((group) => JSON.stringify(['name', 'last-delivered-id', 'pending'].map((name) => fieldText(group, name)))).sort();
+    if (lastId(end.authority) !== lastId(end.mirror) || String(groups(end.authority)) !== String(groups(end.mirror))) return false;
+    for (const group of end.authority[1].items ?? []) if (!(await this.#pending(fieldOf(group, 'name'), count))) return false;
+    return true;
+  }
+
+  /** By ID: whose, and how often it was delivered; since when is each server's own. */
+  async #pending(group: Buffer, count: number): Promise<boolean> {
+    const { key } = this.parts;
+    const told = (reply: Reply): string => JSON.stringify((reply.items ?? []).map(({ items }) => [0, 1, 3].map((i) => text(items![i]))));
+    for (let from: string | null = '-'; from !== null; ) {
+      const both: Both = await this.parts.both([['XPENDING', key, group, from, '+', count]]);
+      // The group may have been removed since, on both.
+      if (gone(both)) return true;
+      if (told(both.authority[0]) !== told(both.mirror[0])) return false;
+      const entries: readonly Reply[] = both.authority[0].items ?? [];
+      from = entries.length < count ? null : after(text(entries.at(-1)!.items![0]));
+    }
+    return true;
+  }
+}
+
+const fieldText = ({ items }: Reply, name: string): string => text(items![items!.findIndex((item, i) => i % 2 === 0 && text(item) === name) + 1]);
+
+/** Both refuse: it is not there any more. */
+const gone = ({ authority, mirror }: Both): boolean => authority.some(isError) && mirror.some(isError);
+
+/** @param scores numbers are compared as such: KeyDB alone keeps the sign of a zero */
+function same({ authority, mirror }: Both, scores = false): boolean {
+  const equal = (a: Reply, b: Reply): boolean => {
+    if (a.items !== null || b.items !== null) return a.items !== null && b.items !== null && a.items.length === b.items.length && a.items.every((item, i) => equal(item, b.items![i]));
+    if (a.data === null || b.data === null) return a.data === b.data;
+    // Each in its own words.
+    if (isError(a) && isError(b)) return true;
+    return a.data.equals(b.data) || (scores && Number(text(a)) === Number(text(b)));
+  };
+  return authority.every((reply, i) => equal(reply, mirror[i]));
+}
