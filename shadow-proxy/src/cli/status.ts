@@ -1,34 +1,100 @@
-/** `shadow-compare status`: what a running proxy says of its shards. */
+/** `shadow-compare status`: what a running proxy says of its shards, in 80 columns. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
+import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
-import type { ShardSnapshot } from '../record/snapshot.js';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { CliError } from './exit.js';
 import { renderJob } from './job-progress.js';
-import { number } from './verdict.js';
-import { renderTable } from './view.js';
+import { point } from './promote.js';
+import { list, number } from './verdict.js';
+import { UNFREEZE } from './view.js';
+
+interface StatusOptions extends AdminClientOptions {
+  readonly watch?: boolean;
+  readonly json?: boolean;
+}
+
+const WATCH_MS = 1_000;
 
 export function addStatus(program: Command): void {
   addAdminOptions(program.command('status').description('Show the shards and workloads of a running proxy'))
+    .option('--watch', 'again each second, until Ctrl-C')
     .option('--json', 'print JSON')
-    .action(async (options: AdminClientOptions & { readonly json?: boolean }) => {
-      const shards = await new AdminClient(options).status();
-      process.stdout.write(`${options.json ? JSON.stringify(shards, null, 2) : shards.map(renderShard).join('\n\n')}\n`);
+    .action(async (options: StatusOptions) => {
+      const client = new AdminClient(options);
+      if (options.watch) return watch(client, options.json === true);
+      process.stdout.write(`${render(await client.status(), options.json === true)}\n`);
     });
 }
 
-export function renderShard(shard: ShardSnapshot): string {
-  const table = new Table({
-    head: ['workload', 'class', 'stage', 'operations', 'compared', 'explained', 'mismatches', 'inconclusive', 'suspects', 'clean'],
-    style: { head: [], border: [] },
-  });
-  for (const w of shard.workloads) {
-    const stage = w.stage === 'live' && w.percent < 100 ? `live ${w.percent} %` : w.stage;
-    const counts = [w.operations, w.compared, w.explained, w.mismatches, w.inconclusive, w.suspects].map(number);
-    table.push([w.name, w.class, stage, ...counts, w.clean ? 'yes' : 'no']);
+/** Drawn in place on a terminal, else one after the other. A proxy that is away is waited for. */
+async function watch(client: AdminClient, json: boolean): Promise<never> {
+  for (;;) {
+    const drawn = await client.status().then(
+      (shards) => render(shards, json),
+      (error: unknown) => {
+        if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
+        return error.message;
+      },
+    );
+    if (process.stdout.isTTY && !json) logUpdate(drawn);
+    else process.stdout.write(`${drawn}\n`);
+    await sleep(WATCH_MS);
   }
-  const [figures] = renderTable({ now: shard, before: null, leftMs: null }).split(/\n(?=[^\n]*$)/);
-  const doubts = shard.workloads.filter(({ suspect }) => suspect !== null).map(({ name, suspect }) => `\n${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`);
-  const job = shard.job === null ? '' : `\n${renderJob({ shard: shard.name, job: shard.job })}`;
-  return `shard ${shard.name}\n${figures}\n${table.toString()}${doubts.join('')}${job}`;
 }
+
+const render = (shards: readonly ShardSnapshot[], json: boolean): string => (json ? JSON.stringify(shards, null, 2) : shards.map(renderShard).join('\n\n'));
+
+/** No lines: a terminal is small. */
+const PLAIN = {
+  chars: { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
+  style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
+};
+
+export function renderShard(shard: ShardSnapshot): string {
+  const facts = new Table(PLAIN);
+  for (const [name, value] of factsOf(shard)) facts.push([name, value]);
+  const workloads = new Table({
+    ...PLAIN,
+    head: ['workload', 'stage', 'cmds', 'compared', 'excused', 'differ', 'untold', 'doubt'],
+    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
+  });
+  for (const w of shard.workloads) workloads.push([w.name, point(w), ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short), w.suspect === null ? short(w.suspects) : 'all']);
+  const notes = shard.workloads.flatMap(noteOf);
+  const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
+  return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
+}
+
+function factsOf({ source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen }: ShardSnapshot): [string, string][] {
+  const facts: [string, string][] = [
+    ['source', server(source)],
+    ['target', server(target)],
+    ['commands', `${number(operations)}, ${number(clients)} clients`],
+    ['p50 / p99', `source ${times(latency.source)}, target ${times(latency.target)}`],
+    ['mirror', `${mirror.connected ? '' : 'NOT CONNECTED, '}${number(mirror.lagMs)} ms behind, ${number(mirror.queuedEffects)} effects wait${mirror.dropped > 0 ? `, ${number(mirror.dropped)} given up` : ''}`],
+  ];
+  const more: [boolean, string, string][] = [
+    [sum(mismatches) > 0, 'DIFFER', list(mismatches)],
+    [sum(explained) > 0, 'excused', list(explained)],
+    [sum(inconclusive) > 0, 'untold', list(inconclusive)],
+    [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
+    [sum(unsupported) > 0, 'one-sided', list(unsupported)],
+    [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
+    [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
+    [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
+  ];
+  return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
+}
+
+/** What an operator has to do about it. */
+function noteOf({ name, suspect }: WorkloadSnapshot): string[] {
+  if (suspect === null) return [];
+  return [`${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
+}
+
+const server = ({ url, version, up }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', DOWN'}`;
+const times = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`);
+const short = (value: number): string => (value < 100_000 ? number(value) : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value));

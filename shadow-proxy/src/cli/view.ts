@@ -41,7 +41,7 @@ export function renderTable({ now, before, leftMs }: Frame): string {
 }
 
 /** How a freeze ends. */
-const UNFREEZE = 'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
+export const UNFREEZE = 'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {

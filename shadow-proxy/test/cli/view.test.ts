@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { NOT_COPIED } from '../../src/copy/job.js';
 import { renderShard } from '../../src/cli/status.js';
 import { rate, renderLine, renderMismatch, renderTable, renderVerdict } from '../../src/cli/view.js';
 import { Ledger } from '../../src/record/ledger.js';
@@ -67,10 +68,15 @@ test('a verdict is a word, its reasons, and its notes', () => {
   );
 });
 
-test('the status of a shard has a line for each workload', () => {
-  const text = plain(renderShard(shardSnapshot({ workloads: [workloadSnapshot({ stage: 'live', percent: 10 }), workloadSnapshot({ name: 'default', clean: false })] })));
-  assert.match(text, /^shard cache-0\n/);
-  assert.match(text, /│ sessions +│ read-mostly │ live 10 % │ 1,000 +│ 990 +│ 10 +│ 0 +│ 0 +│ 0 +│ yes +│/);
-  assert.match(text, /│ default .*│ no +│/);
+test('the status of a shard fits 80 columns, has a line for each workload, and says what to do', () => {
+  const workloads = [workloadSnapshot({ name: 'rate-limits-of-api', stage: 'live', percent: 10, operations: 123_456_789, compared: 99_999 }), workloadSnapshot({ name: 'default', suspect: NOT_COPIED })];
+  const text = plain(renderShard(shardSnapshot({ workloads, mismatches: { value: 2 } })));
+  assert.match(text, /^shard cache-0\nsource +redis:/);
+  assert.match(text, /\nrate-limits-of-api +live 10 % +123\.5M +99,999 +10 +0 +0 +0\n/);
+  assert.match(text, /\ndefault +shadow .* all\n/);
+  assert.match(text, /\nDIFFER +2 value\n/);
+  assert.match(text, /default: every key is in doubt: .*; next: shadow-compare backfill --workload default/);
+  const table = text.split('\n').filter((line) => !line.startsWith('default:'));
+  assert.deepEqual(table.filter((line) => line.length > 80), []);
   assert.doesNotMatch(text, /Ctrl-C/);
 });
