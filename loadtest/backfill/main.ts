@@ -9,7 +9,7 @@ import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';
 import type { JobSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
 import { median } from '../bench/figures.js';
-import { drive, MEMTIER } from '../bench/memtier.js';
+import { drive, MEMTIER, type Load, type Result } from '../bench/memtier.js';
 import { machine } from '../bench/report.js';
 import { LoadtestError } from '../rig/errors.js';
 import { memory } from '../rig/proc.js';
@@ -22,6 +22,8 @@ import { dumpAll } from './dump.js';
 const SHAKE = 'redis-shake';
 /** What has to hold: medians of the ratios of each round. */
 const WANTED = { 'backfill / bare DUMP': 0.2, 'verify / backfill': 0.5, 'backfill / RedisShake': 1.5, 'clients with a backfill / without': 0.5 };
+/** With `--max-p99-ms` at so many times the p99 that clients have without a backfill, they have to stay under it. */
+const LIMIT_TIMES = 2;
 const MAX_MIB = 400;
 const BATCH = 5_000;
 const LIMIT_MS = 300_000;
@@ -45,6 +47,8 @@ interface Round {
   /** Operations a second of clients, alone and while a backfill runs as fast as it can. */
   readonly alone: number;
   readonly beside: number;
+  /** The limit that was set, what clients had with it, in ms, and how fast the backfill was meanwhile. */
+  readonly limited: { readonly limitMs: number; readonly p99Ms: number; readonly keysPerSecond: number };
 }
 
 async function main(): Promise<number> {
@@ -85,14 +89,23 @@ async function round(rig: Rig, servers: Servers, proxy: Proxy, keys: readonly st
   const load = { connections: 50, pipeline: 1, seconds: options.seconds, valueBytes: 64, keys: CLIENT_KEYS };
   const seeds = seedCommands(CLIENT_KEYS, 64);
   for (const server of [servers.source, servers.target]) await seed(server, seeds, CLIENT_KEYS);
-  const alone = (await drive(rig, proxy.port, load)).opsPerSecond;
-  await order(proxy, { kind: 'backfill', again: true });
-  const beside = (await drive(rig, proxy.port, load)).opsPerSecond;
-  if ((await jobOf(proxy)).state !== 'running') process.stderr.write('the backfill ended before the clients did: take more --keys\n');
+  const alone = await drive(rig, proxy.port, load);
+  const beside = await driveBeside(rig, proxy, load, {});
+  const limitMs = alone.p99 * LIMIT_TIMES;
+  const limited = await driveBeside(rig, proxy, load, { maxP99Ms: limitMs });
+  await removeClientsKeys(servers);
+  return { dump, backfill, verify, shake, alone: alone.opsPerSecond, beside: beside.opsPerSecond, limited: { limitMs, p99Ms: limited.p99, keysPerSecond: limited.keysPerSecond } };
+}
+
+/** Clients while a backfill runs within these limits. */
+async function driveBeside(rig: Rig, proxy: Proxy, load: Load, limits: object): Promise<Result & { keysPerSecond: number }> {
+  await order(proxy, { kind: 'backfill', again: true, limits });
+  const result = await drive(rig, proxy.port, load);
+  const job = await jobOf(proxy);
+  if (job.state !== 'running') process.stderr.write('the backfill ended before the clients did: take more --keys\n');
   await fetch(`${proxy.admin}/api/jobs`, { method: 'DELETE' });
   await untilEnded(proxy);
-  await removeClientsKeys(servers);
-  return { dump, backfill, verify, shake, alone, beside };
+  return { ...result, keysPerSecond: job.keysPerSecond };
 }
 
 /** Half strings of 100 bytes, half small hashes. */
@@ -193,6 +206,11 @@ function report(rounds: readonly Round[], peakMib: number, { keys, out }: Option
     holds &&= ok;
     judged.push([name, median(values)!.toFixed(2), `${Math.min(...values).toFixed(2)} – ${Math.max(...values).toFixed(2)}`, `≥ ${wanted}`, ok ? 'holds' : 'FAILS']);
   }
+  const p99 = rounds.map(({ limited: { p99Ms, limitMs } }) => p99Ms / limitMs);
+  const stays = median(p99)! <= 1;
+  holds &&= stays;
+  const meanwhile = whole(median(rounds.map(({ limited }) => limited.keysPerSecond))!);
+  judged.push([`clients' p99 / --max-p99-ms (${meanwhile} keys/s)`, median(p99)!.toFixed(2), `${Math.min(...p99).toFixed(2)} – ${Math.max(...p99).toFixed(2)}`, '≤ 1', stays ? 'holds' : 'FAILS']);
   judged.push(['memory of the proxy, MiB', peakMib.toFixed(0), '', `< ${MAX_MIB}`, peakMib < MAX_MIB ? 'holds' : 'FAILS']);
   process.stdout.write(`${machine()}\n${whole(keys)} keys, half strings of 100 bytes, half hashes of three fields; ${rounds.length} rounds\n${speeds.toString()}\n${judged.toString()}\n`);
   if (out !== undefined) writeFileSync(out, `${JSON.stringify({ keys, rounds, peakMib }, null, 2)}\n`);
