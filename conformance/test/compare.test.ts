@@ -45,6 +45,7 @@ test('an exception that excuses nothing fails the run, if its unit was run', () 
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { unit: /one$/ })]), ['an exception excuses nothing: /one$/ a']);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { way: 'live' })]), []);
   assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { suite: 'bullmq' })]), []);
+  assert.deepEqual(failures([unit('+a', '+a')], [listed('a', { sometimes: true })]), []);
 });
 
 test('a key that differs at the end fails the run, unless it is listed', () => {

@@ -19,7 +19,8 @@ export interface TrialOptions extends Pick<TestShardOptions, 'workloads' | 'defa
   readonly seed?: number;
 }
 
-const SETTLE_MS = 30_000;
+/** A large key that moved all the time is tried again 30 s later. */
+const SETTLE_MS = 45_000;
 
 /** `RANDOM_SEED` repeats a trial's commands; how the connections interleave, no seed repeats. */
 const chosenSeed = (): number => Number(process.env.RANDOM_SEED ?? Math.floor(Math.random() * 2 ** 31));
@@ -40,10 +41,12 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
         const functions = prefixes.filter((prefix) => !workloads?.some(({ stage, keys }) => stage === 'live' && keys.includes(`${prefix}*`)));
         await loadFunctions(shard.port);
         const [report, talked] = await Promise.all([drive({ vanishing: 0.02, ...driving, functions, port: shard.port, seed }), talk({ port: shard.port, seed, durationMs: driving.durationMs })]);
+        const drivenAt = performance.now();
         const settled = await settle(shard).then(() => null, (error: Error) => error.message);
+        const settledMs = Math.round(performance.now() - drivenAt);
         const snapshot = shard.snapshot();
         const comparison = await compareKeyspaces(source, target);
-        t.diagnostic(summary(report, snapshot, comparison, talked));
+        t.diagnostic(summary(report, snapshot, comparison, talked, settledMs));
         for (const each of trace.found) t.diagnostic(each);
         assert.deepEqual(
           {
@@ -106,11 +109,11 @@ async function loadFunctions(port: number): Promise<void> {
   }
 }
 
-function summary(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }: Comparison, { published, heard, left }: TalkReport): string {
+function summary(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }: Comparison, { published, heard, left }: TalkReport, settledMs: number): string {
   const { operations, compared, matched, explained, inconclusive, suspects, mirror } = snapshot;
   return JSON.stringify({
     ...{ sent: report.operations, transactions: report.transactions, vanished: report.vanished },
     ...{ operations, compared, matched, explained, inconclusive, mismatches: sum(snapshot.mismatches), suspects: suspects.total, inDoubt: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []), dropped: mirror.dropped },
-    ...{ keys, byType, functions: report.commands.get('FCALL'), published, heard, left },
+    ...{ keys, byType, functions: report.commands.get('FCALL'), published, heard, left, settledMs },
   });
 }
