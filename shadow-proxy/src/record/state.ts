@@ -3,10 +3,11 @@
  *
  *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory
  *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
+ *   <state>/<shard>/reserve         room for both on a disk that is full: nobody should be unable to go back for want of it
  *
  * A file that cannot be read stops the shard: a state that is guessed could send clients to the wrong server.
  */
-import { mkdir, open, readFile, rename, stat } from 'node:fs/promises';
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
@@ -51,6 +52,9 @@ export class StateError extends Error {
     super(message, { cause });
   }
 }
+
+/** Enough for both files of hundreds of workloads. */
+const RESERVE_BYTES = 256 << 10;
 
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
@@ -98,15 +102,38 @@ export class StateStore {
       const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch) };
       await this.fence(next);
       try {
-        await replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n');
+        await this.#write(() => replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n'));
         this.#current = next;
-        if (event) await appendLine(join(this.#directory, 'history.jsonl'), { time: new Date().toISOString(), ...event });
+        if (event) await this.#write((again) => appendLine(join(this.#directory, 'history.jsonl'), { time: new Date().toISOString(), ...event }, again));
       } catch (error) {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
+      await this.#keepReserve();
     });
     this.#queue = done.catch(() => undefined);
     return done;
+  }
+
+  /** Where the disk is full, the reserve is given for it. */
+  async #write(work: (again: boolean) => Promise<void>): Promise<void> {
+    try {
+      await work(false);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
+      await rm(this.#reserve, { force: true });
+      await work(true);
+    }
+  }
+
+  get #reserve(): string {
+    return join(this.#directory, 'reserve');
+  }
+
+  /** Makes it where it is missing, unless there is no room for it. */
+  async #keepReserve(): Promise<void> {
+    const kept = await stat(this.#reserve).catch(() => null);
+    if (kept?.size === RESERVE_BYTES) return;
+    await writeFile(this.#reserve, Buffer.alloc(RESERVE_BYTES), { mode: 0o600 }).catch(() => rm(this.#reserve, { force: true }));
   }
 
   /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
@@ -204,10 +231,11 @@ async function replaceFile(directory: string, name: string, text: string): Promi
   }
 }
 
-async function appendLine(path: string, value: unknown): Promise<void> {
+/** @param again a part of it may be there already: it begins on a line of its own */
+async function appendLine(path: string, value: unknown, again: boolean): Promise<void> {
   const file = await open(path, 'a', 0o600);
   try {
-    await file.writeFile(JSON.stringify(value) + '\n');
+    await file.writeFile(`${again ? '\n' : ''}${JSON.stringify(value)}\n`);
     await file.datasync();
   } finally {
     await file.close();

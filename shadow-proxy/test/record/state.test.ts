@@ -4,12 +4,14 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { resolveStages, StateError, StateStore, type ShardState } from '../../src/record/state.js';
 import { scratch, smallPlan, toPlan } from '../plan/plans.js';
+import { fillDisk, freeDisk, smallDisk } from '../support/disk.js';
 
 const read = (directory: string): ShardState => JSON.parse(readFileSync(join(directory, 'cache-0', 'state.json'), 'utf8')) as ShardState;
 const history = (directory: string): Record<string, unknown>[] =>
   readFileSync(join(directory, 'cache-0', 'history.jsonl'), 'utf8')
     .trim()
     .split('\n')
+    .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 const SEEN = { runId: 'abc', version: '7.0.15', seenAt: '2026-01-01T00:00:00.000Z' };
@@ -29,7 +31,7 @@ describe('the durable state', () => {
     const store = await StateStore.open(directory, 'cache-0');
     await store.update({ workloads: { sessions: { stage: 'live', percent: 10 } } }, { event: 'stage', workload: 'sessions' });
     await store.update({ source: SEEN, cleanShutdown: false });
-    assert.deepEqual(readdirSync(join(directory, 'cache-0')).sort(), ['history.jsonl', 'state.json']);
+    assert.deepEqual(readdirSync(join(directory, 'cache-0')).sort(), ['history.jsonl', 'reserve', 'state.json']);
 
     const next = await StateStore.open(directory, 'cache-0');
     assert.deepEqual(next.previous, store.current);
@@ -47,6 +49,20 @@ describe('the durable state', () => {
     const [line, ...others] = history(directory);
     assert.deepEqual([line.event, line.workload, others], ['stage', 'sessions', []]);
     assert.ok(Date.parse(String(line.time)) > 0);
+  });
+
+  test('is written on a disk that is full, and then has its reserve again when there is room', async (t) => {
+    const disk = smallDisk(t, '2m');
+    if (disk === null) return;
+    const store = await StateStore.open(disk, 'cache-0');
+    await store.update({ workloads: { sessions: { stage: 'live', percent: 100 } } }, { event: 'live' });
+    fillDisk(disk);
+    await store.update({ workloads: { sessions: { stage: 'shadow', percent: 100 } } }, { event: 'back' });
+    assert.equal(read(disk).workloads.sessions.stage, 'shadow');
+    assert.deepEqual(history(disk).map(({ event }) => event), ['live', 'back']);
+    freeDisk(disk);
+    await store.update({}, { event: 'room' });
+    assert.ok(readdirSync(join(disk, 'cache-0')).includes('reserve'));
   });
 
   test('takes changes one after the other, each on top of the one before', async (t) => {
