@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
+import { Clocks } from './control/clocks.js';
 import { drained, Flipper } from './control/flip.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
@@ -42,9 +43,6 @@ const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
 /** So many of the last changes are told. */
 const HISTORY_EVENTS = 500;
-const WATCH_MS = 1_000;
-/** By less than this, beyond the error of the looks, the servers' clocks do not differ. */
-const CLOCK_TOLERANCE_MS = 20;
 
 /**
  * Connects to both servers and listens.
@@ -77,6 +75,7 @@ class RunningShard implements Shard {
   readonly #witness: Witness;
   readonly #jobs: Jobs;
   readonly #trust: Trust;
+  readonly #clocks: Clocks;
   readonly #jobFile: JobFile;
   readonly #journal: Journal;
   /** The servers of the other shards that share the target. */
@@ -98,9 +97,9 @@ class RunningShard implements Shard {
       new Server(side, options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
         replaced: (which, before, now) => this.#trust.replaced(which, before, now),
-        clockRead: () => this.#compareClocks(),
+        clockRead: () => this.#clocks.compare(),
         full: (which) => this.#full(which),
-        clockSet: (which, byMs) => this.#clockSet(which, byMs),
+        clockSet: (which, byMs) => this.#clocks.set(which, byMs),
       });
     this.#servers = { source: server('source'), target: server('target') };
     const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
@@ -169,6 +168,13 @@ class RunningShard implements Shard {
       buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
     }, plan.limits.flipMs);
+    this.#clocks = new Clocks({
+      servers: this.#servers,
+      mirrors: this.#sequencer.mirrors,
+      isNeeded: (side) => authoritiesOf(this.#router.workloads).includes(side),
+      doubtAll: (reason) => this.#doubtAll(reason),
+      logger: logger.child({ shard: shard.name }),
+    });
     this.#trust = new Trust({
       servers: this.#servers,
       onAuthorityChange: plan.onAuthorityChange,
@@ -275,7 +281,7 @@ class RunningShard implements Shard {
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
-    for (const server of Object.values(this.#servers)) void this.#watch(server);
+    this.#clocks.watch();
     this.#witness.start();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
@@ -371,6 +377,7 @@ class RunningShard implements Shard {
   async stop(): Promise<void> {
     this.#stopping = true;
     clearInterval(this.#sentinels);
+    this.#clocks.stop();
     this.#jobs.close();
     this.#witness.close();
     this.#healer.close();
@@ -406,34 +413,8 @@ class RunningShard implements Shard {
     }
   }
 
-  /** Moments of expiry go to a mirror by its own clock. What was believed of the two clocks stays until a look contradicts it. */
-  #compareClocks(): void {
-    const { source, target } = this.#servers;
-    const errorMs = source.clockErrorMs + target.clockErrorMs;
-    const aheadMs = target.unixTimeAtZero - source.unixTimeAtZero;
-    const { mirrors } = this.#sequencer;
-    if (!(Math.abs(aheadMs - mirrors.target.clockAheadMs) > errorMs + CLOCK_TOLERANCE_MS)) return;
-    mirrors.target.clockAheadMs = Math.abs(aheadMs) > errorMs + CLOCK_TOLERANCE_MS ? Math.round(aheadMs) : 0;
-    mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
-    this.#options.logger.warn({ shard: this.name, targetAheadMs: mirrors.target.clockAheadMs }, 'the clocks of the two servers differ by so much: moments of expiry are told to each by its own');
-  }
-
   #full({ side }: Server): void {
     this.#options.logger.warn({ shard: this.name, server: side }, 'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)');
-  }
-
-  /** A server whose clock is set says so to nobody; nor does an authority that is back, as long as no client is sent here. */
-  async #watch(server: Server): Promise<void> {
-    while (!this.#stopping) {
-      await sleep(WATCH_MS, undefined, { ref: false });
-      if (server.up || authoritiesOf(this.#router.workloads).includes(server.side)) await server.identify().catch(() => undefined);
-    }
-  }
-
-  /** What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key tells of it. */
-  #clockSet({ side }: Server, byMs: number): void {
-    this.#options.logger.warn({ shard: this.name, server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
-    this.#doubtAll(`the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`);
   }
 
   /** Whether the mirror of any workload follows this server. */

@@ -78,7 +78,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'ttl-tolerance',
-    sentence: 'Two times to live, or points in time, differ by no more than the tolerance.',
+    sentence: 'Two times to live, or points in time by their own server\'s clock, differ by no more than the tolerance.',
     appliesTo: oneOf('ttl', 'pttl', 'expiretime', 'pexpiretime'),
     excuses: excusesTtl,
   },

@@ -48,7 +48,7 @@ const AGAIN_MS = 200;
 const LOOKS = 3;
 
 /** So many keys are one operation: their commands run side by side, and clients wait for that. */
-const TOGETHER_KEYS = 32;
+const TOGETHER_KEYS = 64;
 const TOGETHER_BYTES = 64 << 10;
 
 /** A key until it has ended. */
@@ -133,7 +133,7 @@ export class Flow {
 
   /** Resolves when some keys have ended, so that the next ones share a write, or when it is time to look again. */
   #change(): Promise<void> {
-    this.#wakeAt = this.#underWay - Math.ceil(this.#underWay / 4);
+    this.#wakeAt = this.#underWay - Math.ceil(this.#underWay / 16);
     const ms = this.hindrance === null ? this.pace.waitMs(performance.now()) : HINDERED_MS;
     return new Promise((resolve) => {
       const done = (): void => {

@@ -136,10 +136,11 @@ export class Job {
     try {
       if (this.#copies) for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
       this.#remember();
-      if (this.#at === null) this.context.begun();
+      // The list of what is lost stays until it is given back.
+      if (this.#at === null && kind !== 'restore') this.context.begun();
       this.#save();
       if (kind === 'backfill') await room.check();
-      room.watch();
+      if (kind !== 'restore') room.watch();
       await this.#wholeWalk();
       this.#finish();
     } catch (error) {

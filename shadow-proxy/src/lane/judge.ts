@@ -210,9 +210,11 @@ export class Judge {
       return;
     }
     this.#questions++;
-    const watch: Watch = { keys, written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys) };
+    const watch: Watch = { keys, unplaced: keys.length, written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys) };
     const unlisten = sequencer.mirrorOf(operation).listen((other) => {
-      if (other.follow === WRITE) watch.written ||= this.#writes(other, watch.keys);
+      // What is copied because of this very difference comes behind the questions; what clients write may have been answered before them.
+      const isCopy = other.confirmed !== null;
+      if (other.follow === WRITE && !(isCopy && watch.unplaced === 0)) watch.written ||= this.#writes(other, watch.keys);
     });
     const ids = keys.map(({ db, key }) => keyId(db, key));
     for (const [i, id] of ids.entries()) {
@@ -220,7 +222,7 @@ export class Judge {
       if (asked) asked.questions++;
       else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
     }
-    Promise.all(keys.map(async ({ db, key }) => pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key)))
+    Promise.all(keys.map(async ({ db, key }) => pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--)))
       .then(async (answers) => {
         const elapsedMs = performance.now() - now;
         const authorityEvicted = await lane.server.hasEvicted();
@@ -302,6 +304,8 @@ interface PlacedKey {
 /** Keys about which a question is under way, and whether they were written since. */
 interface Watch {
   readonly keys: readonly PlacedKey[];
+  /** Questions that have no place in the mirror's order yet. */
+  unplaced: number;
   written: boolean;
 }
 

@@ -20,9 +20,10 @@ export interface BothPttl {
 /**
  * Asks for a key's time to live, on the lane of an operation and on its mirror.
  * @param answered is called at the place of the mirror's reply, with null where a connection is lost first
+ * @param placed is called at the place of the question in the mirror's order
  * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void, holds = false): void {
+export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void, placed = (): void => undefined, holds = false): void {
   const frame = encodeCommand(['PTTL', key]);
   const lane = about.lane!.home;
   const lost = (): void => answered(null);
@@ -39,6 +40,7 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
       echo.reply = buffer;
       echo.check = ACCEPT;
       echo.confirmed = (answer) => answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
+      placed();
       sequencer.mirrorOf(echo).append(echo);
     },
   });
@@ -51,12 +53,12 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
  * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export async function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer): Promise<BothPttl> {
+export async function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer, placed: () => void): Promise<BothPttl> {
   const lane = about.lane!.home;
   const order = sequencer.lanes[lane.server.side].order(about.db);
   const ask = (): Promise<BothPttl> =>
     new Promise((resolve, reject) => {
-      askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)), true);
+      askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)), placed, true);
     });
   for (;;) {
     const both = await order.inTurn(lane, [key.toString('latin1')], false, () => (sequencer.passing ? sleep(PASSING_MS, null) : ask()));

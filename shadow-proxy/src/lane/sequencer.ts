@@ -566,10 +566,8 @@ export class Sequencer implements LaneEvents {
       differs: (operation, buffer, start, end, now) => {
         // A key that may just have expired on one side is in doubt before its replies are judged.
         if (operation.follow === WRITE) this.expiry.confirmed(operation);
-        // And what it took from a key in doubt, before its own keys are asked about: that is no doubt to take anything from.
-        if (operation.follow === WRITE && this.#anyDoubt) this.#spread(operation);
         this.#judge.differs(operation, buffer, start, end, now);
-        if (operation.follow === WRITE) this.#judge.late(operation, now);
+        if (operation.follow === WRITE) this.#doubtOutcome(operation, now);
       },
       accepted: (operation, now) => this.#accepted(operation, now),
       unconfirmed: (operation) => this.#unconfirmed(operation),

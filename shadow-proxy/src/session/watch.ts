@@ -51,6 +51,8 @@ export class Watch {
   /** Passes the command at hand, which is WATCH, to the server. */
   pass(): void {
     const { session } = this;
+    // The server is gone with what it watched, and EXEC will do nothing: so it will for these keys.
+    if (this.lane.closed) return session.reply(OK);
     session.hold();
     this.#select();
     this.#send(session.command, {

@@ -584,6 +584,16 @@ test('every rule has its pairs, a name of its own, and a sentence', () => {
   for (const { sentence } of RULES) assert.match(sentence, /^[A-Z].{30,}\.$/);
 });
 
+test('points in time are compared by the clocks of their servers, times to live are not', () => {
+  const verdict = (command: string, authority: number, mirror: number, clockAheadMs: number): string =>
+    inShort(compareReplies(view(wordsOf(command)), integer(authority), integer(mirror), { ttlMs: 100, clockAheadMs }));
+  assert.equal(verdict('EXPIRETIME k', 1_000, 1_060, 60_000), 'ttl-tolerance');
+  assert.equal(verdict('PEXPIRETIME k', 1_000_000, 940_090, -60_000), 'ttl-tolerance');
+  assert.equal(verdict('PEXPIRETIME k', 1_000_000, 1_000_090, 60_000), '!value');
+  assert.equal(verdict('EXPIRETIME k', 1_000, 1_060, 0), '!value');
+  assert.equal(verdict('PTTL k', 100_000, 160_000, 60_000), '!value');
+});
+
 test('a write that only the mirror refuses for want of memory is inconclusive; a read is not, nor what the authority refuses', () => {
   const oom = error("OOM command not allowed when used memory > 'maxmemory'.");
   const script = error("ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.");

@@ -9,7 +9,7 @@ import { Redis } from 'ioredis';
 import { startRedis, startSentinel, type LocalServer } from '../../src/local/servers.js';
 import { APP_USER } from '../random/driver.js';
 import { until } from '../support/shard.js';
-import { rehearse, type Rehearsal, type Scene } from './rehearsal.js';
+import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
 
 const DURABLE = { appendonly: 'yes', appendfsync: 'always' };
 /** What clients see of a Redis that ends and loads. */
@@ -58,6 +58,28 @@ test('the authority comes back with an old RDB', (t) =>
     decide: giveUp,
   }));
 
+for (const fromMirror of [false, true]) {
+  test(`the authority comes back empty, and is ${fromMirror ? 'given back what it lost' : 'accepted as it is'} in mid-traffic`, (t) =>
+    rehearse(t, {
+      ...GONE,
+      lawful: FORGOTTEN,
+      faultMs: 6_000,
+      fault: async (scene) => {
+        await killed(scene);
+        await until(async () => (await scene.status()).frozen !== null, 20_000);
+        if (fromMirror) {
+          await order(scene, '/api/jobs', [{ kind: 'restore' }]);
+          await until(async () => (await scene.status()).job?.state !== 'running', 20_000);
+          const { job } = await scene.status();
+          t.diagnostic(`${job?.seen} keys on the mirror, ${job?.repaired} given back, ${job?.unsure} written since, ${job?.failed} failed`);
+          assert.deepEqual([job?.state, job?.failed], ['done', 0], JSON.stringify(job));
+          assert.ok(job!.repaired >= 3_000);
+        }
+        await order(scene, '/api/accept', [{}]);
+      },
+    }));
+}
+
 test('Sentinel fails the authority over', async (t) => {
   let [replica, sentinel]: LocalServer[] = [];
   await rehearse(t, {
@@ -75,7 +97,8 @@ test('Sentinel fails the authority over', async (t) => {
     },
     fault: async (scene) => {
       await ask(sentinel, 'SENTINEL', 'FAILOVER', 'main');
-      await until(async () => /role:master/.test(await ask(replica, 'INFO', 'replication')), 20_000);
+      // Sentinel closes all connections of whom it promotes.
+      await until(async () => /role:master/.test(await ask<string>(replica, 'INFO', 'replication').catch(() => '')), 20_000);
       await until(async () => (await scene.status()).frozen !== null, 20_000);
       scene.authority = replica;
     },

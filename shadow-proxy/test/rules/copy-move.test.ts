@@ -13,18 +13,24 @@ const CASES: Readonly<Record<string, { readonly command: readonly (string | numb
 };
 
 for (const [name, { command, standsIn }] of Object.entries(CASES)) {
-  for (const side of ['target', 'source'] as const) {
-    test(`${name}, with a key in its way on the ${side} alone`, async (t) => {
+  for (const [side, inMulti] of [['target', false], ['source', false], ['target', true]] as const) {
+    // Refused in MULTI.
+    if (inMulti && standsIn[0] !== 0) continue;
+    test(`${name}${inMulti ? ' in MULTI' : ''}, with a key in its way on the ${side} alone`, async (t) => {
       if (!(await needsKeydb(t))) return;
       await withRig({}, async (rig) => {
         const proxy = rig.client();
         await proxy.set('key', 'value');
         await rig.assertEqual();
         await rig.client({ of: rig[side], db: standsIn[0] }).set(standsIn[1], 'in the way');
-        assert.equal(await proxy.call(String(command[0]), ...command.slice(1)), side === 'target' ? 1 : 0);
+        const expected = side === 'target' ? 1 : 0;
+        if (inMulti) assert.deepEqual(await proxy.multi().call(String(command[0]), ...command.slice(1)).exec(), [[null, expected]]);
+        else assert.equal(await proxy.call(String(command[0]), ...command.slice(1)), expected);
         await rig.shard.settled();
         const { mismatches, inconclusive } = rig.shard.snapshot();
-        assert.deepEqual([sum(mismatches), inconclusive], [1, {}], JSON.stringify(rig.shard.findings()));
+        // In another database the question may have to wait for its lane, and the copy come first: then it cannot be told.
+        const untold = standsIn[0] === 0 ? 0 : (inconclusive['written-since'] ?? 0);
+        assert.deepEqual([sum(mismatches) + untold, sum(inconclusive)], [1, untold], JSON.stringify(rig.shard.findings()));
         assert.deepEqual(await differences(rig.source, rig.target), []);
       });
     });

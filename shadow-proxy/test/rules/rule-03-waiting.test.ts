@@ -132,3 +132,18 @@ test('counters that are only raised by check-and-set lose nothing to flips', asy
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
   });
 });
+
+test('a client whose watching connection is lost is answered when it watches more, and its EXEC does nothing', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    assert.equal(await wire.ask('WATCH', 'a'), '+OK');
+    await scene.source.kill('SIGKILL');
+    await scene.source.start();
+    assert.equal(await scene.client().get('a'), null);
+    const answers = wire.pipeline([['WATCH', 'b'], ['GET', 'a'], ['MULTI'], ['INCR', 'b'], ['EXEC']]);
+    const late = new Promise<string[]>((resolve) => setTimeout(resolve, 5_000, ['no answer']).unref());
+    assert.deepEqual(await Promise.race([answers, late]), ['+OK', '$-1', '+OK', '+QUEUED', '*-1']);
+    assert.deepEqual((await wire.pipeline([['WATCH', 'b'], ['MULTI'], ['INCR', 'b'], ['EXEC']])).slice(-1), ['*1\r\n:1']);
+  });
+});
