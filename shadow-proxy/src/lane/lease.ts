@@ -186,6 +186,15 @@ export class Lease {
     return true;
   }
 
+  /** Takes the lease from whoever has it: he finds it another's before he can take it again. */
+  async seize(): Promise<void> {
+    await this.#say('holds');
+    const lines = await this.#list();
+    for (const { id, word } of this.#claims(lines)) if (word === 'holds') await this.kill(id);
+    await this.#endOthers(lines);
+    this.resume(null);
+  }
+
   /** Back in line. */
   async withdraw(): Promise<void> {
     this.tenure = null;

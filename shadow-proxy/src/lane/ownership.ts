@@ -44,6 +44,8 @@ export interface OwnershipOptions {
 export interface AcquireOptions {
   /** Wait for the end of the one that holds the lease, instead of giving up. */
   readonly standby: boolean;
+  /** Do not wait for its end either, but take the lease from it. */
+  readonly takeOver?: boolean;
   /** The servers without which the shard cannot be served. Asked again at each attempt. */
   needed(): Promise<readonly Side[]>;
   /** Called when the shard is seen to be another's. */
@@ -56,6 +58,8 @@ export class Ownership {
   /** Who held the lease before; null where we saw nobody. */
   predecessor: Predecessor | null = null;
   readonly #all: readonly Lease[];
+  /** When the lease was taken from another, who would take it again if he found it free soon. */
+  #seizedAt = -Infinity;
   #ended: Error | null = null;
   #pinging: NodeJS.Timeout | undefined;
   readonly #retries = new Map<Lease, NodeJS.Timeout>();
@@ -76,7 +80,7 @@ export class Ownership {
    * @throws {LeaseError} code `held`, unless as a standby
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
-  async acquire({ standby, needed, waiting }: AcquireOptions): Promise<void> {
+  async acquire({ standby, takeOver = false, needed, waiting }: AcquireOptions): Promise<void> {
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
     let vacantSince: number | null = null;
     /** How long it must have been so. */
@@ -99,6 +103,13 @@ export class Ownership {
         this.predecessor = { process: holder.process, clean: false, note: holder.note };
         const where = describe(holder, reached[held]);
         waiting?.(where);
+        if (takeOver) {
+          const missing = (await needed()).find((side) => !this.leases[side].connected);
+          if (missing !== undefined) throw this.leases[missing].problem;
+          await Promise.all(reached.map((lease) => lease.seize()));
+          this.#seizedAt = performance.now();
+          return this.#serve();
+        }
         if (seen.every((view) => view.holder === null || view.silent)) {
           await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(() => undefined);
           patienceMs = 0;
@@ -140,6 +151,7 @@ export class Ownership {
   /** Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers. */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
+    await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - performance.now()));
     this.#end(new Error('the shard is closed'));
     const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
     if (waited.some(Boolean)) await sleep(2 * LOOK_MS);

@@ -64,7 +64,7 @@ export class Journal {
     private readonly failed: (problem: Error) => void,
   ) {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
-    this.#paths = [join(directory, 'journal-a'), join(directory, 'journal-b')];
+    this.#paths = pathsIn(directory);
     this.left = readRecords(this.#paths);
     const [current, other] = this.#paths.map((path): Segment => {
       const fd = openSync(path, 'a', 0o600);
@@ -200,6 +200,11 @@ export class Journal {
 }
 
 /** Reads both files; a record that was cut by the end of the process was of a write that was never sent. */
+const pathsIn = (directory: string): [string, string] => [join(directory, 'journal-a'), join(directory, 'journal-b')];
+
+/** What the last process left in doubt, of which none runs now. */
+export const readJournal = (directory: string): JournalRecords => readRecords(pathsIn(directory));
+
 function readRecords(paths: readonly string[]): JournalRecords {
   const keys = new Map<string, { db: number; key: Buffer }>();
   const workloads = new Map<string, string>();

@@ -120,8 +120,9 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.deepEqual((await compareKeyspaces(source, target)).differences, []);
     for (const server of [source, target]) {
       const direct = new Redis(server.port);
-      assert.equal(Number(await direct.get('session:count')), added, 'no increment is lost, and none made twice');
+      const count = await direct.get('session:count');
       direct.disconnect();
+      assert.equal(Number(count), added, 'no increment is lost, and none made twice');
     }
 
     // The point of no return is asked for twice.
@@ -176,3 +177,52 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) if (await holds()) return;
   throw new Error(`not so within 60 s: ${holds.toString()}`);
 }
+
+for (const hangs of [true, false]) test(`the red button without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source, target }) => {
+    const plan = await planFor(
+      { source, target },
+      (planned) => Object.assign(planned.workloads[0], { stage: 'live' }),
+    );
+    const running = await start(t, plan);
+    const offline = (...args: string[]): Promise<Result> => runProgram(t, 'shadow-compare', ['rollback', '--all', '--offline', '--plan', running.file, ...args]);
+    const client = running.connect();
+    const acknowledged = new Map<string, string>();
+    const tried = new Map<string, string>();
+    let hung = false;
+    const writing = Promise.all(
+      Array.from({ length: 8 }, async (_, of) => {
+        for (let i = 0; !hung; i++) {
+          const [key, value] = [`session:${of}:${i % 300}`, `v${i}`];
+          tried.set(key, value);
+          await client.set(key, value).then(() => acknowledged.set(key, value), () => sleep(10));
+        }
+      }),
+    );
+    await sleep(1_500);
+    if (hangs) running.daemon.signal('SIGSTOP');
+    hung = hangs;
+    await sleep(300);
+    const { code, stdout, stderr } = await offline('--reason', 'it hangs');
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /a: sessions live → shadow\n.*the process that had it was ended.*\d+ keys that were on their way/);
+    hung = true;
+    client.disconnect();
+    await writing;
+    running.daemon.signal('SIGCONT');
+    assert.equal(await running.daemon.exit(), 1, 'what comes to itself again finds that it has the shard no more');
+    assert.ok(acknowledged.size > 100, `${acknowledged.size} keys`);
+    const direct = new Redis(source.port);
+    const there = await direct.mget([...acknowledged.keys()]);
+    direct.disconnect();
+    // What was tried last may have run, unanswered.
+    const lost = [...acknowledged].filter(([key, value], i) => there[i] !== value && there[i] !== tried.get(key));
+    assert.deepEqual(lost, []);
+    const again = await start(t, plan, running.directory);
+    assert.equal((await status(again.admin))[0].workloads[0].stage, 'shadow');
+    const nothing = await offline();
+    assert.equal(nothing.code, 1);
+    assert.match(nothing.stderr, /there is nothing to roll back/);
+  });
+});
