@@ -88,7 +88,7 @@ const FAULTS: readonly (readonly [name: string, spoil: (chunk: Buffer, others: S
   ['sends a reply to the wrong client', every(100, (chunk, others) => (others[0]?.write(chunk), null))],
   ['changes a byte', every(100, (chunk) => Buffer.from(chunk.map((byte, i) => (i === 0 ? byte ^ 1 : byte))))],
   ['repeats a reply', every(100, (chunk) => Buffer.concat([chunk, chunk]))],
-  ['closes a connection', every(1000, (_, __, own) => (own.destroy(), null))],
+  ['closes a connection', every(100, (_, __, own) => (own.destroy(), null))],
 ];
 
 function every(nth: number, fault: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null) {
