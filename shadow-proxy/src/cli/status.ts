@@ -48,6 +48,7 @@ async function watch(client: AdminClient, json: boolean): Promise<never> {
 
 const render = (shards: readonly ShardSnapshot[], json: boolean): string => (json ? JSON.stringify(shards, null, 2) : shards.map(renderShard).join('\n\n'));
 
+const NAME_COLUMNS = 9;
 /** No lines: a terminal is small. */
 const PLAIN = {
   chars: { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
@@ -55,7 +56,7 @@ const PLAIN = {
 };
 
 export function renderShard(shard: ShardSnapshot): string {
-  const facts = new Table(PLAIN);
+  const facts = new Table({ ...PLAIN, colWidths: [NAME_COLUMNS, 80 - NAME_COLUMNS - 2], wordWrap: true });
   for (const [name, value] of factsOf(shard)) facts.push([name, value]);
   const workloads = new Table({
     ...PLAIN,
