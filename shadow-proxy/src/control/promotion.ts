@@ -80,6 +80,7 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const from = context.standing(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
+  if (request.percent !== undefined && stage !== 'live') throw new StageError('refused', `percent goes with live, and "${workload}" would go to ${stage}: leave it out`);
   const to = { stage, percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100 };
   if (STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent <= from.percent)) {
     throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);

@@ -169,6 +169,7 @@ test('several shards go together, or none does', async (t) => {
       assert.equal((await tool('rollback', 'sessions', '--shard', 'b')).code, 0);
       assert.deepEqual(await stages(), ['dualwrite', 'off']);
       assert.equal((await tool('promote', 'sessions', '--force')).code, 1, 'a reason is asked for');
+      assert.match((await tool('promote', 'sessions', '--percent', '5')).stderr, /percent goes with live, and "sessions" would go to/);
     });
   });
 });

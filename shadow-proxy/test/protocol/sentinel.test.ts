@@ -139,10 +139,12 @@ test('the failover of a target is followed: its clients notice nothing, and all 
       await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
       // The last command may have been on its way when the counting was stopped.
       await until(async () => (await ask(replica, (client) => client.get('n'))) === (await ask(source, (client) => client.get('n'))));
-      assert.equal(shard.snapshot().workloads[0].clean, false);
+      const { workloads, job } = shard.snapshot();
       assert.equal(shard.snapshot().frozen, null);
       assert.deepEqual(shard.snapshot().mismatches, {});
-      await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
+      // All of it is in doubt, and verified by itself, perhaps by now.
+      if (job?.automatic !== true) assert.equal(workloads[0].clean, false);
+      if (job === null) await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
     } finally {
       counter.stop();
       await shard.stop();
