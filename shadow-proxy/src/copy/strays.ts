@@ -28,9 +28,9 @@ type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void
 
 /** Values that are read at once. */
 const READ = 16;
-/** What only the target has is looked at again after so long, so often: its delete may be on the way. */
+/** What only the target has is looked at so often, after times that double: its delete may be on the way, from a shard that is behind. */
 const AGAIN_MS = 200;
-const LOOKS = 3;
+const LOOKS = 5;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
 export async function claim({ owners, readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<ScannedKey[]> {
@@ -63,7 +63,7 @@ export async function tellUnheld({ readers, neighbours }: StraysContext, db: num
     const gone = new Set(await readers.target.absent(db, left));
     left = left.filter((scanned) => !gone.has(scanned));
     if (look === LOOKS) break;
-    if (left.length > 0) await sleep(AGAIN_MS);
+    if (left.length > 0) await sleep(AGAIN_MS * 2 ** (look - 1));
   }
   for (const { key } of left) tell('unowned', db, key, { [readers.target.name]: null });
 }
