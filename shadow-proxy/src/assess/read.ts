@@ -8,6 +8,7 @@ import { build } from 'hdr-histogram-js';
 import { COMMANDS } from '../command/table.generated.js';
 import { Connection } from '../lane/connection.js';
 import { Dialer } from '../lane/dialer.js';
+import { clientField } from '../lane/handshake.js';
 import { parseInfo } from '../lane/server.js';
 import { Turn } from '../lane/turn.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
@@ -215,16 +216,14 @@ const modulesOf = (reply: Reply | null): string[] =>
 function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
   if (reply === null) return null;
   const lines = text(reply).split('\n').filter((line) => line.length > 0);
-  return lines
-    .map((line) => new Map(line.trim().split(' ').map((part): [string, string] => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)])))
-    // This one, and those of replicas.
-    .filter((client) => client.get('cmd') !== 'client|list' && client.get('cmd') !== 'client' && !/[SM]/.test(client.get('flags') ?? ''))
-    .map((client) => ({
-      host: (client.get('addr') ?? '').replace(/:\d+$/, ''),
-      name: client.get('name') ?? '',
-      library: [client.get('lib-name'), client.get('lib-ver')].filter(Boolean).join(' '),
-      user: client.get('user') ?? 'default',
-    }));
+  // This one, and those of replicas, are none.
+  const clients = lines.filter((line) => !['client|list', 'client'].includes(clientField(line, 'cmd')) && !/[SM]/.test(clientField(line, 'flags')));
+  return clients.map((line) => ({
+    host: clientField(line, 'addr').replace(/:\d+$/, ''),
+    name: clientField(line, 'name'),
+    library: ['lib-name', 'lib-ver'].map((name) => clientField(line, name)).filter(Boolean).join(' '),
+    user: clientField(line, 'user') || 'default',
+  }));
 }
 
 /** Whether clients read from the replicas: those reads do not come through the proxy. */

@@ -2,8 +2,8 @@
 import type { Command } from 'commander';
 import type { HistoryEvent } from '../record/state.js';
 import type { StagePoint } from '../plan/plan.js';
+import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { point } from './promote.js';
 
 export function addHistory(program: Command): void {
   addAdminOptions(program.command('history').description('Show the changes of a running proxy, oldest first'))
@@ -23,5 +23,5 @@ function describe(event: HistoryEvent): string {
   }
   const { workload, from, to, by, reason, forced, drill, rollback } = event as HistoryEvent & Record<string, unknown>;
   const kind = drill ? ', a drill' : rollback ? ', rolled back' : forced ? ', FORCED past closed gates' : '';
-  return `${String(workload)} ${point(from as StagePoint)} → ${point(to as StagePoint)}${kind}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}`;
+  return `${String(workload)} ${formatPoint(from as StagePoint)} → ${formatPoint(to as StagePoint)}${kind}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}`;
 }

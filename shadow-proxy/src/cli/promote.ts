@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline/promises';
 import Table from 'cli-table3';
 import { Option, type Command } from 'commander';
 import type { Answer, Gate } from '../control/gates.js';
-import type { StagePoint } from '../plan/plan.js';
+import { formatPoint } from '../record/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
 import { CliError, exitCode, percentage } from './exit.js';
@@ -77,7 +77,7 @@ async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOp
 const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
 
 function render({ shard, workload, from, to, gates, change }: ShardPromotion): string {
-  const head = `${shard}: ${workload} ${point(from)} → ${point(to)}${change === null ? '' : `, done (held its commands for ${change.heldMs.toFixed(1)} ms)`}`;
+  const head = `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}${change === null ? '' : `, done (held its commands for ${change.heldMs.toFixed(1)} ms)`}`;
   return `${head}\n${renderGates(gates)}`;
 }
 
@@ -87,5 +87,3 @@ function renderGates(gates: readonly Gate[]): string {
   for (const { name, answer, evidence } of gates) table.push([WORDS[answer], name, evidence]);
   return table.toString();
 }
-
-export const point = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

@@ -2,12 +2,12 @@
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
+import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../control/offline.js';
 import { loadPlan } from '../plan/load.js';
 import { StageError } from '../control/status.js';
 import { CliError, exitCode } from './exit.js';
-import { point } from './promote.js';
 
 interface RollbackOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -43,7 +43,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
   if ((workload === undefined) === (all !== true)) throw new CliError('option', 'name a workload, or say --all', exitCode.usage);
   if (options.offline) return rollBackWithoutProxy(workload ?? null, options);
   const done = await new AdminClient(options).rollback({ shard, workload, to, drill, force, reason, by: userInfo().username });
-  const lines = done.flatMap(({ shard: name, workload: each, changes }) => changes.map(({ from, to: then, heldMs }) => `${name}: ${each} ${point(from)} → ${point(then)} (held its commands for ${heldMs.toFixed(1)} ms)`));
+  const lines = done.flatMap(({ shard: name, workload: each, changes }) => changes.map(({ from, to: then, heldMs }) => `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (held its commands for ${heldMs.toFixed(1)} ms)`));
   process.stdout.write(`${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`);
   return exitCode.holds;
 }
@@ -66,7 +66,7 @@ async function rollBackWithoutProxy(workload: string | null, { plan: file, shard
 }
 
 function told({ shard, fenced, changes, healed, lost }: OfflineRollback): string {
-  const lines = changes.map(({ workload, from, to }) => `${shard}: ${workload} ${point(from)} → ${point(to)}`);
+  const lines = changes.map(({ workload, from, to }) => `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}`);
   const ended = fenced === null ? 'no process had it' : `the process that had it was ended (${fenced})`;
   return [...lines, `${shard}: ${ended}; ${healed} keys that were on their way were copied to the source${lost.length > 0 ? `; LOST: ${lost.join('; ')}` : ''}`, `${shard}: start the proxy again: clients get the source's replies`].join('\n');
 }

@@ -1,9 +1,9 @@
 /** `shadow-compare stage`: moves a workload one stage on or back, on a running proxy. */
 import { Argument, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
+import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, percentage } from './exit.js';
-import { point } from './promote.js';
 
 interface StageOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -28,7 +28,7 @@ export function addStage(program: Command): void {
       throw new CliError('option', `--percent goes with stage live only, not with ${stage}: leave it out`, exitCode.usage);
     }
     const changes = await new AdminClient(options).changeStage({ shard, workload, stage, percent, force });
-    const lines = changes.map((c) => `${c.shard}: ${c.workload} ${point(c.from)} → ${point(c.to)} (held its commands for ${c.heldMs.toFixed(1)} ms)`);
+    const lines = changes.map((c) => `${c.shard}: ${c.workload} ${formatPoint(c.from)} → ${formatPoint(c.to)} (held its commands for ${c.heldMs.toFixed(1)} ms)`);
     process.stdout.write(`${json ? JSON.stringify(changes, null, 2) : lines.join('\n')}\n`);
   });
 }

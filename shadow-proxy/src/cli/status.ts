@@ -5,10 +5,10 @@ import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError } from './exit.js';
 import { renderJob } from './job-progress.js';
-import { point } from './promote.js';
 import { list, number } from './verdict.js';
 import { UNFREEZE } from './view.js';
 
@@ -63,7 +63,7 @@ export function renderShard(shard: ShardSnapshot): string {
     head: ['workload', 'stage', 'cmds', 'compared', 'excused', 'differ', 'untold', 'doubt'],
     colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
   });
-  for (const w of shard.workloads) workloads.push([w.name, point(w), ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short), w.suspect === null ? short(w.suspects) : 'all']);
+  for (const w of shard.workloads) workloads.push([w.name, formatPoint(w), ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short), w.suspect === null ? short(w.suspects) : 'all']);
   const notes = shard.workloads.flatMap(noteOf);
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
   return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');

@@ -1,6 +1,7 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import { build } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
+import { clientField, listClients } from '../lane/handshake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan } from '../plan/plan.js';
@@ -139,11 +140,10 @@ export class Witness {
   /** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
   async #bypassing(known: readonly string[]): Promise<readonly string[] | null> {
     const { source } = this.context.sequencer.servers;
-    const reply = await source.ask('CLIENT', 'LIST').catch(() => null);
-    if (reply === null || isError(reply)) return null;
-    const clients = text(reply).split('\n').filter((line) => line.trim() !== '').map(fieldsOf);
-    const foreign = clients.filter((client) => !(client.get('name') ?? '').startsWith(KIT) && !/[SMO]/.test(client.get('flags') ?? '') && client.get('cmd') !== 'ping|sentinel');
-    const who = foreign.map((client) => ({ name: client.get('name') ?? '', host: (client.get('addr') ?? '').replace(/:\d+$/, ''), cmd: client.get('cmd') ?? '' }));
+    const listed = await listClients((...args) => source.ask(...args)).catch(() => null);
+    if (listed === null) return null;
+    const foreign = [...listed.values()].filter((line) => !clientField(line, 'name').startsWith(KIT) && !/[SMO]/.test(clientField(line, 'flags')) && clientField(line, 'cmd') !== 'ping|sentinel');
+    const who = foreign.map((line) => ({ name: clientField(line, 'name'), host: clientField(line, 'addr').replace(/:\d+$/, ''), cmd: clientField(line, 'cmd') }));
     return who.filter(({ name, host }) => !known.includes(name) && !known.includes(host)).map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
   }
 
@@ -158,10 +158,6 @@ export class Witness {
 const KIT = 'shadow-proxy';
 
 const histogram = (): ReturnType<typeof build> => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
-
-function fieldsOf(line: string): Map<string, string> {
-  return new Map(line.trim().split(' ').map((part): [string, string] => [part.slice(0, part.indexOf('=')), part.slice(part.indexOf('=') + 1)]));
-}
 
 function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive } }: Workload): Seen {
   return { name, stage, percent, compared, explained, mismatches, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };

@@ -58,6 +58,9 @@ export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<
   return new Map(lines.map((line) => [Number(/\bid=(\d+)/.exec(line)?.[1]), line]));
 }
 
+/** A field of such a line; empty where it has none. */
+export const clientField = (line: string, name: string): string => new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? '';
+
 /**
  * Ends a connection, and waits until the server does not know it any more: commands may still sit in its receive
  * buffer, and must not run after what we send next.

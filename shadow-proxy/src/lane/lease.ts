@@ -15,7 +15,7 @@ import type { Address } from '../plan/endpoint.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Dialer } from './dialer.js';
-import { greet, killClient, listClients, requireMaster } from './handshake.js';
+import { clientField, greet, killClient, listClients, requireMaster } from './handshake.js';
 import { Turn } from './turn.js';
 
 const NAME = 'shadow-proxy-lease';
@@ -298,7 +298,7 @@ export class Lease {
 
   async #endOthers(lines: ReadonlyMap<number, string>): Promise<void> {
     for (const [id, line] of lines) {
-      const name = field(line, 'name');
+      const name = clientField(line, 'name');
       const data = name === `${DATA_NAME}:${this.shard}` || name.startsWith(`${DATA_NAME}:${this.shard}:`);
       if (data && name !== this.dataName) await this.kill(id);
     }
@@ -309,14 +309,12 @@ export class Lease {
     const prefix = `${NAME}:${this.shard}:`;
     const claims: Claim[] = [];
     for (const [id, line] of lines) {
-      const name = field(line, 'name');
+      const name = clientField(line, 'name');
       if (!name.startsWith(prefix)) continue;
       const [process, word, note = ''] = name.slice(prefix.length).split(':');
       if (process === this.process && !withOurs) continue;
-      claims.push({ id, process, word: word as Word, note, from: field(line, 'addr'), ageS: Number(field(line, 'age')), idleS: Number(field(line, 'idle')) });
+      claims.push({ id, process, word: word as Word, note, from: clientField(line, 'addr'), ageS: Number(clientField(line, 'age')), idleS: Number(clientField(line, 'idle')) });
     }
     return claims.sort((a, b) => a.id - b.id);
   }
 }
-
-const field = (line: string, name: string): string => new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? '';

@@ -266,4 +266,5 @@ export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
   return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first) };
 }
 
-const formatPoint = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);
+/** `live 10 %`, or the stage alone. */
+export const formatPoint = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

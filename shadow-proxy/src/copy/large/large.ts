@@ -65,23 +65,34 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   sequencer.inParts.set(id, meanwhile);
   sequencer.suspects.mark(db, key, workload, 'copy');
-  const mirror = sequencer.mirrors[otherSide(authority)];
-  const unlisten = mirror.listen((operation) => meanwhile.ordered(operation));
-  const { lanes } = sequencer;
-  const { server } = lanes[authority];
+  try {
+    return await meet(given, meanwhile, (lane, scout) => new Large({ ...given, limits }, lane, scout, meanwhile).copy());
+  } finally {
+    if (sequencer.inParts.get(id) === meanwhile) sequencer.inParts.delete(id);
+  }
+}
+
+/**
+ * Works on a key in parts, with the clients' lane to its authority and a connection beside it; `meanwhile` is told what
+ * happens to the key until that has ended.
+ * @throws {CopyError} of the work; `lost` for whatever else fails
+ */
+export async function meet<T>({ sequencer, workload, db, key }: Omit<PartsOptions, 'limits'>, meanwhile: Meanwhile, work: (lane: Lane, scout: Connection) => Promise<T>): Promise<T> {
+  const { authority } = workload.rule(key, 0, key.length);
+  const unlisten = sequencer.mirrors[otherSide(authority)].listen((operation) => meanwhile.ordered(operation));
+  const { server } = sequencer.lanes[authority];
   const identity = { db, protocol: 2, credentials: server.endpoint.credentials } as const;
   let scout: Connection | undefined;
   try {
-    const lane = await lanes[authority].open(identity);
+    const lane = await sequencer.lanes[authority].open(identity);
     scout = await server.open(identity);
-    return await new Large({ ...given, limits }, lane, scout, meanwhile).copy();
+    return await work(lane, scout);
   } catch (problem) {
     if (problem instanceof CopyError) throw problem;
     throw new CopyError('lost', (problem as Error).message);
   } finally {
     scout?.destroy();
     unlisten();
-    if (sequencer.inParts.get(id) === meanwhile) sequencer.inParts.delete(id);
   }
 }
 

@@ -5,14 +5,12 @@
  * hold the same.
  */
 import type { Connection } from '../../lane/connection.js';
-import type { Lane } from '../../lane/lane.js';
 import { TTL_TOLERANCE_MS } from '../../lane/operation.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
-import { otherSide } from '../../route/stage.js';
 import { CopyError } from '../copier.js';
 import type { DifferenceKind } from '../verifier.js';
 import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
-import { CHUNK } from './large.js';
+import { CHUNK, meet } from './large.js';
 import { LIST_HARMLESS } from './list.js';
 import { Disturbed, Meanwhile } from './meanwhile.js';
 import { Parts, type Both, type PartsOptions } from './parts.js';
@@ -44,15 +42,8 @@ const ATTEMPTS = 3;
 export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
   const { sequencer, workload, db, key } = given;
   const { authority } = workload.rule(key, 0, key.length);
-  const lanes = sequencer.lanes[authority];
-  const { server } = lanes;
-  const identity = { db, protocol: 2, credentials: server.endpoint.credentials } as const;
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
-  const unlisten = sequencer.mirrors[otherSide(authority)].listen((operation) => meanwhile.ordered(operation));
-  let scout: Connection | undefined;
-  try {
-    const lane: Lane = await lanes.open(identity);
-    scout = await server.open(identity);
+  return meet(given, meanwhile, async (lane, scout) => {
     const parts = new Parts({ ...given, limits: CHUNK }, lane, scout, meanwhile);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       meanwhile.begin();
@@ -63,13 +54,7 @@ export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<
       }
     }
     return 'moving';
-  } catch (problem) {
-    if (problem instanceof CopyError) throw problem;
-    throw new CopyError('lost', (problem as Error).message);
-  } finally {
-    scout?.destroy();
-    unlisten();
-  }
+  });
 }
 
 class Comparison {
@@ -173,7 +158,7 @@ class Comparison {
     const end = await this.parts.both([['XINFO', 'STREAM', key], ['XINFO', 'GROUPS', key]]);
     if (gone(end)) return true;
     const lastId = (replies: readonly Reply[]): string => fieldOf(replies[0], 'last-generated-id').toString();
-    const groups = (replies: readonly Reply[]): string[] => (replies[1].items ?? []).map((group) => JSON.stringify(['name', 'last-delivered-id', 'pending'].map((name) => fieldText(group, name)))).sort();
+    const groups = (replies: readonly Reply[]): string[] => (replies[1].items ?? []).map((group) => JSON.stringify(['name', 'last-delivered-id', 'pending'].map((name) => fieldOf(group, name).toString('latin1')))).sort();
     if (lastId(end.authority) !== lastId(end.mirror) || String(groups(end.authority)) !== String(groups(end.mirror))) return false;
     for (const group of end.authority[1].items ?? []) if (!(await this.#pending(fieldOf(group, 'name'), count))) return false;
     return true;
@@ -194,8 +179,6 @@ class Comparison {
     return true;
   }
 }
-
-const fieldText = ({ items }: Reply, name: string): string => text(items![items!.findIndex((item, i) => i % 2 === 0 && text(item) === name) + 1]);
 
 /** Both refuse: it is not there any more. */
 const gone = ({ authority, mirror }: Both): boolean => authority.some(isError) && mirror.some(isError);
