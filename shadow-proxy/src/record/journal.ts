@@ -43,8 +43,10 @@ export class Journal {
   readonly #paths: readonly [string, string];
   #current: Segment;
   #other: Segment;
-  /** The other file still tells of what is not confirmed. */
-  #settling = false;
+  /** The other file still tells of what is not confirmed: the turn that it is put aside in. */
+  #turning: symbol | null = null;
+  /** From so many bytes on the files take turns. */
+  #turnAt = SEGMENT_BYTES;
   #buffer = Buffer.allocUnsafe(64 * 1024);
   #used = 0;
   #closed = false;
@@ -81,14 +83,16 @@ export class Journal {
   begin(): void {
     const [first, second] = this.#paths;
     const old = [this.#current, this.#other];
+    // However much there is to carry: the files cannot take turns before both are there.
+    this.#turning = Symbol();
     this.flush();
     this.#current = { fd: openSync(`${first}.new`, ANEW, 0o600), bytes: 0 };
-    this.carry();
-    this.flush();
+    this.#carry();
     renameSync(`${first}.new`, first);
     rmSync(second);
     this.#other = { fd: openSync(second, 'a', 0o600), bytes: 0 };
     for (const { fd } of old) closeSync(fd);
+    this.#turning = null;
   }
 
   noteKey(db: number, frame: Buffer, start: number, end: number): void {
@@ -121,7 +125,7 @@ export class Journal {
       this.#gap = true;
       return this.failed(problem as Error);
     }
-    if ((this.#current.bytes > SEGMENT_BYTES || this.#gap) && !this.#settling) {
+    if ((this.#current.bytes > this.#turnAt || this.#gap) && this.#turning === null) {
       this.#gap = false;
       this.#turn();
     }
@@ -142,7 +146,7 @@ export class Journal {
   /** Forgets, as soon as what is on its way is confirmed, what is in doubt no more. */
   turn(): void {
     this.flush();
-    if (!this.#settling && !this.#closed) this.#turn();
+    if (this.#turning === null && !this.#closed) this.#turn();
   }
 
   /** Everything is confirmed: nothing is left to tell. */
@@ -164,14 +168,20 @@ export class Journal {
     const aside = this.#current;
     this.#current = this.#other;
     this.#other = aside;
-    this.#settling = true;
+    const turning = (this.#turning = Symbol());
     void this.settle().then(() => {
-      this.#settling = false;
-      if (this.#closed) return;
-      this.carry();
-      this.flush();
+      if (this.#closed || this.#turning !== turning) return;
+      this.#carry();
+      this.#turning = null;
       this.#empty(aside);
     });
+  }
+
+  /** Where much is in doubt, all the file may tell of that: as much again has to come before it is worth another turn. */
+  #carry(): void {
+    this.carry();
+    this.flush();
+    this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
   }
 
   #giveUp(): void {

@@ -45,3 +45,26 @@ test('a file that was put aside and emptied is written from its beginning when i
   const { keys, workloads, everything } = open().left;
   assert.deepEqual([keys.map(({ db, key }) => `${db}:${key.toString()}`), [...workloads], everything], [['3:last'], [['w', 'in doubt']], false]);
 });
+
+test('a journal carries more than a file of doubts from one process to the next', async (t) => {
+  const directory = join(scratch(t), 'journal');
+  const names = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`${i}:`.padEnd(1_000, 'x')));
+  const noteAll = (journal: Journal): void => names.forEach((name) => journal.noteKey(0, name, 0, name.length));
+  const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+  const open = (): Journal => new Journal(directory, settled, () => noteAll(journal), (problem) => assert.fail(problem));
+  let journal: Journal = open();
+  noteAll(journal);
+  journal.flush();
+  journal = open();
+  assert.equal(journal.left.keys.length, names.length);
+  // Something is in doubt before it begins, too.
+  journal.noteWorkload('w', 'in doubt');
+  journal.begin();
+  await settled();
+  await settled();
+  journal.noteKey(1, Buffer.from('afterwards'), 0, 10);
+  journal.flush();
+  const { keys, everything } = open().left;
+  assert.deepEqual([keys.length, keys.at(-1)!.key.toString(), everything], [names.length + 1, 'afterwards', false]);
+  journal.close();
+});
