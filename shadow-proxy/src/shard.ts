@@ -461,7 +461,7 @@ class RunningShard implements Shard {
   /** What the last process left in doubt is in doubt. Returns whether it told all of it. */
   #takeOver(): boolean {
     const { keys, workloads, everything } = this.#journal.left;
-    for (const { db, key } of keys) this.#sequencer.doubtKey(db, key, 'process-ended');
+    for (const { db, key } of keys) this.#sequencer.doubts.key(db, key, 'process-ended');
     for (const [name, why] of workloads) {
       const workload = this.#router.named(name);
       if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);

@@ -56,7 +56,8 @@ export class Chooser {
 
   async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
     const { sequencer, owners, readers } = this.context;
-    const { router, inParts } = sequencer;
+    const { router } = sequencer;
+    const { inParts } = sequencer.doubts;
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;

@@ -11,7 +11,7 @@
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { COMMAND_BYTES, put, shortened, type Put } from './put.js';
@@ -100,9 +100,11 @@ export class Copy<K extends CopiedKey> implements Sink {
   #append(operation: Operation, frame: Buffer): void {
     const puts = this.#puts;
     const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
-    effect.replies = puts.length;
-    effect.keys = puts.map(({ key }) => key.key);
-    if (puts.some(({ pttl }) => pttl > 0)) effect.shorten = (ms) => shortened(frame, puts, ms);
+    effect.bundle = {
+      replies: puts.length,
+      keys: puts.map(({ key }) => key.key),
+      shorten: puts.some(({ pttl }) => pttl > 0) ? (ms) => shortened(frame, puts, ms) : null,
+    };
     effect.lane = this.lane;
     effect.answeredAt = operation.answeredAt;
     effect.check = ACCEPT;
@@ -146,7 +148,7 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
   const frame = questionsAbout(keys);
   const { db, workload } = keys[0];
   const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
-  operation.replies = QUESTIONS * keys.length;
+  operation.bundle = questions(QUESTIONS * keys.length);
   sequencer.submit(operation, lane);
   const { active } = sequencer.lanes[lane.server.side].order(db);
   if (active) sequencer.hold(operation, lane, keys.map(({ key }) => key.toString('latin1')));

@@ -118,7 +118,7 @@ export class Healer {
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
       if (this.suspects.get(id) !== suspect) continue;
-      const rest = this.sequencer.inParts.has(id) ? RETRY_MS : (this.#restUntil.get(id) ?? 0) - performance.now();
+      const rest = this.sequencer.doubts.inParts.has(id) ? RETRY_MS : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
         this.#resting.add(suspect);
         setTimeout(() => {

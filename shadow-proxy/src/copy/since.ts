@@ -3,7 +3,8 @@
  * the authority acknowledged before, and nothing came after that.
  */
 import { askedFrame, WRITE, type Operation } from '../lane/operation.js';
-import { otherDatabase, type Sequencer } from '../lane/sequencer.js';
+import { otherDatabase } from '../lane/frame-keys.js';
+import type { Sequencer } from '../lane/sequencer.js';
 import { keyId, type Suspect } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
@@ -60,13 +61,13 @@ export class Since {
   /** Calls `visit` for each key that the operation writes; whether these are all. */
   #eachKey(operation: Operation, visit: (db: number, key: Buffer) => void): boolean {
     if (operation.follow !== WRITE) return true;
-    if (operation.keys !== null) {
-      for (const key of operation.keys) visit(operation.db, key);
+    if (operation.bundle?.keys) {
+      for (const key of operation.bundle.keys) visit(operation.db, key);
       return true;
     }
     const [frame, start] = askedFrame(operation);
     const other = otherDatabase(frame, start);
-    const all = this.sequencer.eachKey(frame, start, (key) => {
+    const all = this.sequencer.keys.each(frame, start, (key) => {
       visit(operation.db, key);
       if (other !== null) visit(other, key);
     });

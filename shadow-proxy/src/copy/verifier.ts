@@ -48,9 +48,9 @@ export class Verification<K extends CopiedKey> implements Sink {
   /** The mirror is asked the same at the place of the authority's replies. */
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     this.events.answered(end - start);
-    const { frame, workload, db, replies, answeredAt, stalledMs } = operation;
+    const { frame, workload, db, bundle, answeredAt, stalledMs } = operation;
     const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
-    question.replies = replies;
+    question.bundle = bundle;
     question.lane = this.lane;
     question.answeredAt = answeredAt;
     question.check = ACCEPT;

@@ -118,7 +118,7 @@ export class Expiry {
     if ((role & TOUCHES) !== 0) {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
       const from = keepsTtl(spec, asked, askedStart) ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubtFrame(db, asked, askedStart, workload, 'expiry-edge');
+      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubts.frame(db, asked, askedStart, workload, 'expiry-edge');
     }
     if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
     if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
@@ -135,7 +135,7 @@ export class Expiry {
       return at < argc && this.#deadlines.within(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
     }
     let meets = false;
-    this.sequencer.eachKey(frame, start, (key) => {
+    this.sequencer.keys.each(frame, start, (key) => {
       meets ||= this.#deadlines.within(this.#hash(db, key), from, to);
     });
     return meets;
@@ -213,7 +213,7 @@ export class Expiry {
   #run(operation: Operation, frame: Buffer, start: number): void {
     if (this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl === false) return;
     const keys: Buffer[] = [];
-    this.sequencer.eachKey(frame, start, (key, access) => {
+    this.sequencer.keys.each(frame, start, (key, access) => {
       if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
     });
     for (const key of keys) {
@@ -227,20 +227,20 @@ export class Expiry {
     const { db } = operation;
     const swaps = this.#swapped;
     // Between the two servers' SWAPDBs the question would find another database's key.
-    if (swaps !== this.#swapsEnded) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
+    if (swaps !== this.#swapsEnded) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
     this.#measuring.set(hash, false);
     // At once when the mirror has answered: what it answers next was written later.
     askPttl(this.sequencer, operation, key, (both) => {
       const again = this.#measuring.get(hash)!;
       this.#measuring.delete(hash);
       if (both !== null && again && swaps === this.#swapped) this.#measure(operation, key, hash);
-      if (both === null || swaps !== this.#swapped) return this.sequencer.doubtKey(db, key, 'ttl-unknown');
+      if (both === null || swaps !== this.#swapped) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
       const { authority, mirror, from, to } = both;
       if (authority === null || mirror === null) return;
-      if (authority < 0 !== mirror < 0) return this.sequencer.doubtKey(db, key, 'expiry-edge');
+      if (authority < 0 !== mirror < 0) return this.sequencer.doubts.key(db, key, 'expiry-edge');
       if (authority < 0) return this.#deadlines.forget(hash);
       this.#note(hash, from + Math.min(authority, mirror) - authority, to + Math.max(authority, mirror) - authority, authority, false);
-      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubtKey(db, key, 'ttl-lag');
+      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubts.key(db, key, 'ttl-lag');
     });
   }
 }

@@ -11,7 +11,8 @@ import { WRITES } from '../command/keys.js';
 import { askedFrame, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from './operation.js';
 import { pttlOnBoth } from './question.js';
 import type { Side } from '../route/stage.js';
-import { otherDatabase, type Sequencer } from './sequencer.js';
+import { otherDatabase } from './frame-keys.js';
+import type { Sequencer } from './sequencer.js';
 import type { Server } from './server.js';
 
 export interface Finding {
@@ -98,10 +99,10 @@ export class Judge {
     const { follow, batch, db, workload } = operation;
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
-      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubtOperation(operation, 'ttl-lag');
+      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubts.operation(operation, 'ttl-lag');
       return;
     }
-    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubtFrame(db, frame, 0, workload, 'ttl-lag');
+    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubts.frame(db, frame, 0, workload, 'ttl-lag');
   }
 
   /** Whether the command gives a time to live that counts from the moment it runs. */
@@ -161,7 +162,7 @@ export class Judge {
 
   #tell({ operation, name, frame, start, authority, mirror }: Pair, kind: string): void {
     let key: Buffer | null = null;
-    this.sequencer.eachKey(frame, start, (each) => {
+    this.sequencer.keys.each(frame, start, (each) => {
       key ??= Buffer.from(each);
     });
     const side = operation.lane!.server.side;
@@ -171,17 +172,17 @@ export class Judge {
 
   /** Every key of the command, read or written, is in doubt. */
   #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
-    this.sequencer.eachKey(frame, start, (key) => this.sequencer.doubtKey(operation.db, key, reason));
+    this.sequencer.keys.each(frame, start, (key) => this.sequencer.doubts.key(operation.db, key, reason));
     // And those that it does not tell.
-    if (writes) this.sequencer.doubtFrame(operation.db, frame, start, operation.workload, reason);
+    if (writes) this.sequencer.doubts.frame(operation.db, frame, start, operation.workload, reason);
   }
 
   /** Whether its one key is being copied in parts: that the mirror lacks some of them is known, and all that a difference tells. */
   #isInParts({ operation, frame, start }: Pair): boolean {
-    const { inParts } = this.sequencer;
+    const { inParts } = this.sequencer.doubts;
     if (inParts.size === 0) return false;
     let [keys, found] = [0, false];
-    const all = this.sequencer.eachKey(frame, start, (key) => {
+    const all = this.sequencer.keys.each(frame, start, (key) => {
       keys++;
       found = inParts.has(keyId(operation.db, key));
     });
@@ -191,9 +192,9 @@ export class Judge {
   /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
   #inDoubt({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
-    if (operation.workload.suspect !== null || sequencer.hasSuspect(operation.db, frame, start)) return true;
+    if (operation.workload.suspect !== null || sequencer.doubts.isIn(operation.db, frame, start)) return true;
     let asks = false;
-    sequencer.eachKey(frame, start, (key) => {
+    sequencer.keys.each(frame, start, (key) => {
       asks ||= sequencer.expiry.asksAbout(operation.db, key);
     });
     return asks;
@@ -250,7 +251,7 @@ export class Judge {
   #whereKeysAre({ operation, frame, start }: Pair): PlacedKey[] {
     const keys: PlacedKey[] = [];
     const other = otherDatabase(frame, start);
-    this.sequencer.eachKey(frame, start, (key, access) => {
+    this.sequencer.keys.each(frame, start, (key, access) => {
       keys.push({ db: other !== null && (access & WRITES) !== 0 ? other : operation.db, key: Buffer.from(key) });
     });
     return keys;
@@ -277,11 +278,11 @@ export class Judge {
     const look = (key: Buffer): void => {
       has ||= keys.some((wanted) => wanted.key.equals(key));
     };
-    if (operation.keys !== null) {
-      operation.keys.forEach(look);
+    if (operation.bundle?.keys) {
+      operation.bundle.keys.forEach(look);
       return has;
     }
-    const all = this.sequencer.eachKey(...askedFrame(operation), look);
+    const all = this.sequencer.keys.each(...askedFrame(operation), look);
     return has || !all;
   }
 

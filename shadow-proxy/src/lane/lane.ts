@@ -98,7 +98,7 @@ export class Lane implements ConnectionOwner {
     const silentMs = now - this.#emptiedAt;
     this.usedAt = now;
     const before = this.#answered;
-    while (reader.next(this.#inFlight.at(0)?.replies)) {
+    while (reader.next(this.#inFlight.at(0)?.bundle?.replies)) {
       if (reader.buffer[reader.start] === PUSH) continue;
       const operation = this.#inFlight.shift();
       if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);

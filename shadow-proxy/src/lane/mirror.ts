@@ -276,10 +276,10 @@ export class MirrorLane implements ConnectionOwner {
   /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
   #correctTtl(operation: Operation, now: number): void {
     const late = now - operation.answeredAt > TTL_LAG_MS;
-    const shortened = !late ? null : operation.shorten !== null ? operation.shorten(now - operation.answeredAt) : this.#shortened(operation, now);
+    const shortened = !late ? null : operation.bundle?.shorten ? operation.bundle.shorten(now - operation.answeredAt) : this.#shortened(operation, now);
     const frame = shortened ?? this.#shifted(operation);
     if (frame === null) return;
-    if (operation.keys === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
+    if (operation.bundle === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
     this.#bytes += frame.length - (operation.end - operation.start);
     operation.frame = frame;
     operation.start = 0;
@@ -315,7 +315,7 @@ export class MirrorLane implements ConnectionOwner {
         }
         continue;
       }
-      if (!reader.next(this.#sent.at(0)?.replies)) break;
+      if (!reader.next(this.#sent.at(0)?.bundle?.replies)) break;
       if (reader.buffer[reader.start] === PUSH) continue;
       this.#answered(reader, now);
     }

@@ -52,6 +52,19 @@ export interface Batch {
   expected(authority: Buffer, mirror: Buffer): Buffer;
 }
 
+/** Several commands of the proxy's own, which go as one operation. */
+export interface Bundle {
+  /** As many as commands. */
+  readonly replies: number;
+  /** What they write; null where they read. */
+  readonly keys: readonly Buffer[] | null;
+  /** Gives the frame anew, with times to live that are shorter by so many ms; null where it gives none. */
+  readonly shorten: ((ms: number) => Buffer) | null;
+}
+
+/** Of so many commands that only read. */
+export const questions = (replies: number): Bundle => ({ replies, keys: null, shorten: null });
+
 export class Operation {
   /** The bytes on the way: `frame[start, end)`. */
   frame: Buffer;
@@ -68,12 +81,8 @@ export class Operation {
   /** The keys it holds in the order of several lanes; null while there is one lane. */
   held: readonly string[] | null = null;
   holdsToWrite = false;
-  /** So many replies come: more than one where `frame` is several commands, which are the proxy's own. */
-  replies = 1;
-  /** What such commands write; null where the frame tells. */
-  keys: readonly Buffer[] | null = null;
-  /** Gives `frame` anew, with times to live that are shorter by so many ms, where nothing but its maker can. */
-  shorten: ((ms: number) => Buffer) | null = null;
+  /** What is to be known of `frame` where it is several commands. */
+  bundle: Bundle | null = null;
   /** What changed at the authority since it was sent, where nothing else tells what it writes. */
   span: Span | null = null;
   /** It may wake clients that block. */

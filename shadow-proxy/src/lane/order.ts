@@ -35,6 +35,8 @@ export interface Waiter {
   readonly destination: string | null;
   /** What may have woken it; null where nothing that went through the proxy can have. */
   waking: Waking | null;
+  /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
+  untold: boolean;
 }
 
 /** Keys that only the one who reserved them may use. */

@@ -17,7 +17,8 @@ import type { Workload } from '../route/router.js';
 import type { Lane } from './lane.js';
 import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink } from './operation.js';
 import { isAboutData, mayHaveWritten } from './refusals.js';
-import { mayDerive, type Sequencer } from './sequencer.js';
+import { mayDerive } from './frame-keys.js';
+import type { Sequencer } from './sequencer.js';
 
 export interface QueuedCommand {
   /** A copy of the command's bytes. */
@@ -77,7 +78,7 @@ export function submitTransaction(
   send(MULTI, begun, NOTHING);
   for (const command of commands) {
     const args = argumentsOf(command.frame);
-    if (command.follow === WRITE) sequencer.noteFrame(db, command.frame, 0);
+    if (command.follow === WRITE) sequencer.doubts.note(db, command.frame, 0);
     const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
     elements.push({ command, args, probed: probe !== null });
     send(command.frame, noted, NOTHING);
@@ -91,7 +92,7 @@ export function submitTransaction(
         if (replies === null) {
           sequencer.dropSpan(operation);
           // Without MULTI (a user who may not) each command has run by itself.
-          if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, 'copy');
+          if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, command.workload, 'copy');
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued));
           return;
         }
@@ -99,7 +100,7 @@ export function submitTransaction(
         done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
       },
       lost: (operation, reason) => {
-        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubtFrame(db, command.frame, 0, command.workload, REPLY_LOST);
+        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, command.workload, REPLY_LOST);
         lost(operation, reason);
       },
     },
@@ -160,8 +161,8 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
   const doubt = (command: QueuedCommand): void => {
     const { frame, spec, workload } = command;
     if (hidden.includes(command)) left.push(command);
-    else if (spec.handling === 'script') sequencer.doubtScript(exec.db, frame, 0, workload, 'script');
-    else sequencer.doubtFrame(exec.db, frame, 0, workload, 'copy');
+    else if (spec.handling === 'script') sequencer.doubts.script(exec.db, frame, 0, workload, 'script');
+    else sequencer.doubts.frame(exec.db, frame, 0, workload, 'copy');
   };
   for (const [i, { command, args, probed }] of elements.entries()) {
     if (command.follow === NOTHING) continue;
@@ -177,7 +178,7 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
       effects.push({ frame: command.frame, reply: 'same', command, raw });
       continue;
     }
-    if (command.mustCopy || (mayDerive(command.spec) && sequencer.readsSuspect(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+    if (command.mustCopy || (mayDerive(command.spec) && sequencer.doubts.isReadBy(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
       doubt(command);
       continue;
     }
@@ -189,7 +190,7 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
   }
   if (effects.length > 0) appendTransaction(sequencer, exec, effects);
   if (left.length === 0) sequencer.dropSpan(exec);
-  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame, workload }) => sequencer.doubtScript(exec.db, frame, 0, workload, 'script')));
+  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame, workload }) => sequencer.doubts.script(exec.db, frame, 0, workload, 'script')));
 }
 
 function appendTransaction(sequencer: Sequencer, exec: Operation, effects: readonly (EffectCommand & { command: QueuedCommand; raw: Buffer })[]): void {

@@ -9,7 +9,8 @@ import type { Lane } from '../lane/lane.js';
 import { ACCEPT, IGNORED, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import type { Lanes } from '../lane/lanes.js';
 import type { KeyOrder } from '../lane/order.js';
-import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
+import { isAboutCode } from '../lane/frame-keys.js';
+import type { Sequencer } from '../lane/sequencer.js';
 import { HandshakeRefused, type Server } from '../lane/server.js';
 import { Waking } from '../lane/waking.js';
 import { encodeCommand } from '../resp/encode.js';
@@ -50,7 +51,7 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
 }
 
 /** Whether the script in `frame` may touch keys that neither it nor its text tells. */
-export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean => !sequencer.eachKey(frame, 0, () => undefined);
+export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean => !sequencer.keys.each(frame, 0, () => undefined);
 
 /** Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the command waits. */
 export function mayBegin(session: Session): boolean {
@@ -133,7 +134,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
   const { frame, start, end } = parser;
   clients.count(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
-  if (mirrored) sequencer.noteFrame(session.db, frame, start);
+  if (mirrored) sequencer.doubts.note(session.db, frame, start);
   const reply = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {
       answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
@@ -150,7 +151,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
   const { side } = lane.server;
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     if (mirrored) sequencer.expiry.swapping();
-    sequencer.swapDoubts(frame, start);
+    sequencer.doubts.swapped(frame, start);
     selectAgain(session, side, mirrored);
     // KeyDB wakes clients that block by the database as it was.
     if (lane.server.isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));

@@ -98,7 +98,7 @@ export class Blocked {
     // The bytes of the parser are the client's next ones some day.
     this.#frame = Buffer.from(session.command);
     this.#args = argumentsOf(this.#frame);
-    this.#keys = session.clients.sequencer.keyIds(this.#frame, 0);
+    this.#keys = session.clients.sequencer.keys.ids(this.#frame, 0);
     const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
     this.#until = time > 0 ? performance.now() + time : Infinity;
     this.place = session.clients.nextPlace();
@@ -117,7 +117,7 @@ export class Blocked {
 
   /** Notes in the journal what it may take at any moment. */
   note(): void {
-    if (this.#lane !== null && this.#writes) this.session.clients.sequencer.noteFrame(this.#db, this.#frame, 0);
+    if (this.#lane !== null && this.#writes) this.session.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
   }
 
   /** Whether a change of the workload's stage concerns it. */
@@ -143,7 +143,7 @@ export class Blocked {
     if (lane === null || !session.admitted(lane, this.#keys, spec.write)) return true;
     this.#attempted = true;
     session.holdOpen(false);
-    if (follow === WRITE) sequencer.noteFrame(session.db, attempt.frame, 0);
+    if (follow === WRITE) sequencer.doubts.note(session.db, attempt.frame, 0);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
@@ -211,7 +211,7 @@ export class Blocked {
     const lanes = this.session.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
-    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination, waking: null };
+    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination, waking: null, untold: false };
     const wakes = destination === null ? [] : order.wokenBy([destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
     if (!order.admits(null, keys, true, turn)) {
@@ -237,7 +237,7 @@ export class Blocked {
     const order = sequencer.lanes[lane.server.side].order(db);
     const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, session.protocol, NOTHING);
     operation.end = operation.frame.length;
-    if (follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
+    if (follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
     this.#lane = lane;
     this.#comes(false);
     session.clients.count(spec, workload);
@@ -246,10 +246,12 @@ export class Blocked {
     const settle = (taken: Parameters<Waking['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
+      const { waking, untold } = waiter;
       order.unblock(waiter);
-      if (waiter.waking !== null) waiter.waking.settled(waiter, taken);
-      // What pushed it did not go through the proxy, or not in the open: only the state of the keys tells.
-      else if (taken !== null && follow === WRITE) taken.tell(false);
+      // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of the keys tells.
+      const place = waking !== null && !untold;
+      if (taken !== null && !place && follow === WRITE) sequencer.doubts.operation(followUp, 'copy');
+      waking?.settled(waiter, place ? taken : null);
     };
     operation.sink = {
       answered: (each, buffer, start, end) => {
@@ -257,7 +259,7 @@ export class Blocked {
         this.#free(lane);
         const tookNothing = isNothing(reply) || reply[0] === MINUS;
         // The journal has it before the client has.
-        if (!tookNothing && follow === WRITE) sequencer.noteFrame(db, this.#frame, 0);
+        if (!tookNothing && follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
         followUp.lane = lane;
         followUp.answeredAt = each.answeredAt;
         followUp.submittedAt = each.submittedAt;
@@ -266,7 +268,7 @@ export class Blocked {
       },
       lost: () => {
         settle(null);
-        if (follow === WRITE) sequencer.doubtFrame(db, this.#frame, 0, workload, REPLY_LOST);
+        if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, workload, REPLY_LOST);
         this.#end();
         session.destroy();
       },

@@ -2,7 +2,8 @@
 import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
-import { isAboutCode, type Sequencer } from '../lane/sequencer.js';
+import { isAboutCode } from '../lane/frame-keys.js';
+import type { Sequencer } from '../lane/sequencer.js';
 import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';

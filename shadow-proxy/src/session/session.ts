@@ -286,7 +286,7 @@ export class Session implements Sink {
     }
     if (follow === WRITE) {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
-      else sequencer.noteFrame(this.db, parser.frame, parser.start);
+      else sequencer.doubts.note(this.db, parser.frame, parser.start);
     }
     if (follow === WRITE && spec.handling === 'script' && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
     clients.count(spec, workload);
@@ -335,7 +335,7 @@ export class Session implements Sink {
   /** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
   #ordered(operation: Operation, lane: Lane, probed: boolean): boolean {
     const { sequencer } = this.clients;
-    const keys = sequencer.keyIds(operation.frame, operation.start);
+    const keys = sequencer.keys.ids(operation.frame, operation.start);
     const writes = operation.spec === undefined || operation.spec.write || operation.spec.handling === 'script';
     if (!this.admitted(lane, keys, writes)) return false;
     // Behind a probed command, its second read holds the keys.

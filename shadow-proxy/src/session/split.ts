@@ -119,7 +119,7 @@ function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): 
     };
     const operation = new Operation(frame, 0, frame.length, sink, spec, part.workload, session.db, session.protocol, session.followOf(spec, part.rule, part.mixed));
     operation.mustCopy = part.mixed;
-    if (operation.follow === WRITE) sequencer.noteFrame(session.db, frame, 0);
+    if (operation.follow === WRITE) sequencer.doubts.note(session.db, frame, 0);
     sequencer.hold(operation, lane, idsOf(part), spec.write);
     sequencer.submit(operation, lane);
   });

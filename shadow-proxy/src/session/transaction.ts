@@ -222,7 +222,7 @@ export class Transaction {
         if (authority !== null && authority !== route.rule.authority) return new Error(crossing('a transaction', first!, route.workload));
         authority = route.rule.authority;
         first ??= route.workload;
-        for (const key of sequencer.keyIds(frame, 0)) keys.add(key);
+        for (const key of sequencer.keys.ids(frame, 0)) keys.add(key);
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
       const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
@@ -282,12 +282,12 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
   };
   const read: Sink = {
     answered: (_each, buffer, from) => sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
-    lost: () => sequencer.doubtOperation(operation, REPLY_LOST),
+    lost: () => sequencer.doubts.operation(operation, REPLY_LOST),
   };
   session.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
   const second = new Operation(probe, 0, probe.length, read, undefined, workload, db, protocol, NOTHING);
   sequencer.submit(second, lane);
-  sequencer.hold(second, lane, sequencer.keyIds(frame, start), true);
+  sequencer.hold(second, lane, sequencer.keys.ids(frame, start), true);
 }
 
 /**

@@ -8,7 +8,7 @@ test('a large suspect is healed in parts while it is written, and neither server
     const { rig, before, sequencer, authority, mirror } = scene;
     for (let at = 0; at < 12_000; at += 2000) await before.hset(KEY, ...Array.from({ length: 2000 }, (_, i) => [`e${at + i}`, 'v'.repeat(80)]).flat());
     await hammered(rig, 2, () => ['HINCRBY', KEY, `n${random(100)}`, 1], async () => {
-      sequencer.doubtKey(0, Buffer.from(KEY), 'test');
+      sequencer.doubts.key(0, Buffer.from(KEY), 'test');
       await rig.shard.settled(20_000);
     });
     await assertCopied(scene);

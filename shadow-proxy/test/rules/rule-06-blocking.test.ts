@@ -314,6 +314,37 @@ test('a push that did not go through the proxy wakes a client, and is found out'
   });
 });
 
+/** It does not declare what it pushes to, and is not repeated. */
+const HIDDEN_PUSH: Command = ['EVAL', "redis.call('ZADD', ARGV[1] .. ':marker', 0, 'm') return redis.call('XADD', KEYS[1], '*', 'f', 'v')", 1, 'x', 'hidden'];
+
+for (const [next, push] of Object.entries<Command>({
+  'another such push': HIDDEN_PUSH,
+  'a plain one': ['ZADD', 'hidden:marker', 0, 'm'],
+})) {
+  test(`what is taken of a push that no command declared is taken once, however late the proxy hears of it; before ${next}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({}, async (scene) => {
+      const authority = scene.client({ of: scene.source });
+      const writer = await scene.wire();
+      const [wire] = await blocks(scene, authority, ['BZPOPMIN', 'hidden:marker', 0]);
+      const blocked = String(await authority.client('LIST')).split('\n').find((line) => /flags=b/.test(line))!;
+      const own = scene.toSource.links.find(({ server }) => blocked.includes(` addr=127.0.0.1:${server.localPort} `))!;
+      own.hold('down');
+      await writer.ask(...HIDDEN_PUSH);
+      await until(() => own.waiting('down') > 0);
+      // That it was taken is in the copy: what comes now is another one.
+      await scene.shard.settled();
+      await writer.ask(...push);
+      await until(() => scene.shard.snapshot().suspects.total === 0);
+      own.release();
+      assert.match(await wire.frame(), /hidden:marker/);
+      assert.equal(await writer.ask('ZCARD', 'hidden:marker'), ':1');
+      await scene.assertEqual();
+      assert.deepEqual(scene.shard.snapshot().mismatches, {});
+    });
+  });
+}
+
 test('a connection that is lost while a client blocks on it closes that client, and its keys are healed', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {

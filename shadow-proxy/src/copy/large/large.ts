@@ -61,14 +61,14 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
-  if (sequencer.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
+  if (sequencer.doubts.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
-  sequencer.inParts.set(id, meanwhile);
+  sequencer.doubts.inParts.set(id, meanwhile);
   sequencer.suspects.mark(db, key, workload, 'copy');
   try {
     return await meet(given, meanwhile, (lane, scout) => new Large({ ...given, limits }, lane, scout, meanwhile).copy());
   } finally {
-    if (sequencer.inParts.get(id) === meanwhile) sequencer.inParts.delete(id);
+    if (sequencer.doubts.inParts.get(id) === meanwhile) sequencer.doubts.inParts.delete(id);
   }
 }
 
@@ -209,7 +209,7 @@ class Large {
 
   #settled(generation: number): void {
     const { sequencer, db, key } = this.options;
-    sequencer.inParts.delete(keyId(db, key));
+    sequencer.doubts.inParts.delete(keyId(db, key));
     sequencer.suspects.clear(this.#suspect, generation);
   }
 

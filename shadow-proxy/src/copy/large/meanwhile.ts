@@ -2,7 +2,8 @@
 import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../../command/effects.js';
 import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../lane/operation.js';
-import type { InParts, Sequencer } from '../../lane/sequencer.js';
+import type { InParts } from '../../lane/doubts.js';
+import type { Sequencer } from '../../lane/sequencer.js';
 import { argumentsOf } from '../../resp/decode.js';
 import type { Side } from '../../route/stage.js';
 
@@ -65,8 +66,8 @@ export class Meanwhile implements InParts {
     const { spec, frame, start, end } = operation;
     if (spec?.handling === 'barrier') return this.#barrier(operation);
     if (operation.db !== this.db) return;
-    if (operation.keys !== null) {
-      if (operation.keys.some((key) => key.equals(this.key))) this.disturb('it was copied as a whole');
+    if (operation.bundle?.keys) {
+      if (operation.bundle.keys.some((key) => key.equals(this.key))) this.disturb('it was copied as a whole');
       return;
     }
     if (spec?.handling === 'script') return this.#script(operation);
@@ -80,7 +81,7 @@ export class Meanwhile implements InParts {
 
   #isWritten({ frame, start }: Operation): boolean {
     let written = false;
-    const all = this.sequencer.eachKey(frame, start, (key, access) => {
+    const all = this.sequencer.keys.each(frame, start, (key, access) => {
       written ||= (access & WRITES) !== 0 && key.equals(this.key);
     });
     return written || !all;
@@ -93,7 +94,7 @@ export class Meanwhile implements InParts {
       const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
       if (!swapped.includes(this.db)) return;
       this.leaving();
-      for (const each of swapped) this.sequencer.doubtKey(each, this.key, 'swapped');
+      for (const each of swapped) this.sequencer.doubts.key(each, this.key, 'swapped');
     } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.subarray(start, end).includes(this.key)) this.disturb(`${name} has run`);
   }
 

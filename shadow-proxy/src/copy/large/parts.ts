@@ -9,7 +9,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../lane/connection.js';
 import type { Lane } from '../../lane/lane.js';
 import type { MirrorLane } from '../../lane/mirror.js';
-import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../lane/operation.js';
 import type { Sequencer } from '../../lane/sequencer.js';
 import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
@@ -143,12 +143,13 @@ export class Parts {
   #askBoth(reads: readonly Command[]): Promise<Both> {
     const { sequencer, workload, db } = this.options;
     const frame = Buffer.concat(reads.map((command) => encodeCommand(command)));
+    const bundle = questions(reads.length);
     return new Promise((resolve, reject) => {
       const lost = (which: string) => (): void => reject(new CopyError('lost', `the connection to the ${which} was lost`));
       const answered = (asked: Operation, buffer: Buffer, start: number): void => {
         const authority = repliesIn(buffer, start, reads.length);
         const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
-        question.replies = reads.length;
+        question.bundle = bundle;
         question.lane = this.lane;
         question.answeredAt = asked.answeredAt;
         question.check = ACCEPT;
@@ -161,7 +162,7 @@ export class Parts {
         this.mirror.flush();
       };
       const operation = new Operation(frame, 0, frame.length, { answered, lost: lost('authority') }, undefined, workload, db, 2, NOTHING);
-      operation.replies = reads.length;
+      operation.bundle = bundle;
       sequencer.submit(operation, this.lane);
       sequencer.hold(operation, this.lane, [this.key.toString('latin1')]);
     });

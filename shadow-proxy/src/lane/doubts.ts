@@ -1,0 +1,171 @@
+/** Which keys become suspects by what happens on the lanes, and what depends on a key that is one. */
+import { READS, WRITES } from '../command/keys.js';
+import type { CommandTable } from '../command/table.js';
+import type { Journal } from '../record/journal.js';
+import { keyId, type Suspect, type Suspects } from '../record/suspects.js';
+import { argumentsOf } from '../resp/decode.js';
+import type { Router, Workload } from '../route/router.js';
+import { mayDerive, otherDatabase, type FrameKeys } from './frame-keys.js';
+import type { Judge } from './judge.js';
+import { askedFrame, type Operation } from './operation.js';
+import { Script, type Scripts } from './scripts.js';
+
+/** A key that is being copied in parts: until that is over, the mirror does not hold all of it. */
+export interface InParts {
+  /** It is in doubt anew, for a reason that is not a reply of the mirror about what it does not hold yet. */
+  doubted(reason: string): void;
+}
+
+export interface DoubtsOptions {
+  readonly router: Router;
+  readonly table: CommandTable;
+  readonly suspects: Suspects;
+  readonly scripts: Scripts;
+  readonly keys: FrameKeys;
+  readonly judge: Judge;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything'>;
+}
+
+export class Doubts {
+  /** By `keyId`; all of them are suspects. */
+  readonly inParts = new Map<string, InParts>();
+
+  constructor(private readonly by: DoubtsOptions) {}
+
+  /** Whether anything is in doubt. */
+  get any(): boolean {
+    const { suspects, judge, router } = this.by;
+    return suspects.size !== 0 || judge.undecided !== 0 || router.doubts.workloads !== 0;
+  }
+
+  /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
+  note(db: number, frame: Buffer, start: number): void {
+    const { keys, journal } = this.by;
+    if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length))) journal.noteEverything();
+  }
+
+  // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────
+
+  key(db: number, key: Buffer, reason: string): void {
+    const workload = this.by.router.match(key, 0, key.length);
+    if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
+    if (this.inParts.size > 0) this.inParts.get(keyId(db, key))?.doubted(reason);
+    this.by.suspects.mark(db, key, workload, reason);
+  }
+
+  /** The operation's keys: all it wrote, or may have written. */
+  operation(operation: Operation, reason: string): void {
+    if (operation.bundle?.keys) {
+      for (const key of operation.bundle.keys) this.key(operation.db, key, reason);
+      return;
+    }
+    this.frame(operation.db, ...askedFrame(operation), operation.workload, reason);
+  }
+
+  /** Likewise, for the command frame at `start`. */
+  frame(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+    const { keys } = this.by;
+    const isScript = keys.specOf(frame, start)?.handling === 'script';
+    // A time to live that is off is so on keys that both servers have.
+    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, frame, start, workload, reason);
+    if (!keys.eachWritten(db, frame, start, (db, key) => this.key(db, key, reason))) this.hidden(reason);
+  }
+
+  /**
+   * What the script or function wrote: the keys that it declares, or, without such, those that its text names. Where it
+   * may write others, the whole workload is in doubt; where it declares none, every workload.
+   */
+  script(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+    const { scripts, table, keys } = this.by;
+    const args = argumentsOf(frame, start);
+    const routine = scripts.find(args);
+    if (routine?.writesNothing(table) === true) return;
+    keys.each(frame, start, (key, access) => {
+      if ((access & WRITES) !== 0) this.key(db, key, reason);
+    });
+    const { writes } = scripts.undeclared(args, table);
+    if (args[2]?.toString('latin1') === '0') {
+      if (writes === null) this.hidden(reason);
+      return;
+    }
+    // Those of a function are all that its library names.
+    if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.key(db, key, reason);
+    // A digest whose text was never seen is believed to declare what it writes.
+    const trusted = routine instanceof Script ? writes?.length === 0 : routine === undefined ? args[0].toString('latin1').toLowerCase().startsWith('evalsha') : writes !== null;
+    if (!trusted) this.#workload(workload, 'a script that cannot be repeated may have written keys that it does not declare');
+  }
+
+  /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
+  hidden(reason: string): void {
+    for (const workload of this.by.router.workloads) {
+      if (!workload.whole || workload.keylessRule.mirrorsWrites) this.#workload(workload, `a write whose keys are not known (${reason})`);
+    }
+  }
+
+  #workload(workload: Workload, why: string): void {
+    const known = workload.suspect !== null;
+    workload.doubt(why);
+    if (!known) this.by.journal.noteWorkload(workload.name, why);
+  }
+
+  /**
+   * What is in doubt in one of the two databases of a SWAPDB is in doubt in the other, too: once when the authority has
+   * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
+   */
+  swapped(frame: Buffer, start: number): void {
+    const [a, b] = argumentsOf(frame, start).slice(1).map((arg) => Number(arg.toString('latin1')));
+    for (const { db, key } of [...this.by.suspects.all(), ...this.by.judge.keysAsked()]) {
+      if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
+    }
+    // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
+    for (const workload of this.by.router.workloads) if (workload.suspect !== null) workload.doubt(workload.suspect);
+  }
+
+  // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Whether the command frame at `start` reads, or may read, a key that is in doubt: what it writes from that key is,
+   * too. A copy that is in the order already makes the key right for what comes after it.
+   */
+  isReadBy(db: number, frame: Buffer, start: number): boolean {
+    return this.#touchedBy(db, frame, start, READS, (suspect) => suspect.copied !== suspect.generation);
+  }
+
+  /** Whether the command frame at `start` has, or may have, a key that is in doubt. */
+  isIn(db: number, frame: Buffer, start: number): boolean {
+    return this.#touchedBy(db, frame, start, READS | WRITES, () => true);
+  }
+
+  /**
+   * Suspicion spreads: a write that the mirror confirms now was on its way before anybody knew that it reads a key in
+   * doubt. What it wrote from that key is copied.
+   */
+  spread(operation: Operation): void {
+    const { spec, batch, db } = operation;
+    if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
+    if (operation.calm) return;
+    if (batch === null) {
+      if (spec !== undefined && mayDerive(spec) && this.#touchedBy(db, ...askedFrame(operation), READS, () => true)) this.operation(operation, 'derived');
+      return;
+    }
+    for (const [i, frame] of batch.frames.entries()) {
+      if (batch.derives[i] && this.#touchedBy(db, frame, 0, READS, () => true)) this.frame(db, frame, 0, operation.workload, 'derived');
+    }
+  }
+
+  #touchedBy(db: number, frame: Buffer, start: number, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
+    if (!this.any) return false;
+    const { suspects, judge, router, keys } = this.by;
+    let found = false;
+    const inDoubt = (id: string): boolean => {
+      const suspect = suspects.get(id);
+      return (suspect !== undefined && counts(suspect)) || judge.asksAbout(id);
+    };
+    const otherDb = otherDatabase(frame, start);
+    const all = keys.each(frame, start, (key, access) => {
+      if (found || (access & accesses) === 0) return;
+      found = inDoubt(keyId(db, key)) || (otherDb !== null && inDoubt(keyId(otherDb, key))) || router.match(key, 0, key.length).suspect !== null;
+    });
+    return found || !all;
+  }
+}
