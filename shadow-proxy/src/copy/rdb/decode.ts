@@ -1,15 +1,14 @@
-import { Crc64 } from './crc64.js';
 import { TranscodeError } from './error.js';
+import { checkFooter, FOOTER } from './footer.js';
 import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
 import { readStream } from './stream-decode.js';
-import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, NEWEST_VERSION, OLDEST_VERSION, TYPES, WRITTEN } from './types.js';
+import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, TYPES, WRITTEN } from './types.js';
 import type { Form, TypeByte } from './types.js';
 import type { HashField, Value, ZsetMember } from './value.js';
 import { Ziplist, Zipmap } from './ziplist.js';
 
-const FOOTER = 10;
 /** RDB's mark of a named extra string after a value; KeyDB adds one to every DUMP. */
 const AUX = 250;
 const KEYDB_TIMESTAMP = 'mvcc-tstamp';
@@ -50,21 +49,6 @@ export function openString(payload: Buffer): Buffer | null {
   const bytes = from.string();
   skipExtras(from);
   return bytes;
-}
-
-/** Returns the RDB version. */
-function checkFooter(payload: Buffer): number {
-  const at = payload.length - FOOTER;
-  if (at < 2) throw new TranscodeError('TRUNCATED', `a payload of ${payload.length} bytes`, 0);
-  const version = payload.readUInt16LE(at);
-  const crc = new Crc64().update(payload, 0, at + 2);
-  if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
-    throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
-  }
-  if (version < OLDEST_VERSION || version > NEWEST_VERSION) {
-    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}`, at);
-  }
-  return version;
 }
 
 function typeOf(payload: Buffer, version: number): TypeByte {

@@ -1,13 +1,12 @@
-import { Crc64 } from './crc64.js';
 import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
+import { FOOTER, seal } from './footer.js';
+import { repackHash } from './repack.js';
 
 export { decodeDump, openString } from './decode.js';
 export { encodeDump } from './encode.js';
 export { TranscodeError, type TranscodeErrorCode } from './error.js';
 export type * from './value.js';
-
-const FOOTER = 10;
 
 /**
  * A DUMP payload of Redis 2.8 to 8.x or KeyDB (RDB 6 to 12) as one that servers reading RDB `targetVersion` restore.
@@ -18,6 +17,8 @@ const FOOTER = 10;
  */
 export function transcode(payload: Buffer, targetVersion = 9): Buffer {
   checkTarget(targetVersion);
+  const repacked = repackHash(payload, targetVersion);
+  if (repacked !== null) return repacked;
   const { type, value, valueEnd } = openDump(payload);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }
@@ -26,9 +27,5 @@ export function transcode(payload: Buffer, targetVersion = 9): Buffer {
 function reseal(payload: Buffer, valueEnd: number, version: number): Buffer {
   const out = Buffer.allocUnsafe(valueEnd + FOOTER);
   payload.copy(out, 0, 0, valueEnd);
-  out.writeUInt16LE(version, valueEnd);
-  const crc = new Crc64().update(out, 0, valueEnd + 2);
-  out.writeUInt32LE(crc.low, valueEnd + 2);
-  out.writeUInt32LE(crc.high, valueEnd + 6);
-  return out;
+  return seal(out, valueEnd, version);
 }

@@ -1,7 +1,5 @@
-import { Crc64 } from './crc64.js';
+import { FOOTER, seal } from './footer.js';
 import type { StreamId } from './value.js';
-
-const FOOTER = 10;
 
 /** Builds a DUMP payload: a type byte, the value, and the footer. */
 export class Writer {
@@ -70,14 +68,10 @@ export class Writer {
     this.length64(id.seq);
   }
 
-  /** Adds the footer: the RDB version (16 bits) and the CRC-64 of all that is before it, little-endian. */
+  /** Adds the footer. */
   finish(version: number): Buffer {
     const at = this.#grow(FOOTER);
-    this.#bytes.writeUInt16LE(version, at);
-    const crc = new Crc64().update(this.#bytes, 0, at + 2);
-    this.#bytes.writeUInt32LE(crc.low, at + 2);
-    this.#bytes.writeUInt32LE(crc.high, at + 6);
-    return this.#bytes.subarray(0, this.#end);
+    return seal(this.#bytes, at, version);
   }
 
   /** Makes room for `size` bytes and returns where they go. */

@@ -1,0 +1,34 @@
+/** The end of a DUMP payload: the RDB version (16 bits) and the CRC-64 of all that is before it, little-endian. */
+import { Crc64 } from './crc64.js';
+import { TranscodeError } from './error.js';
+import { NEWEST_VERSION, OLDEST_VERSION } from './types.js';
+
+/** Its size in bytes. */
+export const FOOTER = 10;
+
+/**
+ * Returns the RDB version.
+ * @throws {TranscodeError} when the payload is damaged, or of a version that is not known
+ */
+export function checkFooter(payload: Buffer): number {
+  const at = payload.length - FOOTER;
+  if (at < 2) throw new TranscodeError('TRUNCATED', `a payload of ${payload.length} bytes`, 0);
+  const version = payload.readUInt16LE(at);
+  const crc = new Crc64().update(payload, 0, at + 2);
+  if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
+    throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
+  }
+  if (version < OLDEST_VERSION || version > NEWEST_VERSION) {
+    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}`, at);
+  }
+  return version;
+}
+
+/** Writes it behind the value, which ends at `at`; returns the payload. */
+export function seal(bytes: Buffer, at: number, version: number): Buffer {
+  bytes.writeUInt16LE(version, at);
+  const crc = new Crc64().update(bytes, 0, at + 2);
+  bytes.writeUInt32LE(crc.low, at + 2);
+  bytes.writeUInt32LE(crc.high, at + 6);
+  return bytes.subarray(0, at + FOOTER);
+}
