@@ -23,6 +23,7 @@ const MAY_IMPORT = {
   assess: ['resp', 'route', 'command', 'plan', 'lane'],
   local: [],
   html: [],
+  page: ['html', 'route', 'plan', 'record', 'control'],
 };
 
 const arrows = Object.entries(MAY_IMPORT).map(([from, to]) => ({
