@@ -22,6 +22,8 @@ const MAY_IMPORT = {
   control: ['resp', 'route', 'command', 'compare', 'record', 'plan', 'lane', 'session', 'copy'],
   assess: ['resp', 'route', 'command', 'plan', 'lane'],
   local: [],
+  html: [],
+  page: ['html', 'route', 'plan', 'record', 'control'],
 };
 
 const arrows = Object.entries(MAY_IMPORT).map(([from, to]) => ({

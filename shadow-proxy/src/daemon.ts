@@ -4,6 +4,7 @@ import { Admin, AdminError } from './control/admin.js';
 import { launch, type Launched, type LaunchError } from './launch.js';
 import { formatAddress } from './plan/endpoint.js';
 import { PlanError } from './plan/errors.js';
+import { pageFile } from './page/files.js';
 import type { AdminPlan, Plan, ShardPlan } from './plan/plan.js';
 
 const ADMIN_RETRY_MS = 250;
@@ -127,6 +128,7 @@ export class Daemon {
       token: () => adminOf(this.plan, names[0]).token,
       shards: () => this.#launched.map(({ shard }) => shard).filter((shard) => names.includes(shard.name)),
       standby: () => this.#waiting,
+      page: pageFile,
     });
     this.#admins.push(admin);
     this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');

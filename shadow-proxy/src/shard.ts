@@ -7,6 +7,7 @@ import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { Clocks } from './control/clocks.js';
 import { drained, Flipper } from './control/flip.js';
+import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
@@ -27,6 +28,7 @@ import { neighboursOf } from './plan/normalise.js';
 import type { Plan } from './plan/plan.js';
 import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
+import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
 import type { HistoryEvent, ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { error } from './resp/encode.js';
@@ -43,6 +45,7 @@ const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
 /** So many of the last changes are told. */
 const HISTORY_EVENTS = 500;
+const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
 /**
  * Connects to both servers and listens.
@@ -73,6 +76,7 @@ class RunningShard implements Shard {
   readonly #clients: Clients;
   readonly #flipper: Flipper;
   readonly #witness: Witness;
+  readonly #series = new Series();
   readonly #jobs: Jobs;
   readonly #trust: Trust;
   readonly #clocks: Clocks;
@@ -216,6 +220,7 @@ class RunningShard implements Shard {
       frozen: () => this.#healer.frozen,
       unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
+      sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));
@@ -343,6 +348,15 @@ class RunningShard implements Shard {
       change: (request) => this.changeStage(request),
       drilled: (workload, drill) => this.#witness.drilled(workload, drill),
     };
+  }
+
+  async evidence(): Promise<ShardEvidence> {
+    const workloads = await this.#witness.outlook();
+    return { shard: this.name, workloads, latencies: this.#witness.latencies(), mismatches: this.#options.ledger.tail() };
+  }
+
+  series(since: number): SeriesSnapshot {
+    return this.#series.since(since);
   }
 
   history(): Promise<readonly HistoryEvent[]> {
@@ -559,6 +573,7 @@ class RunningShard implements Shard {
       return { url: endpoint.label, runId: runId || null, version: version || null, up, full };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
+    const suspects = this.#suspects.byWorkload();
     const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
     return {
       name: this.name,
@@ -586,7 +601,7 @@ class RunningShard implements Shard {
         connected: needed.every((side) => sequencer.mirrors[side].connected),
       },
       suspects: { total: this.#suspects.size, byReason: this.#suspects.byReason() },
-      workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload)),
+      workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS)),
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
       job: this.#jobs.snapshot(),
@@ -594,10 +609,9 @@ class RunningShard implements Shard {
     };
   }
 
-  #workloadSnapshot(workload: Workload): ShardSnapshot['workloads'][number] {
+  #workloadSnapshot(workload: Workload, suspects: { readonly total: number; readonly acknowledged: number }): ShardSnapshot['workloads'][number] {
     const { counters } = workload;
     const total = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
-    const suspects = this.#suspects.count(workload);
     return {
       name: workload.name,
       class: workload.workloadClass as ShardSnapshot['workloads'][number]['class'],
@@ -611,9 +625,9 @@ class RunningShard implements Shard {
       explained: total(counters.explained),
       mismatches: total(counters.mismatches),
       inconclusive: total(counters.inconclusive),
-      suspects,
+      suspects: suspects.total,
       suspect: workload.suspect,
-      clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
+      clean: suspects.acknowledged === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -12,12 +12,12 @@ import { afterDeath } from '../local/guard.js';
 import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
 import { createLogger } from '../log.js';
 import { planFrom } from '../plan/load.js';
+import { list, number } from '../record/figures.js';
 import type { LedgerEntry } from '../record/ledger.js';
 import { sum } from '../record/snapshot.js';
 import { onStop } from '../signals.js';
 import { connectApps, drive, WORKLOADS, type App } from './demo/traffic.js';
 import { duration, exitCode } from './exit.js';
-import { list, number } from './verdict.js';
 import { LiveView, renderMismatch } from './view.js';
 
 interface DemoOptions {

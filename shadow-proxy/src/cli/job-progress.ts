@@ -1,10 +1,10 @@
 /** A backfill or verification until its end: a bar for each shard, or JSON lines where there is no terminal. */
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { bytes, duration, list, number } from '../record/figures.js';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
 import type { AdminClient, ShardJob } from './admin-client.js';
 import type { CliError } from './exit.js';
-import { list, number } from './verdict.js';
 
 const POLL_MS = 250;
 const LINE_MS = 2_000;
@@ -111,13 +111,6 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   value: 'another value on the mirror',
   ttl: 'another time to live on the mirror',
 };
-
-const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);
-
-function duration(seconds: number): string {
-  const whole = Math.ceil(seconds);
-  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
-}
 
 /** The shards that were begun, or that had begun already. */
 export const shardsOf = (jobs: readonly ShardJob[]): string[] => jobs.map(({ shard }) => shard);

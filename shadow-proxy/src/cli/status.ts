@@ -4,12 +4,12 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
+import { list, number } from '../record/figures.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError } from './exit.js';
 import { renderJob } from './job-progress.js';
-import { list, number } from './verdict.js';
 import { UNFREEZE } from './view.js';
 
 interface StatusOptions extends AdminClientOptions {

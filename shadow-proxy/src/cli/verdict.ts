@@ -1,4 +1,5 @@
 /** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
+import { count, list } from '../record/figures.js';
 import { sum, type ShardSnapshot } from '../record/snapshot.js';
 import { exitCode } from './exit.js';
 
@@ -67,14 +68,3 @@ function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors }: Sh
   ];
   return notes.filter(([applies]) => applies).map(([, note]) => note);
 }
-
-/** `3 SET, 1 GET`, the most frequent first. */
-export const list = (counts: Readonly<Record<string, number>>): string =>
-  Object.entries(counts)
-    .filter(([, n]) => n > 0)
-    .sort(([, a], [, b]) => b - a)
-    .map(([name, n]) => `${number(n)} ${name}`)
-    .join(', ');
-
-export const number = (value: number): string => Math.round(value).toLocaleString('en-US');
-const count = (n: number, one: string, many = `${one}s`): string => `${number(n)} ${n === 1 ? one : many}`;

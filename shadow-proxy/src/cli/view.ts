@@ -1,9 +1,10 @@
 /** A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal. */
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
+import { list, milliseconds, number } from '../record/figures.js';
 import type { LedgerEntry } from '../record/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
-import { list, number, type RunVerdict } from './verdict.js';
+import type { RunVerdict } from './verdict.js';
 
 const TABLE_MS = 500;
 const LINE_MS = 5_000;
@@ -64,7 +65,6 @@ export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
 }
 
 const server = ({ url, version, up, full }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', down'}${full ? ', without memory for more' : ''}`;
-const milliseconds = (us: number): string => `${(us / 1000).toFixed(2)} ms`;
 const latency = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`);
 
 function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, dropped } }: ShardSnapshot): string {

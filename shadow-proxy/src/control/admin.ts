@@ -1,6 +1,7 @@
 /**
  * The admin HTTP.
  *
+ *   GET  /             the status page, and what it is made of: public, for there is nothing of the shards in it
  *   GET  /metrics      Prometheus text
  *   GET  /healthz      200 while the process turns
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
@@ -8,25 +9,27 @@
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
  *   POST /api/promote  { shard?, workload, to?, percent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
  *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
+ *   GET  /api/evidence { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted
+ *   GET  /api/series   ?shard=…&since=ms { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then
  *   GET  /api/history  { history: [{ shard, events }] }: changes, oldest first
  *   POST /api/accept   { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
  *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
  *   DELETE /api/jobs   stops them where they are → { jobs }
  *
- * Errors are { error: { code, message, … } }. Where a token is set, every request needs it. Without one (loopback only), the
- * Host header must name loopback, so that a web page cannot reach the API by a name that it resolves to 127.0.0.1.
+ * Errors are { error: { code, message, … } }. Where a token is set, every request but those for the page's files needs it.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
-import { formatAddress, isLoopback, parseAddress } from '../plan/endpoint.js';
+import { formatAddress, isLoopback } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
 import { STAGES, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
 import { jobRequest } from '../record/job-file.js';
+import { SERIES_STEP_MS } from '../record/series.js';
+import { refusalOf, type Refusal } from './admission.js';
 import { isOpen } from './gates.js';
 import type { Promotion, Rollback } from './promotion.js';
 import { TrustError, type TrustErrorCode } from './trust.js';
@@ -39,14 +42,22 @@ export interface AdminOptions {
   /** Read at each request, so that a reload may change it; null asks for none. */
   readonly token: () => string | null;
   readonly shards: () => readonly ShardControl[];
+  /** The status page's files by path; null for what is none of them. */
+  readonly page?: (path: string) => PageFile | null;
   /** Whether it waits for another process to end. */
   readonly standby?: () => boolean;
 }
 
+export interface PageFile {
+  readonly type: string;
+  readonly content: string | Buffer;
+  /** What a browser may load when it shows it: a Content-Security-Policy. */
+  readonly policy: string;
+}
+
 export type AdminErrorCode =
   | 'listen'
-  | 'unauthorized'
-  | 'forbidden-host'
+  | Refusal['code']
   | 'not-found'
   | 'method'
   | 'bad-request'
@@ -149,9 +160,14 @@ export class Admin {
   }
 
   async #answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    for (const [name, value] of Object.entries(HEADERS)) response.setHeader(name, value);
     try {
-      this.#admit(request);
-      await this.#route(request, response);
+      const { pathname, searchParams } = targetOf(request);
+      const file = this.options.page?.(pathname) ?? null;
+      const refusal = refusalOf({ method: request.method ?? '', headers: request.headers, isPublic: file !== null }, this.options.token());
+      if (refusal !== null) throw new AdminError(refusal.code, refusal.message, refusal.status);
+      if (file === null) await this.#route(request, response, pathname, searchParams);
+      else sendFile(request, response, pathname, file);
     } catch (error) {
       if (response.headersSent || response.destroyed) return void response.destroy();
       const { status, code, message, details } = asAdminError(error);
@@ -162,26 +178,12 @@ export class Admin {
     }
   }
 
-  #admit(request: IncomingMessage): void {
-    const token = this.options.token();
-    if (token !== null) {
-      const [, given = ''] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? '') ?? [];
-      if (!equal(given, token)) throw new AdminError('unauthorized', 'send the plan’s admin token as "Authorization: Bearer …"', 401);
-    } else if (!namesLoopback(request.headers.host)) {
-      throw new AdminError('forbidden-host', 'without a token the Host header must name loopback: use http://127.0.0.1, or set admin.token', 403);
-    }
-  }
-
-  async #route(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const [pathname] = (request.url ?? '/').split('?', 1);
-    const route = ROUTES[pathname];
+  async #route(request: IncomingMessage, response: ServerResponse, pathname: string, query: URLSearchParams): Promise<void> {
+    const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
     if (route === undefined) {
       throw new AdminError('not-found', `there is no ${pathname}: ${Object.keys(ROUTES).join(', ')} are there`, 404);
     }
-    if (!route.includes(request.method ?? '')) {
-      response.setHeader('allow', route.join(', '));
-      throw new AdminError('method', `${pathname} takes ${route.join(' or ')}`, 405);
-    }
+    checkMethod(request, response, pathname, route);
     if (pathname === '/metrics') {
       response.setHeader('content-type', this.#metrics.contentType);
       response.end(await this.#metrics.text());
@@ -191,6 +193,13 @@ export class Admin {
       this.#ready(response);
     } else if (pathname === '/api/status') {
       send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
+    } else if (pathname === '/api/evidence') {
+      send(response, 200, { version: 1, shards: await Promise.all(this.options.shards().map((shard) => shard.evidence())) });
+    } else if (pathname === '/api/series') {
+      const since = Number(query.get('since') ?? 0);
+      if (!Number.isFinite(since)) throw new AdminError('bad-request', 'since is a moment in milliseconds since 1970', 400);
+      const shards = this.#shardsNamed(query.get('shard') ?? undefined);
+      send(response, 200, { version: 1, everyMs: SERIES_STEP_MS, series: shards.map((shard) => ({ shard: shard.name, ...shard.series(since) })) });
     } else if (pathname === '/api/accept') {
       send(response, 200, { accepted: await this.#accept(request) });
     } else if (pathname === '/api/history') {
@@ -324,6 +333,8 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/healthz': READ,
   '/readyz': READ,
   '/api/status': READ,
+  '/api/evidence': READ,
+  '/api/series': READ,
   '/api/stage': ['POST'],
   '/api/promote': ['POST'],
   '/api/rollback': ['POST'],
@@ -331,6 +342,33 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/accept': ['POST'],
   '/api/jobs': ['GET', 'POST', 'DELETE'],
 };
+
+/** Of every answer: nobody guesses its type, frames it, has it in another page, or learns from where it was asked. */
+const HEADERS = {
+  'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-resource-policy': 'same-origin',
+  'cross-origin-opener-policy': 'same-origin',
+};
+
+/** Path and query; what is no path at all is not found. */
+function targetOf({ url = '/' }: IncomingMessage): { pathname: string; searchParams: URLSearchParams } {
+  const [pathname, query = ''] = url.split('?', 2);
+  return { pathname, searchParams: new URLSearchParams(query) };
+}
+
+function checkMethod(request: IncomingMessage, response: ServerResponse, pathname: string, allowed: readonly string[]): void {
+  if (allowed.includes(request.method ?? '')) return;
+  response.setHeader('allow', allowed.join(', '));
+  throw new AdminError('method', `${pathname} takes ${allowed.join(' or ')}`, 405);
+}
+
+function sendFile(request: IncomingMessage, response: ServerResponse, pathname: string, { type, content, policy }: PageFile): void {
+  checkMethod(request, response, pathname, READ);
+  response.writeHead(200, { 'content-type': type, 'content-security-policy': policy, 'cache-control': 'no-cache' });
+  response.end(content);
+}
 
 const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> = {
   'unknown-workload': 404,
@@ -385,16 +423,4 @@ async function readBody<T>(request: IncomingMessage, schema: z.ZodType<T>): Prom
     throw new AdminError('bad-request', problems.join('; '), 400);
   }
   return parsed.data;
-}
-
-/** In the same time for any two texts: hashes are compared, so that not even the length shows. */
-const equal = (a: string, b: string): boolean => timingSafeEqual(digest(a), digest(b));
-const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
-
-function namesLoopback(host: string | undefined): boolean {
-  try {
-    return host !== undefined && isLoopback(parseAddress(host, 80).host);
-  } catch {
-    return false;
-  }
 }

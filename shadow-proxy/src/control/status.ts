@@ -1,9 +1,11 @@
 /** What main, the admin API and the CLI know of a running shard, and what a shard is started with. */
 import type { Logger } from 'pino';
 import type { Ownership } from '../lane/ownership.js';
+import type { ShardEvidence } from './outlook.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from './promotion.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import type { Ledger } from '../record/ledger.js';
+import type { SeriesSnapshot } from '../record/series.js';
 import type { HistoryEvent, StateStore } from '../record/state.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
@@ -72,6 +74,10 @@ export interface ShardControl {
   promote(request: PromoteRequest): Promise<Promotion>;
   /** @throws {StageError} */
   rollback(request: RollbackRequest): Promise<Rollback>;
+  /** What it has to show for the gates of its workloads; changes nothing. */
+  evidence(): Promise<ShardEvidence>;
+  /** How it fared since that moment, in ms since 1970. */
+  series(since: number): SeriesSnapshot;
   /** The last changes, oldest first. */
   history(): Promise<readonly HistoryEvent[]>;
   /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */

@@ -1,15 +1,18 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
-import { build } from 'hdr-histogram-js';
+import { build, type Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import { clientField, listClients } from '../lane/handshake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan } from '../plan/plan.js';
-import { EvidenceBook, type Drill, type Seen } from '../record/evidence.js';
-import type { JobSnapshot } from '../record/snapshot.js';
+import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../record/evidence.js';
+import { SERIES_STEP_MS, type Latest } from '../record/series.js';
+import type { JobSnapshot, LatencySnapshot } from '../record/snapshot.js';
 import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
+import { SIDES, type Side } from '../route/stage.js';
 import type { GateFacts } from './gates.js';
+import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
 import { StageError } from './status.js';
 
@@ -21,22 +24,33 @@ export interface WitnessContext {
   readonly frozen: () => string | null;
   readonly unsupported: () => Readonly<Record<string, number>>;
   readonly job: () => JobSnapshot | null;
+  /** Told every few seconds how fast both servers answered since the last time. */
+  readonly sampled: (latest: Latest) => void;
   readonly logger: Logger;
 }
 
 const LOOK_MS = 1_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
+/** For so long the servers are not asked again for somebody who only watches. */
+const WATCH_MS = 15_000;
+
+/** What only the servers can tell. */
+type Told = Pick<GateFacts, 'bypassing' | 'evicted'>;
 
 export class Witness {
   readonly #book: EvidenceBook;
-  readonly #recent = { source: histogram(), target: histogram() };
+  /** Since the last sample, and of the minute before that. */
+  readonly #recent: Readonly<Record<Side, Histogram>> = { source: histogram(), target: histogram() };
+  readonly #minute: Readonly<Record<Side, Histogram>> = { source: histogram(), target: histogram() };
   readonly #unwatch: readonly (() => void)[];
   #timer: NodeJS.Timeout | undefined;
   #timedAt = performance.now();
+  #sampledAt = performance.now();
   #savedAt = performance.now();
   /** The job that was noted last. */
   #noted: string | null = null;
+  #told: { readonly at: number; readonly answer: Promise<Told> } | null = null;
 
   constructor(
     private readonly context: WitnessContext,
@@ -56,6 +70,7 @@ export class Witness {
     const now = new Date();
     this.#book.look(now, this.context.sequencer.router.workloads.map(seen));
     this.#note(this.context.job());
+    if (performance.now() - this.#sampledAt >= SERIES_STEP_MS) this.#sample();
     if (performance.now() - this.#timedAt >= MINUTE_MS) this.#time(now);
     if (performance.now() - this.#savedAt >= SAVE_MS) this.#save();
   }
@@ -66,13 +81,29 @@ export class Witness {
     return { stage, percent, spanning: counters.spanning };
   }
 
+  /** @throws {StageError} code `unknown-workload` */
   async facts(name: string): Promise<GateFacts> {
     const workload = this.#named(name);
+    return this.#facts(workload, await this.#ask());
+  }
+
+  /** All workloads; the servers are asked at most every few seconds, however many watch. */
+  async outlook(): Promise<readonly Outlook[]> {
+    const told = await this.#askAtTimes();
+    const running = this.#runningMinute();
+    return this.context.sequencer.router.workloads.map((workload) => outlookOf(workload.name, this.standing(workload.name), this.#facts(workload, told, running), new Date()));
+  }
+
+  /** By the minute. */
+  latencies(): readonly LatencyWindow[] {
+    return this.#book.latenciesSince('');
+  }
+
+  #facts(workload: Workload, told: Told, running = this.#runningMinute()): GateFacts {
     this.look();
+    const { name } = workload;
     const plan = this.context.plan();
     const evidence = this.#book.of(name)!;
-    // A minute that is not over tells something, too.
-    const running = { at: new Date().toISOString(), source: this.#snapshot('source'), target: this.#snapshot('target') };
     const windows = [...this.#book.latenciesSince(evidence.since), ...(running.source.count > 0 && running.target.count > 0 ? [running] : [])];
     return {
       evidence,
@@ -84,8 +115,7 @@ export class Witness {
       frozen: this.context.frozen(),
       latencies: windows,
       unsupported: this.context.unsupported(),
-      bypassing: await this.#bypassing(plan.knownClients),
-      evicted: await this.#evicted(),
+      ...told,
     };
   }
 
@@ -117,15 +147,46 @@ export class Witness {
     for (const name of job.workloads) this.#book.verified(name, { endedAt: job.endedAt, keys: job.verified, differences: Math.max(0, differences - job.repaired), failed: job.failed, unsure: job.unsure });
   }
 
-  #snapshot(side: 'source' | 'target'): ReturnType<Sequencer['latencies']['source']['snapshot']> {
-    return this.context.sequencer.latencies[side].snapshot(this.#recent[side]);
+  async #ask(): Promise<Told> {
+    const [bypassing, evicted] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#evicted()]);
+    return { bypassing, evicted };
+  }
+
+  #askAtTimes(): Promise<Told> {
+    const now = performance.now();
+    if (this.#told === null || now - this.#told.at > WATCH_MS) this.#told = { at: now, answer: this.#ask() };
+    return this.#told.answer;
+  }
+
+  #snapshot(of: Readonly<Record<Side, Histogram>>, side: Side): LatencySnapshot {
+    return this.context.sequencer.latencies[side].snapshot(of[side]);
+  }
+
+  /** A minute that is not over tells something, too. */
+  #runningMinute(): LatencyWindow {
+    const of = (side: Side): LatencySnapshot => {
+      const all = histogram();
+      all.add(this.#minute[side]);
+      all.add(this.#recent[side]);
+      return this.context.sequencer.latencies[side].snapshot(all);
+    };
+    return { at: new Date().toISOString(), source: of('source'), target: of('target') };
+  }
+
+  #sample(): void {
+    this.#sampledAt = performance.now();
+    this.context.sampled({ source: this.#snapshot(this.#recent, 'source'), target: this.#snapshot(this.#recent, 'target') });
+    for (const side of SIDES) {
+      this.#minute[side].add(this.#recent[side]);
+      this.#recent[side].reset();
+    }
   }
 
   #time(now: Date): void {
+    this.#sample();
     this.#timedAt = performance.now();
-    this.#book.timed(now, this.#snapshot('source'), this.#snapshot('target'));
-    this.#recent.source.reset();
-    this.#recent.target.reset();
+    this.#book.timed(now, this.#snapshot(this.#minute, 'source'), this.#snapshot(this.#minute, 'target'));
+    for (const side of SIDES) this.#minute[side].reset();
   }
 
   #save(): void {

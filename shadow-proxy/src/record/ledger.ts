@@ -10,6 +10,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Side } from '../route/stage.js';
+import { readLatest, redactEntry, type RedactedEntry } from './ledger-tail.js';
 
 /** A mismatch as the data path tells it. The buffers are read before `record` returns. */
 export interface Mismatch {
@@ -73,6 +74,15 @@ export interface LedgerOptions {
   readonly now?: () => number;
 }
 
+export interface LedgerTail {
+  /** Mismatches since the start of the process. */
+  readonly total: number;
+  /** Of those, how many no file has. */
+  readonly notWritten: number;
+  /** The newest last. */
+  readonly latest: readonly RedactedEntry[];
+}
+
 interface Line {
   readonly text: string;
   /** What the line says was left out before it; must be said again where the line is lost. */
@@ -87,6 +97,8 @@ export class Ledger {
   #options: Required<Omit<LedgerOptions, 'file'>> & { file: string | null };
   readonly #salt = randomBytes(16);
   readonly #latest: LedgerEntry[] = [];
+  /** Those of the processes before. */
+  readonly #recalled: readonly RedactedEntry[];
   #total = 0;
   #notWritten = 0;
   #leftOut = 0;
@@ -112,6 +124,7 @@ export class Ledger {
     };
     this.#tokens = this.#burst;
     this.#refilledAt = this.#options.now();
+    this.#recalled = options.file === null ? [] : readLatest(options.file, IN_MEMORY);
   }
 
   /** From the next entry on. */
@@ -147,6 +160,11 @@ export class Ledger {
   /** The last 20 entries, the newest last. */
   latest(): readonly LedgerEntry[] {
     return [...this.#latest];
+  }
+
+  /** For those who may not see keys and replies, whatever the files hold: the last ones, those before a restart among them. */
+  tail(): LedgerTail {
+    return { total: this.#total, notWritten: this.#notWritten, latest: [...this.#recalled, ...this.#latest.map(redactEntry)].slice(-IN_MEMORY) };
   }
 
   /** Writes what waits and closes the file. */

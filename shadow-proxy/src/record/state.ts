@@ -12,7 +12,9 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
 import { checkRouting, firstStages, routingOf } from '../plan/reload.js';
-import { STAGES } from '../route/stage.js';
+import { formatPoint, STAGES } from '../route/stage.js';
+
+export { formatPoint };
 
 const serverSeen = z.strictObject({ runId: z.string(), version: z.string(), seenAt: z.string() });
 
@@ -265,6 +267,3 @@ export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
   });
   return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first) };
 }
-
-/** `live 10 %`, or the stage alone. */
-export const formatPoint = ({ stage, percent }: StagePoint): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);

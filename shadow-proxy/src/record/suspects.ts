@@ -88,6 +88,20 @@ export class Suspects {
     return count;
   }
 
+  /** Of each workload that has any, in one pass: how many keys are in doubt, and of how many an effect may be missing. */
+  byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
+    const counts = new Map<Workload, { total: number; acknowledged: number }>();
+    for (const { workload, acknowledged } of this.#keys.values()) {
+      const count = counts.get(workload);
+      if (count === undefined) counts.set(workload, { total: 1, acknowledged: Number(acknowledged) });
+      else {
+        count.total++;
+        count.acknowledged += Number(acknowledged);
+      }
+    }
+    return counts;
+  }
+
   byReason(): Record<string, number> {
     const counts: Record<string, number> = {};
     for (const suspect of this.#keys.values()) counts[suspect.reason] = (counts[suspect.reason] ?? 0) + 1;

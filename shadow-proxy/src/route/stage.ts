@@ -31,6 +31,9 @@ const RULES: Record<Stage, StageRule> = {
 
 export const stageRule = (stage: Stage): StageRule => RULES[stage];
 
+/** `live 10 %`, or the stage alone. */
+export const formatPoint = ({ stage, percent }: { readonly stage: Stage; readonly percent: number }): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);
+
 export const otherSide = (side: Side): Side => (side === 'source' ? 'target' : 'source');
 
 /** The servers that answer clients in these stages. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { judge, list } from '../../src/cli/verdict.js';
+import { judge } from '../../src/cli/verdict.js';
+import { list } from '../../src/record/figures.js';
 import type { ShardSnapshot } from '../../src/record/snapshot.js';
 import { shardSnapshot, workloadSnapshot } from '../record/snapshots.js';
 

@@ -4,6 +4,8 @@ import { describe, test, type TestContext } from 'node:test';
 import { Admin, type AdminOptions } from '../../src/control/admin.js';
 import { StageError, type ShardControl, type StageRequest } from '../../src/control/status.js';
 import { JobError } from '../../src/copy/jobs.js';
+import { pageFile } from '../../src/page/files.js';
+import { Series } from '../../src/record/series.js';
 import { shardSnapshot } from '../record/snapshots.js';
 
 interface TestShard extends ShardControl {
@@ -23,6 +25,8 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     promote: () => Promise.reject(new StageError('refused', 'not here')),
     rollback: () => Promise.reject(new StageError('refused', 'not here')),
     history: () => Promise.resolve([]),
+    evidence: () => Promise.resolve({ shard: name, workloads: [], latencies: [], mismatches: { total: 0, notWritten: 0, latest: [] } }),
+    series: (since) => new Series().since(since),
     acceptAuthority: () => Promise.resolve(['source' as const]),
     startJob: () => {
       throw new JobError('busy', 'a backfill is under way');
@@ -86,6 +90,15 @@ describe('the admin HTTP', () => {
     assert.match(String(metrics.headers['content-type']), /^text\/plain; version=0\.0\.4/);
     assert.match(metrics.text, /^shadow_proxy_operations_total\{shard="b"\} 1000$/m);
     assert.deepEqual([(await ask(port, 'HEAD', '/metrics')).status, (await ask(port, 'HEAD', '/metrics')).text], [200, '']);
+  });
+
+  test('tells evidence and series of each shard, or of the one that is named', async (t) => {
+    const port = await start(t, [testShard('a'), testShard('b')]);
+    assert.deepEqual((await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard), ['a', 'b']);
+    const { body } = await ask(port, 'GET', '/api/series?shard=b&since=17');
+    assert.deepEqual([body.everyMs, body.series.length, body.series[0].shard, body.series[0].at], [5_000, 1, 'b', []]);
+    assert.equal((await ask(port, 'GET', '/api/series?since=yesterday')).status, 400);
+    assert.equal((await ask(port, 'GET', '/api/series?shard=z')).status, 404);
   });
 
   test('is not ready while a shard is not, or while there is none', async (t) => {
@@ -163,6 +176,52 @@ describe('who may ask:', () => {
     for (const host of [`127.0.0.1:${port}`, 'localhost', `localhost:${port}`, `[::1]:${port}`]) {
       assert.equal((await ask(port, 'GET', '/api/status', { host })).status, 200, host);
     }
+  });
+
+  test('no other web page, for anything but reading, with the token and without', async (t) => {
+    const shard = testShard('a');
+    for (const token of [null, 'right']) {
+      const port = await start(t, [shard], { token: () => token });
+      const own = { ...(token !== null && { authorization: `Bearer ${token}` }), host: `localhost:${port}` };
+      const foreign: Record<string, string>[] = [
+        { origin: 'https://evil.test' },
+        { origin: 'null' },
+        { origin: `http://localhost:${port + 1}` },
+        { origin: `http://127.0.0.1:${port}` },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site', origin: `http://localhost:${port}` },
+      ];
+      for (const headers of foreign) {
+        for (const [method, path] of [['POST', '/api/stage'], ['POST', '/api/rollback'], ['POST', '/api/accept'], ['DELETE', '/api/jobs'], ['OPTIONS', '/api/stage']] as const) {
+          const answer = await ask(port, method, path, { ...own, ...JSON_TYPE, ...headers }, method === 'POST' ? '{"workload":"w","stage":"live"}' : undefined);
+          assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden-origin'], `${method} ${path} ${JSON.stringify(headers)}`);
+          assert.equal(answer.headers['access-control-allow-origin'], undefined);
+        }
+      }
+      assert.deepEqual(shard.asked, []);
+      assert.equal((await move(port, { workload: 'w', stage: 'live' }, { ...own, origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' })).status, 200);
+      shard.asked.length = 0;
+    }
+  });
+
+  test('everybody for the files of the page, which have nothing of the shards in them; nobody for what is behind it', async (t) => {
+    const port = await start(t, [testShard('name-of-the-shard')], { token: () => 'a-token-of-nobody', page: pageFile });
+    const index = await ask(port, 'GET', '/', { host: 'proxy.internal' });
+    assert.equal(index.status, 200);
+    assert.match(String(index.headers['content-security-policy']), /^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+'; style-src 'self'; connect-src 'self'; .*form-action 'none'; frame-ancestors 'none'$/);
+    const files = [...index.text.matchAll(/(?:src|href)="(\/[^"]+)"/g), ...index.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+    assert.ok(files.length >= 5, files.join());
+    for (const path of ['/', ...files, '/assets/record/snapshot.js']) {
+      const { status, text, headers } = await ask(port, 'GET', path, { host: 'proxy.internal' });
+      assert.equal(status, 200, path);
+      assert.ok(!text.includes('name-of-the-shard') && !text.includes('a-token-of-nobody'), path);
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.equal((await ask(port, 'POST', path)).status, 405, path);
+    }
+    for (const path of ['/api/status', '/api/evidence', '/api/series', '/api/history', '/metrics', '/assets/../control/admin.js', '/assets/control/admin.js']) {
+      assert.equal((await ask(port, 'GET', path)).status, 401, path);
+    }
+    assert.equal((await ask(await start(t, [], { page: pageFile }), 'GET', '/', { host: 'evil.test' })).status, 403, 'a name that is resolved to loopback');
   });
 
   test('not a form of a web page', async (t) => {

@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync }
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { readLatest } from '../../src/record/ledger-tail.js';
 import { firstDifference, Ledger, type LedgerEntry, type LedgerOptions, type Mismatch } from '../../src/record/ledger.js';
 import { scratch } from '../plan/plans.js';
 
@@ -93,6 +94,25 @@ describe('the ledger', () => {
       await ledger.close();
     }
     assert.deepEqual(read(file).map(({ db }) => db), [1, 2]);
+  });
+
+  test('tells its end without keys and replies, whatever the files hold, over restarts and rotations', async (t) => {
+    const file = join(scratch(t), 'ledger.jsonl');
+    const before = open(file, { redact: false, maxBytes: 2_500, files: 3 });
+    for (let db = 0; db < 12; db++) {
+      before.record(mismatch({ db }));
+      await new Promise((resolve) => setTimeout(resolve, 2));
+    }
+    await before.close();
+    assert.match(readFileSync(file, 'utf8') + readFileSync(`${file}.1`, 'utf8'), /session:42.*secret/);
+    const after = open(file, { redact: false });
+    after.record(mismatch({ db: 12 }));
+    const { latest, total, notWritten } = after.tail();
+    await after.close();
+    assert.deepEqual([total, notWritten], [1, 0]);
+    assert.deepEqual(latest.map(({ db }) => db).slice(-8), [5, 6, 7, 8, 9, 10, 11, 12]);
+    assert.doesNotMatch(JSON.stringify(latest), /session:42|secret/i);
+    assert.deepEqual(readLatest(join(scratch(t), 'nowhere'), 20), []);
   });
 });
 

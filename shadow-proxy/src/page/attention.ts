@@ -1,0 +1,43 @@
+/** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
+import { count, list, number } from '../record/figures.js';
+import { sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+
+export interface Attention {
+  /** `act`: something is wrong. `look`: something is not as it should stay. */
+  readonly level: 'act' | 'look';
+  readonly text: string;
+}
+
+/** Behind the authority by more than this, a mirror is worth a look. */
+const MAX_LAG_MS = 1_000;
+
+type Check = readonly [applies: boolean, level: Attention['level'], text: string];
+
+export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
+  const { source, target, mirror, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
+  const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
+  const checks: readonly Check[] = [
+    ...ofServer('source', source),
+    ...ofServer('target', target),
+    [frozen !== null, 'act', `repair is frozen: ${frozen ?? ''}; next: shadow-compare accept --dry-run`],
+    [writtenTwice && !mirror.connected, 'act', 'the mirror is not connected: what it misses is kept in doubt'],
+    [sum(mismatches) > 0, 'act', `${count(sum(mismatches), 'mismatch', 'mismatches')} since the process started: ${list(mismatches)}`],
+    [mirror.dropped > 0, 'act', `${count(mirror.dropped, 'effect')} did not reach the mirror: the keys are in doubt`],
+    [job?.state === 'failed', 'act', `the last ${job?.kind ?? 'job'} failed: ${job?.reason ?? ''}`],
+    ...shard.workloads.map(ofWorkload),
+    [mirror.lagMs > MAX_LAG_MS, 'look', `the mirror is ${number(mirror.lagMs)} ms behind`],
+    [suspects.total > 0, 'look', `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
+    [job?.state === 'running' && job.reason !== null, 'look', `the ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}`],
+    [sum(unsupported) > 0, 'look', `commands that went to one server only: ${list(unsupported)}`],
+    [clockAheadMs !== 0, 'look', `the target's clock is ahead of the source's by ${number(clockAheadMs)} ms`],
+  ];
+  const found = checks.filter(([applies]) => applies).map(([, level, text]): Attention => ({ level, text }));
+  return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
+}
+
+const ofServer = (side: string, { up, full, runId }: ServerSnapshot): readonly Check[] => [
+  [!up && runId !== null, 'act', `the ${side} is down`],
+  [full, 'act', `the ${side} refuses writes for want of memory: raise maxmemory`],
+];
+
+const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [suspect !== null, 'look', `every key of ${name} is in doubt: ${suspect ?? ''}`];

@@ -1,0 +1,147 @@
+/// <reference lib="dom" />
+/** In the browser: asks the proxy again and again, and keeps what it said. It only ever reads. */
+import type { ShardEvidence } from '../control/outlook.js';
+import { COLUMNS, type Column, type SeriesSnapshot } from '../record/series.js';
+import type { ShardSnapshot } from '../record/snapshot.js';
+import type { HistoryEvent } from '../record/state.js';
+import type { ShardView } from './shard.js';
+import { attentionOf } from './attention.js';
+
+const STATUS_MS = 2_000;
+const SERIES_MS = 5_000;
+const EVIDENCE_MS = 10_000;
+const TIMEOUT_MS = 10_000;
+/** Of a series: as many as the proxy keeps. */
+const MAX_POINTS = 2_880;
+const TOKEN = 'shadow-proxy-token';
+
+export interface Feed {
+  readonly shards: readonly ShardView[];
+  /** ms since 1970 of the last answer; null before the first. */
+  readonly answeredAt: number | null;
+  /** Why there was no answer to the last question; null where there was. */
+  readonly problem: string | null;
+  /** Whether the proxy wants a token that it has not got. */
+  readonly wantsToken: boolean;
+  /** Whether a token was given, and refused. */
+  readonly refused: boolean;
+}
+
+class Refused extends Error {}
+
+export class Poller {
+  #status: readonly ShardSnapshot[] = [];
+  #before: readonly ShardSnapshot[] = [];
+  #evidence: readonly ShardEvidence[] = [];
+  readonly #series = new Map<string, SeriesSnapshot>();
+  readonly #history = new Map<string, readonly HistoryEvent[]>();
+  #flips = '';
+  #answeredAt: number | null = null;
+  #problem: string | null = null;
+  #refused = false;
+  #wantsToken = false;
+
+  constructor(private readonly changed: (feed: Feed) => void) {}
+
+  start(): void {
+    this.#every(STATUS_MS, () => this.#readStatus());
+    this.#every(SERIES_MS, () => this.#readSeries());
+    this.#every(EVIDENCE_MS, () => this.#readEvidence());
+  }
+
+  /** Keeps it for as long as this tab is open. */
+  giveToken(token: string): void {
+    sessionStorage.setItem(TOKEN, token);
+    this.#wantsToken = false;
+    void this.#ask(async () => {
+      await this.#readStatus();
+      await Promise.all([this.#readSeries(), this.#readEvidence()]);
+    });
+  }
+
+  get feed(): Feed {
+    const shards = this.#status.map((snapshot): ShardView => {
+      const { name } = snapshot;
+      const before = this.#before.find((each) => each.name === name);
+      const seconds = before === undefined ? 0 : (snapshot.uptimeMs - before.uptimeMs) / 1000;
+      return {
+        snapshot,
+        rate: before === undefined || seconds <= 0 ? null : Math.max(0, snapshot.operations - before.operations) / seconds,
+        attention: attentionOf(snapshot),
+        evidence: this.#evidence.find(({ shard }) => shard === name) ?? null,
+        series: this.#series.get(name) ?? null,
+        history: this.#history.get(name) ?? [],
+      };
+    });
+    return { shards, answeredAt: this.#answeredAt, problem: this.#problem, wantsToken: this.#wantsToken, refused: this.#refused };
+  }
+
+  /** One question after the other; a tab that nobody sees asks nothing. */
+  #every(ms: number, read: () => Promise<void>): void {
+    const turn = async (): Promise<void> => {
+      if (!document.hidden && !this.#wantsToken) await this.#ask(read);
+      setTimeout(() => void turn(), ms);
+    };
+    void turn();
+  }
+
+  async #ask(read: () => Promise<void>): Promise<void> {
+    try {
+      await read();
+      this.#problem = null;
+      this.#answeredAt = Date.now();
+      this.#refused = false;
+    } catch (error) {
+      if (error instanceof Refused) {
+        this.#refused = sessionStorage.getItem(TOKEN) !== null;
+        sessionStorage.removeItem(TOKEN);
+        this.#wantsToken = true;
+      } else this.#problem = (error as Error).message;
+    }
+    this.changed(this.feed);
+  }
+
+  async #readStatus(): Promise<void> {
+    const { shards } = await get<{ shards: ShardSnapshot[] }>('/api/status');
+    this.#before = this.#status;
+    this.#status = shards;
+    // History is read where something may have been added to it.
+    const flips = shards.map(({ name, flips: count, frozen }) => `${name} ${count} ${frozen}`).join();
+    if (flips === this.#flips) return;
+    const { history } = await get<{ history: { shard: string; events: HistoryEvent[] }[] }>('/api/history');
+    this.#flips = flips;
+    for (const { shard, events } of history) this.#history.set(shard, events);
+  }
+
+  async #readEvidence(): Promise<void> {
+    this.#evidence = (await get<{ shards: ShardEvidence[] }>('/api/evidence')).shards;
+  }
+
+  /** Only what is new. */
+  async #readSeries(): Promise<void> {
+    const last = Math.max(0, ...[...this.#series.values()].map(({ at }) => at.at(-1) ?? 0));
+    const { series } = await get<{ series: ({ shard: string } & SeriesSnapshot)[] }>(`/api/series?since=${last}`);
+    for (const { shard, at, columns } of series) {
+      const known = this.#series.get(shard);
+      this.#series.set(shard, known === undefined ? { at, columns } : joined(known, { at, columns }));
+    }
+  }
+}
+
+function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
+  const join = <T>(x: readonly T[], y: readonly T[]): T[] => [...x, ...y].slice(-MAX_POINTS);
+  return { at: join(a.at, b.at), columns: Object.fromEntries(COLUMNS.map((name) => [name, join(a.columns[name], b.columns[name])])) as Record<Column, (number | null)[]> };
+}
+
+/** @throws {Refused} where it wants another token; {Error} where it does not answer, or says why not */
+async function get<T>(path: string): Promise<T> {
+  const token = sessionStorage.getItem(TOKEN);
+  const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
+  const response = await fetch(path, { headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((error: Error) => {
+    throw new Error(error.name === 'TimeoutError' ? `nothing came within ${TIMEOUT_MS / 1000} s` : 'the proxy cannot be reached');
+  });
+  if (response.status === 401) throw new Refused();
+  const answer = (await response.json()) as T & { error?: { message: string } };
+  if (response.ok) return answer;
+  throw new Error(answer.error?.message ?? `HTTP ${response.status}`);
+}

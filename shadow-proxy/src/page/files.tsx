@@ -1,0 +1,73 @@
+/**
+ * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the libraries
+ * and the styles. Nothing of the shards is in them; the page asks the API, and needs the token for that.
+ */
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { renderToStaticMarkup } from 'preact-render-to-string';
+import type { PageFile } from '../control/admin.js';
+import { digest, PLOT_FILES } from '../html/document.js';
+import { STYLE } from '../html/style.js';
+import { VIEW_STYLE } from './style.js';
+
+const ASSETS = '/assets/';
+/** Below it the compiled modules have the paths that they import each other by. */
+const SOURCES = new URL('../', import.meta.url);
+const APP = 'page/app.js';
+const LIBRARIES = { preact: 'preact.js', 'preact/jsx-runtime': 'jsx-runtime.js' };
+
+let files: ReadonlyMap<string, PageFile> | null = null;
+
+/** The page's file at this path; null where there is none. */
+export function pageFile(path: string): PageFile | null {
+  if (path !== '/' && !path.startsWith(ASSETS)) return null;
+  files ??= readFiles();
+  return files.get(path) ?? null;
+}
+
+function readFiles(): ReadonlyMap<string, PageFile> {
+  const imports = JSON.stringify({ imports: Object.fromEntries(Object.entries(LIBRARIES).map(([name, file]) => [name, ASSETS + file])) });
+  const policy = `default-src 'none'; script-src 'self' '${digest(imports)}'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
+  const file = (type: string, content: string | Buffer): PageFile => ({ type: `${type}; charset=utf-8`, content, policy });
+  const read = (from: string | URL): PageFile => file('text/javascript', withoutMap(readFileSync(from, 'utf8')));
+  return new Map([
+    ['/', file('text/html', indexOf(imports))],
+    [`${ASSETS}style.css`, file('text/css', `${readFileSync(PLOT_FILES.css, 'utf8')}\n${STYLE}${VIEW_STYLE}`)],
+    [`${ASSETS}uplot.js`, read(PLOT_FILES.library)],
+    ...Object.entries(LIBRARIES).map(([name, at]): [string, PageFile] => [ASSETS + at, read(fileURLToPath(import.meta.resolve(name)))]),
+    ...modulesOf(APP).map((module): [string, PageFile] => [ASSETS + module, read(new URL(module, SOURCES))]),
+  ]);
+}
+
+/** A module and all that it imports from beside it. */
+function modulesOf(module: string, known = new Set<string>()): string[] {
+  if (known.has(module)) return [];
+  known.add(module);
+  const text = readFileSync(new URL(module, SOURCES), 'utf8');
+  for (const [, path] of text.matchAll(/^(?:import|export) (?:.* from )?'(\.[^']+)';$/gm)) modulesOf(new URL(path, new URL(module, SOURCES)).href.slice(SOURCES.href.length), known);
+  return [...known];
+}
+
+/** Nobody has the sources that a map would name. */
+const withoutMap = (text: string): string => text.replace(/^\/\/# sourceMappingURL=.*$/m, '');
+
+const indexOf = (imports: string): string =>
+  `<!doctype html>\n${renderToStaticMarkup(
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <title>shadow proxy</title>
+        <link rel="icon" href="data:," />
+        <link rel="stylesheet" href={`${ASSETS}style.css`} />
+        <script type="importmap" dangerouslySetInnerHTML={{ __html: imports }} />
+        <script src={`${ASSETS}uplot.js`} defer />
+        <script type="module" src={`${ASSETS}${APP}`} />
+      </head>
+      <body>
+        <noscript>This page is drawn by scripts of its own. Without them: shadow-compare status --watch</noscript>
+        <main id="app" />
+      </body>
+    </html>,
+  )}\n`;

@@ -1,0 +1,81 @@
+/** What the plots of a shard show. Pure. */
+import type { PlotSeries, PlotSpec } from '../html/plot.js';
+import type { LatencyWindow } from '../record/evidence.js';
+import type { Column, SeriesSnapshot } from '../record/series.js';
+
+/** Both servers over each other, p99 whole and p50 dashed, in ms. */
+export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): PlotSpec => ({
+  kind: 'time',
+  x: at.map(toSeconds),
+  series: LINES.map(({ label, column, ...look }) => ({ label, values: columns[column].map(toMs), ...look })),
+  unit: 'ms',
+  log: true,
+  sync,
+});
+
+/** The same by the minute, from the evidence that the gates are judged by. */
+export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
+  kind: 'time',
+  x: windows.map(({ at }) => toSeconds(Date.parse(at))),
+  series: LINES.map(({ label, side, quantile, ...look }) => ({ label, values: windows.map((window) => toMs(window[side][quantile])), color: look.color, dashed: look.dashed })),
+  unit: 'ms',
+  log: true,
+});
+
+/** Medians over the minutes at p50, p99 and p99.9: what a typical minute was like. */
+export const percentilePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
+  kind: 'percentiles',
+  x: [0.5, 0.99, 0.999],
+  series: (['source', 'target'] as const).map((side) => ({ label: side, values: (['p50', 'p99', 'p999'] as const).map((quantile) => (windows.length === 0 ? null : median(windows.map((window) => window[side][quantile])) / 1000)) })),
+  unit: 'ms',
+  log: true,
+});
+
+export const trafficPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
+  ...counts(series, sync, [
+    ['commands', 'operations', { color: 3 }],
+    ['pairs compared', 'compared', { color: 4 }],
+  ]),
+  unit: 'a second',
+});
+
+export const lagPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({ ...counts(series, sync, [['behind', 'lagMs', { color: 3 }]]), unit: 'ms' });
+
+export const doubtPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
+  ...counts(series, sync, [
+    ['keys in doubt', 'suspects', { color: 3 }],
+    ['mismatches a second', 'mismatches', { color: 5 }],
+  ]),
+  unit: '',
+});
+
+interface Line {
+  readonly label: string;
+  readonly column: Column;
+  readonly side: 'source' | 'target';
+  readonly quantile: 'p50' | 'p99';
+  readonly color: number;
+  readonly dashed: boolean;
+}
+
+const LINES: readonly Line[] = [
+  { label: 'source p99', column: 'sourceP99', side: 'source', quantile: 'p99', color: 1, dashed: false },
+  { label: 'target p99', column: 'targetP99', side: 'target', quantile: 'p99', color: 2, dashed: false },
+  { label: 'source p50', column: 'sourceP50', side: 'source', quantile: 'p50', color: 1, dashed: true },
+  { label: 'target p50', column: 'targetP50', side: 'target', quantile: 'p50', color: 2, dashed: true },
+];
+
+const counts = ({ at, columns }: SeriesSnapshot, sync: string, lines: readonly (readonly [label: string, column: Column, look: Pick<PlotSeries, 'color'>])[]): Omit<PlotSpec, 'unit'> => ({
+  kind: 'time',
+  x: at.map(toSeconds),
+  series: lines.map(([label, column, look]) => ({ label, values: columns[column], ...look })),
+  sync,
+});
+
+const toSeconds = (ms: number): number => ms / 1000;
+const toMs = (us: number | null): number | null => (us === null ? null : us / 1000);
+
+function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.floor(sorted.length / 2)];
+}

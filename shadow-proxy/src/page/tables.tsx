@@ -1,0 +1,143 @@
+/** The job, the latest mismatches and the history of a shard. */
+import type { JSX } from 'preact';
+import { bytes, duration, list, number } from '../record/figures.js';
+import { describeEvent } from '../record/history.js';
+import type { LedgerTail } from '../record/ledger.js';
+import type { RedactedEntry } from '../record/ledger-tail.js';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
+import type { HistoryEvent } from '../record/state.js';
+
+/** A backfill or verification, under way or over. */
+export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
+  if (job === null) return <p class="quiet">No backfill or verification yet.</p>;
+  const { kind, state, reason, seen, total, copied, verified, repaired, failed, unsure, differences, examples, failures } = job;
+  const all = Math.max(seen, total);
+  const figures: [name: string, value: string][] = [
+    ['looked at', `${number(seen)} of about ${number(all)} keys`],
+    ...(kind === 'backfill' ? ([['copied', `${number(copied)} keys, ${bytes(job.bytes)}`]] as [string, string][]) : ([['compared', number(verified)], ['differ', sum(differences) === 0 ? '0' : list(differences)]] as [string, string][])),
+    ...(job.repair || kind === 'restore' ? ([['repaired', number(repaired)]] as [string, string][]) : []),
+    ['failed', number(failed)],
+    ['in doubt', number(unsure)],
+    ['speed', `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null || state !== 'running' ? '' : `, ${duration(job.etaSeconds)} left`}`],
+  ];
+  return (
+    <div class="job">
+      <p>
+        <strong>
+          {kind} of {job.workloads.join(', ') || 'nothing'}: {state}
+        </strong>
+        {reason !== null && `: ${reason}`}
+        {job.sample < 100 && `, a sample of ${job.sample} %`}
+        {job.dryRun && ', keys are only counted'}
+      </p>
+      <progress max={all || 1} value={state === 'done' ? all || 1 : seen} aria-label={`${kind} ${state}`} />
+      <dl class="figures">
+        {figures.map(([name, value]) => (
+          <div>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+      </dl>
+      <p class="note">
+        begun {moment(job.startedAt)}
+        {job.endedAt !== null && `, ended ${moment(job.endedAt)}`}
+      </p>
+      {(examples.length > 0 || failures.length > 0) && (
+        <ul>
+          {examples.map(({ db, key, kind: how }) => (
+            <li>
+              db {db} <code>{key}</code>: {how}
+            </li>
+          ))}
+          {failures.map(({ db, key, why }) => (
+            <li>
+              db {db} <code>{key}</code>: {why}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}
+
+/** The newest first. Keys and replies are not in them, whatever the ledger holds. */
+export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail }): JSX.Element {
+  if (latest.length === 0) return <p class="quiet">None.</p>;
+  return (
+    <>
+      <table class="cards">
+        <thead>
+          <tr>
+            <th>time (UTC)</th>
+            <th>workload</th>
+            <th>command</th>
+            <th>kind</th>
+            <th>key</th>
+            <th>source</th>
+            <th>target</th>
+          </tr>
+        </thead>
+        <tbody>
+          {[...latest].reverse().map((entry) => (
+            <tr>
+              <td data-name="time">{moment(entry.time)}</td>
+              <td data-name="workload">{entry.workload}</td>
+              <td data-name="command">{entry.command}</td>
+              <td data-name="kind">{entry.kind}</td>
+              <td data-name="key">{entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />}</td>
+              <td data-name="source">
+                <Reply {...entry.source} />
+              </td>
+              <td data-name="target">
+                <Reply {...entry.target} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {notWritten > 0 && <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>}
+    </>
+  );
+}
+
+const Reply = ({ type, hash, bytes: size }: RedactedEntry['source']): JSX.Element => (
+  <>
+    {TYPES[type] ?? type} <Hashed hash={hash} size={size} />
+  </>
+);
+
+const Hashed = ({ hash, size }: { hash: string; size: number }): JSX.Element => (
+  <>
+    <code>{hash.slice(0, 8)}</code> <span class="note">{number(size)} B</span>
+  </>
+);
+
+const TYPES: Readonly<Record<string, string>> = { '+': 'status', '-': 'error', ':': 'integer', $: 'string', '*': 'array', _: 'null', '#': 'boolean', ',': 'double', '(': 'big number', '%': 'map', '~': 'set' };
+
+/** The newest first. */
+export function History({ events, most = Infinity }: { events: readonly HistoryEvent[]; most?: number }): JSX.Element {
+  if (events.length === 0) return <p class="quiet">Nothing was changed yet.</p>;
+  return (
+    <>
+      <ol class="history">
+        {[...events]
+          .reverse()
+          .slice(0, most)
+          .map((event) => (
+            <li>
+              <time>{moment(String(event.time))}</time> {describeEvent(event)}
+            </li>
+          ))}
+      </ol>
+      {events.length > most && (
+        <p class="note">
+          {number(events.length - most)} more: <code>shadow-compare history</code>
+        </p>
+      )}
+    </>
+  );
+}
+
+/** `2026-11-21 19:24:16`, in UTC. */
+export const moment = (iso: string): string => iso.slice(0, 19).replace('T', ' ');

@@ -1,0 +1,27 @@
+/** Figures as people read them, the same in every table, page and report. Pure, for browsers have it, too. */
+
+/** `1,234`. */
+export const number = (value: number): string => Math.round(value).toLocaleString('en-US');
+
+/** `1 key`, `2 keys`. */
+export const count = (n: number, one: string, many = `${one}s`): string => `${number(n)} ${n === 1 ? one : many}`;
+
+/** `3 SET, 1 GET`, the most frequent first. */
+export const list = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .filter(([, n]) => n > 0)
+    .sort(([, a], [, b]) => b - a)
+    .map(([name, n]) => `${number(n)} ${name}`)
+    .join(', ');
+
+/** `12.3 KiB`, `45 MiB`. */
+export const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);
+
+/** `41 s`, `3 min 20 s`, `5 h 2 min`. */
+export function duration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+}
+
+/** Microseconds as `0.25 ms`. */
+export const milliseconds = (us: number): string => `${(us / 1000).toFixed(2)} ms`;

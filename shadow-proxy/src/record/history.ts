@@ -1,0 +1,20 @@
+/** An event of the history in words, the same on a terminal, on the page and in the report. Pure, for browsers have it, too. */
+import type { StagePoint, Stages } from '../plan/plan.js';
+import { formatPoint } from '../route/stage.js';
+import type { HistoryEvent } from './state.js';
+
+/** Without its time. */
+export function describeEvent(event: HistoryEvent): string {
+  if (event.event === 'stage') return describeStage(event);
+  if (event.event === 'owner') return `process ${String(event.process)} has the shard`;
+  if (event.event === 'plan') return `the plan ${String(event.plan)} holds: ${Object.entries(event.stages as Stages).map(([name, point]) => `${name} ${formatPoint(point)}`).join(', ')}`;
+  if (event.event === 'accept') return `accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
+  const { time: _, event: name, ...details } = event;
+  return `${name} ${JSON.stringify(details)}`;
+}
+
+function describeStage(event: HistoryEvent): string {
+  const { workload, from, to, by, reason, forced, drill, rollback } = event as HistoryEvent & Record<string, unknown>;
+  const kind = drill ? ', a drill' : rollback ? ', rolled back' : forced ? ', FORCED past closed gates' : '';
+  return `${String(workload)} ${formatPoint(from as StagePoint)} → ${formatPoint(to as StagePoint)}${kind}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}`;
+}
