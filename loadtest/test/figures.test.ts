@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, median, parseRequirement, ratioTo, rotate, rowOf, type Sample } from '../bench/figures.js';
-import type { PeerName } from '../bench/peers.js';
+import { judge, median, parseRequirement, ratioTo, rotate, rowOf, type Sample } from '../proxy/bench/figures.js';
+import type { PeerName } from '../proxy/bench/peers.js';
 
 const sample = (peer: PeerName, round: number, opsPerSecond: number, more: Partial<Sample> = {}): Sample => ({
   ...{ peer, round, opsPerSecond, pipeline: 16, operations: 1, p50: 1, p99: 1, cpu: null, sourceCpu: 1, targetCpu: 1 },

@@ -3,10 +3,10 @@ import { test } from 'node:test';
 import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
 import { decodeReply } from '../../shadow-proxy/src/resp/decode.js';
 import { bulk, error } from '../../shadow-proxy/src/resp/encode.js';
-import { selfTimes } from '../profile/top.js';
+import { selfTimes } from '../proxy/profile/top.js';
 import { doubts } from '../rig/status.js';
-import { judgeReply, nextRequest, type Request } from '../soak/traffic.js';
-import { trendOf, type MemorySample } from '../soak/verdict.js';
+import { judgeReply, nextRequest, type Request } from '../proxy/soak/traffic.js';
+import { trendOf, type MemorySample } from '../proxy/soak/verdict.js';
 
 const MIB = 2 ** 20;
 /** Ten minutes, a look every five seconds. */

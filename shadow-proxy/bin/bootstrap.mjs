@@ -20,9 +20,9 @@ const STAMP = join(DIST, '.built');
 
 const PROGRAMS = {
   demo: ['shadow-proxy/src/cli/shadow-compare.js', 'demo'],
-  bench: ['loadtest/bench/main.js'],
-  'bench:backfill': ['loadtest/backfill/main.js'],
-  soak: ['loadtest/soak/main.js'],
+  bench: ['loadtest/proxy/bench/main.js'],
+  'bench:backfill': ['loadtest/proxy/backfill/main.js'],
+  soak: ['loadtest/proxy/soak/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
 };

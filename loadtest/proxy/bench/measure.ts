@@ -1,9 +1,9 @@
 /** One measurement: the same keyspace on both servers, load through one peer, and what it cost. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { cpuSeconds, memory, resetPeak } from '../rig/proc.js';
-import type { Rig } from '../rig/rig.js';
-import { digest, readCommands, readsAndWrites, seed, seedCommands, type Servers } from '../rig/servers.js';
-import { LoadtestError } from '../rig/errors.js';
+import { cpuSeconds, memory, resetPeak } from '../../rig/proc.js';
+import type { Rig } from '../../rig/rig.js';
+import { digest, readCommands, readsAndWrites, seed, seedCommands, type Servers } from '../../rig/servers.js';
+import { LoadtestError } from '../../rig/errors.js';
 import type { Sample } from './figures.js';
 import { drive, type Load } from './memtier.js';
 import type { Peer } from './peers.js';

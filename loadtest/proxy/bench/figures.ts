@@ -1,5 +1,5 @@
 /** The arithmetic of the bench: medians, ratios and their spread, requirements. Pure. */
-import { LoadtestError } from '../rig/errors.js';
+import { LoadtestError } from '../../rig/errors.js';
 import { PEER_NAMES, type PeerName } from './peers.js';
 
 /** One measurement of one peer. */

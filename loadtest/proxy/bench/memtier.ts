@@ -1,7 +1,7 @@
 /** memtier_benchmark: one measurement of one peer. */
 import { readFileSync } from 'node:fs';
-import { LoadtestError } from '../rig/errors.js';
-import type { Rig } from '../rig/rig.js';
+import { LoadtestError } from '../../rig/errors.js';
+import type { Rig } from '../../rig/rig.js';
 
 export const MEMTIER = 'memtier_benchmark';
 

@@ -1,5 +1,5 @@
 /**
- * Where the time of a CPU profile goes: `node dist/loadtest/profile/top.js FILE.cpuprofile [rows]`.
+ * Where the time of a CPU profile goes: `node dist/loadtest/proxy/profile/top.js FILE.cpuprofile [rows]`.
  * Source of the format: the Chrome DevTools protocol, `Profiler.Profile` (times in microseconds).
  */
 import { readFileSync } from 'node:fs';

@@ -3,9 +3,9 @@
  * argument, a JSON `ClientsTask`; says `connected` when all are, and its `Totals` when it is told to stop.
  */
 import { connect, type Socket } from 'node:net';
-import { decodeReply, text } from '../../shadow-proxy/src/resp/decode.js';
-import { encodeCommand } from '../../shadow-proxy/src/resp/encode.js';
-import { FrameScanner } from '../../shadow-proxy/src/resp/scan.js';
+import { decodeReply, text } from '../../../shadow-proxy/src/resp/decode.js';
+import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
+import { FrameScanner } from '../../../shadow-proxy/src/resp/scan.js';
 import { judgeReply, nextRequest, type Request } from './traffic.js';
 
 export interface ClientsTask {

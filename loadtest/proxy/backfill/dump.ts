@@ -1,7 +1,7 @@
 /** What a server can give at all: one connection that asks for every key's DUMP, and throws it away. */
 import { connect } from 'node:net';
-import { encodeCommand } from '../../shadow-proxy/src/resp/encode.js';
-import { FrameReader } from '../../shadow-proxy/src/resp/reader.js';
+import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
+import { FrameReader } from '../../../shadow-proxy/src/resp/reader.js';
 
 const BATCH = 1_000;
 

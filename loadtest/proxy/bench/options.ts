@@ -1,7 +1,7 @@
 /** The bench's command line. */
 import { Command, InvalidArgumentError } from 'commander';
-import { LoadtestError } from '../rig/errors.js';
-import { DEFAULT_PROXY_COMMAND } from '../rig/proxy.js';
+import { LoadtestError } from '../../rig/errors.js';
+import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
 import { DEFAULT_REQUIREMENTS, parseRequirement, type Requirement } from './figures.js';
 import { PEER_NAMES, type PeerName } from './peers.js';
 

@@ -1,10 +1,10 @@
 /** Who is measured, and how each is set up. All stand on loopback before the same source (and target). */
 import { writeFileSync } from 'node:fs';
 import getPort from 'get-port';
-import { missingProxy, startProxy, type Proxy } from '../rig/proxy.js';
-import { findEnvoy, onPath } from '../rig/programs.js';
-import type { Rig, Running } from '../rig/rig.js';
-import type { Servers } from '../rig/servers.js';
+import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
+import { findEnvoy, onPath } from '../../rig/programs.js';
+import type { Rig, Running } from '../../rig/rig.js';
+import type { Servers } from '../../rig/servers.js';
 
 export const PEER_NAMES = ['direct', 'haproxy', 'twemproxy', 'envoy', 'shadow'] as const;
 export type PeerName = (typeof PEER_NAMES)[number];

@@ -6,12 +6,12 @@
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { LoadtestError } from '../rig/errors.js';
-import { findEnvoy, onPath } from '../rig/programs.js';
-import type { Proxy } from '../rig/proxy.js';
-import { Rig } from '../rig/rig.js';
-import { missingServers, startServers, type Servers } from '../rig/servers.js';
-import { doubts, settledSnapshot } from '../rig/status.js';
+import { LoadtestError } from '../../rig/errors.js';
+import { findEnvoy, onPath } from '../../rig/programs.js';
+import type { Proxy } from '../../rig/proxy.js';
+import { Rig } from '../../rig/rig.js';
+import { missingServers, startServers, type Servers } from '../../rig/servers.js';
+import { doubts, settledSnapshot } from '../../rig/status.js';
 import { judge, ratioTo, rotate, rowOf, type Sample } from './figures.js';
 import { keyspaceOf, measure } from './measure.js';
 import { MEMTIER } from './memtier.js';

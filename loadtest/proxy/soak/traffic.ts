@@ -2,8 +2,8 @@
  * Mixed commands whose replies can be checked on their own: every value starts with its key and its length, so a reply
  * that belongs to another command is seen. Seven in ten are reads.
  */
-import { isError, isNull, text, type Reply } from '../../shadow-proxy/src/resp/decode.js';
-import type { Argument } from '../../shadow-proxy/src/resp/encode.js';
+import { isError, isNull, text, type Reply } from '../../../shadow-proxy/src/resp/decode.js';
+import type { Argument } from '../../../shadow-proxy/src/resp/encode.js';
 
 export interface Request {
   readonly args: readonly Argument[];

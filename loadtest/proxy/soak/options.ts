@@ -1,6 +1,6 @@
 /** The soak's command line. */
 import { Command, InvalidArgumentError } from 'commander';
-import { DEFAULT_PROXY_COMMAND } from '../rig/proxy.js';
+import { DEFAULT_PROXY_COMMAND } from '../../rig/proxy.js';
 
 export interface Options {
   readonly minutes: number;
