@@ -22,6 +22,7 @@ const MAY_IMPORT = {
   control: ['resp', 'route', 'command', 'compare', 'record', 'plan', 'lane', 'session', 'copy'],
   assess: ['resp', 'route', 'command', 'plan', 'lane'],
   local: [],
+  html: [],
 };
 
 const arrows = Object.entries(MAY_IMPORT).map(([from, to]) => ({

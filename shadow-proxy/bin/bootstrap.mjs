@@ -84,7 +84,7 @@ async function runTests(parts) {
   const sources = ['shadow-proxy/test', 'loadtest', 'conformance'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.test.ts') && (parts.length > 0 || !file.endsWith('.long.test.ts')))
+    .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
     .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))))
     .sort();
   if (files.length === 0) fail(`no test file has ${parts.join(' or ')} in its path`);
@@ -96,7 +96,7 @@ async function runTests(parts) {
       controller.abort();
     });
   }
-  const compiled = files.map((file) => join(DIST, file.replace(/\.ts$/, '.js')));
+  const compiled = files.map((file) => join(DIST, file.replace(/\.tsx?$/, '.js')));
   const concurrency = Math.min(2, availableParallelism());
   run({ files: compiled, concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {

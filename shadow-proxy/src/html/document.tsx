@@ -1,0 +1,56 @@
+/**
+ * A whole HTML document in one file: nothing is fetched when it is read, and its own Content-Security-Policy sees to that.
+ *
+ *   body: preact's elements, which escape what is put into them ─▶ htmlDocument ─▶ text, with styles, and scripts where it has plots
+ */
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import type { ComponentChildren } from 'preact';
+import { renderToStaticMarkup } from 'preact-render-to-string';
+import { STYLE } from './style.js';
+
+export interface HtmlDocument {
+  readonly title: string;
+  readonly body: ComponentChildren;
+  /** Rules of this document's own. */
+  readonly css?: string;
+}
+
+const require = createRequire(import.meta.url);
+
+/** Where the files are that draw plots: uPlot's style and uPlot, which is a global, and then the module that uses it. */
+export const PLOT_FILES = {
+  css: require.resolve('uplot/dist/uPlot.min.css'),
+  library: require.resolve('uplot/dist/uPlot.iife.min.js'),
+  draw: new URL('./draw.js', import.meta.url),
+};
+
+/** The document as text: light or dark as its reader's system is, and readable from 320 px on. */
+export function htmlDocument({ title, body, css = '' }: HtmlDocument): string {
+  const content = renderToStaticMarkup(<body>{body}</body>);
+  const hasPlots = content.includes('<plot-view');
+  const scripts = hasPlots ? [inlined(PLOT_FILES.library), inlined(PLOT_FILES.draw)] : [];
+  const policy = `default-src 'none'; style-src 'unsafe-inline'; script-src ${scripts.map((text) => `'${digest(text)}'`).join(' ') || "'none'"}; base-uri 'none'; form-action 'none'`;
+  const styles = [...(hasPlots ? [readFileSync(PLOT_FILES.css, 'utf8')] : []), STYLE, css].join('\n');
+  const head = renderToStaticMarkup(
+    <head>
+      <meta charset="utf-8" />
+      <meta http-equiv="Content-Security-Policy" content={policy} />
+      <meta name="viewport" content="width=device-width, initial-scale=1" />
+      <meta name="color-scheme" content="light dark" />
+      <title>{title}</title>
+      <style dangerouslySetInnerHTML={{ __html: styles }} />
+      {scripts.map((text, at) => (
+        <script type={at === 0 ? undefined : 'module'} dangerouslySetInnerHTML={{ __html: text }} />
+      ))}
+    </head>,
+  );
+  return `<!doctype html>\n<html lang="en">\n${head}\n${content}\n</html>\n`;
+}
+
+/** What may stand between `<script>` and `</script>`. */
+const inlined = (file: string | URL): string => readFileSync(file, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '').replaceAll('</script', '<\\/script');
+
+/** As a Content-Security-Policy names a script. */
+export const digest = (script: string): string => `sha256-${createHash('sha256').update(script).digest('base64')}`;

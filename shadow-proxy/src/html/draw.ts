@@ -1,0 +1,126 @@
+/// <reference lib="dom" />
+/**
+ * In the browser: `<plot-view spec="…">`, drawn by uPlot, which has to be there as a global. Documents have the compiled file in
+ * them as it is, so that it imports types only.
+ */
+import type UPlot from 'uplot';
+import type { PlotSpec } from './plot.js';
+
+const HEIGHT = 200;
+const GAP = 1e-9;
+
+class PlotView extends HTMLElement {
+  static readonly observedAttributes = ['spec'];
+  #plot: UPlot | null = null;
+  #drawn: PlotSpec | null = null;
+  readonly #resized = new ResizeObserver(() => this.#fit());
+  readonly #dark = matchMedia('(prefers-color-scheme: dark)');
+  readonly #recolour = (): void => this.#draw(true);
+
+  connectedCallback(): void {
+    this.#resized.observe(this);
+    this.#dark.addEventListener('change', this.#recolour);
+    this.#draw(true);
+  }
+
+  disconnectedCallback(): void {
+    this.#resized.disconnect();
+    this.#dark.removeEventListener('change', this.#recolour);
+    this.#plot?.destroy();
+    this.#plot = null;
+  }
+
+  attributeChangedCallback(): void {
+    if (this.isConnected) this.#draw(false);
+  }
+
+  #fit(): void {
+    if (this.#plot !== null && this.clientWidth > 0) this.#plot.setSize({ width: this.clientWidth, height: HEIGHT });
+  }
+
+  #draw(anew: boolean): void {
+    const spec = JSON.parse(this.getAttribute('spec') ?? 'null') as PlotSpec | null;
+    if (spec === null) return;
+    const data = dataOf(spec);
+    this.classList.toggle('empty', spec.x.length === 0);
+    const same = !anew && this.#drawn !== null && shapeOf(this.#drawn) === shapeOf(spec);
+    this.#drawn = spec;
+    if (same && this.#plot !== null) return this.#plot.setData(data, !isZoomed(this.#plot));
+    this.#plot?.destroy();
+    const Plot = (globalThis as unknown as { uPlot: typeof UPlot }).uPlot;
+    this.#plot = new Plot(optionsOf(spec, Math.max(200, this.clientWidth), getComputedStyle(this)), data, this);
+  }
+}
+
+/** What of a plot cannot be changed once it is drawn. */
+const shapeOf = ({ kind, series, unit, log }: PlotSpec): string => JSON.stringify([kind, unit, log, series.map(({ label, color, dashed }) => [label, color, dashed])]);
+
+/** A reader who looks closer at a part keeps it. */
+function isZoomed({ data: [x], scales }: UPlot): boolean {
+  const { min, max } = scales.x;
+  return x.length > 1 && typeof min === 'number' && typeof max === 'number' && (min > x[0] || max < x[x.length - 1]);
+}
+
+function dataOf({ kind, x, series, log }: PlotSpec): UPlot.AlignedData {
+  const at = kind === 'percentiles' ? x.map(toNines) : [...x];
+  return [at, ...series.map(({ values }) => values.map((value) => (log && value !== null && value <= 0 ? null : value)))];
+}
+
+/** p90 → 10, p99 → 100: equal steps on a logarithmic scale. */
+const toNines = (share: number): number => 1 / Math.max(GAP, 1 - share);
+const toPercent = (nines: number): string => `${parseFloat((100 * (1 - 1 / nines)).toPrecision(8))}`;
+
+function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): UPlot.Options {
+  const color = (name: string): string => style.getPropertyValue(name).trim();
+  const lines = { stroke: color('--line'), width: 1 };
+  const percentiles = spec.kind === 'percentiles';
+  const axis = (log: boolean | undefined): UPlot.Axis => {
+    const drawn = { ...lines, ...(log && { filter: (_: unknown, splits: number[]) => splits.map((split) => (isDecade(split) ? split : null)) }) };
+    return { stroke: color('--quiet'), grid: drawn, ticks: drawn, font: '12px system-ui, sans-serif' };
+  };
+  const value = (_: unknown, each: number | null): string => (each === null ? '–' : `${short(each)} ${spec.unit}`);
+  return {
+    width,
+    height: HEIGHT,
+    tzDate: (seconds) => new Date(utc(seconds)),
+    cursor: { drag: { x: true, y: false }, ...(spec.sync !== undefined && { sync: { key: spec.sync } }) },
+    scales: {
+      x: { time: spec.kind === 'time', ...(percentiles && { distr: 3 as const }) },
+      y: spec.log ? { distr: 3 } : { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
+    },
+    axes: [
+      { ...axis(percentiles), ...axisOf(spec) },
+      { ...axis(spec.log), size: 60, values: (_: unknown, splits: number[]) => splits.map((split) => (split === null ? '' : short(split))) },
+    ],
+    series: [
+      { label: LABELS[spec.kind], value: (_: unknown, each: number | null) => (each === null ? '–' : LABEL_OF[spec.kind](each)) },
+      ...spec.series.map(({ label, color: which, dashed }, at) => ({ label, value, width: 1.5, stroke: color(`--s${which ?? at + 1}`), points: { show: spec.x.length < 3 }, ...(dashed && { dash: [5, 4] }) })),
+    ],
+  };
+}
+
+const isDecade = (value: number): boolean => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < GAP;
+
+const LABELS = { time: 'time (UTC)', percentiles: 'percentile', number: 'at' };
+const LABEL_OF = { time: (seconds: number): string => iso(seconds).slice(11, 19), percentiles: (nines: number): string => `p${toPercent(nines)}`, number: short };
+
+function axisOf({ kind }: PlotSpec): UPlot.Axis {
+  if (kind === 'number') return { values: (_, splits) => splits.map((split) => short(split)) };
+  if (kind === 'percentiles') return { space: 30, values: (_, splits) => splits.map((split) => (split === null ? '' : LABEL_OF.percentiles(split))) };
+  const text = (split: number, step: number): string => (step >= DAY_S ? iso(split).slice(5, 10) : iso(split).slice(11, step >= 60 ? 16 : 19));
+  return { space: 70, values: (_, splits, __, ___, step) => splits.map((split) => text(split, step)) };
+}
+
+const DAY_S = 86_400;
+const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
+/** The moment at which a clock of this place shows what one of UTC shows at `seconds`: uPlot looks for round numbers there. */
+const utc = (seconds: number): number => seconds * 1000 + new Date(seconds * 1000).getTimezoneOffset() * 60_000;
+
+/** Three digits, and thousands and millions by letter. */
+function short(value: number): string {
+  if (value === 0) return '0';
+  const [size, letter] = value >= 1e9 ? [1e9, 'G'] : value >= 1e6 ? [1e6, 'M'] : value >= 1e4 ? [1e3, 'k'] : [1, ''];
+  return `${parseFloat((value / size).toPrecision(3))}${letter}`;
+}
+
+customElements.define('plot-view', PlotView);

@@ -1,0 +1,48 @@
+/** Plots: what one shows, and its place in a document. `draw.ts` draws it in the browser. */
+import type { JSX } from 'preact';
+
+export interface PlotSeries {
+  readonly label: string;
+  /** One for each `x`; null where nothing was measured, and the line has a gap there. */
+  readonly values: readonly (number | null)[];
+  /** Which of the colours `--s1` to `--s6`; default: its place. The source's is 1, the target's 2. */
+  readonly color?: number;
+  readonly dashed?: boolean;
+}
+
+export interface PlotSpec {
+  /**
+   * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not, 1 (0.99 is p99), on a scale on which
+   * each further nine has the same width. `number`: any other.
+   */
+  readonly kind: 'time' | 'percentiles' | 'number';
+  readonly x: readonly number[];
+  readonly series: readonly PlotSeries[];
+  /** Behind each value, such as `ms`. */
+  readonly unit: string;
+  /** Logarithmic y: values have to be above 0. */
+  readonly log?: boolean;
+  /** Plots of one document with the same key show their cursors together. */
+  readonly sync?: string;
+}
+
+/** The custom element of `draw.ts`; preact does not know it. */
+declare module 'preact' {
+  // eslint-disable-next-line @typescript-eslint/no-namespace
+  namespace JSX {
+    interface IntrinsicElements {
+      'plot-view': { spec: string; role: 'img'; 'aria-label': string };
+    }
+  }
+}
+
+/** A plot with its title; `note` says below it what was measured, and how often. */
+export const Plot = ({ title, spec, note }: { title: string; spec: PlotSpec; note?: string }): JSX.Element => (
+  <figure class="plot">
+    <figcaption>
+      {title} <span class="note">{spec.unit}</span>
+    </figcaption>
+    <plot-view spec={JSON.stringify(spec)} role="img" aria-label={title} />
+    {note !== undefined && <p class="note">{note}</p>}
+  </figure>
+);
