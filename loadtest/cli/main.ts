@@ -11,10 +11,11 @@ import { addMerge } from './merge.js';
 import { addProfiles } from './profiles.js';
 import { addReport } from './report.js';
 import { addRun } from './run.js';
+import { addSoak } from './soak.js';
 
 const program = new Command('loadtest').exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2)).showHelpAfterError('See npm run loadtest -- --help');
 
-for (const add of [addRun, addReport, addMerge, addClean, addProfiles]) add(program);
+for (const add of [addRun, addReport, addMerge, addSoak, addClean, addProfiles]) add(program);
 
 await program.parseAsync().catch((error: unknown) => {
   const known = error instanceof LoadtestError || error instanceof PlanError;

@@ -63,7 +63,32 @@ export interface Results {
   readonly samples: readonly Sample[];
   /** Empty where the profile counts nothing. */
   readonly counters: readonly CounterCheck[];
+  /** Of a soak, whose rounds are slices of one long load. */
+  readonly soak?: Soak;
 }
+
+export interface Soak {
+  /** What was restarted in mid-run; null for nothing. */
+  readonly restarted: 'source' | 'target' | null;
+  /** Unix seconds from its end until it answered again. */
+  readonly away: { readonly from: number; readonly to: number } | null;
+  /** Slices that lost a connection: their load goes on in the next one, their figures are lost. */
+  readonly interrupted: readonly { readonly from: number; readonly to: number; readonly why: string }[];
+  readonly tallies: readonly TallyCheck[];
+  /** The longest time that a client was without an acknowledgement, in ms. */
+  readonly longestWaitMs: number;
+}
+
+/** What clients that count for themselves know, and what a server holds of it. */
+export interface TallyCheck {
+  readonly server: string;
+  readonly acknowledged: number;
+  /** With those of which nobody knows. */
+  readonly attempted: number;
+  readonly found: number;
+}
+
+export const tallyHolds = ({ acknowledged, attempted, found }: TallyCheck): boolean => found >= acknowledged && found <= attempted;
 
 export const samePoint = (a: Point, b: Point): boolean => a.connections === b.connections && a.pipeline === b.pipeline;
 

@@ -54,10 +54,11 @@ export function summarise(results: Results): Summary {
 
 export const perSecond = ({ operations, durationMs }: Sample): number => (operations / durationMs) * 1000;
 
-function rowOf({ samples, profile }: Results, side: SideFacts, point: Point): Row | null {
+function rowOf({ samples, profile, soak }: Results, side: SideFacts, point: Point): Row | null {
   const own = samples.filter((sample) => sample.side === side.id && samePoint(sample.point, point));
   if (own.length === 0) return null;
-  const { kept, dropped } = dropExtremes(own);
+  // The worst of a soak is what it looks for.
+  const { kept, dropped } = soak === undefined ? dropExtremes(own) : { kept: own, dropped: [] };
   const speeds = kept.map(perSecond);
   const histogram = merge(kept.flatMap((sample) => sample.histogram ?? []));
   const latency = histogram && { p50: percentile(histogram, 50), p99: percentile(histogram, 99), p999: percentile(histogram, 99.9) };

@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import { htmlDocument } from '../../shadow-proxy/src/html/document.js';
 import { Plot } from '../../shadow-proxy/src/html/plot.js';
-import { pointName, type Point, type Results } from '../figures/results.js';
+import { pointName, type Point, type Results, type Soak } from '../figures/results.js';
 import { tellCounter, countersHold, type Summary } from '../figures/summary.js';
-import { latencyPlot, pointsPlot, ratioPlot, throughputPlot } from './plots.js';
+import { latencyPlot, pointsPlot, ratioPlot, soakPlot, throughputPlot } from './plots.js';
 import { explanations, verdicts } from './story.js';
 import { comparisons, conditions, counters, figures, type Grid } from './tables.js';
 
@@ -81,12 +81,13 @@ function Answers({ results, summary }: { results: Results; summary: Summary }): 
 function PointPlots({ results, summary, point }: { results: Results; summary: Summary; point: Point }): JSX.Element {
   const latency = latencyPlot(results, summary, point);
   const ratio = ratioPlot(results, summary, point);
-  const throughput = throughputPlot(results, point);
+  const throughput = results.soak === undefined ? throughputPlot(results, point) : null;
   const several = results.points.length > 1;
   return (
     <section>
       {several && <h2>{pointName(point)}</h2>}
       <div class="plots">
+        {results.soak !== undefined && <Plot title="Throughput against time" spec={soakPlot(results)} note={soakNote(results.soak)} />}
         {throughput !== null && <Plot title="Throughput against time" spec={throughput} note="seconds of load, round after round: each side’s first round over the others’ first, and so on; nothing is dropped" />}
         {latency !== null && <Plot title="Latency by percentile" spec={latency} note="all commands of the rounds kept, as one histogram; logarithmic" />}
         {ratio !== null && <Plot title="Throughput divided by the source’s, round by round" spec={ratio} note="by round" />}
@@ -94,6 +95,11 @@ function PointPlots({ results, summary, point }: { results: Results; summary: Su
     </section>
   );
 }
+
+const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
+
+const soakNote = ({ restarted, away }: Soak): string =>
+  away === null ? 'each second of the load; gaps are between two slices' : `the ${restarted} was away from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
 
 const GridTable = ({ grid: { head, rows } }: { grid: Grid }): JSX.Element => (
   <div class="scroll">

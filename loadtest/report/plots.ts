@@ -10,6 +10,14 @@ function colour({ sides }: Results, id: string): number {
   return known ?? 2 + (sides.filter(({ role }) => role === 'target').findIndex((side) => side.id === id) % 5);
 }
 
+/** By the clock, with nothing where the load was interrupted, or between two slices. */
+export function soakPlot({ samples, sides: [side] }: Results): PlotSpec {
+  const seconds = new Map(samples.flatMap(({ series }) => series.map(({ at, operations }) => [at, operations] as const)));
+  const [from, to] = [Math.min(...seconds.keys()), Math.max(...seconds.keys())];
+  const x = Array.from({ length: to - from + 1 }, (_, i) => from + i);
+  return { kind: 'time', x, series: [{ label: side.id, values: x.map((at) => seconds.get(at) ?? null) }], unit: 'commands/s' };
+}
+
 /** The seconds of a side's rounds, one round after the other as if nothing had been between: so the sides lie over each other. */
 export function throughputPlot(results: Results, point: Point): PlotSpec | null {
   const samples = results.samples.filter((sample) => samePoint(sample.point, point));

@@ -1,7 +1,7 @@
 /** What a report says, in words: the same in the page, in Markdown and in the terminal. Pure. */
 import { CONFIDENCE, LEAST_ROUNDS, METHOD, type Paired } from '../figures/paired.js';
-import { pointName, type Results } from '../figures/results.js';
-import { answerOf, DROP_FROM, type Comparison, type Measure, type Summary } from '../figures/summary.js';
+import { pointName, tallyHolds, type Results, type Soak, type TallyCheck } from '../figures/results.js';
+import { answerOf, countersHold, DROP_FROM, type Comparison, type Measure, type Summary } from '../figures/summary.js';
 
 export interface Verdict {
   readonly question: string;
@@ -20,6 +20,7 @@ export const leading = ({ rate }: Results): Measure => (rate === null ? 'through
 
 /** One for each side beside the source, at each point. */
 export function verdicts(results: Results, { comparisons }: Summary): Verdict[] {
+  if (results.soak !== undefined) return [soakVerdict(results, results.soak)];
   return comparisons.map((comparison) => verdictOf(results, comparison)).filter((verdict) => verdict !== null);
 }
 
@@ -38,6 +39,24 @@ function verdictOf(results: Results, { side, point, of }: Comparison): Verdict |
   return { question, word: words[answer], kind: kinds[answer], sentence: amount(pair, measure) };
 }
 
+function soakVerdict({ sides: [side], profile, counters, samples }: Results, { restarted, away, interrupted, tallies, longestWaitMs }: Soak): Verdict {
+  const holds = tallies.every(tallyHolds) && counters.every(countersHold);
+  const over = restarted === null ? 'a long load' : `a restart of the ${restarted}`;
+  const who = side.role === 'proxy' ? 'the proxy' : nameOf(side.title);
+  const parts = [
+    ...tallies.map(tellTally),
+    `no client was without an answer for longer than ${(longestWaitMs / 1000).toFixed(1)} s`,
+    ...(away === null ? [] : [`the ${restarted} was away for ${(away.to - away.from).toFixed(1)} s`]),
+    interrupted.length === 0 ? 'no connection was lost' : `connections were lost in ${interrupted.length} of ${interrupted.length + samples.length} slices`,
+  ];
+  return { question: `Does ${who} keep every increment over ${over}, under ${profile.name}?`, word: holds ? 'Yes' : 'No', kind: holds ? 'yes' : 'no', sentence: `${parts.join('; ')}.` };
+}
+
+function tellTally({ server, acknowledged, attempted, found }: TallyCheck): string {
+  const open = attempted - acknowledged;
+  return `on the ${server} the watching clients’ counters hold ${thousands(found)}: ${thousands(acknowledged)} were acknowledged, ${thousands(open)} more had no answer`;
+}
+
 /** By how much, how sure. */
 export function amount(pair: Paired, measure: Measure): string {
   const { median, ratios, more, less, p, interval } = pair;
@@ -48,11 +67,12 @@ export function amount(pair: Paired, measure: Measure): string {
 }
 
 /** Of the figures, below the tables. */
-export function explanations({ rounds, driver, rate }: Results): string[] {
-  const dropped = rounds >= DROP_FROM ? `Of each side’s ${rounds} rounds the one with the highest and the one with the lowest throughput are dropped from the figures; the comparison keeps them.` : `With fewer than ${DROP_FROM} rounds none is dropped.`;
+export function explanations({ rounds, driver, rate, soak }: Results): string[] {
+  const dropped = soak !== undefined ? 'Nothing is dropped: the worst of a soak is what it looks for.' : rounds >= DROP_FROM ? `Of each side’s ${rounds} rounds the one with the highest and the one with the lowest throughput are dropped from the figures; the comparison keeps them.` : `With fewer than ${DROP_FROM} rounds none is dropped.`;
   const histogram = 'Latencies are the load generator’s own HdrHistograms of all rounds kept, added up value by value: no percentile is an average of percentiles.';
   const closed = rate === null ? 'Each connection sends its next commands when the last are answered, so that a server which stalls is asked less while it does: latencies of such a load are too kind to both sides (coordinated omission). Take --rate for latencies at a load of your own.' : `The load was held at ${rate.toLocaleString('en-US')} commands a second.`;
   const cpu = 'CPU is that of the server’s process with all its threads (INFO cpu), of the proxy by its metrics, until the mirror had everything.';
+  if (soak !== undefined) return [dropped, histogram, closed];
   return [dropped, ...(driver.startsWith('redis-benchmark') ? [] : [histogram]), closed, cpu, METHOD];
 }
 

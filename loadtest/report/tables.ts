@@ -70,7 +70,7 @@ export function conditions(results: Results): readonly (readonly [string, string
     ['commands', profile.commands.map(({ command, ratio }) => `${ratio} × ${command}`).join('; ')],
     ['keys', `${keys.count.toLocaleString('en-US')}, ${law}; values ${size}${expiry === undefined ? '' : `; expiry ${expiry} s`}`],
     ['load', `${load}${threads} ${threads === 1 ? 'thread' : 'threads'} of the load generator, ${tls ? 'TLS' : 'in the clear'}, ${results.rate === null ? 'as fast as it is answered' : `${results.rate} commands/s`}`],
-    ['rounds', `${rounds} of ${seconds} s for each side, in turns, after a warm-up of ${warmUp} s`],
+    results.soak !== undefined ? ['slices', `${rounds} of ${seconds} s`] : ['rounds', `${rounds} of ${seconds} s for each side, in turns, after a warm-up of ${warmUp} s`],
     ...sides.map(({ id, title, where }) => [id, `${title}, ${where}`] as const),
     ...hosts.map((host, i) => [hosts.length === 1 ? 'load host' : `load host ${i + 1}`, host] as const),
     ['load generator', driver],

@@ -55,6 +55,8 @@ function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: 
       },
     ],
     default: { stage: 'shadow' },
+    // A soak restarts the source, which has saved everything before.
+    onAuthorityChange: 'accept',
     admin: { listen: `127.0.0.1:${adminPort}` },
     state: rig.file('state'),
   };

@@ -64,7 +64,7 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
 }
 
 /** Loads one side once. The other sides idle meanwhile. */
-async function measure({ side, point, round, seconds }: Turn<Side>, { prefix }: Keyspace, { profile, driver, rate }: RunOptions): Promise<Sample> {
+export async function measure({ side, point, round, seconds }: Turn<Side>, { prefix }: Keyspace, { profile, driver, rate }: Pick<RunOptions, 'profile' | 'driver' | 'rate'>): Promise<Sample> {
   const before = await cpuOfWorkers(side);
   const driven = await driver.drive(side.address, { profile, prefix, ...point, seconds, rate });
   await side.settled?.();
@@ -83,7 +83,7 @@ export function countedIn({ commands, fallback }: Profile, { counts }: Pick<Samp
   return Object.entries(counts).reduce((sum, [verb, count]) => sum + count * (amounts.get(verb) ?? 0), 0);
 }
 
-async function checkCounters(keyspaces: ReadonlyMap<Side, Keyspace>, expected: ReadonlyMap<Side, number>): Promise<CounterCheck[]> {
+export async function checkCounters(keyspaces: ReadonlyMap<Side, Keyspace>, expected: ReadonlyMap<Side, number>): Promise<CounterCheck[]> {
   const checks: CounterCheck[] = [];
   for (const [side, keyspace] of keyspaces) {
     for (const { name, address } of side.holders) {
