@@ -61,8 +61,9 @@ export async function sumCounters(address: Address, keyspace: Keyspace): Promise
 
 async function sumOf(client: Redis, counter: Counter, keys: readonly string[]): Promise<number> {
   if (counter.in === 'zset') {
-    const all = (await client.call('ZRANGE', keys[0], 0, -1, 'WITHSCORES')) as string[];
-    return all.reduce((sum, text, i) => sum + (i % 2 === 1 ? Number(text) : 0), 0);
+    // Pairs where the server speaks RESP3, else one flat list.
+    const all = ((await client.call('ZRANGE', keys[0], 0, -1, 'WITHSCORES')) as unknown[]).flat();
+    return all.reduce<number>((sum, each, i) => sum + (i % 2 === 1 ? Number(each) : 0), 0);
   }
   const ask = (i: number): string[] => (counter.in === 'hash' ? ['HGET', keys[i], counter.field!] : ['GET', keys[i]]);
   const replies = await inBatches(client, keys.length, ask);

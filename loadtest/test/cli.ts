@@ -5,7 +5,9 @@ import os from 'node:os';
 import path from 'node:path';
 import { after } from 'node:test';
 import { fileURLToPath } from 'node:url';
+import type { Redis } from 'ioredis';
 import { readResults, type Results } from '../figures/results.js';
+import { withClient as withClientAt } from '../sides/client.js';
 
 const MAIN = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 
@@ -27,6 +29,9 @@ export function newFolder(): string {
   after(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }
+
+/** A connection to a server on loopback that does not outlive `body`, however it ends. */
+export const withClient = <T>(port: number, body: (client: Redis) => Promise<T>): Promise<T> => withClientAt({ host: '127.0.0.1', port, db: 0, username: null, password: null, tls: null }, body);
 
 /** Runs with `--out`, and reads what it left. @throws where it left nothing, with what it said */
 export async function measured(args: readonly string[]): Promise<Said & { readonly results: Results; readonly out: string }> {

@@ -1,17 +1,18 @@
 /** What takes longer: all three sides over TLS, a sweep, the fallback, several load hosts, a plan, an interruption. */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
 import { needsKeydb, withServers } from '../../shadow-proxy/test/support/servers.js';
 import { merge } from '../figures/histogram.js';
 import { readResults } from '../figures/results.js';
 import { profileNames } from '../workload/load.js';
-import { loadtest, measured, newFolder } from './cli.js';
+import { loadtest, measured, newFolder, withClient } from './cli.js';
 import { needsMemtier } from './needs.js';
 
 const SHORT = ['--rounds', '1', '--seconds', '1', '--warm-up', '0'];
@@ -69,25 +70,25 @@ test('a run that is interrupted removes its keys, and says that it was interrupt
   await withServers(async ({ source }) => {
     const main = fileURLToPath(new URL('../cli/main.js', import.meta.url));
     const child = spawn(process.execPath, [main, '--profile', 'flags', '--against', 'source', '--source', source.url, '--seconds', '60', '--out', newFolder()], { stdio: 'ignore' });
-    const client = new Redis(source.port);
-    while ((await client.dbsize()) < 200) await new Promise((resolve) => setTimeout(resolve, 20));
-    child.kill('SIGINT');
-    const code = await new Promise((resolve) => child.once('exit', resolve));
-    assert.equal(code, 130);
-    assert.equal(await client.dbsize(), 0);
-    client.disconnect();
+    await withClient(source.port, async (client) => {
+      while ((await client.dbsize()) < 200) await sleep(20);
+      child.kill('SIGINT');
+      const [code] = await once(child, 'exit');
+      assert.equal(code, 130);
+      assert.equal(await client.dbsize(), 0);
+    });
   });
 });
 
 test('what a killed run left is removed by clean, and nothing else', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source }) => {
-    const client = new Redis(source.port);
-    for (const key of ['x:source:1', 'x:source:20000', 'x:source:20001', 'x:1']) await client.set(key, 'v');
-    const { code, stderr } = await loadtest(['clean', '--profile', 'rate-limits', '--prefix', 'x:', '--against', 'source', '--source', source.url]);
-    assert.equal(code, 0, stderr);
-    assert.deepEqual((await client.keys('*')).sort(), ['x:1', 'x:source:20001']);
-    client.disconnect();
+    await withClient(source.port, async (client) => {
+      for (const key of ['x:source:1', 'x:source:20000', 'x:source:20001', 'x:1']) await client.set(key, 'v');
+      const { code, stderr } = await loadtest(['clean', '--profile', 'rate-limits', '--prefix', 'x:', '--against', 'source', '--source', source.url]);
+      assert.equal(code, 0, stderr);
+      assert.deepEqual((await client.keys('*')).sort(), ['x:1', 'x:source:20001']);
+    });
   });
 });
 

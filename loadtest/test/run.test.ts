@@ -1,16 +1,14 @@
 /** The runner against real servers: what it leaves on them, what it refuses, what it says. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
-import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
-import { writeFileSync } from 'node:fs';
 import { needsKeydb, withServers } from '../../shadow-proxy/test/support/servers.js';
 import { refuseExpiring } from '../rounds/run.js';
 import { refuseUnconfirmed } from '../sides/given.js';
 import { loadProfile } from '../workload/load.js';
-import { loadtest, measured, newFolder } from './cli.js';
+import { loadtest, measured, newFolder, withClient } from './cli.js';
 import { needsMemtier } from './needs.js';
 
 /** All that the kit's rate-limits has, and a hash and a sorted set, with few keys. */
@@ -25,13 +23,12 @@ function smallProfile(): string {
 test('given servers are measured in turns, every increment is found, and afterwards they hold what they held before', async (t) => {
   if (!needsMemtier(t) || !(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
-    const clients = [source, target].map((server) => new Redis(server.port));
-    for (const client of clients) await client.set('loadtest:of-somebody-else', 'kept');
+    const keys = (port: number): Promise<string[]> => withClient(port, (client) => client.keys('*'));
+    for (const { port } of [source, target]) await withClient(port, (client) => client.set('loadtest:of-somebody-else', 'kept'));
     const args = ['--profile', smallProfile(), '--source', source.url, '--target', target.url, '--rounds', '2', '--seconds', '1', '--warm-up', '0'];
     const { code, results, stdout, stderr, out } = await measured(args);
     assert.equal(code, 0, stderr);
-    for (const client of clients) assert.deepEqual(await client.keys('*'), ['loadtest:of-somebody-else']);
-    for (const client of clients) client.disconnect();
+    for (const { port } of [source, target]) assert.deepEqual(await keys(port), ['loadtest:of-somebody-else']);
 
     assert.deepEqual(results.counters.map(({ side }) => side), ['source', 'target']);
     for (const { expected, found } of results.counters) assert.ok(expected > 50 * 7 && expected === found, `${expected} ${found}`);
@@ -73,7 +70,7 @@ test('a missing memtier_benchmark is told with how to get it, and with what can 
   assert.doesNotMatch(mixed.stderr, /--driver redis-benchmark/);
 });
 
-test('wrong usage is named with what is allowed, and ends with 2', async () => {
+test('wrong usage is named with what is allowed, and ends with 2; a server that does not answer with 3', async () => {
   const wrong: [string[], RegExp][] = [
     [['--profile', 'flags', '--against', 'both'], /"both" is none of source, target, proxy/],
     [['--profile', 'flags', '--rounds', '-1'], /--rounds/],
@@ -83,8 +80,9 @@ test('wrong usage is named with what is allowed, and ends with 2', async () => {
     [['soak', '--profile', 'flags', '--against', 'source', '--restart', 'target'], /--restart target does not touch --against source/],
     [['report', '/nonexistent'], /results\.json cannot be read/],
   ];
-  for (const [args, told] of wrong) {
-    const { code, stderr } = await loadtest(args);
+  const all = await Promise.all(wrong.map(([args]) => loadtest(args)));
+  for (const [i, { code, stderr }] of all.entries()) {
+    const [args, told] = wrong[i];
     assert.match(stderr, told);
     assert.equal(code, args.includes('redis://127.0.0.1:1') ? 3 : 2, stderr);
   }
