@@ -6,7 +6,7 @@ import { runRounds } from '../rounds/run.js';
 import { isGiven } from '../sides/given.js';
 import { loadProfile } from '../workload/load.js';
 import { addRunOptions, checkRun, type RunCliOptions } from './options.js';
-import { driverOf, hostLine, newPrefix, onLoopback, pointsOf, sidesOf } from './setup.js';
+import { checkRate, driverOf, hostLine, newPrefix, onLoopback, pointsOf, sidesOf } from './setup.js';
 import { leave } from './leave.js';
 
 export function addRun(program: Command): void {
@@ -23,6 +23,7 @@ async function run(options: RunCliOptions): Promise<number> {
   const profile = loadProfile(options.profile);
   const driver = driverOf(options.driver, profile);
   const points = pointsOf(options, profile);
+  checkRate(options.rate ?? null, points);
   const rig = new Rig();
   try {
     const sides = await sidesOf(rig, options, profile, options.serverThreads);

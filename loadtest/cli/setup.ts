@@ -49,6 +49,12 @@ export function pointsOf({ clients, pipeline }: Pick<RunCliOptions, 'clients' | 
   return all;
 }
 
+/** The rate is divided over the connections, in whole commands. @throws {LoadtestError} */
+export function checkRate(rate: number | null, points: readonly Point[]): void {
+  const uneven = rate === null ? undefined : points.find(({ connections }) => rate % connections !== 0 || rate === 0);
+  if (uneven !== undefined) throw new LoadtestError('USAGE', `--rate ${rate}: must be a multiple of the ${uneven.connections} connections; each sends its whole share a second`);
+}
+
 export const newPrefix = (): string => `loadtest:${randomBytes(4).toString('hex')}:`;
 
 export const onLoopback = (sides: readonly Side[]): boolean => sides.every(({ address }) => isLoopback(address.host));

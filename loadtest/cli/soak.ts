@@ -11,7 +11,7 @@ import type { Side } from '../sides/side.js';
 import { loadProfile } from '../workload/load.js';
 import { leave } from './leave.js';
 import { addPlaceOptions, whole, type PlaceOptions } from './options.js';
-import { driverOf, hostLine, newPrefix, onLoopback, pointsOf, sidesOf } from './setup.js';
+import { checkRate, driverOf, hostLine, newPrefix, onLoopback, pointsOf, sidesOf } from './setup.js';
 import type { Profile } from '../workload/profile.js';
 import type { SoakOptions } from '../rounds/soak.js';
 
@@ -45,11 +45,12 @@ async function soak(options: SoakCliOptions): Promise<number> {
   if (options.against.length !== 1) throw new LoadtestError('USAGE', '--against: a soak loads one side; name source, target or proxy');
   const profile = loadProfile(options.profile);
   const driver = driverOf('memtier', profile);
+  const [point] = pointsOf({}, profile);
+  checkRate(options.rate ?? null, [point]);
   const rig = new Rig();
   try {
     const { side, restart } = await place(rig, options, profile);
     const { slice, rate = null } = options;
-    const [point] = pointsOf({}, profile);
     const run: SoakOptions = { profile, side, restart, point, rate, slice, driver, seconds: options.minutes * 60, prefix: newPrefix(), loopback: onLoopback([side]), host: hostLine() };
     const results = await runSoak(rig, run, (line) => void process.stderr.write(`${line}\n`));
     leave(results, options);

@@ -1,7 +1,7 @@
 /** Several load hosts that loaded the same servers at the same times, as one run. Pure. */
 import { LoadtestError } from '../rig/errors.js';
-import { median } from '../proxy/bench/figures.js';
 import { encode, merge } from './histogram.js';
+import { median } from './median.js';
 import { samePoint, type CounterCheck, type Results, type Sample } from './results.js';
 import type { Second } from '../driver/driver.js';
 

@@ -6,6 +6,7 @@
  * probability, and order statistics of the ratios give the interval of their median. Both are exact, and the same test
  * seen from two sides. Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
  */
+import { median } from './median.js';
 
 export const METHOD =
   'Exact sign test (two-sided) on the rounds’ ratios; interval of the median ratio from their order statistics. Nothing is assumed of their distribution but that the rounds are independent. All rounds count, the best and the worst too.';
@@ -37,7 +38,7 @@ export function paired(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, nu
   if (ratios.length === 0) return null;
   const sorted = [...ratios].sort((x, y) => x - y);
   const [more, less] = [ratios.filter((ratio) => ratio > 1).length, ratios.filter((ratio) => ratio < 1).length];
-  return { ratios, median: middle(sorted), ...intervalOf(sorted), more, less, p: signTest(more, less) };
+  return { ratios, median: median(ratios)!, ...intervalOf(sorted), more, less, p: signTest(more, less) };
 }
 
 /** Two-sided; ties are left out. */
@@ -69,8 +70,3 @@ function binomialTail(n: number, k: number): number {
 
 /** The least number of rounds that can carry `CONFIDENCE`. */
 export const LEAST_ROUNDS = Math.ceil(1 - Math.log2(1 - CONFIDENCE));
-
-function middle(sorted: readonly number[]): number {
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
-}

@@ -1,7 +1,8 @@
 /** The figures of a report, from the samples. Pure. */
 import type { Histogram } from 'hdr-histogram-js';
-import { median } from '../proxy/bench/figures.js';
+import { counterOf } from '../workload/command.js';
 import { merge, percentile } from './histogram.js';
+import { median } from './median.js';
 import { LEAST_ROUNDS, paired, type Paired } from './paired.js';
 import { samePoint, type CounterCheck, type Point, type Results, type Sample, type SideFacts } from './results.js';
 
@@ -111,15 +112,18 @@ export function answerOf(pair: Paired, measure: Measure): Answer {
 /** A generator that uses this much of its threads may be what is measured. */
 const BUSY = 0.9;
 
-function doubtsOf({ counters, sides, samples, rounds, loopback, driver }: Results, rows: readonly Row[]): string[] {
+function doubtsOf({ counters, sides, samples, rounds, loopback, driver, profile, soak }: Results, rows: readonly Row[]): string[] {
   const busy = rows.filter(({ generator }) => generator !== null && generator > BUSY).map(({ side, point }) => `${side.id} at ${point.connections} × ${point.pipeline}`);
   const missing = sides.filter(({ id }) => samples.every((sample) => sample.side !== id));
+  const counts = soak === undefined && profile.commands.some(({ command }) => counterOf(command) !== null);
+  const unchecked = counts ? sides.filter(({ id }) => counters.every(({ side }) => side !== id)) : [];
   return [
     ...counters.filter((check) => !countersHold(check)).map(tellCounter),
     ...missing.map(({ id }) => `${id} was not measured`),
+    ...unchecked.map(({ id }) => `the counters of ${id} were not added up: give the servers behind it with --source and --target`),
     ...(busy.length > 0 ? [`the load generator used more than ${BUSY * 100} % of its threads (${busy.join('; ')}): its own speed may be what was measured. Give the profile more threads, or take several load hosts`] : []),
     ...(loopback ? ['load and servers shared one machine and took the processor from each other: the figures are no capacity, only their ratios mean anything'] : []),
-    ...(rounds < LEAST_ROUNDS && sides.length > 1 ? [`${rounds} rounds cannot carry a statement with 95 % confidence: take at least ${LEAST_ROUNDS}`] : []),
+    ...(rounds < LEAST_ROUNDS && sides.length > 1 && soak === undefined ? [`${rounds} ${rounds === 1 ? 'round' : 'rounds'} cannot carry a statement with 95 % confidence: take at least ${LEAST_ROUNDS}`] : []),
     ...(driver.startsWith('redis-benchmark') ? ['measured with redis-benchmark: one command instead of the profile’s mix, uniform keys, no histograms and no seconds'] : []),
   ];
 }

@@ -62,7 +62,7 @@ export function amount(pair: Paired, measure: Measure): string {
   const { median, ratios, more, less, p, interval } = pair;
   const what = `${times(median)} ${measure === 'throughput' ? 'the throughput' : `the ${MEASURE_TITLES[measure]}`}`;
   const rounds = `higher in ${more} and lower in ${less} of ${ratios.length} rounds, p = ${probability(p)}`;
-  if (interval === null) return `${what} by the median of ${ratios.length} rounds; no interval can have ${percent} % confidence with fewer than ${LEAST_ROUNDS}.`;
+  if (interval === null) return `${what} by the median of ${ratios.length} ${ratios.length === 1 ? 'round' : 'rounds'}; no interval can have ${percent} % confidence with fewer than ${LEAST_ROUNDS}.`;
   return `${what} (${percent} % interval ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)}; ${rounds}).`;
 }
 

@@ -1,6 +1,5 @@
 /** Which measurement comes when. Pure. */
 import type { Point } from '../figures/results.js';
-import { rotate } from '../proxy/bench/figures.js';
 
 export interface Turn<S> {
   readonly side: S;
@@ -16,6 +15,9 @@ export interface Rounds {
   /** Seconds; 0 for none. */
   readonly warmUp: number;
 }
+
+/** The list, begun at place `by`: in another round, another one is first. */
+export const rotate = <T>(list: readonly T[], by: number): T[] => [...list.slice(by % list.length), ...list.slice(0, by % list.length)];
 
 /** In each round every side at every point once, in another order of sides: what drifts hits all alike. */
 export function schedule<S>(sides: readonly S[], points: readonly Point[], { rounds, seconds, warmUp }: Rounds): Turn<S>[] {

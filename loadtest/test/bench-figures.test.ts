@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judge, median, parseRequirement, ratioTo, rotate, rowOf, type Sample } from '../proxy/bench/figures.js';
+import { median } from '../figures/median.js';
+import { judge, parseRequirement, ratioTo, rowOf, type Sample } from '../proxy/bench/figures.js';
+import { rotate } from '../rounds/schedule.js';
 import type { PeerName } from '../proxy/bench/peers.js';
 
 const sample = (peer: PeerName, round: number, opsPerSecond: number, more: Partial<Sample> = {}): Sample => ({

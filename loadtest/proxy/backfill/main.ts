@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';
 import type { JobSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
-import { median } from '../bench/figures.js';
+import { median } from '../../figures/median.js';
 import { drive, MEMTIER, type Load, type Result } from '../bench/memtier.js';
 import { machine } from '../bench/report.js';
 import { LoadtestError } from '../../rig/errors.js';

@@ -1,4 +1,5 @@
 /** The arithmetic of the bench: medians, ratios and their spread, requirements. Pure. */
+import { median } from '../../figures/median.js';
 import { LoadtestError } from '../../rig/errors.js';
 import { PEER_NAMES, type PeerName } from './peers.js';
 
@@ -25,14 +26,6 @@ export interface Sample {
   readonly mirrorLagMs: number;
   /** Whether both servers held the same values afterwards; null for a peer that does not mirror. */
   readonly equal: boolean | null;
-}
-
-/** The middle value; of an even number of values, the mean of the two in the middle; null of none. */
-export function median(values: readonly number[]): number | null {
-  if (values.length === 0) return null;
-  const sorted = [...values].sort((a, b) => a - b);
-  const half = sorted.length >> 1;
-  return sorted.length % 2 === 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2;
 }
 
 /** The medians over the rounds of one peer at one pipeline depth. */
@@ -99,6 +92,3 @@ export function judge(samples: readonly Sample[], requirement: Requirement): Jud
   const ratio = ratioTo(samples, requirement.peer, requirement.pipeline);
   return { ...requirement, ratio, holds: ratio !== null && ratio.median >= requirement.atLeast };
 }
-
-/** The list, begun at place `by`: in another round, another peer is first. */
-export const rotate = <T>(list: readonly T[], by: number): T[] => [...list.slice(by % list.length), ...list.slice(0, by % list.length)];
