@@ -62,6 +62,9 @@ export interface Driver {
   /** With its version. */
   readonly label: string;
   readonly naming: Naming;
-  /** @throws {LoadtestError} when a connection failed or a command was refused */
-  drive(address: Address, load: Load): Promise<Driven>;
+  /**
+   * Rejects only once the load has ended.
+   * @throws {LoadtestError} when a connection failed, a command was refused, or `stop` was given
+   */
+  drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven>;
 }

@@ -33,13 +33,13 @@ export class Memtier implements Driver {
 
   readonly naming = (prefix: string, i: number): string => `${prefix}${i}`;
 
-  async drive(address: Address, load: Load): Promise<Driven> {
+  async drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven> {
     const folder = mkdtempSync(path.join(tmpdir(), 'redis-to-keydb-memtier-'));
     try {
       const json = path.join(folder, 'run.json');
       const files = ['--json-out-file', json, '--hdr-file-prefix', path.join(folder, 'hdr')];
       const args = [...addressArguments(address), ...loadArguments(load), ...files];
-      const { cpu } = await runGenerator(this.file, args, FATAL, load.seconds * 1000 + GRACE_MS);
+      const { cpu } = await runGenerator(this.file, args, { fatal: FATAL, limitMs: load.seconds * 1000 + GRACE_MS, stop });
       const histogram = histogramOf(readFileSync(path.join(folder, 'hdr_FULL_RUN_1.hgrm'), 'utf8'));
       return { ...drivenOf(JSON.parse(readFileSync(json, 'utf8'))), histogram, cpu };
     } finally {

@@ -11,15 +11,25 @@ export interface Ended {
 
 const LOOK_MS = 250;
 
-/**
- * @param fatal a line of the error stream that ends it
- * @param limitMs after so long it is killed
- * @throws {LoadtestError}
- */
-export async function runGenerator(file: string, args: readonly string[], fatal: RegExp, limitMs: number): Promise<Ended> {
+export interface Limits {
+  /** A line of the error stream that ends it. */
+  readonly fatal: RegExp;
+  /** After so long it is killed. */
+  readonly limitMs: number;
+  readonly stop: AbortSignal;
+}
+
+/** Resolves, or rejects, only when the process is gone. @throws {LoadtestError} */
+export async function runGenerator(file: string, args: readonly string[], { fatal, limitMs, stop }: Limits): Promise<Ended> {
+  if (stop.aborted) throw new LoadtestError('MEASUREMENT', 'stopped');
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = (): boolean => child.kill('SIGKILL');
+  const stopped = (): void => {
+    failure ??= 'stopped';
+    kill();
+  };
   process.once('exit', kill);
+  stop.addEventListener('abort', stopped);
   let [stdout, stderr, failure]: [string, string, string | null] = ['', '', null];
   let cpu: number | null = null;
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
@@ -39,6 +49,7 @@ export async function runGenerator(file: string, args: readonly string[], fatal:
   clearInterval(look);
   clearTimeout(late);
   process.off('exit', kill);
+  stop.removeEventListener('abort', stopped);
   if (failure === null && code !== 0) failure = stderr.trim().split('\n').slice(-3).join(' | ') || `it ended with ${String(code)}`;
   if (failure !== null) throw new LoadtestError('MEASUREMENT', `${file.split('/').at(-1)}: ${failure}`);
   return { stdout, cpu };

@@ -24,16 +24,16 @@ export class RedisBenchmark implements Driver {
   /** `__rand_int__` counts from 0, in twelve digits. */
   readonly naming = (prefix: string, i: number): string => `${prefix}${String(i - 1).padStart(12, '0')}`;
 
-  async drive(address: Address, load: Load): Promise<Driven> {
+  async drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven> {
     const { fallback, name } = load.profile;
     if (fallback === undefined) {
       throw new LoadtestError('USAGE', `profile ${name} mixes commands, which redis-benchmark cannot: take memtier_benchmark, or a profile with a fallback`);
     }
     if (load.rate !== null) throw new LoadtestError('USAGE', '--rate needs memtier_benchmark: redis-benchmark sends as fast as it can');
-    const trial = await this.#run(address, load, fallback, TRIAL);
+    const trial = await this.#run(address, load, fallback, TRIAL, stop);
     const wanted = Math.max(TRIAL, Math.round(trial.perSecond * load.seconds));
     const startedAt = Date.now();
-    const { perSecond, p50, p99, cpu } = await this.#run(address, load, fallback, wanted);
+    const { perSecond, p50, p99, cpu } = await this.#run(address, load, fallback, wanted, stop);
     return {
       startedAt,
       durationMs: (wanted / perSecond) * 1000,
@@ -47,10 +47,10 @@ export class RedisBenchmark implements Driver {
     };
   }
 
-  async #run(address: Address, { profile, prefix, connections, pipeline }: Load, command: string, requests: number) {
+  async #run(address: Address, { profile, prefix, connections, pipeline }: Load, command: string, requests: number, stop: AbortSignal) {
     const words = wordsOf(fill(command, prefix, profile.expiry)).map((word) => word.replace('__key__', `${prefix}__rand_int__`).replace('__data__', 'x'.repeat(bytesOf(profile.value))));
     const options = ['-n', requests, '-c', connections, '-P', pipeline, '-r', profile.keys.count, '--threads', profile.threads, '--precision', 3, '--csv'].map(String);
-    const { stdout, cpu } = await runGenerator(this.file, [...addressArguments(address), ...options, ...words], FATAL, LIMIT_MS);
+    const { stdout, cpu } = await runGenerator(this.file, [...addressArguments(address), ...options, ...words], { fatal: FATAL, limitMs: LIMIT_MS, stop });
     return { ...parseCsv(stdout), cpu };
   }
 }

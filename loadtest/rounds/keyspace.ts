@@ -20,15 +20,15 @@ export interface Keyspace {
 /**
  * Sends the prefill once for each key, with sizes in turn as the profile weighs them.
  * @returns what it added to counters
- * @throws {LoadtestError} where a command is refused
+ * @throws {LoadtestError} where a command is refused, or `stop` was given
  */
-export async function prefill(address: Address, { profile, prefix, naming }: Keyspace): Promise<number> {
+export async function prefill(address: Address, { profile, prefix, naming }: Keyspace, stop: AbortSignal): Promise<number> {
   const data = values(profile.value);
   const { count } = profile.keys;
   await withClient(address, async (client) => {
     for (const command of profile.prefill) {
       const words = wordsOf(fill(command, prefix, profile.expiry));
-      await inBatches(client, count, (i) => words.map((word) => (word === '__data__' ? data(i) : word.replaceAll('__key__', naming(prefix, i + 1)))));
+      await inBatches(client, count, (i) => words.map((word) => (word === '__data__' ? data(i) : word.replaceAll('__key__', naming(prefix, i + 1)))), stop);
     }
   });
   return profile.prefill.reduce((sum, command) => sum + (counterOf(command)?.amount ?? 0) * count, 0);
@@ -70,9 +70,10 @@ async function sumOf(client: Redis, counter: Counter, keys: readonly string[]): 
   return replies.reduce<number>((sum, reply) => sum + Number(reply ?? 0), 0);
 }
 
-async function inBatches(client: Redis, count: number, command: (i: number) => (string | Buffer)[]): Promise<unknown[]> {
+async function inBatches(client: Redis, count: number, command: (i: number) => (string | Buffer)[], stop?: AbortSignal): Promise<unknown[]> {
   const replies: unknown[] = [];
   for (let from = 0; from < count; from += BATCH) {
+    if (stop?.aborted) throw new LoadtestError('MEASUREMENT', 'stopped');
     const batch = client.pipeline();
     for (let i = from; i < Math.min(count, from + BATCH); i++) {
       const [name, ...args] = command(i);

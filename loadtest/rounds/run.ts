@@ -30,32 +30,13 @@ export interface RunOptions extends Rounds {
 
 /** @param say told what happens, a line each @throws {LoadtestError} */
 export async function runRounds(rig: Rig, options: RunOptions, say: (line: string) => void): Promise<Results> {
-  const { profile, sides, points, driver, startAt } = options;
+  const { profile, sides, points, driver } = options;
   const turns = schedule(sides, points, options);
   refuseExpiring(profile, turns);
   const keyspaces = new Map(sides.map((side) => [side, { profile, prefix: `${options.prefix}${side.id}:`, naming: driver.naming }]));
-  const removed = new Set<Side>();
-  const remove = async (): Promise<void> => {
-    for (const [side, keyspace] of keyspaces) {
-      if (!removed.has(side)) await removeKeys(side.address, keyspace);
-      removed.add(side);
-    }
-  };
-  rig.beforeClose(remove);
-  const startedAt = new Date().toISOString();
-  const expected = new Map<Side, number>();
-  for (const [side, keyspace] of keyspaces) expected.set(side, await prefill(side.address, keyspace));
-  const samples: Sample[] = [];
-  for (const [i, turn] of turns.entries()) {
-    if (startAt !== null) await untilTurn(startAt + timeOf(turns, i) * 1000, turn);
-    const sample = await measure(turn, keyspaces.get(turn.side)!, options);
-    rig.assertAlive();
-    expected.set(turn.side, expected.get(turn.side)! + countedIn(profile, sample));
-    if (turn.round >= 0) samples.push(sample);
-    say(tell(turn, sample, options));
-  }
-  const counters = await checkCounters(keyspaces, expected);
-  await remove();
+  const { samples, counters, startedAt } = await thenRemove(rig, (stop) => load(turns, keyspaces, options, say, stop, () => rig.assertAlive()), async () => {
+    for (const [side, keyspace] of keyspaces) await removeKeys(side.address, keyspace);
+  });
   return {
     ...{ format: FORMAT, startedAt, hosts: [options.host], driver: driver.label, profile, prefix: options.prefix, points, samples, counters },
     ...{ rounds: options.rounds, seconds: options.seconds, warmUp: options.warmUp, rate: options.rate, loopback: options.loopback },
@@ -63,10 +44,47 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
   };
 }
 
+/**
+ * Runs `body`, and `remove` once it has ended: well, badly, or because the rig is closed before, which stops it. Nothing is
+ * removed while something still writes.
+ */
+export async function thenRemove<T>(rig: Rig, body: (stop: AbortSignal) => Promise<T>, remove: () => Promise<void>): Promise<T> {
+  const stop = new AbortController();
+  const work = body(stop.signal);
+  let removal: Promise<void> | null = null;
+  const once = (): Promise<void> => (removal ??= work.then(remove, remove));
+  rig.beforeClose(async () => {
+    stop.abort();
+    await once();
+  });
+  const result = await work;
+  await once();
+  return result;
+}
+
+type Loaded = Pick<Results, 'startedAt' | 'samples' | 'counters'>;
+type Keyspaces = ReadonlyMap<Side, Keyspace>;
+
+async function load(turns: readonly Turn<Side>[], keyspaces: Keyspaces, options: RunOptions, say: (line: string) => void, stop: AbortSignal, check: () => void): Promise<Loaded> {
+  const startedAt = new Date().toISOString();
+  const expected = new Map<Side, number>();
+  for (const [side, keyspace] of keyspaces) expected.set(side, await prefill(side.address, keyspace, stop));
+  const samples: Sample[] = [];
+  for (const [i, turn] of turns.entries()) {
+    if (options.startAt !== null) await untilTurn(options.startAt + timeOf(turns, i) * 1000, turn, stop);
+    const sample = await measure(turn, keyspaces.get(turn.side)!, options, stop);
+    check();
+    expected.set(turn.side, expected.get(turn.side)! + countedIn(options.profile, sample));
+    if (turn.round >= 0) samples.push(sample);
+    say(tell(turn, sample, options));
+  }
+  return { startedAt, samples, counters: await checkCounters(keyspaces, expected) };
+}
+
 /** Loads one side once. The other sides idle meanwhile. */
-export async function measure({ side, point, round, seconds }: Turn<Side>, { prefix }: Keyspace, { profile, driver, rate }: Pick<RunOptions, 'profile' | 'driver' | 'rate'>): Promise<Sample> {
+export async function measure({ side, point, round, seconds }: Turn<Side>, { prefix }: Keyspace, { profile, driver, rate }: Pick<RunOptions, 'profile' | 'driver' | 'rate'>, stop: AbortSignal): Promise<Sample> {
   const before = await cpuOfWorkers(side);
-  const driven = await driver.drive(side.address, { profile, prefix, ...point, seconds, rate });
+  const driven = await driver.drive(side.address, { profile, prefix, ...point, seconds, rate }, stop);
   await side.settled?.();
   const after = await cpuOfWorkers(side);
   const work = Object.fromEntries(Object.entries(after).map(([name, seconds_]) => [name, seconds_ - before[name]]));
@@ -83,7 +101,7 @@ export function countedIn({ commands, fallback }: Profile, { counts }: Pick<Samp
   return Object.entries(counts).reduce((sum, [verb, count]) => sum + count * (amounts.get(verb) ?? 0), 0);
 }
 
-export async function checkCounters(keyspaces: ReadonlyMap<Side, Keyspace>, expected: ReadonlyMap<Side, number>): Promise<CounterCheck[]> {
+export async function checkCounters(keyspaces: Keyspaces, expected: ReadonlyMap<Side, number>): Promise<CounterCheck[]> {
   const checks: CounterCheck[] = [];
   for (const [side, keyspace] of keyspaces) {
     for (const { name, address } of side.holders) {
@@ -109,10 +127,10 @@ export function refuseExpiring({ name, commands, prefill: first, expiry }: Profi
 }
 
 /** A load host that is late would load one side while the others load another. @throws {LoadtestError} */
-async function untilTurn(at: number, { side, round }: Turn<Side>): Promise<void> {
+async function untilTurn(at: number, { side, round }: Turn<Side>, stop: AbortSignal): Promise<void> {
   const early = at - Date.now();
   if (early < -1000) throw new LoadtestError('MEASUREMENT', `${side.id}, round ${round + 1} should have begun ${(-early / 1000).toFixed(1)} s ago: the other load hosts are ahead. Check the clocks, or choose a later --start-at`);
-  await sleep(Math.max(0, early));
+  await sleep(Math.max(0, early), undefined, { signal: stop });
 }
 
 function tell({ side, point, round }: Turn<Side>, { operations, durationMs }: Sample, { rounds, points }: RunOptions): string {

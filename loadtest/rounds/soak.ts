@@ -14,7 +14,7 @@ import { withClient } from '../sides/client.js';
 import type { Side } from '../sides/side.js';
 import type { Profile } from '../workload/profile.js';
 import { prefill, removeKeys, type Keyspace } from './keyspace.js';
-import { checkCounters, countedIn, measure } from './run.js';
+import { checkCounters, countedIn, measure, thenRemove } from './run.js';
 import { Tallier } from './tally.js';
 
 export interface SoakOptions {
@@ -33,22 +33,31 @@ export interface SoakOptions {
 }
 
 type Slices = Pick<Soak, 'interrupted'> & { readonly samples: readonly Sample[] };
+type Counted = Pick<Results, 'samples' | 'counters'> & { readonly soak: Soak };
 
 /** @throws {LoadtestError} */
 export async function runSoak(rig: Rig, options: SoakOptions, say: (line: string) => void): Promise<Results> {
-  const { profile, side, point, driver, restart, prefix, seconds, slice } = options;
+  const { profile, side, point, driver, prefix, slice } = options;
   const keyspace = { profile, prefix: `${prefix}${side.id}:`, naming: driver.naming };
   const startedAt = new Date().toISOString();
   const tallier = new Tallier(side.address, keyspace.prefix);
-  let removal: Promise<void> | null = null;
-  const remove = (): Promise<void> => (removal ??= tallier.stop().then(async () => {
+  const { samples, counters, soak } = await thenRemove(rig, (stop) => loadAndCount(tallier, keyspace, options, say, stop), async () => {
+    await tallier.stop();
     await removeKeys(side.address, keyspace);
     await tallier.remove();
-  }));
-  rig.beforeClose(remove);
-  const filled = await prefill(side.address, keyspace);
+  });
+  const { id, role, title, where } = side;
+  return {
+    ...{ format: FORMAT, startedAt, hosts: [options.host], driver: driver.label, profile, prefix, points: [point], samples, counters, soak },
+    ...{ rounds: samples.length, seconds: slice, warmUp: 0, rate: options.rate, loopback: options.loopback, sides: [{ id, role, title, where }] },
+  };
+}
+
+async function loadAndCount(tallier: Tallier, keyspace: Keyspace, options: SoakOptions, say: (line: string) => void, stop: AbortSignal): Promise<Counted> {
+  const { profile, side, restart, seconds } = options;
+  const filled = await prefill(side.address, keyspace, stop);
   const restarting = restart === null ? null : restartAfter(restart, (seconds * 1000) / 2, say);
-  const { samples, interrupted } = await slices(keyspace, options, say);
+  const { samples, interrupted } = await slices(keyspace, options, say, stop);
   const away = await restarting;
   const { longestWaitMs, ...told } = await tallier.stop();
   await side.settled?.();
@@ -56,16 +65,10 @@ export async function runSoak(rig: Rig, options: SoakOptions, say: (line: string
   const expected = filled + samples.reduce((sum, sample) => sum + countedIn(profile, sample), 0);
   // What an interrupted slice had acknowledged is not known: the tallies are.
   const counters = interrupted.length > 0 ? [] : await checkCounters(new Map([[side, keyspace]]), new Map([[side, expected]]));
-  await remove();
-  const { id, role, title, where } = side;
-  return {
-    ...{ format: FORMAT, startedAt, hosts: [options.host], driver: driver.label, profile, prefix, points: [point], samples, counters },
-    ...{ rounds: samples.length, seconds: slice, warmUp: 0, rate: options.rate, loopback: options.loopback, sides: [{ id, role, title, where }] },
-    soak: { restarted: restart?.name ?? null, away, interrupted, tallies, longestWaitMs },
-  };
+  return { samples, counters, soak: { restarted: restart?.name ?? null, away, interrupted, tallies, longestWaitMs } };
 }
 
-async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load }: SoakOptions, say: (line: string) => void): Promise<Slices> {
+async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load }: SoakOptions, say: (line: string) => void, stop: AbortSignal): Promise<Slices> {
   const samples: Sample[] = [];
   const interrupted: Soak['interrupted'][number][] = [];
   // A server's CPU time begins anew with its process, and the mirror may be away: neither is looked at here.
@@ -75,11 +78,11 @@ async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load
     const from = Date.now() / 1000;
     const length = Math.max(1, Math.min(slice, Math.round((end - Date.now()) / 1000)));
     try {
-      const sample = await measure({ side: alone, point, round, seconds: length }, keyspace, load);
+      const sample = await measure({ side: alone, point, round, seconds: length }, keyspace, load, stop);
       samples.push(sample);
       say(`${Math.round((end - Date.now()) / 1000)} s left: ${Math.round((sample.operations / sample.durationMs) * 1000).toLocaleString('en-US')} commands/s`);
     } catch (error) {
-      if (!(error instanceof LoadtestError)) throw error;
+      if (!(error instanceof LoadtestError) || stop.aborted) throw error;
       interrupted.push({ from, to: Date.now() / 1000, why: error.message });
       say(`interrupted: ${error.message}`);
       await untilAnswering(side, end);
