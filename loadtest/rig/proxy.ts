@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { stringify } from 'yaml';
+import type { Certificates } from '../../shadow-proxy/src/local/certificates.js';
 import { LoadtestError } from './errors.js';
 import { onPath } from './programs.js';
 import type { Rig, Running } from './rig.js';
@@ -20,11 +21,12 @@ export interface Proxy extends Running {
 /**
  * Starts the proxy before the two servers, everything in stage `shadow`, and waits until it is ready.
  * @param command the program and its arguments, split at blanks; `--plan FILE` is added
+ * @param tls paths of PEM files: clients and both servers then speak TLS only
  */
-export async function startProxy(rig: Rig, servers: Servers, command: string): Promise<Proxy> {
+export async function startProxy(rig: Rig, servers: Servers, command: string, tls?: Certificates): Promise<Proxy> {
   const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
   const plan = rig.file('migration.yaml');
-  writeFileSync(plan, stringify(planOf(rig, servers, port, adminPort)));
+  writeFileSync(plan, stringify(planOf(rig, servers, port, adminPort, tls)));
   const [program, ...args] = command.split(/\s+/).filter(Boolean);
   const running = await rig.start('shadow-proxy', port, program, [...args, '--plan', plan]);
   const proxy = { ...running, admin: `http://127.0.0.1:${adminPort}` };
@@ -38,19 +40,23 @@ export function missingProxy(command: string): string | null {
   return program && (program.includes('/') || onPath(program)) ? null : `the shadow proxy: no program "${program ?? ''}" on PATH`;
 }
 
-function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: number): object {
+function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: number, tls?: Certificates): object {
+  const scheme = tls ? 'rediss' : 'redis';
   return {
     version: 1,
     name: 'loadtest',
     shards: [
       {
         name: 'loadtest',
-        listen: `redis://127.0.0.1:${port}`,
-        source: `redis://127.0.0.1:${source.port}`,
-        target: `redis://127.0.0.1:${target.port}`,
+        listen: `${scheme}://127.0.0.1:${port}`,
+        source: `${scheme}://127.0.0.1:${source.port}`,
+        target: `${scheme}://127.0.0.1:${target.port}`,
+        ...(tls && { tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } } }),
       },
     ],
     default: { stage: 'shadow' },
+    // A soak restarts the source, which has saved everything before.
+    onAuthorityChange: 'accept',
     admin: { listen: `127.0.0.1:${adminPort}` },
     state: rig.file('state'),
   };

@@ -32,6 +32,7 @@ export class Rig {
   readonly #watched: { readonly name: string; readonly alive: () => boolean }[] = [];
   readonly #callOff = [afterDeath('rm -rf -- "$1"', this.dir)];
   readonly #tasks = new Set<ChildProcess>();
+  readonly #first: (() => Promise<void>)[] = [];
   #closing: Promise<void> | null = null;
 
   constructor() {
@@ -76,6 +77,11 @@ export class Rig {
     };
   }
 
+  /** Has `body` run before anything is stopped, however the test ends. */
+  beforeClose(body: () => Promise<void>): void {
+    this.#first.push(body);
+  }
+
   /** Has `assertAlive` look after a process that somebody else started. */
   watch(name: string, alive: () => boolean): void {
     this.#watched.push({ name, alive });
@@ -118,6 +124,8 @@ export class Rig {
 
   async #close(): Promise<void> {
     for (const task of this.#tasks) task.kill('SIGKILL');
+    // What it cannot do, it tells; the processes are stopped all the same.
+    for (const body of this.#first) await body().catch((error: Error) => process.stderr.write(`${error.message}\n`));
     for (const { child } of this.#started.reverse()) await stop(child);
     await stopServers();
     for (const callOff of this.#callOff) callOff();

@@ -1,7 +1,7 @@
 /**
  * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
  *
- *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, bench:backfill, soak, redis-suite or bullmq-suite
+ *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, loadtest, bench, bench:backfill, soak, redis-suite or bullmq-suite
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
@@ -20,9 +20,10 @@ const STAMP = join(DIST, '.built');
 
 const PROGRAMS = {
   demo: ['shadow-proxy/src/cli/shadow-compare.js', 'demo'],
-  bench: ['loadtest/bench/main.js'],
-  'bench:backfill': ['loadtest/backfill/main.js'],
-  soak: ['loadtest/soak/main.js'],
+  loadtest: ['loadtest/cli/main.js'],
+  bench: ['loadtest/proxy/bench/main.js'],
+  'bench:backfill': ['loadtest/proxy/backfill/main.js'],
+  soak: ['loadtest/proxy/soak/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
 };

@@ -1,0 +1,24 @@
+/**
+ * `npm run loadtest`: is KeyDB faster for this workload, on this hardware, by how much, how sure?
+ * Exit codes: 0 it was measured and all counters add up, 1 they do not, 2 wrong usage, 3 could not tell (a program is
+ * missing, a server failed).
+ */
+import { Command } from 'commander';
+import { PlanError } from '../../shadow-proxy/src/plan/errors.js';
+import { LoadtestError } from '../rig/errors.js';
+import { addClean } from './clean.js';
+import { addMerge } from './merge.js';
+import { addProfiles } from './profiles.js';
+import { addReport } from './report.js';
+import { addRun } from './run.js';
+import { addSoak } from './soak.js';
+
+const program = new Command('loadtest').exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2)).showHelpAfterError('See npm run loadtest -- --help');
+
+for (const add of [addRun, addReport, addMerge, addSoak, addClean, addProfiles]) add(program);
+
+await program.parseAsync().catch((error: unknown) => {
+  const known = error instanceof LoadtestError || error instanceof PlanError;
+  process.stderr.write(`loadtest: ${known ? error.message : (error as Error).stack}\n`);
+  process.exitCode = error instanceof LoadtestError ? error.exitCode : error instanceof PlanError ? 2 : 3;
+});

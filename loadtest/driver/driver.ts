@@ -1,0 +1,70 @@
+/** What a load generator is asked for, and what it tells. */
+import type { Profile } from '../workload/profile.js';
+import type { Naming } from '../workload/keys.js';
+
+/** Where the load goes. */
+export interface Address {
+  readonly host: string;
+  readonly port: number;
+  readonly db: number;
+  readonly username: string | null;
+  readonly password: string | null;
+  /** Null in the clear; paths of PEM files otherwise. The server's certificate is always verified. */
+  readonly tls: TlsFiles | null;
+}
+
+export interface TlsFiles {
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface Load {
+  readonly profile: Profile;
+  /** Of all keys, with its separator at the end. */
+  readonly prefix: string;
+  /** Of all threads together, and of each connection; over those of the profile in a sweep. */
+  readonly connections: number;
+  readonly pipeline: number;
+  readonly seconds: number;
+  /** Commands a second of all connections together; null for as many as the server answers. */
+  readonly rate: number | null;
+}
+
+/** One second of a measurement, over all connections. */
+export interface Second {
+  /** Unix time of its beginning, in seconds. */
+  readonly at: number;
+  readonly operations: number;
+  /** Milliseconds; null where nothing was answered. */
+  readonly p50: number | null;
+  readonly p99: number | null;
+}
+
+/** What one measurement gave. */
+export interface Driven {
+  /** Unix milliseconds, by the load generator's clock. */
+  readonly startedAt: number;
+  readonly durationMs: number;
+  /** Commands that were answered, in all and by their name in capital letters. */
+  readonly operations: number;
+  readonly counts: Readonly<Record<string, number>>;
+  /** All latencies in microseconds, an HdrHistogram (V2, compressed, base64); null where the generator has none. */
+  readonly histogram: string | null;
+  /** Milliseconds, where there is no histogram. */
+  readonly told: { readonly p50: number; readonly p99: number } | null;
+  readonly series: readonly Second[];
+  /** CPU seconds that the load generator used; null where the system does not tell. */
+  readonly cpu: number | null;
+}
+
+export interface Driver {
+  /** With its version. */
+  readonly label: string;
+  readonly naming: Naming;
+  /**
+   * Rejects only once the load has ended.
+   * @throws {LoadtestError} when a connection failed, a command was refused, or `stop` was given
+   */
+  drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven>;
+}

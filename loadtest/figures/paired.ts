@@ -1,0 +1,72 @@
+/**
+ * Are two sides different, by how much, how sure? From rounds in which both were measured, one right after the other.
+ *
+ * Each round gives one ratio, so that what changes from round to round (a neighbour on the host, the temperature) falls
+ * out. Nothing is assumed of how the ratios are distributed but that the rounds are independent: the sign test gives the
+ * probability, and order statistics of the ratios give the interval of their median. Both are exact, and the same test
+ * seen from two sides. Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
+ */
+import { median } from './median.js';
+
+export const METHOD =
+  'Exact sign test (two-sided) on the rounds’ ratios; interval of the median ratio from their order statistics. Nothing is assumed of their distribution but that the rounds are independent. All rounds count, the best and the worst too.';
+
+/** Asked for, in both directions together. */
+export const CONFIDENCE = 0.95;
+
+export interface Paired {
+  /** Of each round, in their order. */
+  readonly ratios: readonly number[];
+  /** Middle ratio: how many times `a` is as much as `b`. */
+  readonly median: number;
+  /** Null where there are too few rounds for `CONFIDENCE`. */
+  readonly interval: readonly [low: number, high: number] | null;
+  /** Of the interval, exactly: at least `CONFIDENCE`. Of the widest that there is where `interval` is null. */
+  readonly confidence: number;
+  /** Rounds in which `a` was more. */
+  readonly more: number;
+  /** Rounds in which it was less. */
+  readonly less: number;
+  /** Probability of so one-sided a result, or more so, if there were no difference. */
+  readonly p: number;
+}
+
+/** Pairs by round; null where there is none. */
+export function paired(a: ReadonlyMap<number, number>, b: ReadonlyMap<number, number>): Paired | null {
+  const rounds = [...a.keys()].filter((round) => b.has(round)).sort((x, y) => x - y);
+  const ratios = rounds.map((round) => a.get(round)! / b.get(round)!).filter((ratio) => Number.isFinite(ratio));
+  if (ratios.length === 0) return null;
+  const sorted = [...ratios].sort((x, y) => x - y);
+  const [more, less] = [ratios.filter((ratio) => ratio > 1).length, ratios.filter((ratio) => ratio < 1).length];
+  return { ratios, median: median(ratios)!, ...intervalOf(sorted), more, less, p: signTest(more, less) };
+}
+
+/** Two-sided; ties are left out. */
+export function signTest(more: number, less: number): number {
+  const n = more + less;
+  return n === 0 ? 1 : Math.min(1, 2 * binomialTail(n, Math.min(more, less)));
+}
+
+/** The narrowest pair of order statistics, as far from each end, that holds the median with `CONFIDENCE`. */
+function intervalOf(sorted: readonly number[]): Pick<Paired, 'interval' | 'confidence'> {
+  const n = sorted.length;
+  const confidenceOf = (k: number): number => 1 - 2 * binomialTail(n, k - 1);
+  for (let k = Math.floor(n / 2); k >= 1; k--) {
+    if (confidenceOf(k) >= CONFIDENCE) return { interval: [sorted[k - 1], sorted[n - k]], confidence: confidenceOf(k) };
+  }
+  return { interval: null, confidence: n < 2 ? 0 : confidenceOf(1) };
+}
+
+/** P(X ≤ k) of a binomial distribution with n trials and probability one half. */
+function binomialTail(n: number, k: number): number {
+  let term = 0.5 ** n;
+  let sum = 0;
+  for (let i = 0; i <= k; i++) {
+    sum += term;
+    term *= (n - i) / (i + 1);
+  }
+  return sum;
+}
+
+/** The least number of rounds that can carry `CONFIDENCE`. */
+export const LEAST_ROUNDS = Math.ceil(1 - Math.log2(1 - CONFIDENCE));

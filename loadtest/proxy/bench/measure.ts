@@ -1,0 +1,85 @@
+/** One measurement: the same keyspace on both servers, load through one peer, and what it cost. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuSeconds, memory, resetPeak } from '../../rig/proc.js';
+import type { Rig } from '../../rig/rig.js';
+import { digest, readCommands, readsAndWrites, seed, seedCommands, type Servers } from '../../rig/servers.js';
+import { LoadtestError } from '../../rig/errors.js';
+import type { Sample } from './figures.js';
+import { drive, type Load } from './memtier.js';
+import type { Peer } from './peers.js';
+
+/** The commands that bring a keyspace back to its beginning, and that read it. */
+export interface Keyspace {
+  readonly keys: number;
+  readonly seed: Buffer;
+  readonly read: Buffer;
+}
+
+export const keyspaceOf = (keys: number, valueBytes: number): Keyspace => ({
+  keys,
+  seed: seedCommands(keys, valueBytes),
+  read: readCommands(keys),
+});
+
+/** Loads one peer once. The peers all run the whole time, those that are not measured idle. */
+export async function measure(rig: Rig, servers: Servers, peer: Peer, keyspace: Keyspace, load: Load, round: number): Promise<Sample> {
+  const { source, target } = servers;
+  for (const server of [source, target]) await seed(server, keyspace.seed, keyspace.keys);
+  const before = await usage(servers, peer);
+  if (peer.between) resetPeak(peer.pid);
+
+  const result = await drive(rig, peer.port, load);
+  const mirrorLagMs = await untilQuiet(servers);
+  const after = await usage(servers, peer);
+  rig.assertAlive();
+
+  const executed = after.onSource - before.onSource;
+  if (executed < result.operations) {
+    const counts = `${result.operations} commands were answered, the source executed ${executed}`;
+    throw new LoadtestError('MEASUREMENT', `${peer.name}: ${counts}`);
+  }
+  const perMillion = (seconds: number): number => (seconds / result.operations) * 1e6;
+  const used = peer.between ? memory(peer.pid) : null;
+  return {
+    round,
+    peer: peer.name,
+    pipeline: load.pipeline,
+    ...result,
+    cpu: peer.between ? perMillion(after.peer - before.peer) : null,
+    sourceCpu: perMillion(after.source - before.source),
+    targetCpu: perMillion(after.target - before.target),
+    rss: used?.rss ?? null,
+    peakRss: used?.peak ?? null,
+    mirrored: (after.onTarget - before.onTarget) / executed,
+    mirrorLagMs,
+    equal: peer.mirrors ? (await digest(source, keyspace.read)) === (await digest(target, keyspace.read)) : null,
+  };
+}
+
+/** CPU seconds and executed commands so far. */
+async function usage({ source, target }: Servers, peer: Peer) {
+  return {
+    onSource: await readsAndWrites(source),
+    onTarget: await readsAndWrites(target),
+    source: cpuSeconds(source.pid),
+    target: cpuSeconds(target.pid),
+    peer: cpuSeconds(peer.pid),
+  };
+}
+
+const QUIET_MS = 200;
+
+/** Waits until neither server has executed a command for a while; returns how long the target was still busy, in ms. */
+async function untilQuiet({ source, target }: Servers): Promise<number> {
+  const start = Date.now();
+  let last = -1;
+  let since = start;
+  for (;;) {
+    const executed = (await readsAndWrites(source)) + (await readsAndWrites(target));
+    const now = Date.now();
+    if (executed !== last) [last, since] = [executed, now];
+    if (now - since >= QUIET_MS) return since - start;
+    if (now - start > 60_000) throw new LoadtestError('MEASUREMENT', 'the mirror is still busy a minute after the load ended');
+    await sleep(20);
+  }
+}

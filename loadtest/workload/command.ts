@@ -1,0 +1,43 @@
+/** What a profile's command does to counters, so that their sum can be checked at the end. Pure. */
+
+/** A command that adds to a counter. */
+export interface Counter {
+  /** By so much each time; negative for DECR; NaN where it is no number. */
+  readonly amount: number;
+  /** What the counter is. */
+  readonly in: 'string' | 'hash' | 'zset';
+  /** As the profile has them, with placeholders. */
+  readonly key: string;
+  /** Of a hash: the field. Of a sorted set all members are summed up. */
+  readonly field?: string;
+}
+
+export const wordsOf = (command: string): string[] => command.trim().split(/\s+/);
+
+/** In capital letters. */
+export const verbOf = (command: string): string => wordsOf(command)[0].toUpperCase();
+
+/** Null for a command that counts nothing. */
+export function counterOf(command: string): Counter | null {
+  const [, key, second, third] = wordsOf(command);
+  switch (verbOf(command)) {
+    case 'INCR':
+      return { amount: 1, in: 'string', key };
+    case 'DECR':
+      return { amount: -1, in: 'string', key };
+    case 'INCRBY':
+      return { amount: Number(second), in: 'string', key };
+    case 'DECRBY':
+      return { amount: -Number(second), in: 'string', key };
+    case 'HINCRBY':
+      return { amount: Number(third), in: 'hash', key, field: second };
+    case 'ZINCRBY':
+      return { amount: Number(second), in: 'zset', key };
+    default:
+      return null;
+  }
+}
+
+/** Replaces `__prefix__` and `__expiry__`; `__key__` and `__data__` are the load generator's. */
+export const fill = (command: string, prefix: string, expiry: number | undefined): string =>
+  command.replaceAll('__prefix__', prefix).replaceAll('__expiry__', `${expiry}`);

@@ -1,0 +1,55 @@
+/** Which keys a profile's command touches: all of them must be below the run's own prefix. */
+import { keysOf, KeyList } from '../../shadow-proxy/src/command/keys.js';
+import { CommandTable } from '../../shadow-proxy/src/command/table.js';
+import { encodeCommand } from '../../shadow-proxy/src/resp/encode.js';
+import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
+import { wordsOf } from './command.js';
+import type { Profile } from './profile.js';
+
+const table = new CommandTable();
+
+/** What keeps a command out of a profile, as ends of a sentence that begins with the command; empty where nothing does. */
+export function keysOutside(command: string): string[] {
+  const words = wordsOf(command);
+  const spec = find(words);
+  if (spec === undefined) return [`${words[0]} is no command of Redis 7 or KeyDB`];
+  const { inSource, inTarget } = spec;
+  if (!inSource || !inTarget) return [`${words[0]} is known to ${inSource ? 'Redis' : 'KeyDB'} alone, so that the sides could not be compared`];
+  const keys = keysIn(words);
+  if (keys === null || keys.length === 0) return [`${words[0]} names no keys here: only commands on keys below the run's prefix may be sent`];
+  const outside = keys.filter((key) => key !== '__key__' && !/^__prefix__[\w:.-]+$/.test(key));
+  return outside.map((key) => `would touch the key "${key}": write __key__, or __prefix__ and a name`);
+}
+
+/** How a load generator names key number `i`, from 1. */
+export type Naming = (prefix: string, i: number) => string;
+
+/** The names of all keys that a run leaves, each once. */
+export function keyNames({ keys, prefill, commands, fallback }: Profile, prefix: string, naming: Naming): string[] {
+  const texts = [...prefill, ...commands.map(({ command }) => command), ...(fallback ? [fallback] : [])];
+  const named = new Set(texts.flatMap((text) => keysIn(wordsOf(text)) ?? []));
+  const fixed = [...named].filter((key) => key !== '__key__').map((key) => key.replaceAll('__prefix__', prefix));
+  const numbered = named.has('__key__') ? Array.from({ length: keys.count }, (_, i) => naming(prefix, i + 1)) : [];
+  return [...fixed, ...numbered];
+}
+
+/** Null where the arguments do not tell. */
+function keysIn(words: readonly string[]): string[] | null {
+  const spec = find(words);
+  const { frame, argStart, argEnd, argc } = parse(words);
+  const list = new KeyList();
+  const found = spec === undefined ? -1 : keysOf(spec, frame, argStart, argEnd, argc, list);
+  return found < 0 ? null : list.index.slice(0, found).map((at) => words[at]);
+}
+
+function find(words: readonly string[]): ReturnType<CommandTable['find']> {
+  const { frame, argStart, argEnd, argc } = parse(words);
+  return table.find(frame, argStart, argEnd, argc);
+}
+
+function parse(words: readonly string[]): RequestParser {
+  const parser = new RequestParser();
+  parser.feed(encodeCommand(words));
+  parser.next();
+  return parser;
+}
