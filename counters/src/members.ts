@@ -1,0 +1,153 @@
+/**
+ * Who counts: every writer of every region, found through the store, and which regions are out of sight.
+ *
+ * A view of the writers is used for `refreshMs` at the most, and a new writer counts nothing for as long after it has
+ * entered itself: so whoever reads at the same server knows every writer that may have counted.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Keys } from './layout.js';
+import type { Command, Store } from './store.js';
+
+/** The writers at one moment. Replaced, never changed. */
+export interface View {
+  /** All that ever wrote, without ourselves. */
+  readonly ids: readonly string[];
+  /** When it was asked for, in ms of `monotonic`. */
+  readonly at: number;
+}
+
+interface Heard {
+  /** Unix ms by the writer's own clock, never less than before; negative since it has left. */
+  readonly heartbeat: number;
+  /** When it last rose, in ms of `monotonic`: the clocks of others are not asked. */
+  readonly at: number;
+}
+
+export interface MembersOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly region: string;
+  readonly id: string;
+  readonly refreshMs: number;
+  readonly blindAfterMs: number;
+  /** Unix ms. */
+  readonly now: () => number;
+}
+
+/** Ms that never go back. */
+export const monotonic = (): number => performance.now();
+
+export class Members {
+  #view: View = { ids: [], at: -Infinity };
+  readonly #regions = new Set<string>();
+  readonly #heard = new Map<string, Heard>();
+  #refreshing: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #heartbeat = 0;
+
+  constructor(private readonly options: MembersOptions) {
+    this.#regions.add(options.region);
+  }
+
+  /** Enters us, and waits until every other writer of the region must have seen it. */
+  async join(): Promise<void> {
+    await this.refresh();
+    await sleep(this.options.refreshMs);
+    await this.refresh();
+    // What fails here fails again, and is told, when a view is needed.
+    this.#timer = setInterval(() => void this.refresh().catch(() => undefined), this.options.refreshMs / 2).unref();
+  }
+
+  /** Says that we have left, so that nobody takes our silence for a cut. */
+  async leave(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#refreshing?.catch(() => undefined);
+    const { store, keys, region, id } = this.options;
+    await store.run([['HSET', keys.writers(region), id, String(-this.#beat())]]);
+  }
+
+  /** Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back. */
+  async dismiss(region: string): Promise<void> {
+    await this.refresh();
+    const left = [...this.#heard].filter(([id]) => regionOf(id) === region).flatMap(([id, { heartbeat }]) => [id, String(-Math.abs(heartbeat) - 1)]);
+    if (left.length > 0) await this.options.store.run([['HSET', this.options.keys.writers(region), ...left]]);
+    await this.refresh();
+  }
+
+  /** A view that is young enough to be used. */
+  async view(): Promise<View> {
+    while (!this.fresh(this.#view)) await this.refresh();
+    return this.#view;
+  }
+
+  /** The last view, whatever its age. */
+  get last(): View {
+    return this.#view;
+  }
+
+  fresh(view: View): boolean {
+    return monotonic() - view.at <= this.options.refreshMs;
+  }
+
+  /** Writers that may have written within the last `ms`: whoever left, or was not heard of for longer, is left out. */
+  recent(view: View, ms: number): View {
+    const since = monotonic() - ms;
+    return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
+  }
+
+  /** Regions that have not been heard of for `blindAfterMs`, though not all of their writers have left. */
+  blind(): string[] {
+    const since = monotonic() - this.options.blindAfterMs;
+    return [...this.#regions].filter((region) => {
+      const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, entry]) => entry);
+      return region !== this.options.region && heard.some(({ heartbeat }) => heartbeat > 0) && heard.every(({ at }) => at < since);
+    });
+  }
+
+  /** Tells the others that we are there, and learns who they are. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null));
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    const { store, keys, region, id } = this.options;
+    const at = monotonic();
+    await store.run([['HSET', keys.regions, region, '1'], ['HSET', keys.writers(region), id, String(this.#beat())]]);
+    const known = (await store.run([['HKEYS', keys.regions]]))[0] as string[];
+    for (const name of known) this.#regions.add(name);
+    for (const name of this.#regions) await this.#hear(name);
+    this.#view = { ids: [...this.#heard.keys()].filter((each) => each !== id), at };
+    await this.#remind(known);
+  }
+
+  async #hear(region: string): Promise<void> {
+    const key = this.options.keys.writers(region);
+    const [ids, heartbeats] = (await this.options.store.run([['HKEYS', key], ['HVALS', key]])) as string[][];
+    const listed = new Map(ids.map((id, i) => [id, Number(heartbeats[i])]));
+    const at = monotonic();
+    for (const [id, heartbeat] of listed) {
+      if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
+    }
+    if (region === this.options.region) await this.#restore(key, listed);
+  }
+
+  /** A resync may have set our region's list back: whoever knows better enters it again. */
+  async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
+    const older = [...this.#heard].filter(([id, { heartbeat }]) => regionOf(id) === this.options.region && Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
+    if (older.length > 0) await this.options.store.run([['HSET', key, ...older.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]]);
+  }
+
+  /** Likewise the regions. */
+  async #remind(listed: readonly string[]): Promise<void> {
+    const lost = [...this.#regions].filter((region) => !listed.includes(region));
+    const command: Command = ['HSET', this.options.keys.regions, ...lost.flatMap((region) => [region, '1'])];
+    if (lost.length > 0) await this.options.store.run([command]);
+  }
+
+  #beat(): number {
+    return (this.#heartbeat = Math.max(this.#heartbeat + 1, this.options.now()));
+  }
+}
+
+const regionOf = (id: string): string => id.slice(0, id.indexOf('.'));

@@ -1,0 +1,28 @@
+/** What a process does for its own keys when nobody writes them. */
+import type { OwnedKey } from './owned-key.js';
+import type { Store } from './store.js';
+
+const KEYS_AT_A_TIME = 500;
+
+/**
+ * Writes again each key that the store has otherwise than its owner, and drops from `owned` what has expired (`now`: Unix ms).
+ * @returns how many keys were written again
+ */
+export async function tend(owned: Map<string, OwnedKey<unknown>>, store: Store, now: number): Promise<number> {
+  let written = 0;
+  const all = [...owned.values()];
+  for (let from = 0; from < all.length; from += KEYS_AT_A_TIME) {
+    const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => !forgotten(owned, each, now));
+    if (some.length === 0) continue;
+    const [values] = await store.run([['MGET', ...some.map(({ key }) => key)]]);
+    const differ = some.filter((each, i) => each.idle && each.value !== (values as (string | null)[])[i]);
+    await Promise.all(differ.map((each) => each.write((state) => state)));
+    written += differ.length;
+  }
+  return written;
+}
+
+function forgotten(owned: Map<string, OwnedKey<unknown>>, each: OwnedKey<unknown>, now: number): boolean {
+  const over = each.untouched || (each.expiresAt !== null && each.expiresAt <= now);
+  return each.idle && over && owned.delete(each.key);
+}
