@@ -5,8 +5,9 @@ import { Keys, newEpoch, writerId } from './layout.js';
 import { fixed, Limiter, sliding, windowShape, type LimiterOptions, type LimiterPlace, type SlidingOptions, type Window } from './limiter.js';
 import { Members, type View } from './members.js';
 import { OwnedKey, type Look, type Seen, type Shape } from './owned-key.js';
-import { tend } from './repair.js';
+import { rewrite, type Which } from './repair.js';
 import type { Store } from './store.js';
+import { Upkeep, type UpkeepOptions } from './upkeep.js';
 
 export interface CountersOptions {
   /** The region: everybody who uses the same server. Letters, digits, `_`, `-`. */
@@ -19,8 +20,10 @@ export interface CountersOptions {
   readonly refreshMs?: number;
   /** After how many ms of silence a region cannot be seen. Default 5 × `refreshMs`. */
   readonly blindAfterMs?: number;
-  /** How often this process looks whether the store still has what it wrote, in ms; 0: never. Default 10,000. */
+  /** How often this process looks whether its server still has what it wrote, in ms; 0: it repairs only when asked. Default 10,000. */
   readonly repairMs?: number;
+  /** How often it writes all of its keys again, though nothing seems amiss, in ms. Default 600,000. */
+  readonly rewriteMs?: number;
   /** Unix ms; for tests. */
   readonly now?: () => number;
 }
@@ -31,7 +34,7 @@ const SILENT_MS = 60_000;
 export class Counters {
   readonly #owned = new Map<string, OwnedKey<unknown>>();
   #closed = false;
-  #timer: NodeJS.Timeout | undefined;
+  readonly #upkeep: Upkeep;
 
   private constructor(
     private readonly store: Store,
@@ -40,7 +43,10 @@ export class Counters {
     /** `<region>.<writer>.<epoch>` */
     readonly id: string,
     private readonly now: () => number,
-  ) {}
+    upkeep: UpkeepOptions,
+  ) {
+    this.#upkeep = new Upkeep((which) => this.#rewrite(which), upkeep);
+  }
 
   /**
    * Joins, which takes `refreshMs`: afterwards every process knows this one.
@@ -48,15 +54,17 @@ export class Counters {
    */
   static async open(store: Store, options: CountersOptions): Promise<Counters> {
     const { region, writer = 'app', prefix = 'counters', refreshMs = 1000, now = Date.now } = options;
-    const { blindAfterMs = 5 * refreshMs, repairMs = 10_000 } = options;
-    for (const [name, ms] of Object.entries({ refreshMs, blindAfterMs })) demand(ms >= 10, `${name} ${ms}: at least 10 ms`);
+    const { blindAfterMs = 5 * refreshMs, repairMs = 10_000, rewriteMs = 600_000 } = options;
+    demand(refreshMs >= 10, `refreshMs ${refreshMs}: at least 10 ms`);
     demand(blindAfterMs > refreshMs, `blindAfterMs ${blindAfterMs}: more than refreshMs (${refreshMs})`);
     demand(repairMs === 0 || repairMs >= 10, `repairMs ${repairMs}: 0, or at least 10 ms`);
+    demand(rewriteMs >= repairMs, `rewriteMs ${rewriteMs}: at least repairMs (${repairMs})`);
     const keys = new Keys(prefix);
     const id = writerId({ region, writer, epoch: newEpoch(now(), Math.random()) });
-    const counters = new Counters(store, keys, new Members({ store, keys, region, id, refreshMs, blindAfterMs, now }), id, now);
-    await counters.members.join();
-    if (repairMs > 0) counters.#timer = setInterval(() => void counters.repair().catch(() => undefined), repairMs).unref();
+    const members: Members = new Members({ store, keys, region, id, refreshMs, blindAfterMs, now, onGap: () => counters.#upkeep.sawGap() });
+    const counters = new Counters(store, keys, members, id, now, { repairMs, rewriteMs });
+    await members.join();
+    counters.#upkeep.start();
     return counters;
   }
 
@@ -93,23 +101,27 @@ export class Counters {
   }
 
   /**
-   * Writes again what the store lacks or has otherwise than this process: after a heal or a restart, with no increment to wait
-   * for. Forgets what has expired.
+   * Writes again all that this process has counted, in case that a server has lost it. Happens by itself, see `repairMs`.
    * @returns how many keys were written again
    * @throws {CounterError} REFUSED, UNCONFIRMED, CLOSED; what the client throws
    */
   async repair(): Promise<number> {
     this.#open();
-    return tend(this.#owned, this.store, this.now());
+    return this.#rewrite('all');
   }
 
   /** Repairs a last time, and leaves. The client stays open. */
   async close(): Promise<void> {
     if (this.#closed) return;
-    clearInterval(this.#timer);
+    this.#upkeep.stop();
     await this.repair();
     this.#closed = true;
     await this.members.leave();
+  }
+
+  async #rewrite(which: Which): Promise<number> {
+    if (which === 'all') await this.members.restate();
+    return rewrite(this.#owned, this.store, this.now(), which);
   }
 
   #counterPlace(name: string, { expiresAt }: CounterOptions): CounterPlace {

@@ -3,6 +3,7 @@
  *
  *     <prefix>:@regions                      hash   region → 1                  every region that ever joined
  *     <prefix>:@writers:{<region>}           hash   writer id → heartbeat       every writer of the region
+ *     <prefix>:@gap:{<region>}               string g<heartbeat>                when the region last saw another again
  *     <prefix>:{<name>}:<writer id>          string the writer's own part       one for each writer that touched the counter
  *
  * A writer id is `<region>.<writer>.<epoch>`. The epoch is new each time the process starts, so that a writer never goes
@@ -41,6 +42,10 @@ export class Keys {
 
   writers(region: string): string {
     return `${this.prefix}:@writers:{${region}}`;
+  }
+
+  gap(region: string): string {
+    return `${this.prefix}:@gap:{${region}}`;
   }
 
   /** The braces keep the parts of one counter in one slot of a Redis Cluster. */

@@ -30,6 +30,8 @@ export interface MembersOptions {
   readonly id: string;
   readonly refreshMs: number;
   readonly blindAfterMs: number;
+  /** A region was out of sight, of ours or the other way round: whatever we wrote meanwhile may not have reached it. */
+  readonly onGap: () => void;
   /** Unix ms. */
   readonly now: () => number;
 }
@@ -41,6 +43,8 @@ export class Members {
   #view: View = { ids: [], at: -Infinity };
   readonly #regions = new Set<string>();
   readonly #heard = new Map<string, Heard>();
+  /** What each region last said of a gap; absent until it is heard for the first time. */
+  readonly #gaps = new Map<string, string | null>();
   #refreshing: Promise<void> | null = null;
   #timer: NodeJS.Timeout | undefined;
   #heartbeat = 0;
@@ -74,9 +78,9 @@ export class Members {
     await this.refresh();
   }
 
-  /** A view that is young enough to be used. */
+  /** A view that is young enough to be used; where the server takes longer than that to answer, the newest that can be had. */
   async view(): Promise<View> {
-    while (!this.fresh(this.#view)) await this.refresh();
+    if (!this.fresh(this.#view)) await this.refresh();
     return this.#view;
   }
 
@@ -122,20 +126,51 @@ export class Members {
   }
 
   async #hear(region: string): Promise<void> {
-    const key = this.options.keys.writers(region);
-    const [ids, heartbeats] = (await this.options.store.run([['HKEYS', key], ['HVALS', key]])) as string[][];
+    const { store, keys } = this.options;
+    const key = keys.writers(region);
+    const [ids, heartbeats, gap] = (await store.run([['HKEYS', key], ['HVALS', key], ['GET', keys.gap(region)]])) as [string[], string[], string | null];
     const listed = new Map(ids.map((id, i) => [id, Number(heartbeats[i])]));
     const at = monotonic();
+    const before = this.#lastHeard(region);
     for (const [id, heartbeat] of listed) {
       if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
     }
-    if (region === this.options.region) await this.#restore(key, listed);
+    if (region === this.options.region) return this.#restore(key, listed);
+    // In two intervals of its heartbeats and ours, one must have come.
+    if (this.#lastHeard(region) === at && at - before > 2 * this.options.refreshMs) await this.#sawGap();
+    if (this.#gaps.has(region) && this.#gaps.get(region) !== gap) this.options.onGap();
+    this.#gaps.set(region, gap);
+  }
+
+  /** When a writer of the region was last heard of, in ms of `monotonic`; Infinity where none ever was. */
+  #lastHeard(region: string): number {
+    const times = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, { at }]) => at);
+    return times.length === 0 ? Infinity : Math.max(...times);
+  }
+
+  /** We missed something of theirs: they are to write it again, and we what they may have missed. */
+  async #sawGap(): Promise<void> {
+    const { store, keys, region, onGap } = this.options;
+    onGap();
+    await store.run([['SET', keys.gap(region), `g${this.#beat()}`]]);
   }
 
   /** A resync may have set our region's list back: whoever knows better enters it again. */
   async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
-    const older = [...this.#heard].filter(([id, { heartbeat }]) => regionOf(id) === this.options.region && Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
-    if (older.length > 0) await this.options.store.run([['HSET', key, ...older.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]]);
+    await this.#enter(key, this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0)));
+  }
+
+  /** Enters every writer of our region again, for the other regions' servers. */
+  async restate(): Promise<void> {
+    await this.#enter(this.options.keys.writers(this.options.region), this.#own());
+  }
+
+  #own(): [string, Heard][] {
+    return [...this.#heard].filter(([id]) => regionOf(id) === this.options.region && id !== this.options.id);
+  }
+
+  async #enter(key: string, writers: readonly [string, Heard][]): Promise<void> {
+    if (writers.length > 0) await this.options.store.run([['HSET', key, ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]]);
   }
 
   /** Likewise the regions. */

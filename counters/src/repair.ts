@@ -4,22 +4,29 @@ import type { Store } from './store.js';
 
 const KEYS_AT_A_TIME = 500;
 
+/** `all`: every key, for servers elsewhere may have it otherwise. `differing`: what our own server has otherwise. */
+export type Which = 'all' | 'differing';
+
 /**
- * Writes again each key that the store has otherwise than its owner, and drops from `owned` what has expired (`now`: Unix ms).
+ * Writes keys again, and drops from `owned` what has expired (`now`: Unix ms).
  * @returns how many keys were written again
  */
-export async function tend(owned: Map<string, OwnedKey<unknown>>, store: Store, now: number): Promise<number> {
+export async function rewrite(owned: Map<string, OwnedKey<unknown>>, store: Store, now: number, which: Which): Promise<number> {
   let written = 0;
   const all = [...owned.values()];
   for (let from = 0; from < all.length; from += KEYS_AT_A_TIME) {
     const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => !forgotten(owned, each, now));
     if (some.length === 0) continue;
-    const [values] = await store.run([['MGET', ...some.map(({ key }) => key)]]);
-    const differ = some.filter((each, i) => each.idle && each.value !== (values as (string | null)[])[i]);
-    await Promise.all(differ.map((each) => each.write((state) => state)));
-    written += differ.length;
+    const wanted = which === 'all' ? some : await differing(some, store);
+    await Promise.all(wanted.map((each) => each.write((state) => state)));
+    written += wanted.length;
   }
   return written;
+}
+
+async function differing(some: readonly OwnedKey<unknown>[], store: Store): Promise<OwnedKey<unknown>[]> {
+  const [values] = await store.run([['MGET', ...some.map(({ key }) => key)]]);
+  return some.filter((each, i) => each.idle && each.value !== (values as (string | null)[])[i]);
 }
 
 function forgotten(owned: Map<string, OwnedKey<unknown>>, each: OwnedKey<unknown>, now: number): boolean {

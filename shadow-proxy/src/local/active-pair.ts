@@ -1,5 +1,5 @@
 /** Two active-active KeyDB nodes with a link each way that can be delayed and cut, healed in every way, and restarted. */
-import { rm } from 'node:fs/promises';
+import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
@@ -45,6 +45,7 @@ export class ActivePair {
     /** The way to a node, which the other replicates from. */
     readonly ways: Readonly<Record<Side, Relay>>,
     private readonly backlogBytes: number,
+    private readonly appendonly: boolean,
   ) {
     this.clients = { a: client(nodes.a), b: client(nodes.b) };
   }
@@ -67,7 +68,7 @@ export class ActivePair {
     const started: LocalServer[] = [];
     try {
       for (const side of SIDES) started.push(await startKeydb({ port: ports[side], config: own(side) }));
-      const pair = new ActivePair({ a: started[0], b: started[1] }, ways, backlogBytes);
+      const pair = new ActivePair({ a: started[0], b: started[1] }, ways, backlogBytes, appendonly);
       await pair.settle();
       return pair;
     } catch (error) {
@@ -114,20 +115,30 @@ export class ActivePair {
     }
   }
 
-  /** Kills a node and starts it again; `aof` needs `appendonly`. */
+  /** Kills a node and starts it again. @throws where it should come from an append-only file and the pair has none */
   async restart(side: Side, from: RestartFrom): Promise<void> {
+    if (from === 'aof' && !this.appendonly) throw new Error('a restart from aof: start the pair with appendonly');
     const node = this.nodes[side];
     if (from === 'rdb') await this.clients[side].save();
     await node.kill('SIGKILL');
     const gone = { rdb: ['appendonly.aof'], aof: ['dump.rdb'], empty: ['dump.rdb', 'appendonly.aof'] }[from];
     for (const file of gone) await rm(join(node.dir, file), { force: true });
+    // With an append-only file to keep, a node never looks at its dump.
+    if (this.appendonly) await configure(node, 'appendonly', from === 'aof' ? 'yes' : 'no');
     await node.start();
     await this.#until(`${side} has loaded`, async () => /^loading:0/m.test(await this.clients[side].info('persistence')));
+    if (this.appendonly && from !== 'aof') await this.#appendAgain(side);
   }
 
   async stop(): Promise<void> {
     for (const side of SIDES) this.clients[side].disconnect();
     await Promise.all(SIDES.flatMap((side) => [this.nodes[side].stop(), this.ways[side].close()]));
+  }
+
+  async #appendAgain(side: Side): Promise<void> {
+    await this.clients[side].config('SET', 'appendonly', 'yes');
+    const done = /^aof_enabled:1[^]*^aof_rewrite_in_progress:0/m;
+    await this.#until(`${side} has its append-only file`, async () => done.test(await this.clients[side].info('persistence')));
   }
 
   async #reconnect(wanted: Heal): Promise<void> {
@@ -165,6 +176,12 @@ export class ActivePair {
       await sleep(20);
     }
   }
+}
+
+async function configure(node: LocalServer, name: string, value: string): Promise<void> {
+  const file = join(node.dir, 'server.conf');
+  const lines = await readFile(file, 'utf8');
+  await writeFile(file, lines.replace(new RegExp(`^${name} .*$`, 'm'), `${name} ${value}`));
 }
 
 function client({ port }: LocalServer): Redis {
