@@ -64,7 +64,7 @@ export class GrowOnlyCounter {
   protected parts({ view, values }: Seen, own: CounterPart): Map<string, CounterPart> {
     const parts = new Map([[this.place.id, own]]);
     values.forEach((value, i) => {
-      if (value !== null) parts.set(view.ids[i], decodeCounter(value, this.place.keyOf(view.ids[i])));
+      if (value !== null) parts.set(view.ids[i], decodeCounter(value, () => this.place.keyOf(view.ids[i])));
     });
     return parts;
   }

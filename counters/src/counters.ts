@@ -110,13 +110,17 @@ export class Counters {
     return this.#rewrite('all');
   }
 
-  /** Repairs a last time, and leaves. The client stays open. */
+  /** Repairs a last time, and leaves. The client stays open. @throws what the client throws; closed it is in any case */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#upkeep.stop();
-    await this.repair();
-    this.#closed = true;
-    await this.members.leave();
+    this.members.stop();
+    try {
+      await this.repair();
+      await this.members.leave();
+    } finally {
+      this.#closed = true;
+    }
   }
 
   async #rewrite(which: Which): Promise<number> {

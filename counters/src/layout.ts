@@ -74,7 +74,7 @@ export function encodeCounter({ up, down, reset }: CounterPart): string {
 }
 
 /** @param key for the error's message. @throws {CounterError} FOREIGN_VALUE */
-export function decodeCounter(value: string, key: string): CounterPart {
+export function decodeCounter(value: string, key: () => string): CounterPart {
   const [kind, up, down, ...resets] = value.split(' ');
   const reset = new Map(
     resets.map((entry): [string, Tally] => {
@@ -83,7 +83,7 @@ export function decodeCounter(value: string, key: string): CounterPart {
     }),
   );
   const part = { up: count(up), down: count(down), reset };
-  if (kind !== 'c' || [part, ...reset.values()].some((tally) => Number.isNaN(tally.up + tally.down))) throw foreign(key, value);
+  if (kind !== 'c' || [part, ...reset.values()].some((tally) => Number.isNaN(tally.up + tally.down))) throw foreign(key(), value);
   return part;
 }
 
@@ -115,10 +115,17 @@ export type WindowPart = ReadonlyMap<number, number>;
 export const encodeWindow = (part: WindowPart): string => `w${Array.from(part, ([start, admitted]) => ` ${start}=${admitted}`).join('')}`;
 
 /** @param key for the error's message. @throws {CounterError} FOREIGN_VALUE */
-export function decodeWindow(value: string, key: string): WindowPart {
+export function decodeWindow(value: string, key: () => string): WindowPart {
   const [kind, ...buckets] = value.split(' ');
-  const part = new Map(buckets.map((bucket) => bucket.split('=').map(count) as [number, number]));
-  if (kind !== 'w' || [...part].flat().some((number) => number === undefined || Number.isNaN(number))) throw foreign(key, value);
+  const part = new Map<number, number>();
+  let wrong = kind !== 'w';
+  for (const bucket of buckets) {
+    const middle = bucket.indexOf('=');
+    const [start, admitted] = [count(bucket.slice(0, middle)), count(bucket.slice(middle + 1))];
+    wrong ||= middle < 0 || Number.isNaN(start + admitted);
+    part.set(start, admitted);
+  }
+  if (wrong) throw foreign(key(), value);
   return part;
 }
 

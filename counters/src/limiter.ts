@@ -106,66 +106,73 @@ export class Limiter {
   async take(subject: string, cost = 1): Promise<Taken> {
     const { limit, whenBlind } = this.options;
     demand(Number.isSafeInteger(cost) && cost > 0 && cost <= limit, `take(…, ${cost}) of ${JSON.stringify(this.place.name)}: a whole number from 1 to ${limit} is allowed`);
-    if (whenBlind === 'deny' && this.place.blind().length > 0) return this.#answer(subject, false, await this.place.read(subject));
-    if (this.#looksFull(this.place.owned(subject), cost)) {
-      // Those who are turned away only read.
-      const seen = await this.place.read(subject);
-      if (this.#used(subject, this.place.owned(subject).state, seen) + cost > limit) return this.#answer(subject, false, seen);
+    if (whenBlind === 'deny' && this.place.blind().length > 0) return this.#answer(false, await this.#look(subject));
+    const own = this.place.owned(subject);
+    if ((this.#others.get(own) ?? 0) + admittedIn(own.state, this.window, this.place.now()) + cost > limit) {
+      // It was full when last seen. Those who are turned away only read.
+      const now = await this.#look(subject);
+      if (now.used + cost > limit) return this.#answer(false, now);
     }
     return this.#charge(subject, cost);
   }
 
   /** How it stands, without taking. @throws {CounterError} FOREIGN_VALUE, CLOSED; what the client throws */
   async peek(subject: string): Promise<Taken> {
-    const seen = await this.place.read(subject);
-    const taken = this.#answer(subject, true, seen);
-    return { ...taken, admitted: taken.remaining > 0 && (this.options.whenBlind === 'admit' || taken.blind.length === 0) };
+    const now = await this.#look(subject);
+    const sighted = this.options.whenBlind === 'admit' || this.place.blind().length === 0;
+    return this.#answer(now.used < this.options.limit && sighted, now);
   }
+
+  /** What the others' part was when last seen: a guess, which only a read makes sure. */
+  readonly #others = new WeakMap<OwnedKey<WindowPart>, number>();
 
   /** Counts first and looks then: of those that count at a time, as many as fit have seen no more than the limit. */
   async #charge(subject: string, cost: number): Promise<Taken> {
     let bucket = 0;
     const look = await this.place.look(subject);
-    const written = await this.place.owned(subject).write((part) => {
+    const { state, seen } = await this.place.owned(subject).write((part) => {
       const now = this.place.now();
       bucket = this.window.bucket(now);
       return charge(part, this.window, cost, bucket, now);
     }, look);
-    let seen = written.seen!;
-    if (!this.place.fresh(seen)) seen = await this.place.read(subject);
-    const admitted = this.#used(subject, written.state, seen) <= this.options.limit;
-    if (!admitted) await this.place.owned(subject).write((part) => giveBack(part, cost, bucket));
-    return this.#answer(subject, admitted, seen);
+    const fresh = seen !== null && this.place.fresh(seen);
+    const stands = this.#stand(subject, state, fresh ? seen : await this.place.read(subject));
+    if (stands.used <= this.options.limit) return this.#answer(true, stands);
+    await this.place.owned(subject).write((part) => giveBack(part, cost, bucket));
+    return this.#answer(false, { ...stands, used: stands.used - cost });
   }
 
-  readonly #full = new WeakMap<OwnedKey<WindowPart>, number>();
-
-  /** Whether it was full when last seen: a guess, which a read confirms. */
-  #looksFull(own: OwnedKey<WindowPart>, cost: number): boolean {
-    const others = this.#full.get(own) ?? 0;
-    return others + admittedIn(own.state, this.window, this.place.now()) + cost > this.options.limit;
+  async #look(subject: string): Promise<Stand> {
+    const seen = await this.place.read(subject);
+    return this.#stand(subject, this.place.owned(subject).state, seen);
   }
 
-  #used(subject: string, own: WindowPart, seen: Seen): number {
+  #stand(subject: string, own: WindowPart, { view, values }: Seen): Stand {
     const now = this.place.now();
-    const others = this.#parts(subject, seen).reduce((sum, part) => sum + admittedIn(part, this.window, now), 0);
-    this.#full.set(this.place.owned(subject), others);
-    return others + admittedIn(own, this.window, now);
-  }
-
-  #answer(subject: string, admitted: boolean, seen: Seen): Taken {
-    const now = this.place.now();
-    const own = this.place.owned(subject).state;
-    const oldest = [own, ...this.#parts(subject, seen)].flatMap((part) => [...part.keys()].filter((start) => this.window.counts(start, now)));
-    return {
-      admitted,
-      remaining: Math.max(0, this.options.limit - this.#used(subject, own, seen)),
-      retryInMs: oldest.length === 0 ? 0 : this.window.leavesAt(Math.min(...oldest)) - now,
-      blind: this.place.blind(),
+    let [others, oldest] = [0, Infinity];
+    const count = (part: WindowPart): number => {
+      let sum = 0;
+      for (const [start, admitted] of part) {
+        if (!this.window.counts(start, now)) continue;
+        sum += admitted;
+        oldest = Math.min(oldest, start);
+      }
+      return sum;
     };
+    values.forEach((value, i) => {
+      if (value !== null) others += count(decodeWindow(value, () => this.place.keyOf(subject, view.ids[i])));
+    });
+    this.#others.set(this.place.owned(subject), others);
+    return { used: others + count(own), retryInMs: oldest === Infinity ? 0 : this.window.leavesAt(oldest) - now };
   }
 
-  #parts(subject: string, { view, values }: Seen): WindowPart[] {
-    return values.flatMap((value, i) => (value === null ? [] : [decodeWindow(value, this.place.keyOf(subject, view.ids[i]))]));
+  #answer(admitted: boolean, { used, retryInMs }: Stand): Taken {
+    return { admitted, remaining: Math.max(0, this.options.limit - used), retryInMs, blind: this.place.blind() };
   }
+}
+
+/** How a subject stands at a moment. */
+interface Stand {
+  readonly used: number;
+  readonly retryInMs: number;
 }

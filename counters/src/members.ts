@@ -30,11 +30,14 @@ export interface MembersOptions {
   readonly id: string;
   readonly refreshMs: number;
   readonly blindAfterMs: number;
-  /** A region was out of sight, of ours or the other way round: whatever we wrote meanwhile may not have reached it. */
+  /** A server may lack what we wrote: regions were out of each other's sight, or ours was set back. */
   readonly onGap: () => void;
   /** Unix ms. */
   readonly now: () => number;
 }
+
+/** A writer whose last heartbeat is so much older than another's of its region has ended, though it did not say so. */
+const ENDED_MS = 60_000;
 
 /** Ms that never go back. */
 export const monotonic = (): number => performance.now();
@@ -43,6 +46,8 @@ export class Members {
   #view: View = { ids: [], at: -Infinity };
   readonly #regions = new Set<string>();
   readonly #heard = new Map<string, Heard>();
+  /** Each region that was ever heard of: when last, and whether any of its writers had not ended then. */
+  readonly #sight = new Map<string, { readonly at: number; readonly present: boolean }>();
   /** What each region last said of a gap; absent until it is heard for the first time. */
   readonly #gaps = new Map<string, string | null>();
   #refreshing: Promise<void> | null = null;
@@ -62,9 +67,13 @@ export class Members {
     this.#timer = setInterval(() => void this.refresh().catch(() => undefined), this.options.refreshMs / 2).unref();
   }
 
+  /** No more heartbeats. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
   /** Says that we have left, so that nobody takes our silence for a cut. */
   async leave(): Promise<void> {
-    clearInterval(this.#timer);
     await this.#refreshing?.catch(() => undefined);
     const { store, keys, region, id } = this.options;
     await store.run([['HSET', keys.writers(region), id, String(-this.#beat())]]);
@@ -93,19 +102,16 @@ export class Members {
     return monotonic() - view.at <= this.options.refreshMs;
   }
 
-  /** Writers that may have written within the last `ms`: whoever left, or was not heard of for longer, is left out. */
+  /** Writers that may have written within the last `ms`: whoever was not heard of for longer is left out. */
   recent(view: View, ms: number): View {
     const since = monotonic() - ms;
     return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
   }
 
-  /** Regions that have not been heard of for `blindAfterMs`, though not all of their writers have left. */
+  /** Regions that have not been heard of for `blindAfterMs`, and did not say that they left. */
   blind(): string[] {
     const since = monotonic() - this.options.blindAfterMs;
-    return [...this.#regions].filter((region) => {
-      const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, entry]) => entry);
-      return region !== this.options.region && heard.some(({ heartbeat }) => heartbeat > 0) && heard.every(({ at }) => at < since);
-    });
+    return [...this.#sight].filter(([region, { at, present }]) => region !== this.options.region && present && at < since).map(([region]) => region);
   }
 
   /** Tells the others that we are there, and learns who they are. */
@@ -131,21 +137,24 @@ export class Members {
     const [ids, heartbeats, gap] = (await store.run([['HKEYS', key], ['HVALS', key], ['GET', keys.gap(region)]])) as [string[], string[], string | null];
     const listed = new Map(ids.map((id, i) => [id, Number(heartbeats[i])]));
     const at = monotonic();
-    const before = this.#lastHeard(region);
     for (const [id, heartbeat] of listed) {
       if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
     }
+    const before = this.#sight.get(region);
+    const now = this.#look(region);
     if (region === this.options.region) return this.#restore(key, listed);
     // In two intervals of its heartbeats and ours, one must have come.
-    if (this.#lastHeard(region) === at && at - before > 2 * this.options.refreshMs) await this.#sawGap();
+    if (before !== undefined && now.at - before.at > 2 * this.options.refreshMs) await this.#sawGap();
     if (this.#gaps.has(region) && this.#gaps.get(region) !== gap) this.options.onGap();
     this.#gaps.set(region, gap);
   }
 
-  /** When a writer of the region was last heard of, in ms of `monotonic`; Infinity where none ever was. */
-  #lastHeard(region: string): number {
-    const times = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, { at }]) => at);
-    return times.length === 0 ? Infinity : Math.max(...times);
+  #look(region: string): { readonly at: number } {
+    const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, each]) => each);
+    const latest = Math.max(...heard.map(({ heartbeat }) => Math.abs(heartbeat)));
+    const sight = { at: Math.max(...heard.map(({ at }) => at)), present: heard.some(({ heartbeat }) => heartbeat > latest - ENDED_MS) };
+    if (heard.length > 0) this.#sight.set(region, sight);
+    return sight;
   }
 
   /** We missed something of theirs: they are to write it again, and we what they may have missed. */
@@ -155,9 +164,11 @@ export class Members {
     await store.run([['SET', keys.gap(region), `g${this.#beat()}`]]);
   }
 
-  /** A resync may have set our region's list back: whoever knows better enters it again. */
+  /** A resync or restart has set our region's list back, and surely more: whoever knows better enters it again. */
   async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
-    await this.#enter(key, this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0)));
+    const older = this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
+    if (older.length > 0) this.options.onGap();
+    await this.#enter(key, older);
   }
 
   /** Enters every writer of our region again, for the other regions' servers. */

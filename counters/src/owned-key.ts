@@ -81,7 +81,7 @@ export class OwnedKey<S> {
   async #writeAll(): Promise<void> {
     this.#busy = true;
     // Those who ask in this turn of the event loop share a write.
-    await null;
+    await Promise.resolve();
     while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
     this.#busy = false;
   }

@@ -11,13 +11,14 @@ const tally = fc.record({ up: count, down: count }, plain);
 const counterPart = fc.record({ up: count, down: count, reset: fc.dictionary(id, tally).map((each) => new Map(Object.entries(each))) }, plain);
 const windowPart = fc.array(fc.tuple(count, count)).map((buckets) => new Map(buckets));
 
+const key = (): string => 'the:key';
 const code = (expected: string) => (error: unknown) => (error as { code?: string }).code === expected;
 
 test('a part reads as it was written, and no server takes it for an integer', () => {
   fc.assert(
     fc.property(counterPart, windowPart, (counter, window) => {
-      assert.deepEqual(decodeCounter(encodeCounter(counter), 'k'), counter);
-      assert.deepEqual(decodeWindow(encodeWindow(window), 'k'), window);
+      assert.deepEqual(decodeCounter(encodeCounter(counter), key), counter);
+      assert.deepEqual(decodeWindow(encodeWindow(window), key), window);
       for (const value of [encodeCounter(counter), encodeWindow(window)]) assert.ok(Number.isNaN(Number(value)));
     }),
   );
@@ -26,8 +27,8 @@ test('a part reads as it was written, and no server takes it for an integer', ()
 test('what is no part of ours is an error that names the key', () => {
   const wrong = ['', '5', 'c', 'c 1', 'c 1 x', 'c -1 2', 'c 1 2 eu.a.b', 'c 1 2 eu.a.b=1', 'w 1', 'w 1=', 'w =1', 'x 1 2', 'c 1 99999999999999999'];
   for (const value of wrong) {
-    if (!value.startsWith('w')) assert.throws(() => decodeCounter(value, 'the:key'), (error) => code('FOREIGN_VALUE')(error) && /the:key/.test(String(error)), value);
-    if (!value.startsWith('c')) assert.throws(() => decodeWindow(value, 'the:key'), code('FOREIGN_VALUE'), value);
+    if (!value.startsWith('w')) assert.throws(() => decodeCounter(value, key), (error) => code('FOREIGN_VALUE')(error) && /the:key/.test(String(error)), value);
+    if (!value.startsWith('c')) assert.throws(() => decodeWindow(value, key), code('FOREIGN_VALUE'), value);
   }
 });
 
