@@ -36,6 +36,13 @@ module.exports = {
   forbidden: [
     ...arrows,
     {
+      name: 'counters-alone',
+      comment: 'The counters are a package of their own: it needs nothing of the others, and no client but the one it is given',
+      severity: 'error',
+      from: { path: '^counters/src/' },
+      to: { pathNot: '^counters/src/', dependencyTypesNot: ['core'] },
+    },
+    {
       name: 'no-cycles',
       comment: 'Two files that need each other to run are one, or lack a third; types alone may go both ways',
       severity: 'error',

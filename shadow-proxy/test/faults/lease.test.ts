@@ -7,7 +7,7 @@ import { Dialer } from '../../src/lane/dialer.js';
 import type { LeaseError } from '../../src/lane/lease.js';
 import { Ownership } from '../../src/lane/ownership.js';
 import { smallPlan, toPlan } from '../plan/plans.js';
-import { Relay } from '../support/relay.js';
+import { Relay } from '../../src/local/relay.js';
 import { needsKeydb, withServers, type Pair } from '../support/servers.js';
 import { until } from '../support/shard.js';
 

@@ -1,7 +1,7 @@
 /** Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Link } from '../support/relay.js';
+import type { Link } from '../../src/local/relay.js';
 import { withRig, type Rig } from '../support/rig.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';

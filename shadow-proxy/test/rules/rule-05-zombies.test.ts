@@ -1,7 +1,7 @@
 /** Rule 5: commands of a connection that was lost do not run after what the proxy sends next. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Link } from '../support/relay.js';
+import type { Link } from '../../src/local/relay.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import type { Wire } from '../support/wire.js';

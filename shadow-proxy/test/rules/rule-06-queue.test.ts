@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Argument } from '../../src/resp/encode.js';
-import type { Relay } from '../support/relay.js';
+import type { Relay } from '../../src/local/relay.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import type { Wire } from '../support/wire.js';

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { LocalServer } from '../../src/local/servers.js';
 import { clientsOf, type Clients } from '../support/clients.js';
 import { differences } from '../support/keyspace.js';
-import { Relay } from '../support/relay.js';
+import { Relay } from '../../src/local/relay.js';
 import { withServers } from '../support/servers.js';
 import { startTestShard, type TestShard, type TestShardOptions } from '../support/shard.js';
 

@@ -1,6 +1,7 @@
 /**
- * A wire between the proxy and a server that can be interfered with: bytes held back, delayed, and the client's end
- * cut while the server's end stays open with all that it has not read yet.
+ * A wire to a server, from the proxy or from another server, that can be interfered with: bytes held back, delayed, all
+ * connections cut and new ones refused, and the client's end cut while the server's end stays open with all that it has not
+ * read yet.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -13,11 +14,17 @@ const DIRECTIONS = ['up', 'down'] as const;
 /** What a connection holds, at least, before its sender notices. */
 const MAX_WAITING = 256 * 1024;
 
+interface Chunk {
+  readonly bytes: Buffer;
+  /** When it came, in ms of `performance.now`. */
+  readonly at: number;
+}
+
 /** One connection: the client's (the proxy's) end and the server's. */
 export class Link {
   /** Bytes that were passed on to the server, and to the client. */
   readonly passed = { up: 0, down: 0 };
-  readonly #waiting: Record<Direction, Buffer[]> = { up: [], down: [] };
+  readonly #waiting: Record<Direction, Chunk[]> = { up: [], down: [] };
   readonly #held = new Set<Direction>();
   readonly #busy = new Set<Direction>();
   #abandoned = false;
@@ -25,7 +32,7 @@ export class Link {
   constructor(
     readonly client: Socket,
     readonly server: Socket,
-    private readonly delayMs: () => number,
+    private readonly pace: { readonly delayMs: number; readonly bytesPerSecond: number },
   ) {
     for (const socket of [client, server]) socket.setNoDelay(true).on('error', () => undefined);
     client.on('data', (chunk: Buffer) => this.#take('up', chunk));
@@ -43,7 +50,7 @@ export class Link {
 
   /** Bytes that were taken from one end and are not passed on. */
   waiting(direction: Direction): number {
-    return this.#waiting[direction].reduce((sum, chunk) => sum + chunk.length, 0);
+    return this.#waiting[direction].reduce((sum, { bytes }) => sum + bytes.length, 0);
   }
 
   /** Passes nothing on in these directions. */
@@ -76,8 +83,8 @@ export class Link {
     this.server.destroy();
   }
 
-  #take(direction: Direction, chunk: Buffer): void {
-    this.#waiting[direction].push(chunk);
+  #take(direction: Direction, bytes: Buffer): void {
+    this.#waiting[direction].push({ bytes, at: performance.now() });
     if (this.waiting(direction) > MAX_WAITING) this.#sender(direction).pause();
     void this.#passOn(direction);
   }
@@ -91,11 +98,14 @@ export class Link {
     this.#busy.add(direction);
     const to = this.#sender(direction === 'up' ? 'down' : 'up');
     while (this.#waiting[direction].length > 0 && !this.#held.has(direction)) {
-      if (this.delayMs() > 0) await sleep(this.delayMs());
+      const late = this.#waiting[direction][0].at + this.pace.delayMs - performance.now();
+      if (this.pace.delayMs > 0 && late > 0) await sleep(late);
       if (this.#held.has(direction)) break;
-      const chunk = this.#waiting[direction].shift()!;
-      this.passed[direction] += chunk.length;
-      if (!to.destroyed && !to.write(chunk)) await drained(to);
+      const { bytes } = this.#waiting[direction].shift()!;
+      this.passed[direction] += bytes.length;
+      if (!to.destroyed && !to.write(bytes)) await drained(to);
+      const takes = (bytes.length / this.pace.bytesPerSecond) * 1000;
+      if (takes > 0) await sleep(takes);
     }
     this.#busy.delete(direction);
     if (this.#waiting[direction].length === 0) this.#sender(direction).resume();
@@ -116,8 +126,11 @@ function drained(socket: Socket): Promise<void> {
 }
 
 export class Relay {
-  /** Each chunk is passed on so many milliseconds late. */
+  /** Each chunk is passed on so many milliseconds after it came. */
   delayMs = 0;
+  /** How much is passed on, each way. */
+  bytesPerSecond = Infinity;
+  #down = false;
   readonly #holding = new Set<Direction>();
   readonly #links = new Set<Link>();
   readonly #listener = createServer({ pauseOnConnect: true }, (client) => void this.#accept(client));
@@ -188,6 +201,17 @@ export class Relay {
     for (const link of this.links) link.cut();
   }
 
+  /** Cuts, and ends every new connection at once, until `up`. */
+  down(): void {
+    this.#down = true;
+    this.cut();
+  }
+
+  /** Takes connections again. */
+  up(): void {
+    this.#down = false;
+  }
+
   async close(): Promise<void> {
     for (const link of this.#links) link.cut();
     this.#listener.close();
@@ -196,6 +220,10 @@ export class Relay {
 
   async #accept(client: Socket): Promise<void> {
     client.on('error', () => undefined);
+    if (this.#down) {
+      client.destroy();
+      return;
+    }
     const server = connect({ host: '127.0.0.1', port: this.to });
     try {
       await once(server, 'connect');
@@ -203,7 +231,12 @@ export class Relay {
       client.destroy();
       return;
     }
-    const link = new Link(client, server, () => this.delayMs);
+    if (this.#down) {
+      client.destroy();
+      server.destroy();
+      return;
+    }
+    const link = new Link(client, server, this);
     this.#links.add(link);
     server.on('close', () => this.#links.delete(link));
     link.hold(...this.#holding);

@@ -1,0 +1,197 @@
+/** Where the counters of a process come from: its identity as a writer, and what it holds of its own. */
+import { counterShape, GrowOnlyCounter, UpDownCounter, type CounterOptions, type CounterPlace } from './counter.js';
+import { CounterError, demand } from './errors.js';
+import { Keys, newEpoch, writerId } from './layout.js';
+import { fixed, Limiter, sliding, windowShape, type LimiterOptions, type LimiterPlace, type SlidingOptions, type Window } from './limiter.js';
+import { Members, type View } from './members.js';
+import { OwnedKey, type Look, type Seen, type Shape } from './owned-key.js';
+import { rewrite, type Which } from './repair.js';
+import type { Store } from './store.js';
+import { Upkeep, type UpkeepOptions } from './upkeep.js';
+
+export interface CountersOptions {
+  /** The region: everybody who uses the same server. Letters, digits, `_`, `-`. */
+  readonly region: string;
+  /** Who this process is, for people who look into the store; need not be unique. Default `app`. */
+  readonly writer?: string;
+  /** Before all keys. The same in all regions. Default `counters`. */
+  readonly prefix?: string;
+  /** How old the list of writers may be, in ms; as long does `open` wait. Default 1000. */
+  readonly refreshMs?: number;
+  /** After how many ms of silence a region cannot be seen. Default 5 × `refreshMs`. */
+  readonly blindAfterMs?: number;
+  /** How often this process looks whether its server still has what it wrote, in ms; 0: it repairs only when asked. Default 10,000. */
+  readonly repairMs?: number;
+  /** How often it writes all of its keys again, though nothing seems amiss, in ms. Default 600,000. */
+  readonly rewriteMs?: number;
+  /** Unix ms; for tests. */
+  readonly now?: () => number;
+}
+
+/** Beyond its window, for how long a limiter looks at the part of a writer that is not heard of. */
+const SILENT_MS = 60_000;
+
+export class Counters {
+  readonly #owned = new Map<string, OwnedKey<unknown>>();
+  #closed = false;
+  readonly #upkeep: Upkeep;
+
+  private constructor(
+    private readonly store: Store,
+    private readonly keys: Keys,
+    private readonly members: Members,
+    /** `<region>.<writer>.<epoch>` */
+    readonly id: string,
+    private readonly now: () => number,
+    upkeep: UpkeepOptions,
+  ) {
+    this.#upkeep = new Upkeep((which) => this.#rewrite(which), upkeep);
+  }
+
+  /**
+   * Joins, which takes `refreshMs`: afterwards every process knows this one.
+   * @throws {CounterError} OPTION; what the client throws
+   */
+  static async open(store: Store, options: CountersOptions): Promise<Counters> {
+    const { region, writer = 'app', prefix = 'counters', refreshMs = 1000, now = Date.now } = options;
+    const { blindAfterMs = 5 * refreshMs, repairMs = 10_000, rewriteMs = 600_000 } = options;
+    demand(refreshMs >= 10, `refreshMs ${refreshMs}: at least 10 ms`);
+    demand(blindAfterMs > refreshMs, `blindAfterMs ${blindAfterMs}: more than refreshMs (${refreshMs})`);
+    demand(repairMs === 0 || repairMs >= 10, `repairMs ${repairMs}: 0, or at least 10 ms`);
+    demand(rewriteMs >= repairMs, `rewriteMs ${rewriteMs}: at least repairMs (${repairMs})`);
+    const keys = new Keys(prefix);
+    const id = writerId({ region, writer, epoch: newEpoch(now(), Math.random()) });
+    const members: Members = new Members({ store, keys, region, id, refreshMs, blindAfterMs, now, onGap: () => counters.#upkeep.sawGap() });
+    const counters = new Counters(store, keys, members, id, now, { repairMs, rewriteMs });
+    await members.join();
+    counters.#upkeep.start();
+    return counters;
+  }
+
+  growOnly(name: string, options: CounterOptions = {}): GrowOnlyCounter {
+    return new GrowOnlyCounter(this.#counterPlace(name, options));
+  }
+
+  upDown(name: string, options: CounterOptions = {}): UpDownCounter {
+    return new UpDownCounter(this.#counterPlace(name, options));
+  }
+
+  /** Windows side by side: 0:00 to 0:59, 1:00 to 1:59, … Any interval as long as a window may have twice the limit. */
+  fixedWindow(name: string, options: LimiterOptions): Limiter {
+    return this.#limiter(name, options, fixed(options.windowMs));
+  }
+
+  /** Any interval as long as the window has the limit at the most. */
+  slidingWindow(name: string, options: SlidingOptions): Limiter {
+    const { buckets = 10, windowMs } = options;
+    demand(Number.isInteger(buckets) && buckets >= 1 && buckets <= 100, `buckets ${buckets} of ${JSON.stringify(name)}: 1 to 100 are allowed`);
+    demand(windowMs % buckets === 0, `buckets ${buckets} of ${JSON.stringify(name)}: windowMs (${windowMs}) divided by it must be a whole number of ms`);
+    return this.#limiter(name, options, sliding(windowMs, buckets));
+  }
+
+  /** Regions that this process cannot see. */
+  blind(): string[] {
+    return this.members.blind();
+  }
+
+  /** Says of a region that has ended without closing that it left; nobody is blind because of it any more. */
+  async dismiss(region: string): Promise<void> {
+    this.#open();
+    await this.members.dismiss(region);
+  }
+
+  /**
+   * Writes again all that this process has counted, in case that a server has lost it. Happens by itself, see `repairMs`.
+   * @returns how many keys were written again
+   * @throws {CounterError} REFUSED, UNCONFIRMED, CLOSED; what the client throws
+   */
+  async repair(): Promise<number> {
+    this.#open();
+    return this.#rewrite('all');
+  }
+
+  /** Repairs a last time, and leaves. The client stays open. @throws what the client throws; closed it is in any case */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#upkeep.stop();
+    this.members.stop();
+    try {
+      await this.repair();
+      await this.members.leave();
+    } finally {
+      this.#closed = true;
+    }
+  }
+
+  async #rewrite(which: Which): Promise<number> {
+    if (which === 'all') await this.members.restate();
+    return rewrite(this.#owned, this.store, this.now(), which);
+  }
+
+  #counterPlace(name: string, { expiresAt }: CounterOptions): CounterPlace {
+    demand(name.length > 0, 'the name of a counter: at least one character');
+    const until = expiresAt === undefined ? null : Number(expiresAt);
+    demand(until === null || Number.isSafeInteger(until), `expiresAt ${String(expiresAt)} of ${JSON.stringify(name)}: a date, or Unix ms`);
+    const keyOf = (id: string): string => this.keys.part(name, id);
+    const shape = counterShape(until);
+    return {
+      id: this.id,
+      name,
+      keyOf,
+      owned: () => this.#own(keyOf(this.id), shape),
+      read: async () => this.#read(await this.members.view(), keyOf),
+    };
+  }
+
+  #limiter(name: string, options: LimiterOptions, window: Window): Limiter {
+    const { limit, windowMs, whenBlind = 'admit' } = options;
+    demand(name.length > 0, 'the name of a limiter: at least one character');
+    demand(Number.isSafeInteger(limit) && limit > 0, `limit ${limit} of ${JSON.stringify(name)}: a positive whole number`);
+    demand(Number.isSafeInteger(windowMs) && windowMs >= 1, `windowMs ${windowMs} of ${JSON.stringify(name)}: a positive whole number of ms`);
+    demand(whenBlind === 'admit' || whenBlind === 'deny', `whenBlind ${String(whenBlind)} of ${JSON.stringify(name)}: admit or deny`);
+    return new Limiter(this.#limiterPlace(name, windowMs, windowShape(window)), { limit, windowMs, whenBlind }, window);
+  }
+
+  #limiterPlace(name: string, windowMs: number, shape: ReturnType<typeof windowShape>): LimiterPlace {
+    const keyOf = (subject: string, id: string): string => this.keys.part(`${name}:${subject}`, id);
+    const recent = (view: View): View => this.members.recent(view, 2 * windowMs + SILENT_MS);
+    return {
+      name,
+      now: this.now,
+      keyOf,
+      owned: (subject) => this.#own(keyOf(subject, this.id), shape),
+      look: async (subject) => {
+        await this.members.view();
+        return this.#look((id) => keyOf(subject, id), recent);
+      },
+      fresh: ({ view }) => this.members.fresh(view),
+      read: async (subject) => this.#read(recent(await this.members.view()), (id) => keyOf(subject, id)),
+      blind: () => this.members.blind(),
+    };
+  }
+
+  #look(keyOf: (id: string) => string, narrow: (view: View) => View): Look {
+    return () => {
+      const view = narrow(this.members.last);
+      return { view, keys: view.ids.map(keyOf) };
+    };
+  }
+
+  async #read(view: View, keyOf: (id: string) => string): Promise<Seen> {
+    this.#open();
+    if (view.ids.length === 0) return { view, values: [] };
+    const [values] = await this.store.run([['MGET', ...view.ids.map(keyOf)]]);
+    return { view, values: values as (string | null)[] };
+  }
+
+  #own<S>(key: string, shape: Shape<S>): OwnedKey<S> {
+    this.#open();
+    let owned = this.#owned.get(key) as OwnedKey<S> | undefined;
+    if (owned === undefined) this.#owned.set(key, (owned = new OwnedKey(this.store, key, shape)) as OwnedKey<unknown>);
+    return owned;
+  }
+
+  #open(): void {
+    if (this.#closed) throw new CounterError('CLOSED', 'these counters were closed: open new ones');
+  }
+}

@@ -1,0 +1,6 @@
+/** Counters and rate limiters that stay exact on active-active KeyDB. See README.md for what that means, and where it ends. */
+export { Counters, type CountersOptions } from './counters.js';
+export { type CounterOptions, type GrowOnlyCounter, type UpDownCounter } from './counter.js';
+export { CounterError, type CounterErrorCode } from './errors.js';
+export { type Limiter, type LimiterOptions, type SlidingOptions, type Taken } from './limiter.js';
+export { type Command, type Store } from './store.js';

@@ -1,0 +1,199 @@
+/**
+ * Who counts: every writer of every region, found through the store, and which regions are out of sight.
+ *
+ * A view of the writers is used for `refreshMs` at the most, and a new writer counts nothing for as long after it has
+ * entered itself: so whoever reads at the same server knows every writer that may have counted.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Keys } from './layout.js';
+import type { Command, Store } from './store.js';
+
+/** The writers at one moment. Replaced, never changed. */
+export interface View {
+  /** All that ever wrote, without ourselves. */
+  readonly ids: readonly string[];
+  /** When it was asked for, in ms of `monotonic`. */
+  readonly at: number;
+}
+
+interface Heard {
+  /** Unix ms by the writer's own clock, never less than before; negative since it has left. */
+  readonly heartbeat: number;
+  /** When it last rose, in ms of `monotonic`: the clocks of others are not asked. */
+  readonly at: number;
+}
+
+export interface MembersOptions {
+  readonly store: Store;
+  readonly keys: Keys;
+  readonly region: string;
+  readonly id: string;
+  readonly refreshMs: number;
+  readonly blindAfterMs: number;
+  /** A server may lack what we wrote: regions were out of each other's sight, or ours was set back. */
+  readonly onGap: () => void;
+  /** Unix ms. */
+  readonly now: () => number;
+}
+
+/** A writer whose last heartbeat is so much older than another's of its region has ended, though it did not say so. */
+const ENDED_MS = 60_000;
+
+/** Ms that never go back. */
+export const monotonic = (): number => performance.now();
+
+export class Members {
+  #view: View = { ids: [], at: -Infinity };
+  readonly #regions = new Set<string>();
+  readonly #heard = new Map<string, Heard>();
+  /** Each region that was ever heard of: when last, and whether any of its writers had not ended then. */
+  readonly #sight = new Map<string, { readonly at: number; readonly present: boolean }>();
+  /** What each region last said of a gap; absent until it is heard for the first time. */
+  readonly #gaps = new Map<string, string | null>();
+  #refreshing: Promise<void> | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #heartbeat = 0;
+
+  constructor(private readonly options: MembersOptions) {
+    this.#regions.add(options.region);
+  }
+
+  /** Enters us, and waits until every other writer of the region must have seen it. */
+  async join(): Promise<void> {
+    await this.refresh();
+    await sleep(this.options.refreshMs);
+    await this.refresh();
+    // What fails here fails again, and is told, when a view is needed.
+    this.#timer = setInterval(() => void this.refresh().catch(() => undefined), this.options.refreshMs / 2).unref();
+  }
+
+  /** No more heartbeats. */
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  /** Says that we have left, so that nobody takes our silence for a cut. */
+  async leave(): Promise<void> {
+    await this.#refreshing?.catch(() => undefined);
+    const { store, keys, region, id } = this.options;
+    await store.run([['HSET', keys.writers(region), id, String(-this.#beat())]]);
+  }
+
+  /** Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back. */
+  async dismiss(region: string): Promise<void> {
+    await this.refresh();
+    const left = [...this.#heard].filter(([id]) => regionOf(id) === region).flatMap(([id, { heartbeat }]) => [id, String(-Math.abs(heartbeat) - 1)]);
+    if (left.length > 0) await this.options.store.run([['HSET', this.options.keys.writers(region), ...left]]);
+    await this.refresh();
+  }
+
+  /** A view that is young enough to be used; where the server takes longer than that to answer, the newest that can be had. */
+  async view(): Promise<View> {
+    if (!this.fresh(this.#view)) await this.refresh();
+    return this.#view;
+  }
+
+  /** The last view, whatever its age. */
+  get last(): View {
+    return this.#view;
+  }
+
+  fresh(view: View): boolean {
+    return monotonic() - view.at <= this.options.refreshMs;
+  }
+
+  /** Writers that may have written within the last `ms`: whoever was not heard of for longer is left out. */
+  recent(view: View, ms: number): View {
+    const since = monotonic() - ms;
+    return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
+  }
+
+  /** Regions that have not been heard of for `blindAfterMs`, and did not say that they left. */
+  blind(): string[] {
+    const since = monotonic() - this.options.blindAfterMs;
+    return [...this.#sight].filter(([region, { at, present }]) => region !== this.options.region && present && at < since).map(([region]) => region);
+  }
+
+  /** Tells the others that we are there, and learns who they are. */
+  refresh(): Promise<void> {
+    this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null));
+    return this.#refreshing;
+  }
+
+  async #refresh(): Promise<void> {
+    const { store, keys, region, id } = this.options;
+    const at = monotonic();
+    await store.run([['HSET', keys.regions, region, '1'], ['HSET', keys.writers(region), id, String(this.#beat())]]);
+    const known = (await store.run([['HKEYS', keys.regions]]))[0] as string[];
+    for (const name of known) this.#regions.add(name);
+    for (const name of this.#regions) await this.#hear(name);
+    this.#view = { ids: [...this.#heard.keys()].filter((each) => each !== id), at };
+    await this.#remind(known);
+  }
+
+  async #hear(region: string): Promise<void> {
+    const { store, keys } = this.options;
+    const key = keys.writers(region);
+    const [ids, heartbeats, gap] = (await store.run([['HKEYS', key], ['HVALS', key], ['GET', keys.gap(region)]])) as [string[], string[], string | null];
+    const listed = new Map(ids.map((id, i) => [id, Number(heartbeats[i])]));
+    const at = monotonic();
+    for (const [id, heartbeat] of listed) {
+      if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
+    }
+    const before = this.#sight.get(region);
+    const now = this.#look(region);
+    if (region === this.options.region) return this.#restore(key, listed);
+    // In two intervals of its heartbeats and ours, one must have come.
+    if (before !== undefined && now.at - before.at > 2 * this.options.refreshMs) await this.#sawGap();
+    if (this.#gaps.has(region) && this.#gaps.get(region) !== gap) this.options.onGap();
+    this.#gaps.set(region, gap);
+  }
+
+  #look(region: string): { readonly at: number } {
+    const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, each]) => each);
+    const latest = Math.max(...heard.map(({ heartbeat }) => Math.abs(heartbeat)));
+    const sight = { at: Math.max(...heard.map(({ at }) => at)), present: heard.some(({ heartbeat }) => heartbeat > latest - ENDED_MS) };
+    if (heard.length > 0) this.#sight.set(region, sight);
+    return sight;
+  }
+
+  /** We missed something of theirs: they are to write it again, and we what they may have missed. */
+  async #sawGap(): Promise<void> {
+    const { store, keys, region, onGap } = this.options;
+    onGap();
+    await store.run([['SET', keys.gap(region), `g${this.#beat()}`]]);
+  }
+
+  /** A resync or restart has set our region's list back, and surely more: whoever knows better enters it again. */
+  async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
+    const older = this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
+    if (older.length > 0) this.options.onGap();
+    await this.#enter(key, older);
+  }
+
+  /** Enters every writer of our region again, for the other regions' servers. */
+  async restate(): Promise<void> {
+    await this.#enter(this.options.keys.writers(this.options.region), this.#own());
+  }
+
+  #own(): [string, Heard][] {
+    return [...this.#heard].filter(([id]) => regionOf(id) === this.options.region && id !== this.options.id);
+  }
+
+  async #enter(key: string, writers: readonly [string, Heard][]): Promise<void> {
+    if (writers.length > 0) await this.options.store.run([['HSET', key, ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]]);
+  }
+
+  /** Likewise the regions. */
+  async #remind(listed: readonly string[]): Promise<void> {
+    const lost = [...this.#regions].filter((region) => !listed.includes(region));
+    const command: Command = ['HSET', this.options.keys.regions, ...lost.flatMap((region) => [region, '1'])];
+    if (lost.length > 0) await this.options.store.run([command]);
+  }
+
+  #beat(): number {
+    return (this.#heartbeat = Math.max(this.#heartbeat + 1, this.options.now()));
+  }
+}
+
+const regionOf = (id: string): string => id.slice(0, id.indexOf('.'));

@@ -1,0 +1,127 @@
+/** One key that only this writer writes: its value is held here, and written whole. */
+import { CounterError, failedWrite } from './errors.js';
+import type { View } from './members.js';
+import type { Command, Store } from './store.js';
+
+/** How a value lies in the store, and until when (Unix ms; null: for good). */
+export interface Shape<S> {
+  readonly empty: S;
+  encode(state: S): string;
+  expiresAt(state: S): number | null;
+}
+
+/** The other writers' values, as they were when ours had just been written. */
+export interface Seen {
+  readonly view: View;
+  /** In the order of `view.ids`. */
+  readonly values: readonly (string | null)[];
+}
+
+/** What is read together with a write, asked for when it is sent. */
+export type Look = () => { readonly view: View; readonly keys: readonly string[] };
+
+interface Change<S> {
+  readonly change: (state: S) => S;
+  readonly look: Look | null;
+  readonly resolve: (written: { state: S; seen: Seen | null }) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * One write is on its way at a time, and what comes meanwhile goes with the next: a lost or repeated write cannot
+ * overtake another, and a hot key costs one write a round trip however many increments it gets.
+ */
+export class OwnedKey<S> {
+  #state: S;
+  #waiting: Change<S>[] = [];
+  #busy = false;
+
+  constructor(
+    private readonly store: Store,
+    readonly key: string,
+    private readonly shape: Shape<S>,
+  ) {
+    this.#state = shape.empty;
+  }
+
+  get state(): S {
+    return this.#state;
+  }
+
+  get idle(): boolean {
+    return !this.#busy && this.#waiting.length === 0;
+  }
+
+  /** Nothing was ever written: there is nothing to keep. */
+  get untouched(): boolean {
+    return this.#state === this.shape.empty;
+  }
+
+  get expiresAt(): number | null {
+    return this.shape.expiresAt(this.#state);
+  }
+
+  /** What should be in the store. */
+  get value(): string {
+    return this.shape.encode(this.#state);
+  }
+
+  /**
+   * Writes what `change` makes of the value; with `look`, reads others in the same transaction.
+   * @returns the value right after this change, before those that were written together with it
+   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws
+   */
+  write(change: (state: S) => S, look: Look | null = null): Promise<{ state: S; seen: Seen | null }> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ change, look, resolve, reject });
+      if (!this.#busy) void this.#writeAll();
+    });
+  }
+
+  async #writeAll(): Promise<void> {
+    this.#busy = true;
+    // Those who ask in this turn of the event loop share a write.
+    await Promise.resolve();
+    while (this.#waiting.length > 0) await this.#writeBatch(this.#waiting.splice(0));
+    this.#busy = false;
+  }
+
+  async #writeBatch(batch: readonly Change<S>[]): Promise<void> {
+    let next = this.#state;
+    const done: { of: Change<S>; state: S }[] = [];
+    for (const of of batch) {
+      try {
+        next = of.change(next);
+        done.push({ of, state: next });
+      } catch (error) {
+        of.reject(error);
+      }
+    }
+    if (done.length === 0) return;
+    try {
+      const look = batch.findLast((each) => each.look !== null)?.look?.() ?? null;
+      const commands: Command[] = [this.#set(next)];
+      if (look !== null && look.keys.length > 0) commands.push(['MGET', ...look.keys]);
+      const replies = await this.store.run(commands);
+      this.#state = next;
+      const seen = look && { view: look.view, values: (replies[1] ?? []) as (string | null)[] };
+      for (const { of, state } of done) of.resolve({ state, seen });
+    } catch (cause) {
+      const error = failedWrite(cause);
+      if (error.code === 'UNCONFIRMED') this.#state = next;
+      for (const { of } of done) of.reject(error);
+    }
+  }
+
+  #set(state: S): Command {
+    const expiresAt = this.shape.expiresAt(state);
+    const value = this.shape.encode(state);
+    return expiresAt === null ? ['SET', this.key, value] : ['SET', this.key, value, 'PXAT', String(expiresAt)];
+  }
+}
+
+/** @throws {CounterError} OPTION */
+export function addSafely(total: number, amount: number): number {
+  if (!Number.isSafeInteger(total + amount)) throw new CounterError('OPTION', `${total} + ${amount} is beyond ${Number.MAX_SAFE_INTEGER}`);
+  return total + amount;
+}

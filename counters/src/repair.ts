@@ -1,0 +1,35 @@
+/** What a process does for its own keys when nobody writes them. */
+import type { OwnedKey } from './owned-key.js';
+import type { Store } from './store.js';
+
+const KEYS_AT_A_TIME = 500;
+
+/** `all`: every key, for servers elsewhere may have it otherwise. `differing`: what our own server has otherwise. */
+export type Which = 'all' | 'differing';
+
+/**
+ * Writes keys again, and drops from `owned` what has expired (`now`: Unix ms).
+ * @returns how many keys were written again
+ */
+export async function rewrite(owned: Map<string, OwnedKey<unknown>>, store: Store, now: number, which: Which): Promise<number> {
+  let written = 0;
+  const all = [...owned.values()];
+  for (let from = 0; from < all.length; from += KEYS_AT_A_TIME) {
+    const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => !forgotten(owned, each, now));
+    if (some.length === 0) continue;
+    const wanted = which === 'all' ? some : await differing(some, store);
+    await Promise.all(wanted.map((each) => each.write((state) => state)));
+    written += wanted.length;
+  }
+  return written;
+}
+
+async function differing(some: readonly OwnedKey<unknown>[], store: Store): Promise<OwnedKey<unknown>[]> {
+  const [values] = await store.run([['MGET', ...some.map(({ key }) => key)]]);
+  return some.filter((each, i) => each.idle && each.value !== (values as (string | null)[])[i]);
+}
+
+function forgotten(owned: Map<string, OwnedKey<unknown>>, each: OwnedKey<unknown>, now: number): boolean {
+  const over = each.untouched || (each.expiresAt !== null && each.expiresAt <= now);
+  return each.idle && over && owned.delete(each.key);
+}

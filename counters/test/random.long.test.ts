@@ -1,0 +1,19 @@
+/** Random histories for as long as `RANDOM_MINUTES` says (5 when absent), with a new seed each time, or that of `RANDOM_SEED`. */
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
+import { history, Trial } from './random.js';
+
+const MINUTES = Number(process.env.RANDOM_MINUTES ?? 5);
+const SEED = process.env.RANDOM_SEED === undefined ? {} : { seed: Number(process.env.RANDOM_SEED) };
+
+test(`random histories for ${MINUTES} minutes`, async (t) => {
+  if (!(await needsKeydb(t))) return;
+  let runs = 0;
+  const property = fc.asyncProperty(history(40), async (steps) => {
+    await Trial.run(steps);
+    runs++;
+  });
+  await fc.assert(property, { ...SEED, numRuns: 10_000, interruptAfterTimeLimit: MINUTES * 60_000, markInterruptAsFailure: false, endOnFailure: true });
+  t.diagnostic(`${runs} histories of 40 steps`);
+});
