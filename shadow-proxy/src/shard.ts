@@ -7,6 +7,7 @@ import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { Clocks } from './control/clocks.js';
 import { drained, Flipper } from './control/flip.js';
+import { guardWorkload } from './control/guard.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
@@ -109,8 +110,10 @@ class RunningShard implements Shard {
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
     this.#router = new Router(
       plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
-      point('default', plan.default),
+      { ...point('default', plan.default), writer: plan.default.writer },
       owners?.isElsewhere ?? null,
+      shard.region,
+      plan.topology.secondWriter,
     );
     this.#suspects = new Suspects((suspect) => {
       this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
@@ -216,6 +219,7 @@ class RunningShard implements Shard {
       frozen: () => this.#healer.frozen,
       unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
+      counters: ({ name }: Workload) => guardWorkload(this.#plan, this.#plan.shards.find((each) => each.name === shard.name)!, name, this.snapshot()),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));
@@ -380,6 +384,7 @@ class RunningShard implements Shard {
     this.#clocks.stop();
     this.#jobs.close();
     this.#witness.close();
+    this.#clients.counterWatch.close();
     this.#healer.close();
     for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
@@ -589,6 +594,7 @@ class RunningShard implements Shard {
       workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload)),
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
+      counting: this.#clients.counterWatch.snapshot(),
       job: this.#jobs.snapshot(),
       uptimeMs: now - this.#since,
     };
@@ -614,6 +620,7 @@ class RunningShard implements Shard {
       suspects,
       suspect: workload.suspect,
       clean: this.#suspects.count(workload, ({ acknowledged }) => acknowledged) === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
+      strayWrites: workload.strayWrites,
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -1,6 +1,7 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import { build } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
+import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../lane/handshake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
@@ -21,6 +22,8 @@ export interface WitnessContext {
   readonly frozen: () => string | null;
   readonly unsupported: () => Readonly<Record<string, number>>;
   readonly job: () => JobSnapshot | null;
+  /** Whether the workload's counters are safe; null where it has none. */
+  readonly counters: (workload: Workload) => Promise<Verdict | null>;
   readonly logger: Logger;
 }
 
@@ -77,14 +80,14 @@ export class Witness {
     return {
       evidence,
       gates: allWorkloads(plan).find((each) => each.name === name)!.gates,
-      workloadClass: workload.workloadClass as GateFacts['workloadClass'],
-      topology: plan.topology,
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
       frozen: this.context.frozen(),
       latencies: windows,
       unsupported: this.context.unsupported(),
       bypassing: await this.#bypassing(plan.knownClients),
+      counters: await this.context.counters(workload),
+      writtenIn: workload.writtenIn,
       evicted: await this.#evicted(),
     };
   }

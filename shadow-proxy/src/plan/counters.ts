@@ -18,6 +18,9 @@ export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
 /** Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member, and has no such layout. */
 const COUNTS: ReadonlySet<WorkloadClass> = new Set(['counter', 'leaderboard']);
 
+/** Whether its values are sums by what the plan says. */
+export const countsByClass = (name: WorkloadClass): boolean => COUNTS.has(name);
+
 export interface CounterRule {
   readonly class: WorkloadClass;
   readonly writer: string | null;
@@ -37,7 +40,7 @@ export function counterProblem({ class: name, writer, counterLayout }: CounterRu
   if (writer !== null && !regions.includes(writer)) {
     return { field: 'writer', message: `is ${writer}, which topology.regions does not name: ${regions.length === 0 ? 'it names none; leave writer out, or name the regions' : `${regions.join(', ')} are allowed`}` };
   }
-  if (mode !== 'active-active' || !COUNTS.has(name) || writer !== null || counterLayout !== 'plain') return null;
+  if (mode !== 'active-active' || !countsByClass(name) || writer !== null || counterLayout !== 'plain') return null;
   const layout = name === 'counter' ? ', or a conflict-free layout (counterLayout: library or per-region)' : '';
   return {
     field: 'class',

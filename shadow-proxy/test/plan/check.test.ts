@@ -119,6 +119,12 @@ const groups: Record<string, readonly Case[]> = {
     ['takes a counter of the library', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'library' }))],
     ['takes a counter that the proxy rewrites', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'per-region' }))],
     ['refuses a writer that is no region', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', writer: 'asia' })), /^workloads\.0\.writer: is asia, which topology\.regions does not name: eu, us are allowed/],
+    ['copies nothing to a second writer', activeActive((plan) => Object.assign(plan.workloads[0], { writer: 'us', stage: 'shadow' })), /^workloads\.0\.stage: is shadow, in which keys are copied, but its one writer is us, and shard a is in eu: begin with "off"/],
+    ['unless that is only counted', activeActive((plan) => {
+      plan.topology.secondWriter = 'count';
+      Object.assign(plan.workloads[0], { writer: 'us', stage: 'shadow' });
+    })],
+    ['copies to the writer', activeActive((plan) => Object.assign(plan.workloads[0], { writer: 'eu', stage: 'shadow' }))],
     ['has layouts for counters only', activeActive((plan) => (plan.workloads[0].counterLayout = 'library')), /^workloads\.0\.counterLayout: is library, but class is general: only class counter has a layout/],
     ['refuses a layout that there is not', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'crdt' })), /^workloads\.0\.counterLayout: is "?crdt/],
   ],
