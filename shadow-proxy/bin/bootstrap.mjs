@@ -1,7 +1,7 @@
 /**
  * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
  *
- *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, bench:backfill, soak, counters:cost, redis-suite or bullmq-suite
+ *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, bench:backfill, soak, counters:cost, drill:counters, redis-suite or bullmq-suite
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
@@ -23,6 +23,7 @@ const PROGRAMS = {
   bench: ['loadtest/bench/main.js'],
   'bench:backfill': ['loadtest/backfill/main.js'],
   soak: ['loadtest/soak/main.js'],
+  'drill:counters': ['drills/counters/main.js'],
   'counters:cost': ['counters/cost/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
@@ -82,7 +83,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.test.ts') && (parts.length > 0 || !file.endsWith('.long.test.ts')))
