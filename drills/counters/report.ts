@@ -103,7 +103,7 @@ const TITLES: Readonly<Record<Situation, string>> = {
 /** Fits 80 columns. */
 export function render({ keydb, driver, rows, missing, failures, notes }: Report): string {
   const lines = [`${keydb}, two active-active nodes.`, `Increments by ${driver}.`, 'asked, acked, lost (acked, and not on the node that has less), over (let pass', 'beyond the limit of 100): over both nodes; where rounds differ, least–most.', ''];
-  for (const situation of SITUATIONS) {
+  for (const situation of SITUATIONS.filter((each) => rows.some((row) => row.situation === each))) {
     const table = new Table({
       head: [TITLES[situation], 'asked', 'acked', 'on A', 'on B', 'lost', 'over'],
       style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
@@ -112,19 +112,18 @@ export function render({ keydb, driver, rows, missing, failures, notes }: Report
       wordWrap: true,
       colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'right'],
     });
-    for (const row of rows.filter((each) => each.situation === situation)) table.push([row.layout, row.attempted, row.acknowledged, row.a, row.b, row.lost, row.overAdmitted].map((cell) => (typeof cell === 'string' ? cell : cell === null ? '–' : span(cell))));
+    for (const { layout, attempted, acknowledged, a, b, lost, overAdmitted } of rows.filter((each) => each.situation === situation)) table.push([layout, ...[attempted, acknowledged, a, b, lost, overAdmitted].map(span)]);
     lines.push(table.toString().replace(/ +$/gm, ''), '');
   }
-  const [{ rounds } = { rounds: 0 }] = rows;
-  const [protectedRows] = [rows.filter(({ layout }) => LIBRARY.has(layout))];
-  lines.push(...missing.map((what) => `not there yet: ${what}`), ...notes.map((note) => `note: ${note}`));
-  lines.push(failures.length === 0 ? `HOLDS: in ${rounds} rounds of ${SITUATIONS.length} situations the library lost 0 of ${protectedRows.reduce((sum, { acknowledged }) => sum + acknowledged[0] * rounds, 0).toLocaleString('en-US')}` : failures.map((failure) => `DOES NOT HOLD: ${failure}`).join('\n'));
+  const held = rows.filter(({ layout }) => LIBRARY.has(layout)).reduce((sum, { acknowledged, rounds }) => sum + acknowledged[0] * rounds, 0);
+  const holds = `HOLDS: in ${rows[0].rounds} rounds of each, the library lost 0 of ${held.toLocaleString('en-US')}`;
+  lines.push(...missing.map((what) => `not there yet: ${what}`), ...notes.map((note) => `note: ${note}`), ...(failures.length === 0 ? [holds] : failures.map((failure) => `DOES NOT HOLD: ${failure}`)));
   return lines.join('\n');
 }
 
 const BARE = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: ' ' };
 
-const span = ([least, most]: Span): string => (least === most ? `${least}` : `${least}–${most}`);
+const span = (of: Span | null): string => (of === null ? '–' : of[0] === of[1] ? `${of[0]}` : `${of[0]}–${of[1]}`);
 
 /** Named, so that nobody takes its absence for a pass. */
 export const MISSING = [REWRITING];

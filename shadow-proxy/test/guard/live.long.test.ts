@@ -6,7 +6,9 @@ import { test, type TestContext } from 'node:test';
 import { stringify } from 'yaml';
 import type { Guard } from '../../src/cli/guard.js';
 import { ActivePair, HEALS, SIDES } from '../../src/local/active-pair.js';
+import { startRedis } from '../../src/local/servers.js';
 import { Program, runProgram } from '../cli/process.js';
+import { planFor, start } from '../cli/running.js';
 import { scratch, type PlanObject } from '../plan/plans.js';
 import { needsKeydb } from '../support/servers.js';
 
@@ -93,6 +95,30 @@ test('guard --watch alerts on a full resync, once, and on a verdict that changes
   await pair.clients.a.config('SET', 'maxmemory-policy', 'noeviction');
   await program.prints(/UNSAFE: rl: its writer is a, but/, 60_000);
   assert.equal(program.stdout.match(/ALERT/g)?.length, 2, 'one for each node');
+});
+
+test('guard asks the running proxy for counters that the plan does not know, and promote asks guard', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const [pair, source] = [await ActivePair.start(), await startRedis()];
+  t.after(() => Promise.all([pair.stop(), source.stop()]));
+  const plan = await planFor({ source, target: pair.nodes.a }, (file) => {
+    file.topology = { mode: 'active-active', regions: ['a', 'b'] };
+    file.shards[0].region = 'a';
+  });
+  const { file, connect } = await start(t, plan);
+  const ask = (...args: readonly string[]) => runProgram(t, 'shadow-compare', [...args, '--plan', file]);
+  assert.equal((await ask('guard', '--for', '100ms')).code, 0, 'nothing counts yet');
+  assert.equal((await ask('promote', 'sessions', '--dry-run')).code, 0);
+  const client = connect();
+  for (let i = 0; i < 3; i++) await client.incr(`session:${i}:hits`);
+  const { code, stdout } = await ask('guard', '--for', '100ms', '--json');
+  const { workloads } = JSON.parse(stdout) as Guard;
+  assert.deepEqual([code, workloads.map(({ workload, verdict }) => [workload, verdict])], [1, [['sessions', 'unsafe']]]);
+  assert.match(workloads[0].why, /accept writes; seen: session:\* incr 3/);
+  const promote = await ask('promote', 'sessions', '--dry-run');
+  assert.equal(promote.code, 1);
+  assert.match(promote.stdout, /NO\s+│ counters/);
+  assert.match((await ask('status')).stdout, /counters +session:\* incr 3/);
 });
 
 test('guard says that it cannot tell where a node does not answer', async (t) => {
