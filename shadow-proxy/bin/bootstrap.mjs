@@ -24,6 +24,7 @@ const PROGRAMS = {
   bench: ['loadtest/proxy/bench/main.js'],
   'bench:backfill': ['loadtest/proxy/backfill/main.js'],
   soak: ['loadtest/proxy/soak/main.js'],
+  'drill:counters': ['drills/counters/main.js'],
   'counters:cost': ['counters/cost/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
@@ -83,7 +84,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))

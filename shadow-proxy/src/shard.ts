@@ -7,6 +7,7 @@ import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { Clocks } from './control/clocks.js';
 import { drained, Flipper } from './control/flip.js';
+import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
@@ -113,8 +114,10 @@ class RunningShard implements Shard {
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
     this.#router = new Router(
       plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
-      point('default', plan.default),
+      { ...point('default', plan.default), writer: plan.default.writer },
       owners?.isElsewhere ?? null,
+      shard.region,
+      plan.topology.secondWriter,
     );
     this.#suspects = new Suspects((suspect) => {
       this.#journal.noteKey(suspect.db, suspect.key, 0, suspect.key.length);
@@ -221,6 +224,7 @@ class RunningShard implements Shard {
       unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
+      counters: () => guardShard(this.#plan, this.#plan.shards.find((each) => each.name === shard.name)!, this.snapshot()),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));
@@ -394,6 +398,7 @@ class RunningShard implements Shard {
     this.#clocks.stop();
     this.#jobs.close();
     this.#witness.close();
+    this.#clients.counterWatch.close();
     this.#healer.close();
     for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
@@ -604,6 +609,7 @@ class RunningShard implements Shard {
       workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS)),
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
+      counting: this.#clients.counterWatch.snapshot(),
       job: this.#jobs.snapshot(),
       uptimeMs: now - this.#since,
     };
@@ -628,6 +634,7 @@ class RunningShard implements Shard {
       suspects: suspects.total,
       suspect: workload.suspect,
       clean: suspects.acknowledged === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
+      strayWrites: workload.strayWrites,
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -6,89 +6,29 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
 import { COMMANDS } from '../command/table.generated.js';
-import { Connection } from '../lane/connection.js';
-import { Dialer } from '../lane/dialer.js';
+import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
 import { clientField } from '../lane/handshake.js';
-import { parseInfo } from '../lane/server.js';
-import { Turn } from '../lane/turn.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
-import { isError, text, type Reply } from '../resp/decode.js';
-import type { Argument } from '../resp/encode.js';
+import { text, type Reply } from '../resp/decode.js';
 import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
 
-const CONNECT_MS = 5_000;
 const PING_MS = 20;
 /** Keys that are looked at for large ones. */
 const SAMPLED_KEYS = 2_000;
 const LARGEST = 5;
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
 
-/** A server could not be asked at all; the message says which, and why. */
-export class AssessError extends Error {
-  override readonly name = 'AssessError';
-}
-
-/** One server and what is asked of it. */
-class Asker {
-  readonly refusals: string[] = [];
-
-  private constructor(
-    private readonly connection: Connection,
-    private readonly endpoint: Endpoint,
-  ) {}
-
-  static async connect(endpoint: Endpoint): Promise<Asker> {
-    try {
-      const dialer = new Dialer(endpoint, CONNECT_MS);
-      const connection = new Connection(await dialer.connect(await dialer.resolve()), new Turn());
-      const asker = new Asker(connection, endpoint);
-      const { credentials } = dialer;
-      if (credentials !== undefined) await asker.must('AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password);
-      return asker;
-    } catch (problem) {
-      throw new AssessError(`${endpoint.label}: ${(problem as Error).message}`);
-    }
-  }
-
-  /** @throws {AssessError} where it is refused */
-  async must(...command: Argument[]): Promise<Reply> {
-    const reply = await this.connection.ask(...command);
-    if (isError(reply)) throw new AssessError(`${this.endpoint.label} refuses ${String(command[0])}: ${text(reply)}`);
-    return reply;
-  }
-
-  /** Null where it is refused. */
-  async may(...command: Argument[]): Promise<Reply | null> {
-    const reply = await this.connection.ask(...command);
-    if (!isError(reply)) return reply;
-    this.refusals.push(`${command.slice(0, 2).join(' ')}: ${text(reply)}`);
-    return null;
-  }
-
-  async info(section?: string): Promise<Map<string, string>> {
-    return parseInfo(text(await this.must('INFO', ...(section === undefined ? [] : [section]))));
-  }
-
-  all(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
-    return this.connection.askAll(commands);
-  }
-
-  close(): void {
-    this.connection.destroy();
-  }
-}
-
 /**
  * @param watchMs for how long CPU, commands and round trips are watched
- * @throws {AssessError} where the server cannot be reached, or refuses INFO
+ * @throws {AskError} where the server cannot be reached, or refuses INFO
  */
 export async function readInstance(endpoint: Endpoint, watchMs: number): Promise<InstanceFacts> {
   const asker = await Asker.connect(endpoint);
   try {
     return await read(asker, endpoint, watchMs);
   } catch (problem) {
-    if (problem instanceof AssessError) throw problem;
-    throw new AssessError(`${endpoint.label}: ${(problem as Error).message}`);
+    if (problem instanceof AskError) throw problem;
+    throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
   } finally {
     asker.close();
   }
@@ -158,22 +98,6 @@ async function watch(asker: Asker, ms: number): Promise<InstanceFacts['ping']> {
     micros.recordValue(Math.max(1, Math.round((performance.now() - since) * 1000)));
   }
   return { p50: micros.getValueAtPercentile(50) / 1000, p99: micros.getValueAtPercentile(99) / 1000, count: micros.totalCount };
-}
-
-async function clockOf(asker: Asker): Promise<InstanceFacts['clock']> {
-  const since = Date.now();
-  const [seconds, micros] = (await asker.must('TIME')).items!.map((part) => Number(text(part)));
-  const until = Date.now();
-  return { offsetMs: Math.round(seconds * 1000 + micros / 1000 - (since + until) / 2), errorMs: Math.ceil((until - since) / 2) };
-}
-
-function callsOf(stats: ReadonlyMap<string, string>): Map<string, number> {
-  const calls = new Map<string, number>();
-  for (const [field, value] of stats) {
-    const [, count] = /^calls=(\d+)/.exec(value) ?? [];
-    if (field.startsWith('cmdstat_') && count !== undefined) calls.set(field.slice('cmdstat_'.length), Number(count));
-  }
-  return calls;
 }
 
 /** Commands and subcommands; servers before 7.0 do not name the latter. */

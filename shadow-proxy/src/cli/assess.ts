@@ -4,7 +4,8 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { concludeFrom, findingsOf, MANAGED_ONLY, type Conclusion, type Finding, type Weight } from '../assess/findings.js';
 import type { InstanceFacts } from '../assess/facts.js';
 import { TRUTHS } from '../assess/keydb.js';
-import { AssessError, readInstance } from '../assess/read.js';
+import { readInstance } from '../assess/read.js';
+import { AskError } from '../lane/asker.js';
 import { sizingOf, type Sizing } from '../assess/sizing.js';
 import { planFrom } from '../plan/load.js';
 import { PlanError } from '../plan/errors.js';
@@ -67,7 +68,7 @@ async function readAll(urls: readonly string[], options: AssessOptions): Promise
   try {
     return await Promise.all([Promise.all(endpoints.map((endpoint) => readInstance(endpoint, options.for))), target && readInstance(target, options.for)]);
   } catch (problem) {
-    if (problem instanceof AssessError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
+    if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
     throw problem;
   }
 }

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import { addAssess } from './assess.js';
 import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
+import { addGuard } from './guard.js';
 import { addHistory } from './history.js';
 import { addPromote } from './promote.js';
 import { addRollback } from './rollback.js';
@@ -24,6 +25,7 @@ addAccept(program);
 addPromote(program);
 addRollback(program);
 addHistory(program);
+addGuard(program);
 addDemo(program);
 
 await parseArguments(usage(program));

@@ -7,6 +7,8 @@ import { NOT_COPIED } from '../copy/job.js';
 import { list, number } from '../record/figures.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
+import { tell } from '../guard/judge.js';
+import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError } from './exit.js';
 import { renderJob } from './job-progress.js';
@@ -69,7 +71,14 @@ export function renderShard(shard: ShardSnapshot): string {
   return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
 }
 
-function factsOf({ source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen }: ShardSnapshot): [string, string][] {
+/** Keys that are counted in although the plan does not say so. */
+function unplanned({ counting, workloads }: ShardSnapshot): string {
+  const classOf = new Map(workloads.map((workload) => [workload.name, workload.class]));
+  return tell(counting.filter(({ workload }) => !countsByClass(classOf.get(workload) ?? 'general')));
+}
+
+function factsOf(shard: ShardSnapshot): [string, string][] {
+  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen } = shard;
   const facts: [string, string][] = [
     ['source', server(source)],
     ['target', server(target)],
@@ -85,15 +94,17 @@ function factsOf({ source, target, operations, clients, explained, mismatches, i
     [sum(unsupported) > 0, 'one-sided', list(unsupported)],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
+    [unplanned(shard) !== '', 'counters', `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`],
     [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
   ];
   return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
 }
 
 /** What an operator has to do about it. */
-function noteOf({ name, suspect }: WorkloadSnapshot): string[] {
-  if (suspect === null) return [];
-  return [`${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
+function noteOf({ name, suspect, strayWrites }: WorkloadSnapshot): string[] {
+  const stray = strayWrites === 0 ? [] : [`${name}: ${number(strayWrites)} writes came here, and another region is its one writer`];
+  if (suspect === null) return stray;
+  return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
 }
 
 const server = ({ url, version, up }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', DOWN'}`;

@@ -3,6 +3,7 @@
  * does with each (policy.ts).
  */
 import { text, type Reply } from '../resp/decode.js';
+import { watchedAs } from './counting.js';
 import { KEY_READERS } from './hidden-keys.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
 import { blockingOf, handlingOf, mayRefuse, type Blocking, type Handling } from './policy.js';
@@ -36,6 +37,8 @@ export interface CommandSpec {
   readonly blocking: Blocking | null;
   /** EVAL_RO and EVALSHA_RO. */
   readonly readOnlyScript: boolean;
+  /** The place of its kind in `KINDS`, one behind them for GET; -1 for what says nothing of counters. */
+  readonly watched: number;
   /** Of a container such as XGROUP. */
   readonly subcommands: WordIndex | null;
 }
@@ -196,6 +199,7 @@ function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: 
     refusable: mayRefuse(name, handling),
     blocking: blockingOf(name),
     readOnlyScript: handling === 'script' && name.endsWith('_ro'),
+    watched: watchedAs(name),
     subcommands,
   };
 }

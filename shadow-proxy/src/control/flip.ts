@@ -92,6 +92,10 @@ export class Flipper {
     if (beyondShadow && this.context.sharedTarget) {
       throw new StageError('refused', 'the target is shared with other shards of the plan: say with `owns` which keys are this shard\'s before a workload goes beyond shadow');
     }
+    // Copies of its keys would be writes through a second node.
+    if (workload.writtenIn !== null && step > 0 && this.context.sequencer.router.secondWriter === 'refuse') {
+      throw new StageError('refused', `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`);
+    }
     const frozen = this.context.frozen();
     if (frozen !== null && authorityMoves(from, to) && !force) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
   }

@@ -2,7 +2,8 @@
  * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot be told
  * closes a gate as much as what speaks against it.
  */
-import type { Gates, StagePoint, Topology, WorkloadClass } from '../plan/plan.js';
+import type { Verdict } from '../guard/judge.js';
+import type { Gates, StagePoint } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../record/evidence.js';
 import { sum } from '../record/snapshot.js';
 import type { Stage } from '../route/stage.js';
@@ -21,8 +22,6 @@ export type GateName = 'compared' | 'time' | 'mismatches' | 'explained' | 'incon
 export interface GateFacts {
   readonly evidence: WorkloadEvidence;
   readonly gates: Gates;
-  readonly workloadClass: WorkloadClass;
-  readonly topology: Topology;
   /** Keys in doubt, differences without a verdict among them. */
   readonly suspects: number;
   /** Why all its keys are in doubt; null where they are not. */
@@ -33,6 +32,10 @@ export interface GateFacts {
   readonly unsupported: Readonly<Record<string, number>>;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
+  /** Whether its counters are safe on the target's nodes as they are; null where it has none. */
+  readonly counters: Verdict | null;
+  /** The region that writes it, where that is another one than the shard's. */
+  readonly writtenIn: string | null;
   /** Keys that the target has evicted; null where it does not tell. */
   readonly evicted: number | null;
 }
@@ -109,11 +112,14 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
     return says(bypassing.length === 0, bypassing.length === 0 ? 'no client is connected to the source beside the proxy' : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`);
   },
 
-  counters: ({ workloadClass, topology }) =>
-    says(
-      workloadClass !== 'counter' || topology.mode !== 'active-active',
-      workloadClass !== 'counter' ? `class ${workloadClass}` : topology.mode === 'active-active' ? 'counters lose increments on an active-active target: give them one writer' : 'counters with one writer',
-    ),
+  counters: ({ counters, writtenIn }) => {
+    // What is copied here would be written through a second node.
+    if (writtenIn !== null) return says(false, `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`);
+    if (counters === null) return says(true, 'no counter by its class, and none was seen');
+    const { verdict, why, lost, todo } = counters;
+    const evidence = [why, lost, todo].filter((each) => each !== null).join('; ');
+    return verdict === 'unknown' ? untold(evidence) : says(verdict === 'safe', evidence);
+  },
 
   evictions: ({ evicted }) => (evicted === null ? untold('the target does not tell') : says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started`)),
 

@@ -2,7 +2,7 @@
  * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging changes
  * nothing.
  */
-import type { StagePoint, WorkloadClass } from '../plan/plan.js';
+import type { StagePoint, WorkloadClass, WorkloadPlan } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../record/evidence.js';
 import type { LedgerTail } from '../record/ledger.js';
 import { judgeGates, type Gate, type GateFacts } from './gates.js';
@@ -29,8 +29,8 @@ export interface ShardEvidence {
 }
 
 /** @param judge as `judgeGates`, for those who know less than a running proxy */
-export function outlookOf(workload: string, { spanning, stage, percent }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
+export function outlookOf(workload: Pick<WorkloadPlan, 'name' | 'class'>, { spanning, stage, percent }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
   const from = { stage, percent };
   const to = stage === 'complete' ? null : nextPoint({ ...from, spanning });
-  return { workload, class: facts.workloadClass, from, to, gates: to === null ? [] : judge(facts, from, to, now), evidence: facts.evidence };
+  return { workload: workload.name, class: workload.class, from, to, gates: to === null ? [] : judge(facts, from, to, now), evidence: facts.evidence };
 }

@@ -1,10 +1,11 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
+import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../lane/handshake.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
-import { allWorkloads, type Plan } from '../plan/plan.js';
+import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../record/evidence.js';
 import { SERIES_STEP_MS, type Latest } from '../record/series.js';
 import type { JobSnapshot, LatencySnapshot } from '../record/snapshot.js';
@@ -26,6 +27,8 @@ export interface WitnessContext {
   readonly job: () => JobSnapshot | null;
   /** Told every few seconds how fast both servers answered since the last time. */
   readonly sampled: (latest: Latest) => void;
+  /** Whether the shard's counters are safe, by what their servers say now. */
+  readonly counters: () => Promise<readonly Verdict[]>;
   readonly logger: Logger;
 }
 
@@ -36,7 +39,7 @@ const SAVE_MS = 10_000;
 const WATCH_MS = 15_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'bypassing' | 'evicted'>;
+type Told = Pick<GateFacts, 'bypassing' | 'evicted'> & { readonly counters: readonly Verdict[] };
 
 export class Witness {
   readonly #book: EvidenceBook;
@@ -91,7 +94,7 @@ export class Witness {
   async outlook(): Promise<readonly Outlook[]> {
     const told = await this.#askAtTimes();
     const running = this.#runningMinute();
-    return this.context.sequencer.router.workloads.map((workload) => outlookOf(workload.name, this.standing(workload.name), this.#facts(workload, told, running), new Date()));
+    return this.context.sequencer.router.workloads.map((workload) => outlookOf(this.#planned(workload), this.standing(workload.name), this.#facts(workload, told, running), new Date()));
   }
 
   /** By the minute. */
@@ -102,20 +105,19 @@ export class Witness {
   #facts(workload: Workload, told: Told, running = this.#runningMinute()): GateFacts {
     this.look();
     const { name } = workload;
-    const plan = this.context.plan();
     const evidence = this.#book.of(name)!;
     const windows = [...this.#book.latenciesSince(evidence.since), ...(running.source.count > 0 && running.target.count > 0 ? [running] : [])];
     return {
       evidence,
-      gates: allWorkloads(plan).find((each) => each.name === name)!.gates,
-      workloadClass: workload.workloadClass as GateFacts['workloadClass'],
-      topology: plan.topology,
+      gates: this.#planned(workload).gates,
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
       frozen: this.context.frozen(),
       latencies: windows,
       unsupported: this.context.unsupported(),
       ...told,
+      counters: told.counters.find((verdict) => verdict.workload === name) ?? null,
+      writtenIn: workload.writtenIn,
     };
   }
 
@@ -139,6 +141,10 @@ export class Witness {
     throw new StageError('unknown-workload', `there is no workload "${name}": the plan has ${router.workloads.map((each) => each.name).join(', ')}`);
   }
 
+  #planned({ name }: Workload): WorkloadPlan {
+    return allWorkloads(this.context.plan()).find((each) => each.name === name)!;
+  }
+
   /** A verification of all keys is evidence for each of its workloads. */
   #note(job: JobSnapshot | null): void {
     if (job === null || job.kind !== 'verify' || job.state !== 'done' || job.sample < 100 || job.endedAt === null || job.endedAt === this.#noted) return;
@@ -148,8 +154,8 @@ export class Witness {
   }
 
   async #ask(): Promise<Told> {
-    const [bypassing, evicted] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#evicted()]);
-    return { bypassing, evicted };
+    const [bypassing, evicted, counters] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#evicted(), this.context.counters()]);
+    return { bypassing, evicted, counters };
   }
 
   #askAtTimes(): Promise<Told> {

@@ -1,4 +1,5 @@
 /** What can be said of a script, or of a function, by reading its text. */
+import { countingKind } from '../command/counting.js';
 import type { CommandTable } from '../command/table.js';
 import { callsOf, keysNamed, optionGiven, tooManyFrom, UNTOLD, withoutComments, type NamedKeys, type Names } from './script-text.js';
 
@@ -79,6 +80,14 @@ export class Routine {
   /** Whether its text shows that it calls no command that writes. */
   writesNothing(table: CommandTable): boolean {
     return this.#calls !== null && [...this.#calls].every((name) => table.byName(name)?.write === false);
+  }
+
+  /** Whether, as far as its text tells, it writes by what it has read, or counts. */
+  readsAndWrites(table: CommandTable): boolean {
+    const calls = this.#calls;
+    if (calls === null) return true;
+    const specs = [...calls].map((name) => table.byName(name));
+    return [...calls].some((name) => countingKind(name) !== null) || (specs.some((spec) => spec?.write === true) && specs.some((spec) => spec?.write === false && spec.handling === 'keyed'));
   }
 
   /** The keys that its calls name. */

@@ -1,9 +1,10 @@
 /** What no shape can say: the rules between the parts of a plan. Each adds problems; none stops the others. */
+import { counterProblem } from './counters.js';
 import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
 import { commonTo } from './owns.js';
-import type { AdminPlan, Plan, WorkloadPlan } from './plan.js';
+import { allWorkloads, type AdminPlan, type Plan, type WorkloadPlan } from './plan.js';
 
 type Say = (path: PlanPath, message: string) => void;
 
@@ -118,11 +119,24 @@ function sharedTargets(plan: Plan, say: Say): void {
 }
 
 function topology(plan: Plan, say: Say): void {
-  if (plan.topology.mode !== 'active-active') return;
-  if (plan.topology.regions.length < 2) say(['topology', 'regions'], 'needs at least two regions in mode active-active');
+  const { mode, regions } = plan.topology;
+  if (mode === 'active-active' && regions.length < 2) say(['topology', 'regions'], 'needs at least two regions in mode active-active');
+  duplicates(regions, (region) => region, (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is named already`));
+  const placed = allWorkloads(plan).find(({ writer, counterLayout }) => writer !== null || counterLayout === 'per-region');
+  plan.shards.forEach(({ region, target }, i) => {
+    if (region === null && placed !== undefined && mode === 'active-active') {
+      say(['shards', i, 'region'], `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ')}) its target is`);
+    }
+    if (region !== null && !regions.includes(region)) say(['shards', i, 'region'], `is ${region}, which topology.regions does not name`);
+    const other = plan.shards.findIndex((shard) => shard.region !== region && sameServer(shard.target, target));
+    if (other !== -1 && other < i) say(['shards', i, 'region'], `is ${region ?? 'not given'}, and shards[${other}], which has the same target, says ${plan.shards[other].region ?? 'none'}`);
+  });
   eachWorkload(plan, (workload, path) => {
-    if (workload.class !== 'counter') return;
-    say([...path, 'class'], 'is counter, which active-active loses in a full resync: use primary-replica, or conflict-free counters and another class');
+    const problem = counterProblem(workload, plan.topology);
+    if (problem !== null) say([...path, problem.field], problem.message);
+    const elsewhere = plan.shards.find(({ region }) => workload.writer !== null && region !== null && region !== workload.writer);
+    if (elsewhere === undefined || plan.topology.secondWriter === 'count' || workload.stage === 'off' || workload.stage === 'complete') return;
+    say([...path, 'stage'], `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`);
   });
 }
 

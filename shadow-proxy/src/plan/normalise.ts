@@ -43,11 +43,12 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
 /** Stands in for an admin address that cannot be read, while the other problems are collected. */
 const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
 
-type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'gates'> & { readonly percent?: number; readonly gates?: Partial<Gates> };
+type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'gates'> & { readonly percent?: number; readonly writer?: string | null; readonly gates?: Partial<Gates> };
 
-const workload = ({ percent = 100, gates, ...rest }: WorkloadFile, planGates: Gates): WorkloadPlan => ({
+const workload = ({ percent = 100, writer = null, gates, ...rest }: WorkloadFile, planGates: Gates): WorkloadPlan => ({
   ...rest,
   percent,
+  writer,
   gates: { ...planGates, ...gates },
 });
 
@@ -86,6 +87,7 @@ class Reader {
       target: this.#endpoint(file, 'target', path),
       owns: this.#owns(file.owns, [...path, 'owns']),
       sharedTarget: false,
+      region: file.region ?? null,
       admin: file.admin ? this.admin(file.admin, [...path, 'admin']) : null,
     };
   }

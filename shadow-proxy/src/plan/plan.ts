@@ -4,6 +4,7 @@
  */
 import type { Owns } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';
+import type { CounterLayout } from './counters.js';
 import type { Endpoint, Listen } from './endpoint.js';
 
 export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
@@ -39,6 +40,8 @@ export interface ShardPlan {
   readonly owns: Owns | null;
   /** True where another shard of the plan has the same target, or this one says which keys it has there. */
   readonly sharedTarget: boolean;
+  /** The region of its target; null where the topology has none. */
+  readonly region: string | null;
   /** The shard's own admin address; where null, the plan's. */
   readonly admin: AdminPlan | null;
 }
@@ -49,6 +52,9 @@ export interface WorkloadPlan extends StagePoint {
   readonly keys: readonly string[];
   readonly channels: readonly string[];
   readonly class: WorkloadClass;
+  /** The one region whose node may write it; null where each may. */
+  readonly writer: string | null;
+  readonly counterLayout: CounterLayout;
   readonly gates: Gates;
 }
 
@@ -79,6 +85,10 @@ export interface Gates {
 export interface Topology {
   readonly mode: 'primary-replica' | 'active-active';
   readonly regions: readonly string[];
+  /** What a proxy does with a write on a workload whose writer is another region. */
+  readonly secondWriter: 'refuse' | 'count';
+  /** For how long the link between two nodes may be cut without a full resync when it heals. */
+  readonly outageMinutes: number;
 }
 
 export interface AdminPlan {

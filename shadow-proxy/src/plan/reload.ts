@@ -34,13 +34,14 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
-  ['workloads', (plan) => allWorkloads(plan).map(({ name, keys, channels }) => [name, keys, channels])],
+  ['workloads', (plan) => allWorkloads(plan).map(({ name, keys, channels, writer, counterLayout }) => [name, keys, channels, writer, counterLayout])],
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['listen', ({ listen: { tls, ...listen } }) => [listen, tls && tls.requireClientCert]],
   ['source', (shard) => serverOf(shard.source)],
   ['target', (shard) => serverOf(shard.target)],
   ['owns', (shard) => shard.owns],
+  ['region', (shard) => shard.region],
   ['admin.listen', (shard) => shard.admin && formatAddress(shard.admin)],
 ];
 

@@ -4,6 +4,7 @@
  */
 import { z } from 'zod';
 import { STAGES } from '../route/stage.js';
+import { COUNTER_LAYOUTS } from './counters.js';
 import { WORKLOAD_CLASSES } from './plan.js';
 
 const name = z
@@ -91,15 +92,23 @@ const shard = z.strictObject({
   source: endpoint.describe('The Redis being left'),
   target: endpoint.describe('The KeyDB being adopted'),
   owns: owns.describe('The keys that this shard, and no other, has on a target that several shards share: patterns, or hash slots').optional(),
+  region: name.describe('The region of its target, in an active-active topology').optional(),
   tls: z.strictObject({ listen: listenTls, source: clientTls, target: clientTls }).partial().optional(),
   admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
 });
+
+/** How a workload is written where several nodes accept writes. */
+const writing = {
+  writer: name.describe('The one region whose node may write it, in an active-active topology; proxies of other regions refuse or count its writes').optional(),
+  counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters'),
+};
 
 const workload = z.strictObject({
   name,
   keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
   channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
   class: z.enum(WORKLOAD_CLASSES).default('general'),
+  ...writing,
   stage: z.enum(STAGES).default('off').describe('First stage; afterwards the durable state holds'),
   percent: percent.optional(),
   gates: workloadGates.optional(),
@@ -124,6 +133,7 @@ export const planSchema = z.strictObject({
   default: z
     .strictObject({
       class: z.enum(WORKLOAD_CLASSES).default('general'),
+      ...writing,
       stage: z.enum(STAGES).default('off'),
       percent: percent.optional(),
       gates: workloadGates.optional(),
@@ -138,7 +148,9 @@ export const planSchema = z.strictObject({
   topology: z
     .strictObject({
       mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),
-      regions: z.array(name).default([]).describe('Regions of an active-active topology'),
+      regions: z.array(name).default([]).describe('Regions of an active-active topology, each with one node that accepts writes'),
+      secondWriter: z.enum(['refuse', 'count']).default('refuse').describe('What a proxy does with a write on a workload whose writer is another region'),
+      outageMinutes: z.number().positive().default(60).describe('For how long the link between two nodes may be cut without a full resync when it heals; the backlog is judged by it'),
     })
     .prefault({}),
   admin: admin.prefault({}),

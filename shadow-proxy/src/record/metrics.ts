@@ -80,6 +80,7 @@ export const METRICS: readonly Metric[] = [
   ofWorkload('workload_compared_total', 'counter', 'Pairs of replies by verdict', ['verdict'], (w) =>
     byName('verdict', { match: w.matched, explained: w.explained, mismatch: w.mismatches, inconclusive: w.inconclusive }),
   ),
+  ofWorkload('workload_stray_writes_total', 'counter', 'Writes that came here although another region is its one writer', [], (w) => one(w.strayWrites)),
   ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
   ofWorkload('workload_clean', 'gauge', 'The mirror has confirmed everything that was acknowledged, and no key is suspect', [], (w) =>
     one(Number(w.clean)),

@@ -2,6 +2,7 @@
  * What a shard tells about itself at one moment. The data path counts in plain numbers and fills this in when asked;
  * metrics, the status page and the verdict only read it. Counts are totals since the start of the process.
  */
+import type { CountingKind } from '../command/counting.js';
 import type { Stage } from '../route/stage.js';
 import type { WorkloadClass } from '../plan/plan.js';
 
@@ -59,7 +60,21 @@ export interface WorkloadSnapshot {
   readonly suspect: string | null;
   /** The mirror has confirmed every effect that was acknowledged, and no key is suspect. */
   readonly clean: boolean;
+  /** Writes on it although another region is its one writer: refused, or only counted, as the plan says. */
+  readonly strayWrites: number;
   readonly byCommand?: Readonly<Record<string, number>>;
+}
+
+/** Commands on keys of one prefix whose result depends on what the keys held before. */
+export interface CountingSnapshot {
+  readonly workload: string;
+  readonly kind: CountingKind;
+  /** Such as `rl:user:*`. */
+  readonly prefix: string;
+  /** By name, since the start; estimated where there are more than 100 of a kind in a second. */
+  readonly commands: Readonly<Record<string, number>>;
+  /** Over the last one to two minutes. */
+  readonly perSecond: number;
 }
 
 export interface JobFailure {
@@ -156,6 +171,8 @@ export interface ShardSnapshot {
   readonly flips: number;
   /** Why heal, repair and deletes are frozen; null where they are not. */
   readonly frozen: string | null;
+  /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */
+  readonly counting: readonly CountingSnapshot[];
   /** The backfill or verification that is under way, or was the last; null where there was none. */
   readonly job: JobSnapshot | null;
   readonly uptimeMs: number;

@@ -11,6 +11,8 @@ export interface WorkloadDefinition {
   readonly class: string;
   readonly keys: readonly string[];
   readonly channels?: readonly string[];
+  /** The one region that writes it; null, or absent, where each may. */
+  readonly writer?: string | null;
   readonly stage: Stage;
   /** Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`. */
   readonly percent: number;
@@ -69,6 +71,11 @@ export class Workload {
     this.#rule = stageRule(stage);
     this.move(stage, percent);
   }
+
+  /** The region that writes it, where that is another one than this shard's. */
+  writtenIn: string | null = null;
+  /** Writes that came here all the same. */
+  strayWrites = 0;
 
   /** How often its stage has changed. */
   moves = 0;
@@ -143,16 +150,25 @@ export class Router {
   readonly default: Workload;
   /** Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves. */
   readonly elsewhere: Workload;
+  /** Whether any workload's one writer is another region. */
+  readonly pinsElsewhere: boolean;
 
   /** @param isElsewhere whether a key is not this shard's; null where all are */
   constructor(
     definitions: readonly WorkloadDefinition[],
-    rest: { stage: Stage; percent: number },
+    rest: { stage: Stage; percent: number; writer?: string | null },
     private readonly isElsewhere: Matcher | null = null,
+    /** The region of this shard; null where the topology has none. */
+    readonly region: string | null = null,
+    /** What becomes of a write on a workload that is written elsewhere. */
+    readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
     const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts));
     this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
+    definitions.forEach(({ writer = null }, i) => (workloads[i].writtenIn = writer === this.region ? null : writer));
+    this.default.writtenIn = rest.writer === undefined || rest.writer === this.region ? null : rest.writer;
+    this.pinsElsewhere = this.workloads.some(({ writtenIn }) => writtenIn !== null);
     this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, { workloads: 0 });
   }
 

@@ -9,6 +9,7 @@ import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
 import { Coming } from './coming.js';
+import { CounterWatch } from './counting.js';
 import { Session } from './session.js';
 import { Subscribers } from './subscribers.js';
 
@@ -24,6 +25,7 @@ export class Clients {
   readonly blocked = new Set<Blocked>();
   readonly coming = new Coming();
   readonly subscribers = new Subscribers();
+  readonly counterWatch = new CounterWatch();
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;

@@ -35,6 +35,7 @@ import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, shapeOf } from './scan.js';
 import { takeScript } from './scripts.js';
 import { crossing, splits, submitSplit } from './split.js';
+import { takeStray } from './stray.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
 import type { Watch } from './watch.js';
 
@@ -134,7 +135,8 @@ export class Session implements Sink {
     this.#running = true;
     try {
       while (!this.#held && !this.#closing) {
-        if (this.#again) this.#again = false;
+        const again = this.#again;
+        if (again) this.#again = false;
         else if (!parser.next()) {
           const chunk = this.#backlog.shift();
           if (chunk === undefined) break;
@@ -142,7 +144,7 @@ export class Session implements Sink {
           parser.feed(chunk);
           continue;
         } else if (this.#turn !== null) this.#leaveQueue();
-        this.#dispatch();
+        this.#dispatch(again);
       }
     } catch (problem) {
       if (!(problem instanceof ProtocolError)) throw problem;
@@ -157,7 +159,8 @@ export class Session implements Sink {
     if (this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
   }
 
-  #dispatch(): void {
+  /** @param again whether the command at hand was looked at before, and had to wait */
+  #dispatch(again: boolean): void {
     const { parser, clients } = this;
     const { frame, argStart, argEnd, argc } = parser;
     const spec = clients.sequencer.table.find(frame, argStart, argEnd, argc);
@@ -179,6 +182,8 @@ export class Session implements Sink {
       this.refuse(refused);
       return;
     }
+    if (clients.sequencer.router.pinsElsewhere && takeStray(this, spec, again)) return;
+    if (spec.watched >= 0 && !again) clients.counterWatch.offer(this, spec);
     if (this.transaction !== null) {
       this.transaction.queue(spec);
       return;

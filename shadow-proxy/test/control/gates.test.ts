@@ -29,8 +29,8 @@ const window = (source: number, target: number, count = 10_000) => {
 const facts: GateFacts = {
   evidence,
   gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true },
-  workloadClass: 'general',
-  topology: { mode: 'primary-replica', regions: [] },
+  counters: null,
+  writtenIn: null,
   suspects: 0,
   suspect: null,
   frozen: null,
@@ -39,6 +39,8 @@ const facts: GateFacts = {
   bypassing: [],
   evicted: 0,
 };
+
+const counter = { workload: 'rl', class: 'counter', verdict: 'safe', why: 'two nodes write', lost: null, todo: null } as const;
 
 const judge = (changes: Partial<GateFacts> = {}, seen: Partial<WorkloadEvidence> = {}): Record<string, Gate> =>
   Object.fromEntries(judgeGates({ ...facts, ...changes, evidence: { ...evidence, ...seen } }, SHADOW, LIVE, NOW).map((gate) => [gate.name, gate]));
@@ -68,7 +70,9 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['unsupported', 'no', /lmpop 4/, { unsupported: { lmpop: 4 } }],
     ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
-    ['counters', 'no', /lose increments/, { workloadClass: 'counter', topology: { mode: 'active-active', regions: ['a', 'b'] } }],
+    ['counters', 'no', /^two nodes write; the sum; give it one writer$/, { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } }],
+    ['counters', 'unknown', /^two nodes write; ask it$/, { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } }],
+    ['counters', 'no', /its one writer is us: here it stays off/, { writtenIn: 'us' }],
     ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],
     ['evictions', 'unknown', /does not tell/, { evicted: null }],
     ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],

@@ -102,17 +102,50 @@ const groups: Record<string, readonly Case[]> = {
   ],
   'active-active': [
     ['needs regions', (plan) => (plan.topology = { mode: 'active-active' }), /^topology\.regions: needs at least two/],
-    ['refuses counters', (plan) => {
-      plan.topology = { mode: 'active-active', regions: ['eu', 'us'] };
-      plan.workloads[0].class = 'counter';
-    }, /^workloads\.0\.class: is counter, which active-active loses/],
-    ['takes other classes', (plan) => (plan.topology = { mode: 'active-active', regions: ['eu', 'us'] })],
+    ['names each region once', (plan) => (plan.topology = { mode: 'active-active', regions: ['eu', 'us', 'eu'] }), /^topology\.regions\.2: is eu, which is named already/],
+    ['knows where a pinned workload is written', activeActive((plan) => {
+      plan.workloads[0].writer = 'eu';
+      delete plan.shards[0].region;
+    }), /^shards\.0\.region: is missing, and who may write sessions depends on it: say in which of topology\.regions \(eu, us\)/],
+    ['need not know it otherwise', activeActive((plan) => delete plan.shards[0].region)],
+    ['has no region besides', activeActive((plan) => (plan.shards[0].region = 'asia')), /^shards\.0\.region: is asia, which topology\.regions does not name/],
+    ['has one region for each target', activeActive((plan) => plan.shards.push({ ...otherShard(), region: 'us', target: plan.shards[0].target })), /^shards\.1\.region: is us, and shards\[0\], which has the same target, says eu/],
+    ['takes other classes', activeActive(() => undefined)],
+    ['refuses a plain counter', activeActive((plan) => (plan.workloads[0].class = 'counter')), /^workloads\.0\.class: is counter, and topology\.mode is active-active: two nodes that count at once lose increments\. Give it one writer \(writer: eu\), or a conflict-free layout \(counterLayout: library or per-region\), or use mode primary-replica$/],
+    ['refuses counters in the rest', activeActive((plan) => (plan.default = { class: 'counter' })), /^default\.class: is counter, and topology/],
+    ['refuses a leaderboard, which has no layout', activeActive((plan) => (plan.workloads[0].class = 'leaderboard')), /^workloads\.0\.class: is leaderboard, .* Give it one writer \(writer: eu\), or use mode primary-replica$/],
+    ['takes a counter with one writer', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', writer: 'us' }))],
+    ['takes a leaderboard with one writer', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'leaderboard', writer: 'us' }))],
+    ['takes a counter of the library', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'library' }))],
+    ['takes a counter that the proxy rewrites', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'per-region' }))],
+    ['refuses a writer that is no region', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', writer: 'asia' })), /^workloads\.0\.writer: is asia, which topology\.regions does not name: eu, us are allowed/],
+    ['copies nothing to a second writer', activeActive((plan) => Object.assign(plan.workloads[0], { writer: 'us', stage: 'shadow' })), /^workloads\.0\.stage: is shadow, in which keys are copied, but its one writer is us, and shard a is in eu: begin with "off"/],
+    ['unless that is only counted', activeActive((plan) => {
+      plan.topology.secondWriter = 'count';
+      Object.assign(plan.workloads[0], { writer: 'us', stage: 'shadow' });
+    })],
+    ['copies to the writer', activeActive((plan) => Object.assign(plan.workloads[0], { writer: 'eu', stage: 'shadow' }))],
+    ['has layouts for counters only', activeActive((plan) => (plan.workloads[0].counterLayout = 'library')), /^workloads\.0\.counterLayout: is library, but class is general: only class counter has a layout/],
+    ['refuses a layout that there is not', activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'crdt' })), /^workloads\.0\.counterLayout: is "?crdt/],
+  ],
+  'primary-replica': [
+    ['takes a plain counter', (plan) => (plan.workloads[0].class = 'counter')],
+    ['has no regions to write in', (plan) => (plan.workloads[0].writer = 'eu'), /^workloads\.0\.writer: is eu, which topology\.regions does not name: it names none; leave writer out/],
+    ['nor to be in', (plan) => (plan.shards[0].region = 'eu'), /^shards\.0\.region: is eu, which topology\.regions does not name/],
   ],
 };
 
 function sharing(change: (plan: PlanObject) => void): (plan: PlanObject) => void {
   return (plan) => {
     plan.shards.push({ ...otherShard(), target: plan.shards[0].target });
+    change(plan);
+  };
+}
+
+function activeActive(change: (plan: PlanObject) => void): (plan: PlanObject) => void {
+  return (plan) => {
+    plan.topology = { mode: 'active-active', regions: ['eu', 'us'] };
+    plan.shards[0].region = 'eu';
     change(plan);
   };
 }

@@ -16,6 +16,7 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
   inconclusive: 0,
   suspects: 0,
   suspect: null,
+  strayWrites: 0,
   clean: true,
   ...change,
 });
@@ -43,6 +44,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   workloads: [workloadSnapshot()],
   flips: 0,
   frozen: null,
+  counting: [],
   job: null,
   uptimeMs: 10_000,
   ...change,

@@ -18,6 +18,7 @@ export interface TestWorkload {
   readonly keys: readonly string[];
   readonly channels?: readonly string[];
   readonly class?: WorkloadClass;
+  readonly writer?: string;
   readonly stage?: Stage;
   readonly percent?: number;
 }
@@ -31,6 +32,8 @@ export interface TestShardOptions {
   readonly default?: { readonly stage?: Stage; readonly percent?: number };
   /** As in a plan. */
   readonly onAuthorityChange?: Plan['onAuthorityChange'];
+  /** As in a plan. */
+  readonly topology?: Readonly<Record<string, unknown>>;
   /** As in `launch`. */
   readonly alike?: boolean;
   /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
@@ -121,6 +124,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     workloads: options.workloads ?? [],
     default: options.default ?? { stage: 'shadow' },
     ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
+    ...(options.topology && { topology: options.topology }),
     ...(options.limits && { limits: options.limits }),
     admin: { listen: '127.0.0.1:0' },
     state: stateDir,

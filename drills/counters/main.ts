@@ -1,0 +1,90 @@
+/**
+ * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which their link may heal.
+ * Exit codes: 0 the library lost nothing, 1 it did, 2 wrong usage, 3 could not tell (there is no KeyDB, or a heal went otherwise).
+ */
+import { Command, InvalidArgumentError } from 'commander';
+import { onPath } from '../../loadtest/rig/programs.js';
+import { LoadtestError } from '../../loadtest/rig/errors.js';
+import { Rig } from '../../loadtest/rig/rig.js';
+import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';
+import { findKeydb, ServerMissing } from '../../shadow-proxy/src/local/program.js';
+import { MEMTIER, memtierDriver, ownDriver } from './driver.js';
+import { KINDS, type Kind } from './layouts.js';
+import type { Driver } from './place.js';
+import { failuresOf, lostIn, MISSING, notesOf, render, rowsOf, type Report } from './report.js';
+import { playRound, SITUATIONS, WrongHeal, type Outcome, type Situation } from './rounds.js';
+
+interface Options {
+  readonly rounds: number;
+  readonly situation: readonly Situation[];
+  readonly json: boolean;
+}
+
+/** Room for what a round writes while the link is cut, so that a partial heal is partial. */
+const BACKLOG_BYTES = 4 << 20;
+
+function parseOptions(argv: readonly string[]): Options {
+  return new Command('drill:counters')
+    .description('Count on two active-active KeyDB nodes through delays, cuts and heals, and see what is lost. Nothing is left behind.')
+    .option('--rounds <n>', 'rounds of each situation', whole, 5)
+    .option('--situation <name...>', `only these: ${SITUATIONS.join(', ')}`, situation)
+    .option('--json', 'print JSON, with every round', false)
+    .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+    .parse(argv)
+    .opts<Options>();
+}
+
+async function main(): Promise<number> {
+  const { rounds, situation: situations = SITUATIONS, json } = parseOptions(process.argv);
+  const keydb = await findKeydb();
+  if (keydb === null || keydb.container !== undefined) {
+    process.stderr.write('drill:counters cannot run: it needs an installed keydb-server (set KEYDB_SERVER, or put it on the PATH). Nothing was shown.\n');
+    return 3;
+  }
+  const rig = new Rig();
+  const withMemtier = onPath(MEMTIER) !== null;
+  const memtier = withMemtier ? memtierDriver(rig) : ownDriver;
+  const pair = await ActivePair.start({ backlogBytes: BACKLOG_BYTES });
+  try {
+    const outcomes = await play(pair, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
+    const rows = rowsOf(outcomes);
+    const driver = withMemtier ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours` : `a client of ours: ${MEMTIER} is missing\n(apt install memtier-benchmark, or build it)`;
+    const report: Report = { keydb: `KeyDB ${keydb.version}`, driver, rows, missing: MISSING, failures: failuresOf(rows), notes: notesOf(rows) };
+    process.stdout.write(`${json ? JSON.stringify({ ...report, outcomes }, null, 2) : render(report)}\n`);
+    return report.failures.length === 0 ? 0 : 1;
+  } finally {
+    await pair.stop();
+    await rig.close();
+  }
+}
+
+async function play(pair: ActivePair, situations: readonly Situation[], rounds: number, drives: (kind: Kind) => Driver): Promise<Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (let round = 1; round <= rounds; round++) {
+    for (const situation of situations) {
+      const since = performance.now();
+      const played = await playRound(pair, KINDS, drives, situation, round);
+      outcomes.push(...played);
+      const losing = played.filter((each) => lostIn(each) > 0).map((each) => `${each.layout} ${lostIn(each)}`);
+      process.stderr.write(`round ${round}, ${situation}: lost ${losing.join(', ') || 'nothing'} (${((performance.now() - since) / 1000).toFixed(0)} s)\n`);
+    }
+  }
+  return outcomes;
+}
+
+function whole(text: string): number {
+  if (!/^[1-9]\d{0,3}$/.test(text)) throw new InvalidArgumentError('A whole number from 1 to 9999 is allowed.');
+  return Number(text);
+}
+
+function situation(text: string, before: readonly Situation[] = []): Situation[] {
+  const found = SITUATIONS.find((each) => each === text);
+  if (found === undefined) throw new InvalidArgumentError(`Allowed are ${SITUATIONS.join(', ')}.`);
+  return [...before, found];
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  const foreseen = error instanceof LoadtestError || error instanceof WrongHeal || error instanceof ServerMissing;
+  process.stderr.write(`drill:counters: ${foreseen ? error.message : (error as Error).stack}\n`);
+  return 3;
+});

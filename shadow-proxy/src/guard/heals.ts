@@ -1,0 +1,79 @@
+/** What makes a heal of the link between two nodes full, or a full one worse; told before it happens. Pure. */
+import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './facts.js';
+
+export interface Hazard {
+  readonly about: 'backlog' | 'aof' | 'integers' | 'nodes' | 'clocks' | 'links' | 'evictions' | 'server';
+  readonly what: string;
+  readonly todo: string;
+}
+
+const MIB = 1 << 20;
+/** More than what is reckoned: load is not even. */
+const RESERVE = 1.25;
+/** Clocks may differ by as much and their own error: less than a person does between two writes of one key. */
+const CLOCK_MS = 20;
+
+/** Bytes of backlog with which an outage does not end in a full resync, in whole MiB. */
+export const backlogFor = (bytesPerSecond: number, outageMinutes: number): number => Math.max(1, Math.ceil((bytesPerSecond * outageMinutes * 60 * RESERVE) / MIB)) * MIB;
+
+/** Of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these but `server`. */
+export function hazardsOf(cluster: Cluster, outageMinutes: number): Hazard[] {
+  const { nodes } = cluster;
+  const active = nodes.filter((node) => isActive(node) || (acceptsWrites(node) && node.masters.length > 0));
+  return [...nodes.flatMap(notKeydb), ...(active.length === 0 ? [] : [...active.flatMap((node) => [...backlog(node, outageMinutes), ...aof(node), ...links(node), ...evictions(node)]), ...integers(active), ...many(active), ...clocks(active)])];
+}
+
+const notKeydb = ({ isKeydb, label, version }: NodeFacts): Hazard[] =>
+  isKeydb ? [] : [{ about: 'server', what: `${label} is no KeyDB, but ${version}`, todo: 'what is told here of KeyDB does not hold for it' }];
+
+function backlog({ label, backlogBytes, streamBytesPerSecond: rate }: NodeFacts, minutes: number): Hazard[] {
+  const needed = backlogFor(rate, minutes);
+  if (needed <= backlogBytes) return [];
+  const lasts = backlogBytes / rate;
+  return [
+    {
+      about: 'backlog',
+      what: `${label} writes ${size(rate)} of replication a second: its backlog of ${size(backlogBytes)} lasts for an outage of ${lasts < 120 ? `${Math.floor(lasts)} s` : `${Math.floor(lasts / 60)} min`}, not ${minutes} min; then the heal is a full resync`,
+      todo: `CONFIG SET repl-backlog-size ${needed} (${size(needed)}), and in its file, too`,
+    },
+  ];
+}
+
+const aof = ({ aof: on, label }: NodeFacts): Hazard[] =>
+  on ? [{ about: 'aof', what: `${label} is an active replica with an AOF: restarted from it, it lacks all that it had received from its peers`, todo: 'appendonly no, and save by RDB, which keeps it' }] : [];
+
+const links = ({ label, masters }: NodeFacts): Hazard[] =>
+  masters.filter(({ up }) => !up).map(({ address }) => ({ about: 'links', what: `${label} has no link to ${address}`, todo: 'mend it before the backlog is outgrown: then the heal is partial' }));
+
+const evictions = ({ label, evicted }: NodeFacts): Hazard[] =>
+  evicted > 0 ? [{ about: 'evictions', what: `${label} has evicted ${evicted.toLocaleString('en-US')} keys, which its peers keep`, todo: 'raise maxmemory: each node evicts by itself' }] : [];
+
+function integers(active: readonly NodeFacts[]): Hazard[] {
+  const shared = active.filter(sharesIntegers);
+  if (shared.length === 0) return [];
+  return [
+    {
+      about: 'integers',
+      what: `${names(shared)} keep one time of change for all keys that hold the same whole number from 0 to 9999, and a full resync goes by it: an old number may win, even of a key that only one node writes`,
+      todo: 'set maxmemory, above what is ever used, with an LRU or LFU policy; or hold values that are no whole numbers, as the counters package does',
+    },
+  ];
+}
+
+const many = (active: readonly NodeFacts[]): Hazard[] =>
+  active.length < 3 ? [] : [{ about: 'nodes', what: `${active.length} nodes are active: ${names(active)}; KeyDB was seen to lose and to resurrect keys with three (issues 142, 227, 312)`, todo: 'keep to two active nodes, with read-only replicas behind them' }];
+
+function clocks(active: readonly NodeFacts[]): Hazard[] {
+  const sorted = [...active].sort((a, b) => a.clock.offsetMs - b.clock.offsetMs);
+  const [first, last] = [sorted[0], sorted[sorted.length - 1]];
+  const apart = last.clock.offsetMs - first.clock.offsetMs;
+  if (apart <= CLOCK_MS + first.clock.errorMs + last.clock.errorMs) return [];
+  return [{ about: 'clocks', what: `the clock of ${last.label} is ${apart} ms ahead of that of ${first.label}: a full resync keeps what is newer by these clocks`, todo: 'run NTP or chrony on all hosts' }];
+}
+
+const names = (nodes: readonly NodeFacts[]): string => nodes.map(({ label }) => label).join(' and ');
+
+function size(bytes: number): string {
+  if (bytes >= MIB) return `${(bytes / MIB).toFixed(bytes % MIB === 0 ? 0 : 1)} MiB`;
+  return bytes >= 1024 ? `${(bytes / 1024).toFixed(1)} KiB` : `${bytes.toFixed(0)} B`;
+}

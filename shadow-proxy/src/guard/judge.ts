@@ -1,0 +1,151 @@
+/**
+ * Whether a workload that counts is safe on the nodes as they are: pure decisions over what the plan says, what was read off the
+ * live nodes, and what the proxies have seen.
+ */
+import { countingKind, LOSES, type CountingKind } from '../command/counting.js';
+import { countsByClass } from '../plan/counters.js';
+import type { Topology, WorkloadPlan } from '../plan/plan.js';
+import { acceptsWrites, sharesIntegers, type Cluster, type NodeFacts, type Writer } from './facts.js';
+
+export type Safety = 'safe' | 'unsafe' | 'unknown';
+
+export interface Verdict {
+  readonly workload: string;
+  readonly class: string;
+  readonly verdict: Safety;
+  readonly why: string;
+  /** Which writes are lost, and when; null where none are. */
+  readonly lost: string | null;
+  /** What to do; null where nothing has to be done. */
+  readonly todo: string | null;
+}
+
+/** What one kind of counting command did, as a proxy has seen it. */
+export interface Seen {
+  readonly workload: string;
+  readonly kind: CountingKind;
+  /** Keys, such as `rl:user:*`; null where no key was looked at. */
+  readonly prefix: string | null;
+  /** Commands by name, since the proxy started. */
+  readonly commands: Readonly<Record<string, number>>;
+  readonly perSecond: number;
+}
+
+/** What the proxies tell; null where they were not, or could not be, asked. */
+export interface Sightings {
+  readonly counting: readonly Seen[];
+  /** Writes that came through a proxy of another region than the workload's writer, by workload. */
+  readonly stray: Readonly<Record<string, number>>;
+}
+
+export interface Question {
+  readonly topology: Topology;
+  readonly workload: Pick<WorkloadPlan, 'name' | 'class' | 'writer' | 'counterLayout'>;
+  readonly clusters: readonly Cluster[];
+  readonly sightings: Sightings | null;
+}
+
+type Finding = Pick<Verdict, 'verdict' | 'why' | 'lost' | 'todo'>;
+
+const WORST: readonly Safety[] = ['unsafe', 'unknown', 'safe'];
+
+/** Null for a workload that neither is a counter by its class, nor was seen to count. */
+export function judgeWorkload(question: Question): Verdict | null {
+  const { workload, clusters } = question;
+  const seen = seenOf(question);
+  if (!countsByClass(workload.class) && seen.length === 0) return null;
+  const findings = clusters.map((cluster) => judgeCluster(question, cluster, seen));
+  const worst = WORST.flatMap((verdict) => findings.filter((finding) => finding.verdict === verdict))[0] ?? unknown('no node could be asked', 'see that the plan’s targets answer');
+  return { workload: workload.name, class: workload.class, ...worst };
+}
+
+const seenOf = ({ workload, sightings }: Question): readonly Seen[] => (sightings?.counting ?? []).filter((each) => each.workload === workload.name);
+
+function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[]): Finding {
+  const { topology, workload } = question;
+  const writable = cluster.nodes.filter(acceptsWrites);
+  const [unread] = cluster.unread;
+  if (writable.length < 2) {
+    if (unread !== undefined) return unknown(`${unread.label} cannot be asked (${unread.why})`, 'see that it answers, and to the same user as the target');
+    if (writable.length === 0) return unknown('no node accepts writes', 'see which node is the master');
+    if (topology.mode === 'active-active') return unknown(`the plan says active-active, but ${writable[0].label} has no peer that accepts writes`, 'set up replication between the regions’ nodes, then look again');
+    const counted = countsByClass(workload.class) ? '' : `; counted in, though its class is ${workload.class}: ${tell(seen)}`;
+    return safe(`one node accepts writes: ${writable[0].label} (${writable[0].role})${counted}`);
+  }
+  const both = `${writable.map(({ label }) => label).join(' and ')} accept writes`;
+  if (workload.counterLayout !== 'plain') return judgeLayout(question, writable, seen);
+  if (workload.writer !== null) return judgePinned(question, cluster, writable);
+  const where = topology.mode === 'active-active' ? both : `the plan says primary-replica, but ${both}`;
+  return unsafe(seen.length === 0 ? where : `${where}; seen: ${tell(seen)}`, losses(seen), todoFor(question, seen));
+}
+
+/** A conflict-free layout: what was seen must be it, and KeyDB must have been tried so. */
+function judgeLayout({ workload: { counterLayout } }: Question, writable: readonly NodeFacts[], seen: readonly Seen[]): Finding {
+  const plain = seen.filter(({ kind }) => kind === 'increment' || kind === 'float' || kind === 'rewrite');
+  if (counterLayout === 'library' && plain.length > 0) {
+    return unsafe(`counterLayout is library, but plain counters came through the proxy: ${tell(plain)}`, losses(plain), 'have these clients use the counters package, too');
+  }
+  if (writable.length > 2) return unknown(`conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tried with two`, 'keep to two active nodes, with replicas behind them');
+  return safe(`conflict-free layout (${counterLayout})`);
+}
+
+/** One writer by the plan: nobody else must write, and KeyDB must keep each key's own time. */
+function judgePinned({ workload: { name, writer }, sightings }: Question, { shards, unread }: Cluster, writable: readonly NodeFacts[]): Finding {
+  const stray = sightings?.stray[name] ?? 0;
+  if (stray > 0) return unsafe(`its writer is ${writer}, but ${count(stray)} writes came through a proxy of another region`, LOSES.increment, `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`);
+  const shared = writable.filter(sharesIntegers);
+  if (shared.length > 0) {
+    return unsafe(
+      `its writer is ${writer}, but ${shared.map(({ label }) => label).join(' and ')} keep one time of change for all keys with the same number from 0 to 9999 (maxmemory-policy ${shared[0].policy}, ${shared[0].maxmemory === 0 ? 'no maxmemory' : 'with maxmemory'})`,
+      'in a full resync the newest increments of a single writer: an old number wins if any other key was given that number later',
+      'set maxmemory, above what is ever used, and a policy with LRU or LFU, such as volatile-lru, on each node',
+    );
+  }
+  // Where the plan does not tell which node is the writer's, none is.
+  const home = shards.find(({ region }) => region === writer)?.runId ?? null;
+  const others = writable.filter(({ runId }) => runId !== home);
+  const silent = others.find(({ writers }) => writers === null);
+  if (silent !== undefined) return unknown(`its writer is ${writer}, but ${silent.label} does not list its clients`, 'allow CLIENT LIST to the kit’s user');
+  const [beside] = others.flatMap(({ label, writers }) => writers!.filter(isBeside).map(({ who, command }) => `${who} writes at ${label} (${command})`));
+  if (beside !== undefined) return unknown(`its writer is ${writer}, but ${beside}, beside the proxy; which keys, the node does not tell`, 'point that client at the proxy, or make sure that it writes other keys');
+  if (unread.length > 0) return unknown(`${unread[0].label} cannot be asked (${unread[0].why})`, 'see that it answers, and to the same user as the target');
+  return safe(`one writer: ${writer}`);
+}
+
+/** What the names of the kit's own connections begin with. */
+const KIT = 'shadow-proxy';
+const isBeside = ({ who, command }: Writer): boolean => !who.startsWith(KIT) && countingKind(command) !== null;
+
+function losses(seen: readonly Seen[]): string {
+  const kinds = new Set(seen.map(({ kind }) => kind));
+  if (kinds.size === 0) kinds.add('increment');
+  return [...kinds].map((kind) => `${kind}: ${LOSES[kind]}`).join('; ');
+}
+
+const SHOWN = 4;
+
+/** Such as `rl:user:* incr 1,200 (20/s)`; the most frequent first. */
+export function tell(seen: readonly Seen[]): string {
+  const total = ({ commands }: Seen): number => Object.values(commands).reduce((a, b) => a + b, 0);
+  const sorted = [...seen].sort((a, b) => total(b) - total(a));
+  const told = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
+    const names = Object.entries(commands).map(([name, calls]) => `${name} ${count(calls)}`);
+    return `${prefix ?? 'keys not looked at'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? count(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
+  });
+  return `${told.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
+}
+
+/** Of these the sum is all that matters, so that a conflict-free layout would do. */
+const SUMS: ReadonlySet<CountingKind> = new Set(['increment', 'window', 'rewrite', 'script']);
+
+function todoFor({ topology, workload }: Question, seen: readonly Seen[]): string {
+  const one = `give it one writer (writer: ${topology.regions[0] ?? 'a region'})`;
+  const layout = 'or class counter and a conflict-free layout (counterLayout: library or per-region)';
+  const plan = workload.class !== 'leaderboard' && seen.every(({ kind }) => SUMS.has(kind)) ? `${one}, ${layout}` : one;
+  return topology.mode === 'active-active' ? plan : `make all nodes but one read-only replicas (active-replica no), or say mode active-active in the plan and ${plan}`;
+}
+
+const safe = (why: string): Finding => ({ verdict: 'safe', why, lost: null, todo: null });
+const unsafe = (why: string, lost: string, todo: string): Finding => ({ verdict: 'unsafe', why, lost, todo });
+const unknown = (why: string, todo: string): Finding => ({ verdict: 'unknown', why, lost: null, todo });
+const count = (value: number): string => value.toLocaleString('en-US');

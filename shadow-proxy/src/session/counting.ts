@@ -1,0 +1,117 @@
+/**
+ * Finds keys that are counted in, whatever the plan calls their workload: the first commands of each kind in each second are
+ * looked at, and stand for the others of that second. What is not looked at costs a number.
+ */
+import { KINDS, type CountingKind } from '../command/counting.js';
+import { KeyList, keysOf, isWord } from '../command/keys.js';
+import type { CommandSpec } from '../command/table.js';
+import { Prefixes, prefixOf } from '../record/prefixes.js';
+import type { CountingSnapshot } from '../record/snapshot.js';
+import { argumentsOf } from '../resp/decode.js';
+import type { Session } from './session.js';
+
+const LOOK_MS = 1_000;
+/** Commands of one kind that are looked at in a second. */
+const LOOKS = 100;
+/** Of GETs and SETs: enough that a client's two come into one look. */
+const PAIR_LOOKS = 500;
+/** GETs that are remembered until the end of the second. */
+const SLOTS = 1_024;
+/** A number written as text is no longer. */
+const MAX_DIGITS = 20;
+
+const REWRITE = KINDS.indexOf('rewrite');
+
+export class CounterWatch {
+  readonly #prefixes = new Prefixes(performance.now());
+  readonly #offered = new Float64Array(KINDS.length + 1);
+  readonly #left = new Int32Array(KINDS.length + 1);
+  /** How many commands one that is looked at stands for, by the second before. */
+  readonly #scale = new Float64Array(KINDS.length + 1).fill(1);
+  /** Which key a client has read in this second, by hash: the client's number, and the hash. */
+  readonly #readers = new Float64Array(SLOTS);
+  readonly #hashes = new Int32Array(SLOTS);
+  readonly #keys = new KeyList();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor() {
+    this.#turn();
+    this.#timer = setInterval(() => this.#turn(), LOOK_MS).unref();
+  }
+
+  /** The command at hand, which the table says is to be watched. */
+  offer(session: Session, spec: CommandSpec): void {
+    const kind = spec.watched;
+    this.#offered[kind]++;
+    if (this.#left[kind] <= 0) return;
+    this.#left[kind]--;
+    if (kind === READ) this.#noteRead(session);
+    else if (kind === REWRITE) this.#lookAtSet(session, spec);
+    else if (spec.handling === 'script') this.#lookAtScript(session, spec);
+    else this.#note(session, spec, KINDS[kind], spec.name);
+  }
+
+  snapshot(): CountingSnapshot[] {
+    return this.#prefixes.snapshot(performance.now());
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+
+  #turn(): void {
+    for (let kind = 0; kind <= READ; kind++) {
+      const looks = kind === READ || kind === REWRITE ? PAIR_LOOKS : LOOKS;
+      this.#scale[kind] = Math.max(1, this.#offered[kind] / looks);
+      this.#offered[kind] = 0;
+      this.#left[kind] = looks;
+    }
+    this.#readers.fill(0);
+    this.#prefixes.turn(performance.now());
+  }
+
+  #note(session: Session, spec: CommandSpec, kind: CountingKind, name: string): void {
+    const { parser, clients } = session;
+    const { frame, argStart, argEnd, argc } = parser;
+    if (keysOf(spec, frame, argStart, argEnd, argc, this.#keys) <= 0) return;
+    const at = this.#keys.index[0];
+    const workload = clients.sequencer.router.match(frame, argStart[at], argEnd[at]);
+    const prefix = prefixOf(frame.toString('latin1', argStart[at], Math.min(argEnd[at], argStart[at] + 256)));
+    this.#prefixes.add({ workload: workload.name, kind, prefix }, name, this.#scale[spec.watched]);
+  }
+
+  #noteRead({ parser: { frame, argStart, argEnd, argc }, id }: Session): void {
+    if (argc < 2) return;
+    const hash = hashOf(frame, argStart[1], argEnd[1]);
+    this.#readers[hash & (SLOTS - 1)] = id;
+    this.#hashes[hash & (SLOTS - 1)] = hash;
+  }
+
+  /** SET NX is a lock; SET of a number that the same client has just read is a counter. */
+  #lookAtSet(session: Session, spec: CommandSpec): void {
+    const { frame, argStart, argEnd, argc } = session.parser;
+    for (let at = 3; at < argc; at++) if (isWord(frame, argStart[at], argEnd[at], 'nx')) return this.#note(session, spec, 'lock', 'set nx');
+    if (argc < 3 || argEnd[2] - argStart[2] > MAX_DIGITS) return;
+    const hash = hashOf(frame, argStart[1], argEnd[1]);
+    const slot = hash & (SLOTS - 1);
+    if (this.#readers[slot] !== session.id || this.#hashes[slot] !== hash) return;
+    if (/^-?\d+(\.\d+)?$/.test(frame.toString('latin1', argStart[2], argEnd[2]))) this.#note(session, spec, 'rewrite', 'get, set');
+  }
+
+  /** One that reads and writes; of a digest whose text never came through the proxy that is not known. */
+  #lookAtScript(session: Session, spec: CommandSpec): void {
+    const { scripts, table } = session.clients.sequencer;
+    const routine = scripts.find(argumentsOf(session.command));
+    if (routine === undefined || routine.readsAndWrites(table)) this.#note(session, spec, 'script', routine === undefined ? `${spec.name} (text unknown)` : spec.name);
+  }
+}
+
+/** Behind the kinds: GET, which is remembered only. */
+const READ = KINDS.length;
+
+/** FNV-1a. */
+function hashOf(frame: Uint8Array, start: number, end: number): number {
+  let hash = 0x811c9dc5;
+  for (let at = start; at < end; at++) hash = Math.imul(hash ^ frame[at], 0x01000193);
+  return hash ^ (hash >>> 15);
+}
