@@ -44,6 +44,8 @@ function handlers({ resources, data }: Schemas): Record<string, UntypedHandleCal
     provider: toSchema({ attributes: { region: { type: 'string', optional: true } }, blocks: {} }),
     resource_schemas: mapValues(resources, toSchema),
     data_source_schemas: mapValues(data, toSchema),
+    // Once a process is enough.
+    server_capabilities: { get_provider_schema_optional: true },
   };
   const refuse = {
     diagnostics: [{ severity: 'ERROR', summary: 'This is no AWS provider', detail: 'It serves the schema of one, for validate and for tests that mock it. Unset TF_REATTACH_PROVIDERS to plan and apply.' }],

@@ -27,10 +27,6 @@ locals {
 resource "terraform_data" "plan" {
   lifecycle {
     precondition {
-      condition     = length(local.shards) == length(try(local.plan.shards, []))
-      error_message = "The plan's shards cannot be read: each needs name, listen, source and a target redis://name:port (no Sentinel: HAProxy finds the writer). shadow-proxy --plan ${var.plan_file} --check says more."
-    }
-    precondition {
       condition     = length(local.beyond_zone) == 0
       error_message = "The plan's targets are made here, and named in ${var.zone.name}, but there is ${join(", ", local.beyond_zone)}: write target: redis://keydb-0.${var.zone.name}:6379."
     }

@@ -19,7 +19,7 @@ locals {
 module "source" {
   source = "../../modules/source-lookup"
 
-  sources = { for name, shard in local.shards : name => merge(lookup(var.sources, name, {}), { url = shard.source }) }
+  sources = { for name, shard in local.shards : name => merge(try(var.sources[name], {}), { url = shard.source }) }
 }
 
 module "keydb" {

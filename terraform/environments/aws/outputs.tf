@@ -48,6 +48,7 @@ output "inventory" {
             any_port    = var.ports.any
             nodes       = [for name, host in module.keydb.hosts : name if host.target == target]
             primary     = "${target}-1"
+            pinned      = local.pinned
             shards      = of.shards
           }
         }

@@ -29,7 +29,7 @@ module "paths" {
     {
       "nodes replicate, and HAProxy finds the writer" = { from = "keydb", to = "keydb", ports = setunion(local.served_ports, [var.ports.keydb]) }
       "proxies feed KeyDB"                            = { from = "shadow_proxy", to = "keydb", ports = local.writer_ports }
-      "monitoring scrapes KeyDB hosts"                = { from = "monitoring", to = "keydb", ports = [var.ports.node_exporter, var.ports.redis_exporter, var.ports.keydb] }
+      "monitoring scrapes KeyDB hosts"                = { from = "monitoring", to = "keydb", ports = [var.ports.node_exporter, var.ports.redis_exporter, var.ports.haproxy, var.ports.keydb] }
       "monitoring scrapes proxies"                    = { from = "monitoring", to = "shadow_proxy", ports = setunion(local.admin_ports, [var.ports.node_exporter]) }
     },
     { for door in local.doors : "${door} to the proxies" => { from = door, to = "shadow_proxy", ports = local.listen_ports } },

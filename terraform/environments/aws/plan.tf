@@ -2,17 +2,17 @@
 # `shadow-proxy --plan migration.yaml --check`.
 
 locals {
-  plan = try(yamldecode(file(var.plan_file)), {})
-  name = try(local.plan.name, "")
+  plan = yamldecode(file(var.plan_file))
+  name = local.plan.name
 
-  shards = try({
+  shards = {
     for shard in local.plan.shards : shard.name => {
       source = try(shard.source.url, shard.source)
       target = regex(local.url, try(shard.target.url, shard.target))
       listen = regex(local.url, shard.listen)
       admin  = regex(local.listen, try(shard.admin.listen, local.plan.admin.listen, "127.0.0.1:9400"))
     }
-  }, {})
+  }
   url    = "^(?P<scheme>rediss?)://(?:.*@)?(?P<host>[^@/:,]+)(?::(?P<port>[0-9]+))?(?:/.*)?$"
   listen = "^(?P<host>.+):(?P<port>[0-9]+)$"
 
@@ -28,5 +28,5 @@ locals {
 
   active_active = try(local.plan.topology.mode, "primary-replica") == "active-active"
   workloads     = concat(try(local.plan.workloads, []), [merge(try(local.plan.default, {}), { name = "default" })])
-  counters      = [for workload in local.workloads : workload.name if try(workload.class, "general") == "counter"]
+  pinned        = local.active_active && anytrue([for workload in local.workloads : try(workload.writer, null) != null])
 }

@@ -15,6 +15,18 @@ variable "plan_file" {
     error_message = "The plan has no version: 1, or no shards: shadow-proxy --plan FILE --check says what is missing."
   }
   validation {
+    condition = alltrue([
+      for shard in try(yamldecode(file(var.plan_file)).shards, []) : alltrue([
+        can(shard.name),
+        can(regex("^rediss?(\\+sentinel)?://", try(shard.source.url, shard.source))),
+        can(regex("^rediss?://(.*@)?[^@/:,]+(:[0-9]+)?(/.*)?$", try(shard.target.url, shard.target))),
+        can(regex("^rediss?://[^@/:,]+(:[0-9]+)?/?$", shard.listen)),
+        can(regex("^.+:[0-9]+$", try(shard.admin.listen, "127.0.0.1:9400"))),
+      ])
+    ])
+    error_message = "A shard of the plan cannot be read: each needs name, listen, source and a target redis://name:port (no Sentinel: HAProxy finds the writer). shadow-proxy --plan FILE --check says more."
+  }
+  validation {
     condition     = !can(yamldecode(file(var.plan_file)).name) || can(regex("^[A-Za-z0-9][A-Za-z0-9-]{0,25}$", yamldecode(file(var.plan_file)).name))
     error_message = "The plan's name begins the names of all that is made in AWS: letters, digits and dashes, at most 26, the first a letter or digit."
   }
@@ -219,13 +231,14 @@ variable "ports" {
   type = object({
     keydb          = optional(number, 6390)
     any            = optional(number, 6380)
+    haproxy        = optional(number, 8404)
     node_exporter  = optional(number, 9100)
     redis_exporter = optional(number, 9121)
     prometheus     = optional(number, 9090)
     grafana        = optional(number, 3000)
     alertmanager   = optional(number, 9093)
   })
-  description = "Ports: of KeyDB itself, of HAProxy's name for any node, of exporters and dashboards. HAProxy's name for the writer has the port of the plan's target."
+  description = "Ports: of KeyDB itself (keydb), of HAProxy for any node (any) and its metrics (haproxy), of exporters and dashboards. For the writer, HAProxy has the port of the plan's target."
   default     = {}
 
   validation {

@@ -56,11 +56,11 @@ data "aws_elasticache_replication_group" "this" {
 
   lifecycle {
     postcondition {
-      condition     = !self.cluster_enabled
+      condition     = self.cluster_mode != "enabled"
       error_message = "Replication group ${each.value} has cluster mode on, which the proxy does not speak: it moves groups with cluster mode off."
     }
     postcondition {
-      condition     = self.cluster_enabled || self.primary_endpoint_address == local.hosts[each.key]
+      condition     = self.cluster_mode == "enabled" || self.primary_endpoint_address == local.hosts[each.key]
       error_message = "The primary of ${each.value} is ${self.primary_endpoint_address}, and the plan's source of shard ${each.key} is ${local.hosts[each.key]}: write ${self.auth_token_enabled ? "rediss" : "redis"}://${self.primary_endpoint_address}:${self.port} in the plan."
     }
   }
