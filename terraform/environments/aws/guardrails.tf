@@ -12,7 +12,7 @@ locals {
   ]
 
   beyond_zone   = [for name, shard in local.shards : "${name}: ${shard.target.host}" if !endswith(shard.target.host, ".${var.zone.name}") || length(split(".", trimsuffix(shard.target.host, ".${var.zone.name}"))) != 1]
-  two_faced     = [for target, of in local.targets : target if length(distinct([for shard in of.shards : "${local.shards[shard].target.host}:${coalesce(local.shards[shard].target.port, "6379")}"])) > 1]
+  target_ports  = distinct([for shard in values(local.shards) : coalesce(shard.target.port, "6379")])
   loopback_only = [for name, shard in local.shards : name if can(regex("^(localhost|127\\.|\\[::1\\])", shard.listen.host)) || can(regex("^(localhost|127\\.|\\[::1\\])", shard.admin.host))]
   busy_ports    = distinct(concat([for target in values(local.targets) : target.writer_port], flatten([for shard in values(local.shards) : [tonumber(coalesce(shard.listen.port, "6379")), tonumber(shard.admin.port)]])))
 
@@ -31,8 +31,8 @@ resource "terraform_data" "plan" {
       error_message = "The plan's targets are made here, and named in ${var.zone.name}, but there is ${join(", ", local.beyond_zone)}: write target: redis://keydb-0.${var.zone.name}:6379."
     }
     precondition {
-      condition     = length(local.two_faced) == 0
-      error_message = "Target ${join(", ", local.two_faced)} has two ports in the plan: shards that share a target give it the same one."
+      condition     = length(local.target_ports) == 1
+      error_message = "The plan's targets have ports ${join(", ", local.target_ports)}: give all the same one, that of HAProxy on every KeyDB host."
     }
     precondition {
       condition     = length(local.loopback_only) == 0

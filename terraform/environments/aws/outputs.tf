@@ -19,7 +19,7 @@ locals {
   }
 
   connection = var.access.via == "ssh" ? { ansible_user = var.access.user } : {
-    ansible_connection          = "amazon.aws.aws_ssm"
+    ansible_connection          = "community.aws.aws_ssm"
     ansible_aws_ssm_region      = data.aws_region.current.region
     ansible_aws_ssm_bucket_name = module.storage.name
   }
@@ -33,7 +33,7 @@ output "inventory" {
         infra_migration = local.name
         infra_region    = data.aws_region.current.region
         infra_domain    = var.zone.name
-        infra_ports     = var.ports
+        infra_ports     = merge(var.ports, { writer = local.writer_ports[0], admin = tonumber(regex(local.listen, try(local.plan.admin.listen, "127.0.0.1:9400")).port) })
         infra_sources   = module.source.sources
         infra_names     = module.endpoints.names
         infra_bucket    = merge(module.storage.prefixes, { name = module.storage.name, kms_key_arn = aws_kms_key.this.arn })

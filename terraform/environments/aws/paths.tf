@@ -15,8 +15,7 @@ locals {
 
   listen_ports = toset(values(module.shadow_proxy.hosts)[*].listen_port)
   admin_ports  = toset(values(module.shadow_proxy.hosts)[*].admin_port)
-  writer_ports = toset(values(local.targets)[*].writer_port)
-  served_ports = setunion(local.writer_ports, [var.ports.any])
+  served_ports = toset(concat(local.writer_ports, [var.ports.any]))
 }
 
 module "paths" {
@@ -28,7 +27,7 @@ module "paths" {
   paths = merge(
     {
       "nodes replicate, and HAProxy finds the writer" = { from = "keydb", to = "keydb", ports = setunion(local.served_ports, [var.ports.keydb]) }
-      "proxies feed KeyDB"                            = { from = "shadow_proxy", to = "keydb", ports = local.writer_ports }
+      "proxies feed KeyDB"                            = { from = "shadow_proxy", to = "keydb", ports = toset(local.writer_ports) }
       "monitoring scrapes KeyDB hosts"                = { from = "monitoring", to = "keydb", ports = [var.ports.node_exporter, var.ports.redis_exporter, var.ports.haproxy, var.ports.keydb] }
       "monitoring scrapes proxies"                    = { from = "monitoring", to = "shadow_proxy", ports = setunion(local.admin_ports, [var.ports.node_exporter]) }
     },

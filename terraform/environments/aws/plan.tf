@@ -25,6 +25,7 @@ locals {
       shards      = sort([for name in keys(local.shards) : name if local.target_of[name] == target])
     }
   }
+  writer_ports = distinct(values(local.targets)[*].writer_port)
 
   active_active = try(local.plan.topology.mode, "primary-replica") == "active-active"
   workloads     = concat(try(local.plan.workloads, []), [merge(try(local.plan.default, {}), { name = "default" })])

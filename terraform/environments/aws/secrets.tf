@@ -40,11 +40,11 @@ resource "aws_kms_alias" "this" {
 }
 
 locals {
-  password_names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-app", "proxy-admin-token", "grafana-admin"]
+  password_names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app", "proxy-admin-token", "grafana-admin"]
 
   # By kind of host: what it logs in with, and what it must know others by.
   readers = {
-    keydb        = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-app"]
+    keydb        = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app"]
     shadow_proxy = ["keydb-proxy", "proxy-admin-token", "source-proxy"]
     monitoring   = ["keydb-exporter", "proxy-admin-token", "grafana-admin", "source-exporter"]
     loadgen      = ["keydb-app"]

@@ -211,8 +211,8 @@ variable "passwords" {
     error_message = "Parameter Store takes no parameter without a value: set generate = true, or keep passwords in secretsmanager."
   }
   validation {
-    condition     = alltrue([for name in keys(var.passwords.rotation) : contains(["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-app", "proxy-admin-token", "grafana-admin"], name)])
-    error_message = "passwords.rotation takes keydb-admin, keydb-replication, keydb-proxy, keydb-exporter, keydb-app, proxy-admin-token and grafana-admin."
+    condition     = alltrue([for name in keys(var.passwords.rotation) : contains(["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app", "proxy-admin-token", "grafana-admin"], name)])
+    error_message = "passwords.rotation takes keydb-admin, keydb-replication, keydb-proxy, keydb-exporter, keydb-haproxy, keydb-app, proxy-admin-token and grafana-admin."
   }
 }
 

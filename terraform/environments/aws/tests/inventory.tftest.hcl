@@ -71,6 +71,10 @@ run "inventory" {
     error_message = "the sources"
   }
   assert {
+    condition     = output.inventory.all.vars.infra_ports.keydb == 6390 && output.inventory.all.vars.infra_ports.writer == 6379 && output.inventory.all.vars.infra_ports.admin == 9400
+    error_message = "KeyDB's own port, and the plan's"
+  }
+  assert {
     condition     = output.inventory.all.vars.infra_names.checkout == { name = "checkout.cache.internal", port = 6379, to = "proxy", shard = "cache-0" }
     error_message = "the names of applications"
   }
@@ -79,7 +83,7 @@ run "inventory" {
     error_message = "where passwords are, and no password"
   }
   assert {
-    condition     = output.inventory.all.vars.ansible_connection == "amazon.aws.aws_ssm" && output.inventory.all.children.keydb.hosts["keydb-0-1"].ansible_host == output.inventory.all.children.keydb.hosts["keydb-0-1"].infra_instance_id
+    condition     = output.inventory.all.vars.ansible_connection == "community.aws.aws_ssm" && output.inventory.all.children.keydb.hosts["keydb-0-1"].ansible_host == output.inventory.all.children.keydb.hosts["keydb-0-1"].infra_instance_id
     error_message = "through Session Manager"
   }
   assert {
