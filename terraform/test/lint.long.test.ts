@@ -17,8 +17,8 @@ test('tflint finds nothing', async (t) => {
 });
 
 test('checkov finds nothing but the exceptions, each of which has its reason', async (t) => {
-  const python = onPath('checkov') === null ? await pythonWith('checkov', CHECKOV) : null;
-  const checkov: Program | null = onPath('checkov') !== null ? ['checkov'] : python === null ? null : [python, '-m', 'checkov.main'];
+  const python = onPath('checkov') === null ? await pythonWith(CHECKOV) : null;
+  const checkov: Program | null = onPath('checkov') !== null ? ['checkov'] : python && [...python, '-m', 'checkov.main'];
   if (checkov === null) return t.skip('no checkov, and no Python to install it with');
   const { code, output } = await run(checkov, ['--directory', TERRAFORM, '--config-file', join(TERRAFORM, '.checkov.yaml')]);
   assert.equal(code, 0, output);

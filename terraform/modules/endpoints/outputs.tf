@@ -7,6 +7,10 @@ output "names" {
     error_message = "There is no shard ${join(", ", distinct([for choice in values(var.names) : choice.shard if !contains(keys(var.destinations), choice.shard)]))}: names takes ${join(", ", keys(var.destinations))}."
   }
   precondition {
+    condition     = length(setintersection(keys(var.names), keys(var.addresses))) == 0
+    error_message = "Name ${join(", ", setintersection(keys(var.names), keys(var.addresses)))} is that of a host or a target in the same zone: choose another for the application."
+  }
+  precondition {
     condition     = alltrue([for to in values(local.leads_to) : !(contains(to, "target") && length(to) > 1)])
     error_message = "Names of shard ${join(", ", [for shard, to in local.leads_to : shard if contains(to, "target") && length(to) > 1])} lead to the target, and others elsewhere: what is written at the target alone, nobody else sees. Let all names of a shard lead there together, after complete."
   }

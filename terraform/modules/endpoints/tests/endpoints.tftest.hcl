@@ -132,6 +132,15 @@ run "refuses_two_names_of_one_port" {
   expect_failures = [aws_lb_listener.this["checkout"], aws_lb_listener.this["search"]]
 }
 
+run "refuses_the_name_of_a_target" {
+  command = plan
+
+  variables {
+    names = { keydb-0 = { shard = "cache-0", to = "proxy" } }
+  }
+  expect_failures = [output.names]
+}
+
 run "refuses_an_unknown_shard" {
   command = plan
 
