@@ -5,6 +5,7 @@ import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
 import { addGuard } from './guard.js';
 import { addHistory } from './history.js';
+import { addLocal } from './local.js';
 import { addPromote } from './promote.js';
 import { addRollback } from './rollback.js';
 import { addDemo } from './demo.js';
@@ -27,5 +28,6 @@ addRollback(program);
 addHistory(program);
 addGuard(program);
 addDemo(program);
+addLocal(program);
 
 await parseArguments(usage(program));

@@ -1,0 +1,135 @@
+/**
+ * The folder of a migration on this machine, and who runs in it.
+ *
+ *   <folder>/.redis-to-keydb   says that the folder is ours, to be removed
+ *   <folder>/running.json      while the migration runs; gone with its process, however that ended
+ *   <folder>/migration.yaml    its plan; state/ and log beside it
+ */
+import { execFile } from 'node:child_process';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CliError, exitCode } from '../exit.js';
+
+export interface Running {
+  /** Of whoever started it; Terraform tells by it whether this is what it started. */
+  readonly id: string;
+  readonly pid: number;
+  readonly source: Server;
+  readonly target: Server & { readonly standIn: string | null };
+  /** URLs: what clients connect to, and the admin HTTP. */
+  readonly proxy: string;
+  readonly admin: string;
+  readonly plan: string;
+}
+
+export interface Server {
+  readonly label: string;
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+}
+
+const MARK = '.redis-to-keydb';
+const STOP_MS = 20_000;
+const KILL_MS = 5_000;
+
+export class Folder {
+  readonly path: string;
+
+  constructor(path: string) {
+    this.path = resolve(path);
+  }
+
+  file(name: 'running.json' | 'migration.yaml' | 'log' | 'state'): string {
+    return join(this.path, name);
+  }
+
+  /** What runs here; null where nothing does. */
+  async running(): Promise<Running | null> {
+    const running = this.#read();
+    return running !== null && (await this.#isOurs(running)) ? running : null;
+  }
+
+  /** Makes the folder, empty. @throws {CliError} where something runs in it, or it holds what is not ours */
+  async claim(): Promise<void> {
+    const running = await this.running();
+    if (running !== null) throw new CliError('running', `a migration runs in ${this.path} already (process ${running.pid}): end it with shadow-compare local down --directory ${this.path}`, exitCode.fails);
+    if (existsSync(this.path) && readdirSync(this.path).length > 0 && !this.#isMarked()) {
+      throw new CliError('directory', `--directory ${this.path} holds other files: name a folder that is empty or not there`, exitCode.usage);
+    }
+    this.remove();
+    mkdirSync(this.path, { recursive: true, mode: 0o700 });
+    writeFileSync(join(this.path, MARK), 'shadow-compare local: this folder is removed when the migration in it ends\n');
+  }
+
+  write(running: Running): void {
+    const temporary = `${this.file('running.json')}.new`;
+    writeFileSync(temporary, `${JSON.stringify(running, null, 2)}\n`);
+    renameSync(temporary, this.file('running.json'));
+  }
+
+  /** Ends what runs here, politely at first, and removes the folder. @returns whether anything ran */
+  async end(): Promise<boolean> {
+    const running = this.#read();
+    const ran = running !== null && (await this.#isOurs(running));
+    if (ran) await endProcess(running.pid, () => this.#isOurs(running));
+    // Where that process was killed before us, its servers may be on their way out.
+    for (const server of running === null ? [] : [running.source, running.target]) await gone(() => isServer(server), KILL_MS);
+    this.remove();
+    return ran;
+  }
+
+  /** What the process said, for an error's message. */
+  log(): string {
+    const text = existsSync(this.file('log')) ? readFileSync(this.file('log'), 'utf8') : '';
+    return text.trim().split('\n').filter((line) => !line.startsWith('{')).slice(-5).join('\n');
+  }
+
+  remove(): void {
+    if (this.#isMarked()) rmSync(this.path, { recursive: true, force: true });
+  }
+
+  #isMarked(): boolean {
+    return existsSync(join(this.path, MARK));
+  }
+
+  #read(): Running | null {
+    try {
+      return JSON.parse(readFileSync(this.file('running.json'), 'utf8')) as Running;
+    } catch {
+      return null;
+    }
+  }
+
+  /** Its number may be another process's by now. */
+  async #isOurs({ pid }: Running): Promise<boolean> {
+    return (await commandOf(pid)).includes(this.path);
+  }
+}
+
+async function endProcess(pid: number, alive: () => Promise<boolean>): Promise<void> {
+  signal(pid, 'SIGTERM');
+  if (await gone(alive, STOP_MS)) return;
+  signal(pid, 'SIGKILL');
+  await gone(alive, KILL_MS);
+}
+
+function signal(pid: number, name: NodeJS.Signals): void {
+  try {
+    process.kill(pid, name);
+  } catch {
+    // It ended in between.
+  }
+}
+
+/** Servers say their port in the list of processes. */
+const isServer = async ({ pid, port }: Server): Promise<boolean> => (await commandOf(pid)).includes(`:${port}`);
+
+async function gone(alive: () => Promise<boolean>, forMs: number): Promise<boolean> {
+  for (const deadline = Date.now() + forMs; Date.now() < deadline; await sleep(50)) if (!(await alive())) return true;
+  return false;
+}
+
+/** The command line of a process; empty where there is none. */
+const commandOf = (pid: number): Promise<string> => new Promise((done) => execFile('ps', ['-o', 'args=', '-ww', '-p', String(pid)], (error, stdout) => done(error ? '' : stdout)));

@@ -1,0 +1,59 @@
+# Who may talk to whom, and at which port. What is not here is closed.
+
+locals {
+  groups = merge(
+    {
+      keydb        = module.keydb.security_group_id
+      shadow_proxy = module.shadow_proxy.security_group_id
+      monitoring   = module.observability.security_group_id
+    },
+    var.loadgen.hosts == 0 ? {} : { loadgen = module.loadgen.security_group_id },
+    var.names_via == "nlb" ? { names = module.endpoints.security_group_id } : {},
+  )
+  clients = merge({ for id in var.client_security_group_ids : id => id }, var.loadgen.hosts == 0 ? {} : { loadgen = "loadgen" })
+  doors   = concat(keys(local.clients), var.names_via == "nlb" ? ["names"] : [])
+
+  listen_ports = toset(values(module.shadow_proxy.hosts)[*].listen_port)
+  admin_ports  = toset(values(module.shadow_proxy.hosts)[*].admin_port)
+  served_ports = toset(concat(local.writer_ports, [var.ports.any]))
+}
+
+module "paths" {
+  source = "../../modules/paths"
+
+  groups = local.groups
+  tags   = local.tags
+
+  paths = merge(
+    {
+      "nodes replicate, and HAProxy finds the writer" = { from = "keydb", to = "keydb", ports = setunion(local.served_ports, [var.ports.keydb]) }
+      "proxies feed KeyDB"                            = { from = "shadow_proxy", to = "keydb", ports = toset(local.writer_ports) }
+      "monitoring scrapes KeyDB hosts"                = { from = "monitoring", to = "keydb", ports = [var.ports.node_exporter, var.ports.redis_exporter, var.ports.haproxy, var.ports.keydb] }
+      "monitoring scrapes proxies"                    = { from = "monitoring", to = "shadow_proxy", ports = setunion(local.admin_ports, [var.ports.node_exporter]) }
+    },
+    { for door in local.doors : "${door} to the proxies" => { from = door, to = "shadow_proxy", ports = local.listen_ports } },
+    { for door in local.doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } },
+    var.names_via != "nlb" ? {} : { for client in keys(local.clients) : "${client} to the names" => { from = client, to = "names", ports = toset(values(module.endpoints.ports)) } },
+    var.loadgen.hosts == 0 ? {} : { "monitoring scrapes load-test hosts" = { from = "monitoring", to = "loadgen", ports = [var.ports.node_exporter] } },
+    { for name, source in module.source.sources : "${name}: proxies to the source" => { from = "shadow_proxy", to = local.source_ranges[name], ports = local.source_ports[name] } },
+    { for name, source in module.source.sources : "${name}: exporter to the source" => { from = "monitoring", to = local.source_ranges[name], ports = local.source_ports[name] } },
+    var.names_via != "nlb" ? {} : { for name, source in module.source.sources : "${name}: names to the source" => { from = "names", to = local.source_ranges[name], ports = local.source_ports[name] } },
+    { for group in ["keydb", "shadow_proxy", "monitoring", "loadgen"] : "${group} fetches packages and speaks to AWS" => { from = group, to = var.internet, ports = [80, 443] } if contains(keys(local.groups), group) },
+    var.access.via != "ssh" ? {} : merge([
+      for from in var.access.from : { for group in ["keydb", "shadow_proxy", "monitoring", "loadgen"] : "ssh from ${from} to ${group}" => { from = from, to = group, ports = [22] } if contains(keys(local.groups), group) }
+    ]...),
+    var.access.via != "ssh" ? {} : { for from in var.access.from : "dashboards for ${from}" => { from = from, to = "monitoring", ports = [var.ports.grafana] } },
+  )
+}
+
+data "aws_vpc" "this" {
+  id = var.vpc_id
+}
+
+locals {
+  # Behind Sentinels are servers whose ports they tell.
+  source_ports = { for name, source in module.source.sources : name => source.kind == "sentinel" ? [source.port, 6379] : [source.port] }
+
+  # A source that is known by name may change its address: then it is somewhere in the VPC.
+  source_ranges = { for name, source in module.source.sources : name => source.kind != "sentinel" && can(cidrhost("${source.host}/32", 0)) ? "${source.host}/32" : data.aws_vpc.this.cidr_block }
+}

@@ -1,0 +1,33 @@
+# The plan file: what Terraform takes from it. Its shape, and the rules between its parts, are checked in full by
+# `shadow-proxy --plan migration.yaml --check`.
+
+locals {
+  plan = yamldecode(file(var.plan_file))
+  name = local.plan.name
+
+  shards = {
+    for shard in local.plan.shards : shard.name => {
+      source = try(shard.source.url, shard.source)
+      target = regex(local.url, try(shard.target.url, shard.target))
+      listen = regex(local.url, shard.listen)
+      admin  = regex(local.listen, try(shard.admin.listen, local.plan.admin.listen, "127.0.0.1:9400"))
+    }
+  }
+  url    = "^(?P<scheme>rediss?)://(?:.*@)?(?P<host>[^@/:,]+)(?::(?P<port>[0-9]+))?(?:/.*)?$"
+  listen = "^(?P<host>.+):(?P<port>[0-9]+)$"
+
+  # The first label of the host in the plan's target URL is the target's name: keydb-0.cache.internal => keydb-0.
+  target_of = { for name, shard in local.shards : name => split(".", shard.target.host)[0] }
+  targets = {
+    for target in distinct(values(local.target_of)) : target => {
+      host        = distinct([for name, shard in local.shards : shard.target.host if local.target_of[name] == target])[0]
+      writer_port = distinct([for name, shard in local.shards : tonumber(coalesce(shard.target.port, "6379")) if local.target_of[name] == target])[0]
+      shards      = sort([for name in keys(local.shards) : name if local.target_of[name] == target])
+    }
+  }
+  writer_ports = distinct(values(local.targets)[*].writer_port)
+
+  active_active = try(local.plan.topology.mode, "primary-replica") == "active-active"
+  workloads     = concat(try(local.plan.workloads, []), [merge(try(local.plan.default, {}), { name = "default" })])
+  pinned        = local.active_active && anytrue([for workload in local.workloads : try(workload.writer, null) != null])
+}

@@ -1,0 +1,96 @@
+mock_provider "aws" {
+  mock_data "aws_subnet" {
+    defaults = { vpc_id = "vpc-0a", availability_zone = "eu-central-1a", map_public_ip_on_launch = false }
+  }
+  mock_data "aws_ec2_instance_type" {
+    defaults = { supported_architectures = ["arm64"], memory_size = 16384, default_vcpus = 2 }
+  }
+  mock_data "aws_ami" {
+    defaults = { architecture = "arm64", root_device_name = "/dev/xvda" }
+  }
+  mock_data "aws_region" {
+    defaults = { region = "eu-central-1" }
+  }
+  mock_data "aws_partition" {
+    defaults = { partition = "aws" }
+  }
+  mock_resource "aws_ebs_volume" {
+    defaults = { id = "vol-0123" }
+  }
+  mock_data "aws_vpc" {
+    defaults = { cidr_block = "10.0.0.0/16" }
+  }
+  mock_data "aws_caller_identity" {
+    defaults = { account_id = "123456789012" }
+  }
+  mock_data "aws_secretsmanager_random_password" {
+    defaults = { random_password = "drawn" }
+  }
+  mock_resource "aws_kms_key" {
+    defaults = { arn = "arn:aws:kms:eu-central-1:123456789012:key/k" }
+  }
+  mock_resource "aws_sns_topic" {
+    defaults = { arn = "arn:aws:sns:eu-central-1:123456789012:checkout-cache-alarms" }
+  }
+}
+override_data {
+  target = module.keydb.module.hosts.data.aws_subnet.this["subnet-0b"]
+  values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1b", map_public_ip_on_launch = false }
+}
+variables {
+  plan_file                 = "tests/plans/checkout.yaml"
+  vpc_id                    = "vpc-0a"
+  subnet_ids                = ["subnet-0a", "subnet-0b"]
+  ami_id                    = "ami-0123456789abcdef0"
+  zone                      = { name = "cache.internal" }
+  client_security_group_ids = ["sg-0aaa"]
+  bucket_name               = "checkout-cache-reports"
+  names                     = { checkout = { shard = "cache-0", to = "proxy" } }
+  sources                   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
+}
+
+run "only_named_paths" {
+  command = plan
+
+  assert {
+    condition = sort(values(output.paths)) == tolist(sort([
+      "keydb → keydb:6379", "keydb → keydb:6380", "keydb → keydb:6390",
+      "shadow_proxy → keydb:6379",
+      "monitoring → keydb:6390", "monitoring → keydb:8404", "monitoring → keydb:9100", "monitoring → keydb:9121",
+      "monitoring → shadow_proxy:9100", "monitoring → shadow_proxy:9400", "monitoring → shadow_proxy:9401",
+      "sg-0aaa → shadow_proxy:6379", "sg-0aaa → keydb:6379", "sg-0aaa → keydb:6380",
+      "shadow_proxy → 10.0.0.11/32:6379", "shadow_proxy → 10.0.0.12/32:6379",
+      "monitoring → 10.0.0.11/32:6379", "monitoring → 10.0.0.12/32:6379",
+      "keydb → 0.0.0.0/0:80", "keydb → 0.0.0.0/0:443", "shadow_proxy → 0.0.0.0/0:80", "shadow_proxy → 0.0.0.0/0:443", "monitoring → 0.0.0.0/0:80", "monitoring → 0.0.0.0/0:443",
+    ]))
+    error_message = "what is not in the table is closed: ${jsonencode(output.paths)}"
+  }
+  assert {
+    condition     = sort(keys(output.source_access)) == tolist(["cache-0", "cache-1"])
+    error_message = "what the old Redis must let in is told"
+  }
+}
+
+run "more_with_ssh_load_tests_and_a_load_balancer" {
+  command = plan
+
+  variables {
+    access                           = { via = "ssh", key_name = "ops", from = ["sg-0bbb"] }
+    loadgen                          = { hosts = 1 }
+    names_via                        = "nlb"
+    source_client_security_group_ids = ["sg-0ccc"]
+  }
+
+  assert {
+    condition = alltrue([for path in [
+      "sg-0bbb → keydb:22", "sg-0bbb → shadow_proxy:22", "sg-0bbb → monitoring:22", "sg-0bbb → loadgen:22", "sg-0bbb → monitoring:3000",
+      "loadgen → shadow_proxy:6379", "loadgen → keydb:6379", "loadgen → names:6379", "monitoring → loadgen:9100",
+      "sg-0aaa → names:6379", "names → shadow_proxy:6379", "names → keydb:6379", "names → 10.0.0.11/32:6379",
+    ] : contains(values(output.paths), path)])
+    error_message = "each has its path: ${jsonencode(output.paths)}"
+  }
+  assert {
+    condition     = length(output.source_access) == 0
+    error_message = "proxies are members of the group that the old Redis lets in"
+  }
+}

@@ -1,0 +1,39 @@
+variable "region" {
+  type        = string
+  description = "AWS region of the old Redis."
+}
+
+variable "vpc_id" {
+  type        = string
+  description = "VPC of the old Redis and its clients."
+}
+
+variable "subnet_ids" {
+  type        = list(string)
+  description = "Private subnets of two or more availability zones."
+}
+
+variable "ami_id" {
+  type        = string
+  description = "AMI of all hosts: Debian or Ubuntu, arm64."
+}
+
+variable "client_security_group_ids" {
+  type        = set(string)
+  description = "Security groups of the applications."
+}
+
+variable "bucket_name" {
+  type        = string
+  description = "Name of the bucket of reports and backups."
+}
+
+variable "redis_version" {
+  type        = string
+  description = "Version of the old Redis: redis_version of INFO server."
+}
+
+variable "redis_maxmemory" {
+  type        = number
+  description = "What the old Redis may take, in bytes: CONFIG GET maxmemory."
+}

@@ -1,0 +1,43 @@
+output "hosts" {
+  description = "The nodes by name, as ../hosts gives them, with target, role and maxmemory_bytes."
+  value = {
+    for name, host in module.hosts.hosts : name => merge(host, {
+      target          = local.nodes[name].target
+      role            = local.nodes[name].role
+      maxmemory_bytes = local.maxmemory_bytes
+    })
+  }
+
+  precondition {
+    condition     = length(module.hosts.zones) >= 2 || var.allow_single_zone
+    error_message = "All KeyDB nodes would be in ${join(", ", module.hosts.zones)}, and be lost with it: give subnets of two or more availability zones, or set allow_single_zone = true for a rehearsal."
+  }
+  precondition {
+    condition     = length(local.short_of_memory) == 0
+    error_message = "A node of ${var.instance_type} has ${floor(local.maxmemory_bytes / 1048576)} MiB for data (maxmemory_percent = ${var.maxmemory_percent}), and the sources of ${join(", ", [for target in local.short_of_memory : "${target} may take ${ceil(var.required_bytes[target] / 1048576)} MiB"])}: choose a larger instance_type, or give those shards a target of their own."
+  }
+  precondition {
+    condition     = !var.spread || local.fullest_subnet <= 7
+    error_message = "A rack of its own can be had for 7 nodes a zone, and ${local.fullest_subnet} would be in one: give more subnets, or set spread = false."
+  }
+}
+
+output "zones" {
+  description = "Availability zones that have a node."
+  value       = module.hosts.zones
+}
+
+output "maxmemory_bytes" {
+  description = "What KeyDB may take of one host."
+  value       = local.maxmemory_bytes
+}
+
+output "security_group_id" {
+  description = "Security group of the nodes."
+  value       = module.hosts.security_group_id
+}
+
+output "billed" {
+  description = "What costs."
+  value       = module.hosts.billed
+}

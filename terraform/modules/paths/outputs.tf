@@ -1,0 +1,9 @@
+output "open" {
+  description = "Every path that is open, as \"from → to:port\", by name."
+  value       = { for key, path in local.paths : key => "${path.from} → ${path.to}:${path.port}" }
+
+  precondition {
+    condition     = alltrue([for path in values(var.paths) : contains(keys(var.groups), path.from) || contains(keys(var.groups), path.to)])
+    error_message = "A path with no end in groups opens nothing: begin or end it at ${join(", ", keys(var.groups))}."
+  }
+}

@@ -1,0 +1,84 @@
+variable "name" {
+  type        = string
+  description = "Name of the migration, such as checkout-cache: begins the names of all that is made."
+}
+
+variable "base" {
+  type = object({
+    vpc_id          = string
+    subnet_ids      = list(string)
+    ami_id          = string
+    kms_key_arn     = string
+    ami_overrides   = optional(map(string), {})
+    key_name        = optional(string)
+    session_manager = optional(bool, true)
+    replaceable     = optional(set(string), [])
+    tags            = optional(map(string), {})
+  })
+  description = "What all hosts have in common, as ../hosts describes it; subnet_ids are private subnets, in the order in which hosts are dealt out."
+
+  validation {
+    condition     = length(var.base.subnet_ids) > 0 && length(distinct(var.base.subnet_ids)) == length(var.base.subnet_ids)
+    error_message = "base.subnet_ids needs a private subnet at least, and each once: give one of each availability zone."
+  }
+}
+
+variable "shards" {
+  type        = map(object({ listen_port = number, admin_port = number }))
+  description = "The plan's shards by name, and the ports at which the proxy of each listens."
+
+  validation {
+    condition     = length(distinct([for shard in keys(var.shards) : lower(replace(shard, "/[._]/", "-"))])) == length(var.shards)
+    error_message = "Two shards would have one host name: upper and lower case are one there, and so are dot, dash and underscore. Rename one in the plan."
+  }
+  validation {
+    condition     = alltrue([for shard in values(var.shards) : shard.listen_port >= 1 && shard.listen_port <= 65535 && shard.admin_port >= 1 && shard.admin_port <= 65535])
+    error_message = "A shard's ports are numbers from 1 to 65535: give listen, and admin.listen, a port in the plan."
+  }
+  validation {
+    condition     = alltrue([for shard in values(var.shards) : shard.listen_port != shard.admin_port])
+    error_message = "A shard's proxy listens for clients and for its admin HTTP on one host: give each its own port in the plan."
+  }
+}
+
+variable "instance_type" {
+  type        = string
+  description = "Instance type of the proxies: one thread serves a shard, so a fast core counts, not many. Graviton by default; another architecture needs an AMI of its own."
+  default     = "c7g.large"
+}
+
+variable "data" {
+  type        = object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) })
+  description = "Data volume of each proxy, for its durable state: GiB, IOPS, MiB/s."
+  default     = { gib = 16 }
+}
+
+variable "additional_security_group_ids" {
+  type        = list(string)
+  description = "Security groups that the proxies are members of, too: that of the old Redis's clients lets them in there."
+  default     = []
+}
+
+variable "alarm_topic_arns" {
+  type        = list(string)
+  description = "SNS topics that are told when a proxy is recovered."
+  default     = []
+}
+
+variable "secret_arns" {
+  type        = list(string)
+  description = "Passwords that the hosts may read."
+  default     = []
+}
+
+variable "secret_kms_key_arns" {
+  type        = list(string)
+  description = "Keys of those secrets that are under another key than base.kms_key_arn."
+  default     = []
+}
+
+variable "bucket_prefix_arns" {
+  type        = list(string)
+  description = "What the hosts may write below, such as arn:aws:s3:::bucket/reports/."
+  default     = []
+}

@@ -1,0 +1,31 @@
+variable "name" {
+  type        = string
+  description = "Name of the bucket; it must be nobody else's in all of AWS."
+
+  validation {
+    condition     = can(regex("^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$", var.name))
+    error_message = "A bucket's name takes small letters, digits, dots and dashes, 3 to 63, and begins and ends with a letter or digit."
+  }
+}
+
+variable "kms_key_arn" {
+  type        = string
+  description = "KMS key of the objects."
+}
+
+variable "keep_backups_days" {
+  type        = number
+  description = "Days for which backups are kept. Reports are kept for ever."
+  default     = 35
+
+  validation {
+    condition     = var.keep_backups_days >= 1 && floor(var.keep_backups_days) == var.keep_backups_days
+    error_message = "keep_backups_days is a whole number of days, 1 or more."
+  }
+}
+
+variable "tags" {
+  type        = map(string)
+  description = "Tags of the bucket."
+  default     = {}
+}

