@@ -1,7 +1,7 @@
 /**
  * Makes a fresh clone ready and runs something of it; Node's own modules only, for nothing else may be installed yet.
  *
- *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, bench:backfill, soak, redis-suite or bullmq-suite
+ *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           demo, bench, bench:backfill, soak, redis-suite, bullmq-suite or rehearsal
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
@@ -25,6 +25,7 @@ const PROGRAMS = {
   soak: ['loadtest/soak/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
+  rehearsal: ['rehearsal/main.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
