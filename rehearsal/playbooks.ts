@@ -38,13 +38,14 @@ export class Playbooks {
 
   /** The checks of `rehearsal/checks`, on the hosts, by testinfra. */
   async testinfra(directory: string): Promise<string> {
-    const command = [join(this.programs, 'py.test'), '-q', '-p', 'no:cacheprovider', '--hosts=ansible://all', `--ansible-inventory=${this.scene.inventory}`, '--force-ansible', directory];
-    return (await this.#run(command)).stdout;
+    const names = this.scene.hosts.map((name) => `ssh://${name}`).join(',');
+    const command = [join(this.programs, 'py.test'), '-q', '-p', 'no:cacheprovider', `--hosts=${names}`, `--ssh-config=${this.scene.sshConfig}`, directory];
+    return (await this.#run(command, [0, 1])).stdout;
   }
 
-  #run(command: readonly string[]): Promise<Ran> {
-    const env = { ANSIBLE_CONFIG: join(ANSIBLE, 'ansible.cfg'), ANSIBLE_HOST_KEY_CHECKING: 'False', ANSIBLE_NOCOLOR: '1', REHEARSAL_PASSWORDS: this.scene.passwords, PYTHONDONTWRITEBYTECODE: '1', PATH: `${this.programs}:${process.env.PATH}` };
-    return run(this.hosts.network.inControl(command), { ...this.options, env });
+  #run(command: readonly string[], accept?: readonly number[]): Promise<Ran> {
+    const env = { ANSIBLE_CONFIG: join(ANSIBLE, 'ansible.cfg'), ANSIBLE_HOST_KEY_CHECKING: 'False', ANSIBLE_NOCOLOR: '1', REHEARSAL_INVENTORY: this.scene.inventory, REHEARSAL_PASSWORDS: this.scene.passwords, PYTHONDONTWRITEBYTECODE: '1', PATH: `${this.programs}:${process.env.PATH}` };
+    return run(this.hosts.network.inControl(command), { ...this.options, env, accept });
   }
 }
 

@@ -23,10 +23,19 @@ export type Secret = (typeof SECRETS)[number];
 export const SOURCE_MAXMEMORY = 96 * 1024 * 1024;
 export const SOURCE_POLICY = 'volatile-lru';
 
+export interface Ssh {
+  readonly key: string;
+  /** Each `-o` with what follows it. */
+  readonly options: readonly string[];
+}
+
 export interface Scene {
   readonly inventory: string;
   readonly plan: string;
   readonly passwords: string;
+  /** For ssh by name. */
+  readonly sshConfig: string;
+  readonly hosts: readonly string[];
   readonly secret: (name: Secret) => string;
 }
 
@@ -38,7 +47,7 @@ export interface Programs {
 }
 
 /** Writes inventory, plan and passwords into the rehearsal's directory. */
-export function writeScene(directory: string, hosts: readonly Host[], ssh: { readonly key: string; readonly options: readonly string[] }, programs: Programs): Scene {
+export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, programs: Programs): Scene {
   const secrets = new Map<Secret, string>(SECRETS.map((name) => [name, randomBytes(18).toString('hex')]));
   const secret = (name: Secret): string => secrets.get(name)!;
   const put = (name: string, content: unknown): string => {
@@ -52,11 +61,20 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: { rea
     inventory: put('inventory.yml', inventoryOf(address, ssh, programs)),
     plan: put('migration.yaml', planOf(address)),
     passwords: put('passwords.yml', { passwords: Object.fromEntries([...secrets].map(([name, value]) => [name, { use: value, accept: [value] }])) }),
+    sshConfig: writeSshConfig(directory, hosts, ssh),
+    hosts: hosts.map(({ name }) => name),
     secret,
   };
 }
 
-function inventoryOf(address: ReadonlyMap<string, string>, ssh: { readonly key: string; readonly options: readonly string[] }, programs: Programs): object {
+function writeSshConfig(directory: string, hosts: readonly Host[], { key, options }: Ssh): string {
+  const path = join(directory, 'ssh_config');
+  const common = ['User root', `IdentityFile ${key}`, ...options.filter((option) => option !== '-o').map((option) => option.replace('=', ' '))];
+  writeFileSync(path, hosts.map(({ name, address }) => [`Host ${name}`, `HostName ${address}`, ...common].join('\n  ')).join('\n') + '\n');
+  return path;
+}
+
+function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: Programs): object {
   const host = (name: string, more: object = {}): [string, object] => [name, { ansible_host: address.get(name), infra_address: address.get(name), ...more }];
   const node = (name: string, i: number): [string, object] => host(name, { infra_target: 'keydb-0', infra_initial_role: i === 0 ? 'primary' : 'replica' });
   const proxy = (name: string, i: number): [string, object] => host(name, { infra_shard: SHARDS[i], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
@@ -73,6 +91,8 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: { readonly key: 
         // The hosts share this machine's kernel.
         host_tuning_sysctl_enabled: false,
         host_tuning_thp_enabled: false,
+        // Two files a connection, and their limit of open files is this machine's.
+        haproxy_maxconn: 4_000,
         keydb_install_method: 'binary',
         keydb_binary_src: programs.keydb,
         keydb_binary_checksum: sha256(programs.keydb),

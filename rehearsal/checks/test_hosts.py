@@ -9,13 +9,23 @@ import yaml
 with open(os.environ["REHEARSAL_PASSWORDS"]) as file:
     SECRETS = {each["use"] for each in yaml.safe_load(file)["passwords"].values()}
 
+with open(os.environ["REHEARSAL_INVENTORY"]) as file:
+    INVENTORY = yaml.safe_load(file)["all"]
+
 NODES = "keydb"
 PROXIES = "shadow_proxy"
 
 
 @pytest.fixture
 def groups(host):
-    return host.ansible.get_variables()["group_names"]
+    name = host.backend.get_hostname()
+    return [group for group, of in INVENTORY["children"].items() if name in of.get("hosts", {})]
+
+
+@pytest.fixture
+def variables(host):
+    own = [of["hosts"][host.backend.get_hostname()] or {} for of in INVENTORY["children"].values() if host.backend.get_hostname() in of.get("hosts", {})]
+    return {**INVENTORY["vars"], **{name: value for each in own for name, value in each.items()}}
 
 
 @pytest.fixture
@@ -32,7 +42,7 @@ def test_units_run_and_are_sandboxed(host, groups):
     for group in set(units) & set(groups):
         for unit in units[group]:
             assert host.service(unit).is_running, unit
-    for unit in {NODES: ["keydb"], PROXIES: ["shadow-proxy"]}.get(groups[0] if groups[0] in (NODES, PROXIES) else "", []):
+    for unit in [{NODES: "keydb", PROXIES: "shadow-proxy"}[group] for group in groups if group in (NODES, PROXIES)]:
         shown = host.check_output(f"systemctl show {unit} --property=NoNewPrivileges,ProtectSystem,LimitNOFILE,Restart,CapabilityBoundingSet")
         assert "NoNewPrivileges=yes" in shown and "ProtectSystem=strict" in shown
         assert re.search(r"Restart=(always|on-failure)", shown)
@@ -63,7 +73,7 @@ def login(host, user, command):
         "import socket,sys\n"
         "s=socket.create_connection(('127.0.0.1',6379));f=s.makefile('rb')\n"
         f"s.sendall(b'AUTH {user} {password}\\r\\n');f.readline()\n"
-        f"s.sendall(b'{command}\\r\\n')\n"
+        f"s.sendall({(command + chr(13) + chr(10)).encode()!r})\n"
         "line=f.readline()\n"
         "print((f.read(int(line[1:])) if line[:1]==b'$' and line[1:2]!=b'-' else line).decode().strip())"
     )
@@ -72,9 +82,8 @@ def login(host, user, command):
     return result.stdout.strip()
 
 
-def test_settings_are_carried_over_from_the_sources(host, only):
+def test_settings_are_carried_over_from_the_sources(host, only, variables):
     only(NODES)
-    variables = host.ansible.get_variables()
     memory = login(host, "admin", "INFO memory")
     assert f"maxmemory:{2 * variables['source_maxmemory']}\r\n" in memory + "\r\n"
     assert f"maxmemory_policy:{variables['source_policy']}" in memory
@@ -86,10 +95,10 @@ def test_threads_follow_the_cores(host, only):
     assert f"server_threads:{min(max(cores // 2, 1), 4)}" in login(host, "admin", "INFO server") + login(host, "admin", "INFO cpu")
 
 
-def test_one_primary_and_two_replicas_in_step(host, only):
+def test_one_primary_and_two_replicas_in_step(host, only, variables):
     only(NODES)
     told = login(host, "admin", "INFO replication")
-    if host.ansible.get_variables()["infra_initial_role"] == "primary":
+    if variables["infra_initial_role"] == "primary":
         assert "role:master" in told and "connected_slaves:2" in told
     else:
         assert "role:slave" in told and "master_link_status:up" in told
