@@ -29,6 +29,7 @@ const PROGRAMS = {
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
+  rehearsal: ['rehearsal/main.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
@@ -85,7 +86,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))

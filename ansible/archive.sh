@@ -1,0 +1,5 @@
+#!/bin/sh
+# Packs a release of the kit for the role migration_kit: archive.sh FILE. `npm run archive` builds first.
+set -eu
+cd "$(dirname "$0")/.."
+tar --create --gzip --file "$1" --exclude='*.tar.gz' --exclude='*.log' dist node_modules package.json shadow-proxy/bin

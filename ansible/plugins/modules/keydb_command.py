@@ -1,0 +1,43 @@
+#!/usr/bin/python
+"""Sends commands to a server, in order, until one is refused."""
+
+DOCUMENTATION = """
+module: keydb_command
+short_description: Sends commands to a Redis or KeyDB
+description: Sends commands in order and stops at the first that the server refuses. In check mode nothing is sent.
+options:
+  host: {type: str, default: 127.0.0.1, description: Address of the server.}
+  port: {type: int, required: true, description: Port of the server.}
+  user: {type: str, description: ACL user.}
+  password: {type: str, description: Its password.}
+  tls: {type: bool, default: false, description: Whether the port speaks TLS; the certificate is always verified.}
+  tls_ca: {type: path, description: PEM file of the authority; implies tls.}
+  commands: {type: list, elements: list, required: true, description: Each a list of words.}
+"""
+
+RETURN = """
+replies: {type: list, returned: always, description: The reply of each command.}
+"""
+
+from ansible.module_utils.basic import AnsibleModule
+from ansible.module_utils.resp import ServerError, connect, login_options
+
+
+def main():
+    """Sends them."""
+    spec = dict(login_options(), commands={"type": "list", "elements": "list", "required": True})
+    module = AnsibleModule(supports_check_mode=True, argument_spec=spec)
+    if module.check_mode:
+        module.exit_json(changed=True, replies=[])
+    replies = []
+    try:
+        with connect(module.params) as server:
+            for command in module.params["commands"]:
+                replies.append(server.call(*command))
+    except (OSError, ServerError) as error:
+        module.fail_json(msg="%s was refused: %s" % (" ".join(map(str, module.params["commands"][len(replies)][:2])) if len(replies) < len(module.params["commands"]) else "a command", error), replies=replies)
+    module.exit_json(changed=True, replies=replies)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,79 @@
+"""What the tests have in common: a playbook run on this machine, a real server on a free port."""
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+# ansible-playbook stands beside this Python, whatever the PATH says.
+PROGRAM = Path(sys.executable).parent / "ansible-playbook"
+
+
+def playbook(tmp_path, plays, **variables):
+    """Runs plays against localhost. @returns exit code, and the output with its lines unfolded"""
+    path = tmp_path / "playbook.json"
+    path.write_text(json.dumps(plays))
+    command = [PROGRAM, "-i", "localhost,", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(variables), path]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
+    return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+
+@pytest.fixture
+def play(tmp_path):
+    """Runs tasks on localhost."""
+
+    def run(tasks, **variables):
+        return playbook(tmp_path, [{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], **variables)
+
+    return run
+
+
+@pytest.fixture
+def keydb(tmp_path):
+    """A KeyDB started as the role's unit starts it; its port and where its live.conf is."""
+    program = os.environ.get("KEYDB_SERVER") or shutil.which("keydb-server")
+    if program is None:
+        pytest.skip("no keydb-server: the modules were not tried against it")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    (tmp_path / "startup.conf").write_text(f"bind 127.0.0.1\nport {port}\ndir {tmp_path}\nserver-threads 1\n")
+    (tmp_path / "settings.conf").write_text('maxmemory 100mb\nsave ""\n')
+    live = tmp_path / "live.conf"
+    live.write_text("")
+
+    def start():
+        return subprocess.Popen([program, live, "--include", tmp_path / "startup.conf", "--include", tmp_path / "settings.conf"], stdout=subprocess.DEVNULL)
+
+    class Server:
+        """The process can be replaced by `restart`."""
+
+        def __init__(self):
+            self.port, self.live, self.process = port, live, start()
+            self.wait()
+
+        def wait(self):
+            for _ in range(300):
+                with socket.socket() as probe:
+                    if probe.connect_ex(("127.0.0.1", port)) == 0:
+                        return
+                time.sleep(0.1)
+            raise TimeoutError("keydb-server did not start")
+
+        def restart(self):
+            self.process.terminate()
+            self.process.wait()
+            self.process = start()
+            self.wait()
+
+    server = Server()
+    yield server
+    server.process.terminate()
+    server.process.wait()

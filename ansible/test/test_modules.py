@@ -1,0 +1,53 @@
+"""The modules against a real KeyDB: read before write, and what CONFIG REWRITE leaves behind."""
+
+def settings(keydb, wanted):
+    return [
+        {"keydb_settings": {"port": keydb.port, "settings": wanted}, "register": "done"},
+        {"ansible.builtin.debug": {"msg": "RESULT {{ done.changed }} set={{ done.set | sort | join('+') }} restart={{ done.restart | join('+') }} END"}},
+    ]
+
+
+def test_only_what_differs_is_set(play, keydb):
+    wanted = {"maxmemory": "200mb", "maxmemory-policy": "allkeys-lru", "client-output-buffer-limit": "normal 256mb 64mb 60", "save": "900 1 300 10"}
+    code, output = play(settings(keydb, wanted))
+    assert code == 0 and "RESULT True set=client-output-buffer-limit+maxmemory+maxmemory-policy+save restart= END" in output, output
+    code, output = play(settings(keydb, {**wanted, "maxmemory": "209715200"}))
+    assert code == 0 and "RESULT False set= restart= END" in output, output
+
+
+def test_what_needs_a_restart_is_named(play, keydb):
+    code, output = play(settings(keydb, {"server-threads": "2", "databases": "32"}))
+    assert code == 0 and "RESULT False set= restart=server-threads+databases END" in output, output
+
+
+def test_settings_of_the_files_win_over_what_config_rewrite_left(play, keydb):
+    code, output = play([{"keydb_command": {"port": keydb.port, "commands": [["CONFIG", "SET", "maxmemory", "50mb"], ["CONFIG", "REWRITE"]]}}])
+    assert code == 0, output
+    assert "maxmemory 50mb" in keydb.live.read_text()
+    keydb.restart()
+    code, output = play(settings(keydb, {"maxmemory": "100mb"}))
+    assert code == 0 and "RESULT False" in output, output
+
+
+def test_a_role_that_a_failover_gave_survives_restart(play, keydb):
+    code, output = play([{"keydb_command": {"port": keydb.port, "commands": [["REPLICAOF", "127.0.0.1", "1"], ["CONFIG", "REWRITE"]]}}])
+    assert code == 0, output
+    keydb.restart()
+    code, output = play(
+        [
+            {"keydb_info": {"port": keydb.port}, "register": "seen"},
+            {"ansible.builtin.debug": {"msg": "RESULT {{ seen.role }} {{ seen.synced }} END"}},
+        ]
+    )
+    assert code == 0 and "RESULT replica False END" in output, output
+
+
+def test_a_server_that_is_away_is_an_answer_where_asked(play):
+    code, output = play([{"keydb_info": {"port": 1, "optional": True}, "register": "seen"}, {"ansible.builtin.debug": {"msg": "RESULT {{ seen.reachable }} END"}}])
+    assert code == 0 and "RESULT False END" in output
+    assert play([{"keydb_info": {"port": 1}}])[0] != 0
+
+
+def test_a_command_that_is_refused_is_named(play, keydb):
+    code, output = play([{"keydb_command": {"port": keydb.port, "commands": [["PING"], ["NOSUCH", "thing"]]}}])
+    assert code != 0 and "NOSUCH thing was refused" in output

@@ -1,0 +1,43 @@
+"""Roles and playbooks, read: every option described, every default said once in either place, every playbook's syntax."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+import yaml
+
+from conftest import PROGRAM, ROOT
+
+ROLES = sorted(path.name for path in (ROOT / "roles").iterdir())
+PLAYBOOKS = sorted(path.name for path in (ROOT / "playbooks").glob("*.yml"))
+
+
+def test_all_roles_and_playbooks_are_there():
+    assert set(ROLES) >= {"keydb", "redis_exporter", "shadow_proxy", "prometheus", "grafana", "haproxy", "loadgen", "host_tuning"}
+    assert {Path(name).stem for name in PLAYBOOKS} >= {"site", "keydb", "shadow-proxy", "observability", "upgrade", "rollback", "retire-redis"}
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_option_is_described_and_has_the_default_of_the_role(role):
+    options = yaml.safe_load((ROOT / "roles" / role / "meta" / "argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    defaults = yaml.safe_load((ROOT / "roles" / role / "defaults" / "main.yml").read_text())
+    for name, option in options.items():
+        assert name.startswith(role + "_"), name
+        assert len(option["description"]) > 5, name
+        assert option.get("required", False) != ("default" in option), f"{name} has to be required, or to have a default"
+    assert {name: option["default"] for name, option in options.items() if "default" in option} == defaults
+
+
+def test_every_mitigation_says_why():
+    options = yaml.safe_load((ROOT / "roles/keydb/meta/argument_specs.yml").read_text())["argument_specs"]["main"]["options"]
+    switches = {name: option for name, option in options.items() if name.startswith("keydb_mitigate_")}
+    assert len(switches) >= 6
+    for name, option in switches.items():
+        assert option["type"] == "bool" and len(option["description"]) > 60, name
+
+
+def test_syntax():
+    command = [PROGRAM, "--syntax-check", "-i", ROOT / "inventory" / "example.yml", *[ROOT / "playbooks" / name for name in PLAYBOOKS]]
+    done = subprocess.run(command, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,89 @@
+/** The operator's part: the kit's own `shadow-compare`, on each proxy's host, for all shards at a time. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Gate } from '../shadow-proxy/src/control/gates.js';
+import type { ShardSnapshot } from '../shadow-proxy/src/record/snapshot.js';
+import type { Hosts } from './hosts/hosts.js';
+import { CommandFailed, type Ran, type RunOptions } from './run.js';
+import { PORTS, PROXIES, WORKLOADS } from './scene.js';
+
+/** Exit codes of shadow-compare that say "not now": a closed gate, or one that cannot be told. */
+const NOT_YET = [1, 3];
+const PATIENCE_MS = 150_000;
+
+export class Operator {
+  constructor(
+    private readonly hosts: Hosts,
+    private readonly options: RunOptions,
+  ) {}
+
+  /** On every shard. @throws {CommandFailed} where one refuses */
+  compare(command: string, accept: readonly number[] = [0]): Promise<Ran[]> {
+    return Promise.all(PROXIES.map((proxy) => this.#on(proxy, command, accept)));
+  }
+
+  async status(): Promise<ShardSnapshot[]> {
+    const told = await this.compare('status --json');
+    return told.flatMap(({ stdout }) => JSON.parse(stdout) as ShardSnapshot[]);
+  }
+
+  /** The next stage of each workload, as soon as its gates are open. @throws {Error} naming the gates that stay closed */
+  async promote(stage: string, { percent, workloads = WORKLOADS }: { readonly percent?: number; readonly workloads?: readonly string[] } = {}): Promise<void> {
+    const how = [`--to ${stage}`, ...(percent === undefined ? [] : [`--percent ${percent}`])];
+    await Promise.all(
+      PROXIES.map(async (proxy) => {
+        for (const workload of workloads) {
+          const confirmed = stage === 'complete' ? ` --point-of-no-return ${workload}` : '';
+          await this.#patiently(proxy, `promote ${workload} ${how.join(' ')}${confirmed}`);
+        }
+      }),
+    );
+  }
+
+  /** Rehearses the way back of each workload. */
+  async drill(): Promise<void> {
+    await Promise.all(
+      PROXIES.map(async (proxy) => {
+        for (const workload of WORKLOADS) await this.#patiently(proxy, `rollback ${workload} --drill`);
+      }),
+    );
+  }
+
+  /** Until no key is in doubt on any shard, and both servers are there. @returns how long that took, seconds */
+  async clean(): Promise<number> {
+    const startedAt = Date.now();
+    for (;;) {
+      const shards = await this.status();
+      const doubtful = shards.filter(({ mirror, workloads, frozen }) => !mirror.connected || frozen !== null || workloads.some(({ clean }) => !clean));
+      if (doubtful.length === 0) return Math.round((Date.now() - startedAt) / 1000);
+      if (Date.now() - startedAt > PATIENCE_MS) {
+        throw new Error(`after ${PATIENCE_MS / 1000} s keys are still in doubt: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`);
+      }
+      await sleep(1_000);
+    }
+  }
+
+  async #patiently(proxy: string, command: string): Promise<void> {
+    for (const deadline = Date.now() + PATIENCE_MS; ; await sleep(1_000)) {
+      try {
+        await this.#on(proxy, command, [0]);
+        return;
+      } catch (error) {
+        if (!(error instanceof CommandFailed) || !NOT_YET.includes(error.code ?? -1)) throw error;
+        if (Date.now() > deadline) throw new Error(`${proxy}: shadow-compare ${command} stays refused:\n${await this.#closed(proxy, command, error)}`);
+      }
+    }
+  }
+
+  /** The gates that are not open, in words. */
+  async #closed(proxy: string, command: string, error: CommandFailed): Promise<string> {
+    if (!command.startsWith('promote')) return error.output;
+    const { stdout } = await this.#on(proxy, `${command} --dry-run --json`, [0, ...NOT_YET]);
+    const judged = JSON.parse(stdout) as { readonly gates: readonly Gate[] }[];
+    return judged.flatMap(({ gates }) => gates.filter(({ answer }) => answer !== 'yes').map(({ name, answer, evidence }) => `${name} (${answer}): ${evidence}`)).join('\n');
+  }
+
+  #on(proxy: string, command: string, accept: readonly number[]): Promise<Ran> {
+    const admin = `--admin http://${this.hosts.host(proxy).address}:${PORTS.admin} --token-file /etc/shadow-proxy/secrets/admin-token`;
+    return this.hosts.ssh(proxy, `shadow-compare ${command} ${admin}`, { ...this.options, accept });
+  }
+}

@@ -1,0 +1,126 @@
+/** The migration, from two Redis shards to three KeyDB nodes, with what goes wrong on the way. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { sum } from '../shadow-proxy/src/record/snapshot.js';
+import type { Hosts } from './hosts/hosts.js';
+import type { Load } from './load.js';
+import type { Operator } from './operator.js';
+import { changedTasks, type Playbooks, type Recap } from './playbooks.js';
+import { LOAD, NODES, PROXIES } from './scene.js';
+import type { Timeline } from './timeline.js';
+
+export interface Stage {
+  readonly hosts: Hosts;
+  readonly playbooks: Playbooks;
+  readonly operator: Operator;
+  readonly load: Load;
+  readonly timeline: Timeline;
+  readonly signal: AbortSignal;
+}
+
+const AWAY_MS = 6_000;
+const NO_CHANGE = 'changed nothing';
+
+export async function standUp({ playbooks, load, timeline }: Stage, sources: string, checks: string): Promise<void> {
+  await playbooks.play(sources);
+  timeline.say('two Redis shards run, each with users, a memory limit and an eviction policy of its own');
+  const first = await playbooks.play('site');
+  timeline.say(`site.yml: ${total(first)} changes`);
+  const keys = await load.seed();
+  timeline.say(`the Redis shards hold ${keys} keys`);
+  unchanged(timeline, 'a second run of site.yml', await playbooks.play('site'));
+  unchanged(timeline, 'a run in check mode', await playbooks.play('site', {}, '--check', '--limit', `localhost,${NODES[1]},${PROXIES[0]},${LOAD}`));
+  const told = (await playbooks.testinfra(checks)).trim().split('\n').at(-1) ?? '';
+  timeline.check('testinfra finds the hosts as they should be', / passed/.test(told) && !/failed|error/.test(told), told);
+}
+
+/** off → shadow, under load; the target's primary loses its link, is killed, and hands over to a replica. */
+export async function shadow(stage: Stage): Promise<void> {
+  const { hosts, playbooks, operator, load, timeline } = stage;
+  await load.start();
+  timeline.say('ioredis and node-redis send through the proxies');
+  await operator.promote('dualwrite');
+  await operator.compare('backfill');
+  timeline.say('every workload is written twice, and what was there before is copied');
+  await operator.promote('shadow');
+  timeline.say('every reply is compared');
+
+  const primary = hosts.host(NODES[0]);
+  await hosts.network.link(primary.index, 'down');
+  timeline.say(`the link of ${primary.name}, which takes the writes, is away`);
+  await sleep(AWAY_MS);
+  await hosts.network.link(primary.index, 'up');
+  timeline.say(`… and back: nothing is in doubt after ${await operator.clean()} s`);
+
+  await hosts.ssh(primary.name, 'systemctl kill --signal=KILL keydb');
+  timeline.say(`${primary.name} is killed; systemd starts it again with an older snapshot, or none`);
+  await sleep(AWAY_MS);
+  timeline.say(`… nothing is in doubt after ${await operator.clean()} s`);
+
+  await playbooks.play('upgrade', { upgrade_restart: true });
+  const role = (await hosts.ssh(primary.name, `grep -c '^replicaof' /var/lib/keydb/live.conf || true`)).stdout.trim();
+  timeline.check('upgrade.yml restarts one node at a time and hands the primary over', role === '1', `${primary.name} follows another now`);
+  timeline.say(`… nothing is in doubt after ${await operator.clean()} s`);
+  unchanged(timeline, 'a run after the failover', await playbooks.play('keydb'));
+}
+
+/** shadow → live → complete; a replica dies, one workload goes back and forth. */
+export async function live(stage: Stage): Promise<void> {
+  const { hosts, playbooks, operator, timeline } = stage;
+  await verify(stage, 'before the target answers');
+  await operator.drill();
+  timeline.say('going back is rehearsed');
+  await operator.promote('live', { percent: 10 });
+  await operator.promote('live', { percent: 100 });
+  timeline.say('KeyDB answers every workload');
+
+  const before = stage.load.report!.errors;
+  await hosts.ssh(NODES[0], 'systemctl stop keydb');
+  timeline.say(`${NODES[0]}, a replica by now, is down`);
+  await sleep(AWAY_MS);
+  await hosts.ssh(NODES[0], 'systemctl start keydb');
+  timeline.check('clients do not notice that a replica is down', stage.load.report!.errors === before, `${stage.load.report!.errors - before} errors`);
+
+  await playbooks.play('rollback', { rollback_workload: 'sessions', rollback_reason: 'the rehearsal' });
+  const back = await stagesOf(operator, 'sessions');
+  timeline.check('rollback.yml takes one workload back', back.every((each) => each === 'shadow'), back.join(', '));
+  await operator.promote('live', { percent: 100, workloads: ['sessions'] });
+  await operator.promote('rampdown');
+  timeline.say('reads go to KeyDB alone; Redis is kept current');
+  await verify(stage, 'before the point of no return');
+  await operator.promote('complete');
+  timeline.say('complete: Redis is written no more');
+}
+
+/** Redis goes; every key of every node is compared with what the applications know. */
+export async function retire({ playbooks, operator, load, timeline }: Stage): Promise<void> {
+  await playbooks.play('retire-redis', { retire_redis: 'rehearsal' });
+  timeline.say('Redis is stopped');
+  await sleep(AWAY_MS);
+  const shards = await operator.status();
+  const different = shards.reduce((all, { mismatches }) => all + sum(mismatches), 0);
+  const compared = shards.flatMap(({ workloads }) => workloads).reduce((all, each) => all + each.compared, 0);
+  timeline.check('no reply differed', different === 0 && compared > 0, `${compared} compared, ${different} differed`);
+  const { commands, errors, firstErrors, wrong, longestSilenceMs } = await load.stop();
+  const sent = Object.entries(commands).map(([library, count]) => `${library} ${count}`);
+  timeline.check('both libraries were answered to the end', sent.length === 2, `${sent.join(', ')}; ${errors} errors${errors ? ` (${Object.values(firstErrors).join('; ')})` : ''}; longest silence ${longestSilenceMs} ms`);
+  timeline.check('no client read or counted anything wrong', wrong.length === 0, wrong.join('; ') || 'every reply was checked');
+  for (const node of NODES) {
+    const { keys, differences } = await load.compare(node);
+    timeline.check(`every key of ${node} is what the applications know`, keys > 0 && differences.length === 0, `${keys} keys${differences.length ? `; ${differences.join('; ')}` : ''}`);
+  }
+}
+
+async function verify({ operator, timeline }: Stage, when: string): Promise<void> {
+  const codes = (await operator.compare('verify', [0, 1, 3])).map(({ code }) => code);
+  timeline.check(`verify finds both sides equal ${when}`, codes.every((code) => code === 0), `exit codes ${codes.join(', ')}`);
+}
+
+function unchanged(timeline: Timeline, what: string, recap: Recap): void {
+  timeline.check(`${what} changes nothing`, total(recap) === 0, total(recap) === 0 ? NO_CHANGE : `changed: ${changedTasks(recap.output).join(', ')}`);
+}
+
+const total = ({ changed }: Recap): number => sum(changed);
+
+async function stagesOf(operator: Operator, workload: string): Promise<string[]> {
+  return (await operator.status()).map(({ workloads }) => workloads.find(({ name }) => name === workload)!.stage);
+}
