@@ -46,6 +46,8 @@ export interface Driven {
   /** Unix milliseconds, by the load generator's clock. */
   readonly startedAt: number;
   readonly durationMs: number;
+  /** The generator gave a length that is off by more than a tenth: `durationMs` is the one that was asked for. */
+  readonly doubtful: boolean;
   /** Commands that were answered, in all and by their name in capital letters. */
   readonly operations: number;
   readonly counts: Readonly<Record<string, number>>;

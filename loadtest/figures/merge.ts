@@ -59,6 +59,7 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
     startedAt: Math.min(...all.map(({ startedAt }) => startedAt)),
     // Each host's speed holds for its own time: the sum of the speeds over the longest time.
     durationMs: longest,
+    doubtful: all.some(({ doubtful }) => doubtful),
     operations: Math.round(sum(all.map(({ operations, durationMs }) => (operations / durationMs) * longest))),
     counts: added(all.map(({ counts }) => counts)),
     histogram: histograms.every((text) => text !== null) ? encode(merge(histograms)!) : null,

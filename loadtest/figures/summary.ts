@@ -117,10 +117,12 @@ function doubtsOf({ counters, sides, samples, rounds, loopback, driver, profile,
   const missing = sides.filter(({ id }) => samples.every((sample) => sample.side !== id));
   const counts = soak === undefined && profile.commands.some(({ command }) => counterOf(command) !== null);
   const unchecked = counts ? sides.filter(({ id }) => counters.every(({ side }) => side !== id)) : [];
+  const doubtful = samples.filter((sample) => sample.doubtful).length;
   return [
     ...counters.filter((check) => !countersHold(check)).map(tellCounter),
     ...missing.map(({ id }) => `${id} was not measured`),
     ...unchecked.map(({ id }) => `the counters of ${id} were not added up: give the servers behind it with --source and --target`),
+    ...(doubtful > 0 ? [`in ${doubtful} of ${samples.length} measurements the load generator’s clock was off by more than a tenth: it had too little processor time, and the speeds are not to be trusted`] : []),
     ...(busy.length > 0 ? [`the load generator used more than ${BUSY * 100} % of its threads (${busy.join('; ')}): its own speed may be what was measured. Give the profile more threads, or take several load hosts`] : []),
     ...(loopback ? ['load and servers shared one machine and took the processor from each other: the figures are no capacity, only their ratios mean anything'] : []),
     ...(rounds < LEAST_ROUNDS && sides.length > 1 && soak === undefined ? [`${rounds} ${rounds === 1 ? 'round' : 'rounds'} cannot carry a statement with 95 % confidence: take at least ${LEAST_ROUNDS}`] : []),

@@ -47,10 +47,10 @@ export function comparisons({ comparisons: all }: Summary, points: boolean): Gri
       if (pair === null) return [];
       const interval = pair.interval === null ? NONE : `${pair.interval[0].toFixed(2)} – ${pair.interval[1].toFixed(2)}`;
       const rounds = `${pair.more}, ${pair.less}`;
-      return [[`${side.id} / source`, ...pointCells(point, points), MEASURE_TITLES[measure], pair.median.toFixed(2), interval, rounds, probability(pair.p), answerOf(pair, measure)]];
+      return [[side.id, ...pointCells(point, points), MEASURE_TITLES[measure], pair.median.toFixed(2), interval, rounds, probability(pair.p), answerOf(pair, measure)]];
     }),
   );
-  return { head: ['ratio', ...pointHead(points), 'of', 'median', '95 % interval', '> 1, < 1', 'p', ''], rows };
+  return { head: ['to source', ...pointHead(points), 'of', 'median', '95 % interval', '> 1, < 1', 'p', ''], rows };
 }
 
 export function counters({ counters: checks }: Results): Grid {

@@ -14,9 +14,14 @@ export function asText(results: Results, summary: Summary): string {
   const shown = figures(summary, points);
   // The last two columns are in the page; a terminal has 80.
   const narrow = { head: shown.head.slice(0, -2), rows: shown.rows.map((row) => row.slice(0, -2)) };
-  const compared = comparisons(summary, points);
+  const whole = comparisons(summary, points);
+  // Likewise what the interval tells better.
+  const left = ['p', '> 1, < 1'].map((name) => whole.head.indexOf(name));
+  const compared = { head: without(whole.head, left), rows: whole.rows.map((row) => without(row, left)) };
   return [...answers, table(narrow), ...(compared.rows.length > 0 ? [table(compared)] : []), ...notes.map((note) => wrap(note))].join('\n');
 }
+
+const without = (cells: readonly string[], left: readonly number[]): string[] => cells.filter((_, i) => !left.includes(i));
 
 function table({ head, rows }: Grid): string {
   const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 1 }, chars: PLAIN });

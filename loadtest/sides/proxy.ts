@@ -37,6 +37,7 @@ async function settled({ url, token }: Admin): Promise<void> {
 }
 
 export async function proxyTitle({ source, target }: Behind): Promise<string> {
-  const [from, to] = await Promise.all([source, target].map((address) => (address === null ? 'a server that was not named' : titleOf(address))));
+  const named = async (address: Address | null): Promise<string> => (address === null ? 'a server that was not named' : titleOf(address));
+  const [from, to] = await Promise.all([named(source), named(target)]);
   return `shadow proxy, 1 thread, before ${from} and ${to}`;
 }

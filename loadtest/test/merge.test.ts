@@ -5,6 +5,7 @@ import { encode, merge } from '../figures/histogram.js';
 import { mergeResults } from '../figures/merge.js';
 import { FORMAT, type Results, type Sample } from '../figures/results.js';
 import { dropExtremes, summarise } from '../figures/summary.js';
+import { drivenOf } from '../driver/memtier.js';
 import { schedule, timeOf } from '../rounds/schedule.js';
 import { loadProfile } from '../workload/load.js';
 
@@ -13,7 +14,7 @@ const point = { connections: 10, pipeline: 1 };
 function sample(more: Partial<Sample> = {}): Sample {
   const histogram = build({ highestTrackableValue: 1_000_000, numberOfSignificantValueDigits: 3 });
   histogram.recordValueWithCount(1_000, 10);
-  const driven = { startedAt: 1_000_000, durationMs: 2_000, operations: 2_000, counts: { INCR: 2_000 }, histogram: encode(histogram), told: null, cpu: 0.5 };
+  const driven = { startedAt: 1_000_000, durationMs: 2_000, doubtful: false, operations: 2_000, counts: { INCR: 2_000 }, histogram: encode(histogram), told: null, cpu: 0.5 };
   const series = [1_000, 1_001].map((at) => ({ at, operations: 1_000, p50: 1, p99: 2 }));
   return { side: 'source', round: 0, point, hosts: 1, work: { source: 1.5 }, series, ...driven, ...more };
 }
@@ -62,4 +63,16 @@ test('in each round every side has its turn, and another one is first; a timetab
   const turns = schedule(['a', 'b', 'c'], [point], { rounds: 2, seconds: 10, warmUp: 4 });
   assert.deepEqual(turns.map(({ side, round, seconds }) => `${side}${round}/${seconds}`), ['a-1/4', 'b-1/4', 'c-1/4', 'a0/10', 'b0/10', 'c0/10', 'b1/10', 'c1/10', 'a1/10']);
   assert.equal(timeOf(turns, 4), 3 * (4 + 3) + (10 + 3));
+});
+
+test('a length that the load generator cannot mean is replaced by the one asked for, and doubted', () => {
+  const told = (ms: number) => {
+    const incrs = { Count: 500, 'Time-Serie': { 0: { Count: 500, 'p50.00': 1, 'p99.00': 2 } } };
+    return drivenOf({ 'ALL STATS': { Runtime: { 'Start time': 5_000, 'Total duration': ms }, Incrs: incrs, Totals: incrs } } as unknown as Parameters<typeof drivenOf>[0], 1);
+  };
+  assert.deepEqual([told(1_050).durationMs, told(1_050).doubtful], [1_050, false]);
+  assert.deepEqual([told(18).durationMs, told(18).doubtful], [1_000, true]);
+  assert.deepEqual(told(18).counts, { INCR: 500 });
+  const doubted = { ...results('a:', [sample({ doubtful: true })]), rounds: 6 };
+  assert.match(summarise(doubted).doubts.join(), /in 1 of 1 measurements the load generator’s clock was off/);
 });
