@@ -105,9 +105,9 @@ async function latency({ redis, counters }: Bench): Promise<void> {
     await sleep(1200);
     const mget = `\`MGET\` of ${writers - 1}`;
     if (writers > 1) await call(writers, '`value`', mget, () => counters.growOnly('timed').value());
-    const transaction = writers > 1 ? `\`MULTI\`: \`SET\`, ${mget}` : '`SET`';
-    await call(writers, '`take`, fixed', transaction, () => fixed.take('user'));
-    await call(writers, '`take`, sliding', transaction, () => sliding.take('user'));
+    const both = writers > 1 ? `\`SET\`, ${mget}` : '`SET`';
+    await call(writers, '`take`, fixed', both, () => fixed.take('user'));
+    await call(writers, '`take`, sliding', both, () => sliding.take('user'));
   }
   await redis.del('counters:@writers:{us}');
   say();

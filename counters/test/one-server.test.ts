@@ -23,7 +23,7 @@ for (const kind of ['redis', 'keydb'] as const) {
     before(async () => {
       server = await (kind === 'redis' ? startRedis() : startKeydb());
       raw = new Redis({ host: '127.0.0.1', port: server.port });
-      processes = await times(4, (i) => startProcess(server.port, { region: 'eu', writer: `app-${i}` }, LIBRARIES[i % 2]));
+      processes = await times(4, (i) => startProcess(server.port, { region: 'eu', writer: `app-${i}` }, LIBRARIES[i % 3]));
     });
     after(async () => {
       await Promise.all(processes.map((each) => each.close()));
