@@ -180,8 +180,7 @@ export class Counters {
   async #read(view: View, keyOf: (id: string) => string): Promise<Seen> {
     this.#open();
     if (view.ids.length === 0) return { view, values: [] };
-    const [values] = await this.store.run([['MGET', ...view.ids.map(keyOf)]]);
-    return { view, values: values as (string | null)[] };
+    return { view, values: (await this.store.send(['MGET', ...view.ids.map(keyOf)])) as (string | null)[] };
   }
 
   #own<S>(key: string, shape: Shape<S>): OwnedKey<S> {

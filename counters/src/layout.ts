@@ -48,7 +48,7 @@ export class Keys {
     return `${this.prefix}:@gap:{${region}}`;
   }
 
-  /** The braces keep the parts of one counter in one slot of a Redis Cluster. */
+  /** Braces tell a name, which may have any character, from what follows. */
   part(name: string, id: string): string {
     return `${this.prefix}:{${name}}:${id}`;
   }

@@ -76,14 +76,14 @@ export class Members {
   async leave(): Promise<void> {
     await this.#refreshing?.catch(() => undefined);
     const { store, keys, region, id } = this.options;
-    await store.run([['HSET', keys.writers(region), id, String(-this.#beat())]]);
+    await store.send(['HSET', keys.writers(region), id, String(-this.#beat())]);
   }
 
   /** Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back. */
   async dismiss(region: string): Promise<void> {
     await this.refresh();
     const left = [...this.#heard].filter(([id]) => regionOf(id) === region).flatMap(([id, { heartbeat }]) => [id, String(-Math.abs(heartbeat) - 1)]);
-    if (left.length > 0) await this.options.store.run([['HSET', this.options.keys.writers(region), ...left]]);
+    if (left.length > 0) await this.options.store.send(['HSET', this.options.keys.writers(region), ...left]);
     await this.refresh();
   }
 
@@ -123,8 +123,9 @@ export class Members {
   async #refresh(): Promise<void> {
     const { store, keys, region, id } = this.options;
     const at = monotonic();
-    await store.run([['HSET', keys.regions, region, '1'], ['HSET', keys.writers(region), id, String(this.#beat())]]);
-    const known = (await store.run([['HKEYS', keys.regions]]))[0] as string[];
+    const entered = store.send(['HSET', keys.regions, region, '1']);
+    await Promise.all([entered, store.send(['HSET', keys.writers(region), id, String(this.#beat())])]);
+    const known = (await store.send(['HKEYS', keys.regions])) as string[];
     for (const name of known) this.#regions.add(name);
     for (const name of this.#regions) await this.#hear(name);
     this.#view = { ids: [...this.#heard.keys()].filter((each) => each !== id), at };
@@ -134,8 +135,8 @@ export class Members {
   async #hear(region: string): Promise<void> {
     const { store, keys } = this.options;
     const key = keys.writers(region);
-    const [ids, heartbeats, gap] = (await store.run([['HKEYS', key], ['HVALS', key], ['GET', keys.gap(region)]])) as [string[], string[], string | null];
-    const listed = new Map(ids.map((id, i) => [id, Number(heartbeats[i])]));
+    const [all, gap] = await Promise.all([store.send(['HGETALL', key]), store.send(['GET', keys.gap(region)]) as Promise<string | null>]);
+    const listed = new Map(fields(all).map(([id, heartbeat]) => [id, Number(heartbeat)]));
     const at = monotonic();
     for (const [id, heartbeat] of listed) {
       if (Math.abs(heartbeat) > Math.abs(this.#heard.get(id)?.heartbeat ?? 0)) this.#heard.set(id, { heartbeat, at });
@@ -149,6 +150,7 @@ export class Members {
     this.#gaps.set(region, gap);
   }
 
+  /** Notes how a region stands now. */
   #look(region: string): { readonly at: number } {
     const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, each]) => each);
     const latest = Math.max(...heard.map(({ heartbeat }) => Math.abs(heartbeat)));
@@ -161,7 +163,7 @@ export class Members {
   async #sawGap(): Promise<void> {
     const { store, keys, region, onGap } = this.options;
     onGap();
-    await store.run([['SET', keys.gap(region), `g${this.#beat()}`]]);
+    await store.send(['SET', keys.gap(region), `g${this.#beat()}`]);
   }
 
   /** A resync or restart has set our region's list back, and surely more: whoever knows better enters it again. */
@@ -181,14 +183,14 @@ export class Members {
   }
 
   async #enter(key: string, writers: readonly [string, Heard][]): Promise<void> {
-    if (writers.length > 0) await this.options.store.run([['HSET', key, ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]]);
+    if (writers.length > 0) await this.options.store.send(['HSET', key, ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]);
   }
 
   /** Likewise the regions. */
   async #remind(listed: readonly string[]): Promise<void> {
     const lost = [...this.#regions].filter((region) => !listed.includes(region));
     const command: Command = ['HSET', this.options.keys.regions, ...lost.flatMap((region) => [region, '1'])];
-    if (lost.length > 0) await this.options.store.run([command]);
+    if (lost.length > 0) await this.options.store.send(command);
   }
 
   #beat(): number {
@@ -197,3 +199,9 @@ export class Members {
 }
 
 const regionOf = (id: string): string => id.slice(0, id.indexOf('.'));
+
+/** Fields and values of a hash: in turn (RESP2), or as the client makes them of RESP3. */
+function fields(reply: unknown): [string, string][] {
+  if (!Array.isArray(reply)) return reply instanceof Map ? [...reply] : Object.entries(reply as Record<string, string>);
+  return Array.from({ length: reply.length / 2 }, (_, i) => [reply[2 * i], reply[2 * i + 1]]);
+}

@@ -67,9 +67,9 @@ export class OwnedKey<S> {
   }
 
   /**
-   * Writes what `change` makes of the value; with `look`, reads others in the same transaction.
+   * Writes what `change` makes of the value; with `look`, reads others right behind.
    * @returns the value right after this change, before those that were written together with it
-   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws
+   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws; where only the reading failed, what the client throws
    */
   write(change: (state: S) => S, look: Look | null = null): Promise<{ state: S; seen: Seen | null }> {
     return new Promise((resolve, reject) => {
@@ -98,19 +98,19 @@ export class OwnedKey<S> {
       }
     }
     if (done.length === 0) return;
-    try {
-      const look = batch.findLast((each) => each.look !== null)?.look?.() ?? null;
-      const commands: Command[] = [this.#set(next)];
-      if (look !== null && look.keys.length > 0) commands.push(['MGET', ...look.keys]);
-      const replies = await this.store.run(commands);
-      this.#state = next;
-      const seen = look && { view: look.view, values: (replies[1] ?? []) as (string | null)[] };
-      for (const { of, state } of done) of.resolve({ state, seen });
-    } catch (cause) {
-      const error = failedWrite(cause);
-      if (error.code === 'UNCONFIRMED') this.#state = next;
-      for (const { of } of done) of.reject(error);
+    const look = batch.findLast((each) => each.look !== null)?.look?.() ?? null;
+    const [written, read] = await Promise.allSettled([this.store.send(this.#set(next)), look && this.#read(look)]);
+    const error = written.status === 'rejected' ? failedWrite(written.reason) : null;
+    if (error?.code !== 'REFUSED') this.#state = next;
+    for (const { of, state } of done) {
+      if (error) of.reject(error);
+      else if (read.status === 'fulfilled') of.resolve({ state, seen: read.value });
+      else of.reject(read.reason);
     }
+  }
+
+  async #read({ view, keys }: ReturnType<Look>): Promise<Seen> {
+    return { view, values: keys.length === 0 ? [] : ((await this.store.send(['MGET', ...keys])) as (string | null)[]) };
   }
 
   #set(state: S): Command {

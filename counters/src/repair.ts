@@ -25,8 +25,8 @@ export async function rewrite(owned: Map<string, OwnedKey<unknown>>, store: Stor
 }
 
 async function differing(some: readonly OwnedKey<unknown>[], store: Store): Promise<OwnedKey<unknown>[]> {
-  const [values] = await store.run([['MGET', ...some.map(({ key }) => key)]]);
-  return some.filter((each, i) => each.idle && each.value !== (values as (string | null)[])[i]);
+  const values = (await store.send(['MGET', ...some.map(({ key }) => key)])) as (string | null)[];
+  return some.filter((each, i) => each.idle && each.value !== values[i]);
 }
 
 function forgotten(owned: Map<string, OwnedKey<unknown>>, each: OwnedKey<unknown>, now: number): boolean {

@@ -5,9 +5,9 @@ export type Command = readonly string[];
 /** What a client library has to offer; `ioredis.ts` and `node-redis.ts` make it of theirs. */
 export interface Store {
   /**
-   * Runs the commands as one transaction (MULTI, EXEC); a single one plainly.
-   * @returns their replies, in order: strings, numbers, null, arrays of these
-   * @throws what the client throws; an error among the replies likewise
+   * Sends a command. Those that are sent in one turn of the event loop run in this order.
+   * @returns its reply: a string, a number, null, an array of these; a hash as the client has it
+   * @throws what the client throws, an error reply of the server likewise
    */
-  run(commands: readonly Command[]): Promise<unknown[]>;
+  send(command: Command): Promise<unknown>;
 }

@@ -40,10 +40,12 @@ export class Upkeep {
     if (this.#timer === undefined || this.#running !== null) return;
     this.#looks++;
     const all = this.#due > 0 || this.#looks * this.options.repairMs >= this.options.rewriteMs;
-    if (all) this.#looks = 0;
     // What fails is due again: the server is away, which the application's own commands tell it.
     this.#running = this.rewrite(all ? 'all' : 'differing')
-      .then(() => (this.#due = Math.max(0, this.#due - 1)))
+      .then(() => {
+        if (all) this.#looks = 0;
+        this.#due = Math.max(0, this.#due - 1);
+      })
       .catch(() => undefined)
       .finally(() => (this.#running = null));
   }

@@ -101,6 +101,46 @@ test('what regions admit while they cannot see each other is at most the limit e
   });
 });
 
+test('a reset takes off what it sees; what was counted behind the cut goes on counting', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  for (const heal of [HEALS.partial, HEALS.full, HEALS.asymmetric]) {
+    await onPair({}, async (pair, regions) => {
+      await count(regions, 10);
+      await pair.settle();
+      await pair.cut();
+      await regions.b[0].counters.growOnly('hits').add(7);
+      assert.equal(await regions.a[0].counters.growOnly('hits').reset(), 40);
+      assert.equal(await regions.b[1].counters.growOnly('hits').reset(), 47);
+      await regions.a[1].counters.growOnly('hits').add(500);
+      await regions.b[0].counters.growOnly('hits').add(1000);
+      await pair.heal(heal);
+      await repairAll(regions);
+      await pair.settle();
+      for (const side of SIDES) assert.equal(await regions[side][1].counters.growOnly('hits').value(), 1500, side);
+    });
+  }
+});
+
+test('a limiter whose server came back empty counts again what living processes admitted', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await onPair({ repairMs: 300 }, async (pair, regions) => {
+    for (const side of SIDES) for (const { counters } of regions[side]) await counters.slidingWindow('api', WINDOW).take('user', 25);
+    await pair.settle();
+    await pair.cut();
+    await pair.restart('a', 'empty');
+    const [first, second] = regions.a.map(({ counters }) => counters.slidingWindow('api', WINDOW));
+    await until('both processes of the region are counted again', async () => (await first.peek('user')).remaining === 50 && (await second.peek('user')).remaining === 50);
+    await pair.heal();
+    for (const side of SIDES) {
+      for (const { counters } of regions[side]) {
+        const limiter = counters.slidingWindow('api', WINDOW);
+        await until(`all is counted at ${side}`, async () => (await limiter.peek('user')).remaining === 0);
+        assert.equal((await limiter.take('user')).admitted, false);
+      }
+    }
+  });
+});
+
 test('a process that ended during a cut keeps what it counted through partial and full heals', async (t) => {
   if (!(await needsKeydb(t))) return;
   for (const heal of [HEALS.partial, HEALS.full]) {

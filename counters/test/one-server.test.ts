@@ -23,7 +23,7 @@ for (const kind of ['redis', 'keydb'] as const) {
     before(async () => {
       server = await (kind === 'redis' ? startRedis() : startKeydb());
       raw = new Redis({ host: '127.0.0.1', port: server.port });
-      processes = await times(4, (i) => startProcess(server.port, { region: 'eu', writer: `app-${i}` }, LIBRARIES[i % 2]));
+      processes = await times(4, (i) => startProcess(server.port, { region: 'eu', writer: `app-${i}` }, LIBRARIES[i % 3]));
     });
     after(async () => {
       await Promise.all(processes.map((each) => each.close()));
@@ -95,7 +95,9 @@ for (const kind of ['redis', 'keydb'] as const) {
       const [a, b] = processes.map(({ counters }) => counters.upDown('score'));
       await a.add(30);
       await b.add(-10);
-      assert.deepEqual(await Promise.all([a.reset(), b.reset()]), [20, 20]);
+      // Either may have seen the other's.
+      const tookOff = await Promise.all([a.reset(), b.reset()]);
+      assert.ok(tookOff.includes(20) && tookOff.every((each) => each === 20 || each === 0), tookOff.join());
       await b.add(3);
       assert.deepEqual(await each(({ counters }) => counters.upDown('score').value()), [3, 3, 3, 3]);
     });

@@ -6,8 +6,8 @@ import { Counters, type CountersOptions, type Store } from '../src/index.js';
 import { ioredisStore } from '../src/ioredis.js';
 import { nodeRedisStore } from '../src/node-redis.js';
 
-export type Library = 'ioredis' | 'node-redis';
-export const LIBRARIES: readonly Library[] = ['ioredis', 'node-redis'];
+export type Library = 'ioredis' | 'node-redis' | 'node-redis, RESP3';
+export const LIBRARIES: readonly Library[] = ['ioredis', 'node-redis', 'node-redis, RESP3'];
 
 export interface Client {
   readonly store: Store;
@@ -21,7 +21,7 @@ export async function connect(port: number, library: Library = 'ioredis'): Promi
     client.on('error', () => undefined);
     return { store: ioredisStore(client), end: () => client.disconnect() };
   }
-  const client = createClient({ socket: { host: '127.0.0.1', port, reconnectStrategy: 50 } });
+  const client = createClient({ RESP: library === 'node-redis' ? 2 : 3, socket: { host: '127.0.0.1', port, reconnectStrategy: 50 } });
   client.on('error', () => undefined);
   await client.connect();
   return { store: nodeRedisStore(client), end: () => client.destroy() };
