@@ -9,7 +9,7 @@ import { describe, test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
-import type { Running } from '../../shadow-proxy/src/cli/local/folder.js';
+import { commandOf, type Running } from '../../shadow-proxy/src/cli/local/folder.js';
 import { TERRAFORM } from './files.js';
 import { findTerraform, run, type Result } from './program.js';
 import { Workspace } from './workspace.js';
@@ -80,11 +80,7 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
   assert.fail(`${what}: not within ${WAIT_MS / 1000} s`);
 }
 
-/** A killed process that nobody has waited for yet is no process any more. */
-async function areGone(pids: readonly number[]): Promise<boolean> {
-  const { output } = await run(['ps'], ['-o', 'stat=', '-p', pids.join(',')]);
-  return output.split('\n').every((state) => state.trim() === '' || state.trim().startsWith('Z'));
-}
+const areGone = async (pids: readonly number[]): Promise<boolean> => (await Promise.all(pids.map(commandOf))).every((command) => command === '');
 
 function nothingIsLeft(local: Local, before: readonly number[]): Promise<void> {
   assert.ok(!existsSync(local.directory), 'the folder is gone');

@@ -5,8 +5,8 @@ import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import type { Running } from '../../src/cli/local/folder.js';
 import { Redis } from 'ioredis';
+import { commandOf, type Running } from '../../src/cli/local/folder.js';
 import { runProgram } from './process.js';
 
 function folder(t: TestContext): string {
@@ -36,7 +36,7 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   assert.match((await local('down')).stdout, /has ended/);
   assert.ok(!existsSync(directory));
   assert.match((await local('down')).stdout, /Nothing runs/);
-  for (const pid of [running.pid, running.source.pid, running.target.pid]) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+  for (const { pid } of [running, running.source, running.target]) assert.equal(await commandOf(pid), '');
 });
 
 test('a folder of somebody else is neither used nor removed', async (t) => {

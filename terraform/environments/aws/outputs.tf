@@ -86,7 +86,7 @@ output "names" {
 }
 
 output "paths" {
-  description = "Every path that the security groups let through, by name."
+  description = "Every path that the security groups let through: what it is for, by \"from → to:port\"."
   value       = module.paths.open
 }
 

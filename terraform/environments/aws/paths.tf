@@ -11,7 +11,9 @@ locals {
     var.names_via == "nlb" ? { names = module.endpoints.security_group_id } : {},
   )
   clients = merge({ for id in var.client_security_group_ids : id => id }, var.loadgen.hosts == 0 ? {} : { loadgen = "loadgen" })
-  doors   = concat(keys(local.clients), var.names_via == "nlb" ? ["names"] : [])
+  # Applications reach KeyDB past the proxy once a name of theirs leads there, and not before.
+  served = anytrue([for name in values(var.names) : name.to == "target"])
+  doors  = concat(keys(local.clients), var.names_via == "nlb" ? ["names"] : [])
 
   listen_ports = toset(values(module.shadow_proxy.hosts)[*].listen_port)
   admin_ports  = toset(values(module.shadow_proxy.hosts)[*].admin_port)
@@ -32,7 +34,7 @@ module "paths" {
       "monitoring scrapes proxies"                    = { from = "monitoring", to = "shadow_proxy", ports = setunion(local.admin_ports, [var.ports.node_exporter]) }
     },
     { for door in local.doors : "${door} to the proxies" => { from = door, to = "shadow_proxy", ports = local.listen_ports } },
-    { for door in local.doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } },
+    { for door in local.doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } if local.served || !startswith(door, "sg-") },
     var.names_via != "nlb" ? {} : { for client in keys(local.clients) : "${client} to the names" => { from = client, to = "names", ports = toset(values(module.endpoints.ports)) } },
     var.loadgen.hosts == 0 ? {} : { "monitoring scrapes load-test hosts" = { from = "monitoring", to = "loadgen", ports = [var.ports.node_exporter] } },
     { for name, source in module.source.sources : "${name}: proxies to the source" => { from = "shadow_proxy", to = local.source_ranges[name], ports = local.source_ports[name] } },

@@ -3,11 +3,13 @@
 # A path from a group of ours opens its egress, a path to one of ours its ingress; between two of ours it opens both.
 
 locals {
-  paths = merge([
-    for name, path in var.paths : {
-      for port in path.ports : "${name}:${port}" => merge(path, { name = name, port = port })
-    }
-  ]...)
+  # One rule for each pair of ends and port, however many paths it is of: AWS refuses the second.
+  named = {
+    for rule in flatten([
+      for name, path in var.paths : [for port in path.ports : { key = "${path.from} → ${path.to}:${port}", name = name, from = path.from, to = path.to, port = port }]
+    ]) : rule.key => rule...
+  }
+  paths = { for key, rules in local.named : key => merge(rules[0], { name = substr(join(", ", rules[*].name), 0, 255) }) }
 
   ingress = { for key, path in local.paths : key => path if contains(keys(var.groups), path.to) }
   egress  = { for key, path in local.paths : key => path if contains(keys(var.groups), path.from) }

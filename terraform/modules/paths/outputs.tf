@@ -1,6 +1,6 @@
 output "open" {
-  description = "Every path that is open, as \"from → to:port\", by name."
-  value       = { for key, path in local.paths : key => "${path.from} → ${path.to}:${path.port}" }
+  description = "Every path that is open: what it is for, by \"from → to:port\"."
+  value       = { for key, path in local.paths : key => path.name }
 
   precondition {
     condition     = alltrue([for path in values(var.paths) : contains(keys(var.groups), path.from) || contains(keys(var.groups), path.to)])

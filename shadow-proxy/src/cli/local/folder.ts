@@ -7,6 +7,7 @@
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, exitCode } from '../exit.js';
@@ -131,5 +132,8 @@ async function gone(alive: () => Promise<boolean>, forMs: number): Promise<boole
   return false;
 }
 
-/** The command line of a process; empty where there is none. */
-const commandOf = (pid: number): Promise<string> => new Promise((done) => execFile('ps', ['-o', 'args=', '-ww', '-p', String(pid)], (error, stdout) => done(error ? '' : stdout)));
+/** The command line of a process; empty where there is none, or nothing but its exit code. Linux may have no `ps`. */
+export async function commandOf(pid: number): Promise<string> {
+  if (existsSync('/proc/self/cmdline')) return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');
+  return new Promise((done) => execFile('ps', ['-o', 'args=', '-ww', '-p', String(pid)], (error, stdout) => done(error ? '' : stdout)));
+}

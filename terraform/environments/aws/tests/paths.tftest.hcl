@@ -53,12 +53,12 @@ run "only_named_paths" {
   command = plan
 
   assert {
-    condition = sort(values(output.paths)) == tolist(sort([
+    condition = sort(keys(output.paths)) == tolist(sort([
       "keydb → keydb:6379", "keydb → keydb:6380", "keydb → keydb:6390",
       "shadow_proxy → keydb:6379",
       "monitoring → keydb:6390", "monitoring → keydb:8404", "monitoring → keydb:9100", "monitoring → keydb:9121",
       "monitoring → shadow_proxy:9100", "monitoring → shadow_proxy:9400", "monitoring → shadow_proxy:9401",
-      "sg-0aaa → shadow_proxy:6379", "sg-0aaa → keydb:6379", "sg-0aaa → keydb:6380",
+      "sg-0aaa → shadow_proxy:6379",
       "shadow_proxy → 10.0.0.11/32:6379", "shadow_proxy → 10.0.0.12/32:6379",
       "monitoring → 10.0.0.11/32:6379", "monitoring → 10.0.0.12/32:6379",
       "keydb → 0.0.0.0/0:80", "keydb → 0.0.0.0/0:443", "shadow_proxy → 0.0.0.0/0:80", "shadow_proxy → 0.0.0.0/0:443", "monitoring → 0.0.0.0/0:80", "monitoring → 0.0.0.0/0:443",
@@ -68,6 +68,18 @@ run "only_named_paths" {
   assert {
     condition     = sort(keys(output.source_access)) == tolist(["cache-0", "cache-1"])
     error_message = "what the old Redis must let in is told"
+  }
+}
+
+run "applications_reach_keydb_once_a_name_leads_there" {
+  command = plan
+
+  variables {
+    names = { checkout = { shard = "cache-0", to = "target" } }
+  }
+  assert {
+    condition     = contains(keys(output.paths), "sg-0aaa → keydb:6379") && contains(keys(output.paths), "sg-0aaa → keydb:6380")
+    error_message = "and not before: ${jsonencode(output.paths)}"
   }
 }
 
@@ -86,7 +98,7 @@ run "more_with_ssh_load_tests_and_a_load_balancer" {
       "sg-0bbb → keydb:22", "sg-0bbb → shadow_proxy:22", "sg-0bbb → monitoring:22", "sg-0bbb → loadgen:22", "sg-0bbb → monitoring:3000",
       "loadgen → shadow_proxy:6379", "loadgen → keydb:6379", "loadgen → names:6379", "monitoring → loadgen:9100",
       "sg-0aaa → names:6379", "names → shadow_proxy:6379", "names → keydb:6379", "names → 10.0.0.11/32:6379",
-    ] : contains(values(output.paths), path)])
+    ] : contains(keys(output.paths), path)])
     error_message = "each has its path: ${jsonencode(output.paths)}"
   }
   assert {

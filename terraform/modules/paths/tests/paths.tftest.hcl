@@ -16,24 +16,39 @@ run "opens_both_ends" {
   }
 
   assert {
-    condition     = sort(keys(aws_vpc_security_group_ingress_rule.this)) == tolist(["clients:6379", "proxies feed KeyDB:6379", "proxies feed KeyDB:6380"])
+    condition     = sort(keys(aws_vpc_security_group_ingress_rule.this)) == tolist(["proxy → keydb:6379", "proxy → keydb:6380", "sg-0c → proxy:6379"])
     error_message = "ingress of what ends at a group of ours"
   }
   assert {
-    condition     = sort(keys(aws_vpc_security_group_egress_rule.this)) == tolist(["proxies feed KeyDB:6379", "proxies feed KeyDB:6380", "to AWS:443", "to the source:6379"])
+    condition     = sort(keys(aws_vpc_security_group_egress_rule.this)) == tolist(["proxy → 10.0.0.11/32:6379", "proxy → keydb:6379", "proxy → keydb:6380", "proxy → pl-0a:443"])
     error_message = "egress of what begins at a group of ours"
   }
   assert {
-    condition     = aws_vpc_security_group_ingress_rule.this["proxies feed KeyDB:6379"].referenced_security_group_id == "sg-0a" && aws_vpc_security_group_ingress_rule.this["clients:6379"].referenced_security_group_id == "sg-0c"
+    condition     = aws_vpc_security_group_ingress_rule.this["proxy → keydb:6379"].referenced_security_group_id == "sg-0a" && aws_vpc_security_group_ingress_rule.this["sg-0c → proxy:6379"].referenced_security_group_id == "sg-0c"
     error_message = "by security group, not by address"
   }
   assert {
-    condition     = aws_vpc_security_group_egress_rule.this["to the source:6379"].cidr_ipv4 == "10.0.0.11/32" && aws_vpc_security_group_egress_rule.this["to AWS:443"].prefix_list_id == "pl-0a"
+    condition     = aws_vpc_security_group_egress_rule.this["proxy → 10.0.0.11/32:6379"].cidr_ipv4 == "10.0.0.11/32" && aws_vpc_security_group_egress_rule.this["proxy → pl-0a:443"].prefix_list_id == "pl-0a"
     error_message = "to ranges and prefix lists"
   }
   assert {
     condition     = alltrue([for rule in concat(values(aws_vpc_security_group_ingress_rule.this), values(aws_vpc_security_group_egress_rule.this)) : rule.from_port == rule.to_port && rule.ip_protocol == "tcp" && rule.description != ""])
     error_message = "single ports, with a name"
+  }
+}
+
+run "two_paths_are_one_rule" {
+  command = plan
+
+  variables {
+    paths = {
+      "orders: proxies to the source" = { from = "proxy", to = "10.0.0.0/16", ports = [6379] }
+      "carts: proxies to the source"  = { from = "proxy", to = "10.0.0.0/16", ports = [6379, 6380] }
+    }
+  }
+  assert {
+    condition     = length(aws_vpc_security_group_egress_rule.this) == 2 && aws_vpc_security_group_egress_rule.this["proxy → 10.0.0.0/16:6379"].description == "carts: proxies to the source, orders: proxies to the source"
+    error_message = "AWS refuses a rule that is there already"
   }
 }
 
@@ -43,7 +58,7 @@ run "refuses_an_unknown_beginning" {
   variables {
     paths = { typo = { from = "prxy", to = "keydb", ports = [6379] } }
   }
-  expect_failures = [aws_vpc_security_group_ingress_rule.this["typo:6379"]]
+  expect_failures = [aws_vpc_security_group_ingress_rule.this["prxy → keydb:6379"]]
 }
 
 run "refuses_an_unknown_end" {
@@ -52,7 +67,7 @@ run "refuses_an_unknown_end" {
   variables {
     paths = { typo = { from = "proxy", to = "kdb", ports = [6379] } }
   }
-  expect_failures = [aws_vpc_security_group_egress_rule.this["typo:6379"]]
+  expect_failures = [aws_vpc_security_group_egress_rule.this["proxy → kdb:6379"]]
 }
 
 run "refuses_a_path_that_opens_nothing" {
