@@ -48,12 +48,12 @@ export class Operator {
     );
   }
 
-  /** Until no key is in doubt on any shard, and both servers are there. @returns how long that took, seconds */
-  async clean(): Promise<number> {
+  /** Until no key is in doubt on any shard, and both servers are there; what is on its way under load is no doubt. @returns how long that took, seconds */
+  async certain(): Promise<number> {
     const startedAt = Date.now();
     for (;;) {
       const shards = await this.status();
-      const doubtful = shards.filter(({ mirror, workloads, frozen }) => !mirror.connected || frozen !== null || workloads.some(({ clean }) => !clean));
+      const doubtful = shards.filter(({ mirror, workloads, frozen }) => !mirror.connected || frozen !== null || workloads.some(({ suspects, suspect }) => suspects > 0 || suspect !== null));
       if (doubtful.length === 0) return Math.round((Date.now() - startedAt) / 1000);
       if (Date.now() - startedAt > PATIENCE_MS) {
         throw new Error(`after ${PATIENCE_MS / 1000} s keys are still in doubt: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`);
@@ -68,7 +68,7 @@ export class Operator {
         await this.#on(proxy, command, [0]);
         return;
       } catch (error) {
-        if (!(error instanceof CommandFailed) || !NOT_YET.includes(error.code ?? -1)) throw error;
+        if (!(error instanceof CommandFailed) || !NOT_YET.includes(error.code ?? -1) || error.message.includes('is no promotion')) throw error;
         if (Date.now() > deadline) throw new Error(`${proxy}: shadow-compare ${command} stays refused:\n${await this.#closed(proxy, command, error)}`);
       }
     }

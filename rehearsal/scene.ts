@@ -16,7 +16,7 @@ export const WORKLOADS = ['sessions', 'rate-limits', 'leaderboards', 'default'] 
 
 export const PORTS = { keydb: 6379, writer: 6380, any: 6381, admin: 9400, node_exporter: 9100, redis_exporter: 9121, prometheus: 9090, grafana: 3000, alertmanager: 9093 };
 export const LISTEN = 6400;
-const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-app', 'keydb-haproxy', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin'] as const;
+const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin'] as const;
 export type Secret = (typeof SECRETS)[number];
 
 /** What the sources may hold; the target takes it over. */

@@ -29,7 +29,7 @@ export async function connectApps(shards: readonly Address[], login: Login): Pro
 }
 
 export async function withIoredis(shards: readonly Address[], { user, password }: Login): Promise<App> {
-  const clients = shards.map(({ host, port }) => new Redis({ host, port, username: user, password, lazyConnect: true, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: null, retryStrategy: () => 200 }));
+  const clients = shards.map(({ host, port }) => new Redis({ host, port, username: user, password, lazyConnect: true, enableReadyCheck: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: null, retryStrategy: () => 200 }));
   for (const client of clients) client.on('error', () => undefined);
   await Promise.all(clients.map((client) => client.connect()));
   return {
