@@ -134,6 +134,8 @@ function topology(plan: Plan, say: Say): void {
   eachWorkload(plan, (workload, path) => {
     const problem = counterProblem(workload, plan.topology);
     if (problem !== null) say([...path, problem.field], problem.message);
+    // Believed, it would let plain counters pass for safe.
+    if (workload.counterLayout === 'per-region') say([...path, 'counterLayout'], 'is per-region, which the proxy does not do yet: use library, or writer');
     const elsewhere = plan.shards.find(({ region }) => workload.writer !== null && region !== null && region !== workload.writer);
     if (elsewhere === undefined || plan.topology.secondWriter === 'count' || workload.stage === 'off' || workload.stage === 'complete') return;
     say([...path, 'stage'], `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`);
