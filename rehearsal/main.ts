@@ -26,7 +26,7 @@ const STAND_INS = `Stand-ins: the hosts are systemd-nspawn containers on this ma
 namespace, their packages a local repository, KeyDB a binary of this machine, the names of an NLB the HAProxy beside each proxy. Grafana is in no
 Debian repository: its files are written, and it does not run. Gates ask for a minute of evidence, not for a week.`;
 
-const program = new Command('rehearsal').description('The whole migration on hosts booted on this machine; root on Linux, under 15 minutes').option('--log <file>', 'what every command said', join(ROOT, 'dist', 'rehearsal.log'));
+const program = new Command('rehearsal').description('The whole migration on hosts booted on this machine; root on Linux').option('--log <file>', 'what every command said', join(ROOT, 'dist', 'rehearsal.log'));
 
 const say = (text: string): void => void process.stdout.write(text);
 const { log } = program.parse().opts<{ log: string }>();
