@@ -1,4 +1,5 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import { clientField, listClients } from '../lane/handshake.js';
@@ -34,6 +35,9 @@ const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
 /** For so long the servers are not asked again for somebody who only watches. */
 const WATCH_MS = 15_000;
+
+/** Nor is a server that hangs waited for longer than this: somebody wants to see just then. */
+const PATIENCE_MS = 2_000;
 
 /** What only the servers can tell. */
 type Told = Pick<GateFacts, 'bypassing' | 'evicted'>;
@@ -154,7 +158,10 @@ export class Witness {
 
   #askAtTimes(): Promise<Told> {
     const now = performance.now();
-    if (this.#told === null || now - this.#told.at > WATCH_MS) this.#told = { at: now, answer: this.#ask() };
+    if (this.#told === null || now - this.#told.at > WATCH_MS) {
+      const silent = sleep(PATIENCE_MS, { bypassing: null, evicted: null }, { ref: false });
+      this.#told = { at: now, answer: Promise.race([this.#ask(), silent]) };
+    }
     return this.#told.answer;
   }
 
