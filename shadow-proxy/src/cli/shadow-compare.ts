@@ -5,6 +5,7 @@ import { addAccept } from './accept.js';
 import { addBackfill } from './backfill.js';
 import { addHistory } from './history.js';
 import { addPromote } from './promote.js';
+import { addReport } from './report.js';
 import { addRollback } from './rollback.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
@@ -24,6 +25,7 @@ addAccept(program);
 addPromote(program);
 addRollback(program);
 addHistory(program);
+addReport(program);
 addDemo(program);
 
 await parseArguments(usage(program));
