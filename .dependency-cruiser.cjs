@@ -24,6 +24,7 @@ const MAY_IMPORT = {
   assess: ['resp', 'route', 'command', 'plan', 'lane'],
   local: [],
   html: [],
+  report: ['page', 'html', 'route', 'plan', 'record', 'control'],
   page: ['html', 'route', 'plan', 'record', 'control'],
 };
 

@@ -2,9 +2,11 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { StageChange, StageRequest } from '../control/status.js';
+import type { ShardEvidence } from '../control/outlook.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../control/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
+import type { AdminPlan } from '../plan/plan.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import type { HistoryEvent } from '../record/state.js';
@@ -52,8 +54,8 @@ export class AdminClient {
   readonly #url: string;
   readonly #token: string | null;
 
-  constructor(options: AdminClientOptions) {
-    const admin = options.plan === undefined ? null : loadPlan(options.plan).admin;
+  /** @param admin address and token of the plan, where `options` name no other */
+  constructor(options: AdminClientOptions, admin: AdminPlan | null = options.plan === undefined ? null : loadPlan(options.plan).admin) {
     const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
     this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
     this.#token = options.tokenFile === undefined ? (process.env.SHADOW_PROXY_TOKEN ?? admin?.token ?? null) : readToken(options.tokenFile);
@@ -81,6 +83,10 @@ export class AdminClient {
 
   async history(): Promise<readonly ShardHistory[]> {
     return (await this.#call<{ history: ShardHistory[] }>('GET', '/api/history')).history;
+  }
+
+  async evidence(): Promise<readonly ShardEvidence[]> {
+    return (await this.#call<{ shards: ShardEvidence[] }>('GET', '/api/evidence')).shards;
   }
 
   async jobs(): Promise<readonly ShardJob[]> {
@@ -123,11 +129,11 @@ function refusal(status: number, error: { code: string; message: string; details
 
 function normalise(url: string): string {
   const text = url.includes('://') ? url : `http://${url}`;
-  try {
-    return new URL(text).href.replace(/\/+$/, '');
-  } catch {
-    throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
-  }
+  const parsed = URL.canParse(text) ? new URL(text) : null;
+  // Whatever stands before an @ is a secret, and not repeated.
+  if (text.includes('@')) throw new CliError('option', '--admin holds a user or password: write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file', exitCode.usage);
+  if (parsed === null) throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
+  return parsed.href.replace(/\/+$/, '');
 }
 
 function readToken(file: string): string {

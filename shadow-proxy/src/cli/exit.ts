@@ -1,6 +1,7 @@
 /** How the programs end: four exit codes, and errors that say what to do. */
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { ServerFailed, ServerMissing } from '../local/servers.js';
+import { redactUrl } from '../plan/endpoint.js';
 
 /** 0 it holds, 1 it does not, 2 wrong usage or plan, 3 it could not be told. */
 export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3 } as const;
@@ -28,7 +29,8 @@ function exitCodeOf(error: Error & { readonly code?: string }): number | undefin
 
 /** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */
 export function usage(program: Command): Command {
-  program.exitOverride().showHelpAfterError(`See ${path(program)} --help`);
+  // A URL in the wrong place is repeated, and not its password.
+  program.exitOverride().showHelpAfterError(`See ${path(program)} --help`).configureOutput({ outputError: (text, write) => write(redactUrl(text)) });
   for (const command of program.commands) usage(command);
   return program;
 }
@@ -47,7 +49,7 @@ export async function parseArguments(program: Command, argv: readonly string[] =
     }
     const { message, stack } = error as Error;
     const known = exitCodeOf(error as Error);
-    process.stderr.write(`${known === undefined ? stack : message}\n`);
+    process.stderr.write(`${redactUrl(known === undefined ? (stack ?? message) : message)}\n`);
     process.exitCode = known ?? exitCode.fails;
   }
 }

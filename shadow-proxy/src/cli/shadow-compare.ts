@@ -7,6 +7,7 @@ import { addGuard } from './guard.js';
 import { addHistory } from './history.js';
 import { addLocal } from './local.js';
 import { addPromote } from './promote.js';
+import { addReport } from './report.js';
 import { addRollback } from './rollback.js';
 import { addDemo } from './demo.js';
 import { parseArguments, usage } from './exit.js';
@@ -27,6 +28,7 @@ addPromote(program);
 addRollback(program);
 addHistory(program);
 addGuard(program);
+addReport(program);
 addDemo(program);
 addLocal(program);
 

@@ -23,7 +23,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
-import { formatAddress, isLoopback } from '../plan/endpoint.js';
+import { formatAddress, isLoopback, redactUrl } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
 import { STAGES, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
@@ -94,7 +94,9 @@ const stageRequest = z.strictObject({
 
 const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
 
-const by = z.string().max(200).optional();
+/** What people write down for the history. */
+const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactUrl).optional();
+const by = words(200);
 const promoteRequest = z.strictObject({
   shard: z.string().optional(),
   workload: z.string(),
@@ -102,7 +104,7 @@ const promoteRequest = z.strictObject({
   percent: z.number().gt(0).max(100).optional(),
   dryRun: z.boolean().optional(),
   force: z.boolean().optional(),
-  reason: z.string().max(1000).optional(),
+  reason: words(1000),
   by,
 });
 const rollbackRequest = z.strictObject({
@@ -110,7 +112,7 @@ const rollbackRequest = z.strictObject({
   workload: z.string().optional(),
   to: z.enum(STAGES).optional(),
   force: z.boolean().optional(),
-  reason: z.string().max(1000).optional(),
+  reason: words(1000),
   by,
   drill: z.boolean().optional(),
 });

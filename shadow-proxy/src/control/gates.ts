@@ -32,8 +32,8 @@ export interface GateFacts {
   readonly unsupported: Readonly<Record<string, number>>;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
-  /** Whether its counters are safe on the target's nodes as they are; null where it has none. */
-  readonly counters: Verdict | null;
+  /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
+  readonly counters: Verdict | 'none' | null;
   /** The region that writes it, where that is another one than the shard's. */
   readonly writtenIn: string | null;
   /** Keys that the target has evicted; null where it does not tell. */
@@ -115,7 +115,8 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
   counters: ({ counters, writtenIn }) => {
     // What is copied here would be written through a second node.
     if (writtenIn !== null) return says(false, `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`);
-    if (counters === null) return says(true, 'no counter by its class, and none was seen');
+    if (counters === null) return untold('the nodes of the target do not tell what they are to each other');
+    if (counters === 'none') return says(true, 'no counter by its class, and none was seen');
     const { verdict, why, lost, todo } = counters;
     const evidence = [why, lost, todo].filter((each) => each !== null).join('; ');
     return verdict === 'unknown' ? untold(evidence) : says(verdict === 'safe', evidence);

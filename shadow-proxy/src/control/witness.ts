@@ -1,4 +1,5 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
@@ -38,8 +39,11 @@ const SAVE_MS = 10_000;
 /** For so long the servers are not asked again for somebody who only watches. */
 const WATCH_MS = 15_000;
 
+/** Nor is a server that hangs waited for longer than this: somebody wants to see just then. */
+const PATIENCE_MS = 2_000;
+
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'bypassing' | 'evicted'> & { readonly counters: readonly Verdict[] };
+type Told = Pick<GateFacts, 'bypassing' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
 
 export class Witness {
   readonly #book: EvidenceBook;
@@ -116,7 +120,7 @@ export class Witness {
       latencies: windows,
       unsupported: this.context.unsupported(),
       ...told,
-      counters: told.counters.find((verdict) => verdict.workload === name) ?? null,
+      counters: told.counters && (told.counters.find((verdict) => verdict.workload === name) ?? 'none'),
       writtenIn: workload.writtenIn,
     };
   }
@@ -160,7 +164,10 @@ export class Witness {
 
   #askAtTimes(): Promise<Told> {
     const now = performance.now();
-    if (this.#told === null || now - this.#told.at > WATCH_MS) this.#told = { at: now, answer: this.#ask() };
+    if (this.#told === null || now - this.#told.at > WATCH_MS) {
+      const silent = sleep<Told>(PATIENCE_MS, { bypassing: null, evicted: null, counters: null }, { ref: false });
+      this.#told = { at: now, answer: Promise.race([this.#ask(), silent]) };
+    }
     return this.#told.answer;
   }
 

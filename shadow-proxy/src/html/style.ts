@@ -48,6 +48,10 @@ plot-view.empty::after { content: "nothing measured yet"; position: absolute; in
 @media (max-width: 40rem) {
   body { padding: 0 .7rem 2rem; }
   th, td { padding-right: .5rem; }
+  .cards thead { display: none; }
+  .cards tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
+  .cards td { display: grid; grid-template-columns: 8em 1fr; border: 0; padding: .05rem 0; }
+  .cards td::before { content: attr(data-name); color: var(--quiet); font-size: .87rem; }
 }
 @media print { body { max-width: none; } .panel, .plot, tr { break-inside: avoid; } }
 `;

@@ -93,7 +93,8 @@ export class Poller {
       this.#refused = false;
     } catch (error) {
       if (error instanceof Refused) {
-        this.#refused = sessionStorage.getItem(TOKEN) !== null;
+        // Several questions may have been on their way with it.
+        this.#refused ||= sessionStorage.getItem(TOKEN) !== null;
         sessionStorage.removeItem(TOKEN);
         this.#wantsToken = true;
       } else this.#problem = (error as Error).message;

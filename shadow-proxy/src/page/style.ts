@@ -30,10 +30,8 @@ input { width: 100%; margin: .3rem 0 .6rem; }
 @media (max-width: 40rem) {
   .gates li { grid-template-columns: 5.5em 1fr; }
   .gates li > :last-child { grid-column: 1 / -1; }
-  .servers tr, .cards tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
-  .servers th, .servers td, .cards td { display: block; border: 0; padding: .05rem 0; }
-  .cards thead { display: none; }
-  .cards td::before { content: attr(data-name) " "; color: var(--quiet); font-size: .85rem; display: inline-block; min-width: 5.5em; }
+  .servers tr { display: block; border-bottom: 1px solid var(--line); padding: .35rem 0; }
+  .servers th, .servers td { display: block; border: 0; padding: .05rem 0; }
   .track li { font-size: .72rem; padding: .15rem .1rem; }
 }
 `;

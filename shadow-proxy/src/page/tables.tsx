@@ -1,5 +1,6 @@
 /** The job, the latest mismatches and the history of a shard. */
 import type { JSX } from 'preact';
+import { Table } from '../html/table.js';
 import { bytes, duration, list, number } from '../record/figures.js';
 import { describeEvent } from '../record/history.js';
 import type { LedgerTail } from '../record/ledger.js';
@@ -66,36 +67,10 @@ export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail 
   if (latest.length === 0) return <p class="quiet">None.</p>;
   return (
     <>
-      <table class="cards">
-        <thead>
-          <tr>
-            <th>time (UTC)</th>
-            <th>workload</th>
-            <th>command</th>
-            <th>kind</th>
-            <th>key</th>
-            <th>source</th>
-            <th>target</th>
-          </tr>
-        </thead>
-        <tbody>
-          {[...latest].reverse().map((entry) => (
-            <tr>
-              <td data-name="time">{moment(entry.time)}</td>
-              <td data-name="workload">{entry.workload}</td>
-              <td data-name="command">{entry.command}</td>
-              <td data-name="kind">{entry.kind}</td>
-              <td data-name="key">{entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />}</td>
-              <td data-name="source">
-                <Reply {...entry.source} />
-              </td>
-              <td data-name="target">
-                <Reply {...entry.target} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        head={['time (UTC)', 'workload', 'command', 'kind', 'key', 'source', 'target']}
+        rows={[...latest].reverse().map((entry) => [moment(entry.time), entry.workload, entry.command, entry.kind, entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />, <Reply {...entry.source} />, <Reply {...entry.target} />])}
+      />
       {notWritten > 0 && <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>}
     </>
   );

@@ -7,8 +7,8 @@ import { duration, number } from '../record/figures.js';
 import type { WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint, STAGES } from '../route/stage.js';
 
-/** @param now ms since 1970, to say how long it has been in its stage */
-export function WorkloadCard({ figures, outlook, now }: { figures: WorkloadSnapshot | null; outlook: Outlook | null; now: number }): JSX.Element {
+/** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */
+export function WorkloadCard({ figures, outlook, now, full = false }: { figures: WorkloadSnapshot | null; outlook: Outlook | null; now: number; full?: boolean }): JSX.Element {
   const point = figures ?? outlook!.from;
   const name = figures?.name ?? outlook!.workload;
   return (
@@ -17,9 +17,9 @@ export function WorkloadCard({ figures, outlook, now }: { figures: WorkloadSnaps
         {name} <span class="note">{figures?.class ?? outlook?.class}</span>
       </h3>
       <StageTrack {...point} />
-      {outlook !== null && <p class="note">in this stage for {duration(Math.max(0, (now - Date.parse(outlook.evidence.since)) / 1000))}; below, since the process started:</p>}
+      {outlook !== null && <p class="note">in this stage for {duration(Math.max(0, (now - Date.parse(outlook.evidence.since)) / 1000))}{figures === null ? '' : '; '}{figures !== null && 'below, since the process started:'}</p>}
       {figures !== null && <Parity {...figures} />}
-      {outlook !== null && <Next {...outlook} />}
+      {outlook !== null && <Next outlook={outlook} full={full} />}
       {(point.stage === 'live' || point.stage === 'rampdown') && (
         <p>
           Back: <code>shadow-compare rollback {name}</code>
@@ -63,7 +63,7 @@ function Parity({ operations, compared, matched, explained, mismatches, inconclu
 }
 
 /** Closed gates in full, open ones on demand. */
-function Next({ workload, to, gates }: Outlook): JSX.Element {
+function Next({ outlook: { workload, to, gates }, full }: { outlook: Outlook; full: boolean }): JSX.Element {
   if (to === null) return <p>It is complete: the target alone has it.</p>;
   const open = gates.filter(({ answer }) => answer === 'yes');
   const closed = gates.filter(({ answer }) => answer !== 'yes');
@@ -78,10 +78,10 @@ function Next({ workload, to, gates }: Outlook): JSX.Element {
           <code>shadow-compare promote {workload}</code>
         </p>
       ) : (
-        <GateList gates={closed} />
+        <GateList gates={full ? gates : closed} />
       )}
-      {open.length > 0 && (
-        <details>
+      {open.length > 0 && !(full && closed.length > 0) && (
+        <details open={full}>
           <summary>{open.length === 1 ? 'The open gate' : `The ${open.length} open gates`}</summary>
           <GateList gates={open} />
         </details>

@@ -150,8 +150,8 @@ export function formatUrl({ scheme, username, password, addresses, master, db }:
   return `${scheme}://${login === '' ? '' : `${login}@`}${addresses.map(formatAddress).join(',')}${path}`;
 }
 
-/** The same URL with its password as `***`; also inside longer text. */
-export const redactUrl = (text: string): string => text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/]*):[^\s"']*@/g, '$1:***@');
+/** The same URL with its password as `***`; also inside longer text, and inside JSON, where a quote in it has a backslash before it. */
+export const redactUrl = (text: string): string => text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/"]*):(?:[^\s"\\]|\\.)*@/g, '$1:***@');
 
 /** `host:port`, an IPv6 host in brackets. */
 export const formatAddress = ({ host, port }: Address): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);

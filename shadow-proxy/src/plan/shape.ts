@@ -75,7 +75,7 @@ export function show(path: PlanPath, value: unknown): string {
   if (/^(token|password)$/i.test(String(path.at(-1)))) return '(not shown)';
   if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
   if (typeof value === 'object') return 'a mapping';
-  const text = JSON.stringify(typeof value === 'string' ? redactUrl(value) : value);
+  const text = redactUrl(JSON.stringify(value));
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }
 

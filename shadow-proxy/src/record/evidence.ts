@@ -54,6 +54,7 @@ export interface Seen extends StagePoint {
   readonly inconclusive: number;
 }
 
+const FILE = 'evidence.json';
 /** Four hours. */
 const MAX_WINDOWS = 240;
 const MINUTE_MS = 60_000;
@@ -69,8 +70,8 @@ export class EvidenceBook {
   #latencies: LatencyWindow[] = [];
 
   constructor(directory: string) {
-    this.#path = join(directory, 'evidence.json');
-    const read = readEvidence(this.#path);
+    this.#path = join(directory, FILE);
+    const read = readEvidence(directory);
     if (read === null) return;
     for (const [name, evidence] of Object.entries(read.workloads)) this.#workloads.set(name, evidence);
     this.#latencies = read.latencies;
@@ -136,24 +137,27 @@ export class EvidenceBook {
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
     if (known !== undefined && known.stage === stage && known.percent === percent) return known;
-    const fresh: Mutable = {
-      stage,
-      percent,
-      since: now.toISOString(),
-      compared: 0,
-      explained: {},
-      mismatches: {},
-      inconclusive: 0,
-      minutes: 0,
-      hours: [],
-      verified: known?.verified ?? null,
-      drill: known?.drill ?? null,
-    };
+    const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null };
     this.#workloads.set(name, fresh);
     this.#minute.delete(name);
     return fresh;
   }
 }
+
+/** Of a workload that has just entered its stage. */
+export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadEvidence => ({
+  stage,
+  percent,
+  since: now.toISOString(),
+  compared: 0,
+  explained: {},
+  mismatches: {},
+  inconclusive: 0,
+  minutes: 0,
+  hours: [],
+  verified: null,
+  drill: null,
+});
 
 function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number> | undefined): void {
   for (const [name, count] of now) {
@@ -162,9 +166,10 @@ function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, b
   }
 }
 
-function readEvidence(path: string): z.infer<typeof file> | null {
+/** What the last process wrote of it; null where there is nothing that can be read. */
+export function readEvidence(directory: string): z.infer<typeof file> | null {
   try {
-    return file.parse(JSON.parse(readFileSync(path, 'utf8')));
+    return file.parse(JSON.parse(readFileSync(join(directory, FILE), 'utf8')));
   } catch {
     return null;
   }

@@ -139,16 +139,8 @@ export class StateStore {
   }
 
   /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
-  async history(most: number): Promise<readonly HistoryEvent[]> {
-    const text = await readFile(join(this.#directory, 'history.jsonl'), 'utf8').catch(() => '');
-    const lines = text.split('\n').filter((line) => line !== '').slice(-most);
-    return lines.flatMap((line) => {
-      try {
-        return [JSON.parse(line) as HistoryEvent];
-      } catch {
-        return [];
-      }
-    });
+  history(most: number): Promise<readonly HistoryEvent[]> {
+    return readHistory(this.#directory, most);
   }
 
   /** Resolves when every change that was asked for is on the disk or failed. */
@@ -168,6 +160,22 @@ const emptyState = (shard: string): ShardState => ({
   cleanShutdown: true,
   owner: null,
 });
+
+/** As `StateStore.history`, of a shard's directory. */
+export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
+  const text = await readFile(join(directory, 'history.jsonl'), 'utf8').catch(() => '');
+  const lines = text.split('\n').filter((line) => line !== '').slice(-most);
+  return lines.flatMap((line) => {
+    try {
+      return [JSON.parse(line) as HistoryEvent];
+    } catch {
+      return [];
+    }
+  });
+}
+
+/** For who only looks, and makes nothing where there is nothing: null. @throws {StateError} */
+export const readState = (directory: string, shard: string): Promise<ShardState | null> => read(directory, shard);
 
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');

@@ -29,7 +29,7 @@ const window = (source: number, target: number, count = 10_000) => {
 const facts: GateFacts = {
   evidence,
   gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true },
-  counters: null,
+  counters: 'none',
   writtenIn: null,
   suspects: 0,
   suspect: null,
@@ -71,6 +71,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
     ['counters', 'no', /^two nodes write; the sum; give it one writer$/, { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } }],
+    ['counters', 'unknown', /do not tell/, { counters: null }],
     ['counters', 'unknown', /^two nodes write; ask it$/, { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } }],
     ['counters', 'no', /its one writer is us: here it stays off/, { writtenIn: 'us' }],
     ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],

@@ -23,9 +23,9 @@ test('docs/comparison-rules.md has a section for each rule, with its sentence', 
 
 test('every function and file that docs/architecture.md names is there', () => {
   const source = join(ROOT, 'shadow-proxy', 'src');
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => file.endsWith('.ts'));
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
   const text = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(source, file), 'utf8')]));
-  const named = [...page('architecture.md').matchAll(/`((?:[a-z]+\/)*[a-z-]+\.ts)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
+  const named = [...page('architecture.md').matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
   assert.ok(named.filter(([, , name]) => name !== undefined).length > 40, `${named.length}`);
   // In the drawing: Session.#send, Lane.submit …
   const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];

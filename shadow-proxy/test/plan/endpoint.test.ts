@@ -95,6 +95,8 @@ describe('a URL for people', () => {
     assert.equal(redactUrl('from redis://u:p@ss@h:1 to rediss://h2'), 'from redis://u:***@h:1 to rediss://h2');
     assert.equal(redactUrl('{"a":"redis+sentinel://:p@s1,s2/m","b":"x@y"}'), '{"a":"redis+sentinel://:***@s1,s2/m","b":"x@y"}');
     assert.equal(redactUrl('redis://h:6379/1'), 'redis://h:6379/1');
+    assert.equal(redactUrl("redis://u:it's@h:1"), 'redis://u:***@h:1');
+    assert.equal(redactUrl(JSON.stringify({ a: 'redis://u:p"q\\@h:1', b: 'x@y' })), '{"a":"redis://u:***@h:1","b":"x@y"}');
   });
 });
 

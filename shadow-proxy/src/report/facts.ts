@@ -1,0 +1,53 @@
+/** What a report is made of, whichever way it is written; this is its JSON, too. */
+import type { ShardEvidence } from '../control/outlook.js';
+import type { LatencyWindow } from '../record/evidence.js';
+import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
+import type { HistoryEvent } from '../record/state.js';
+
+export interface Report {
+  readonly version: 1;
+  /** ISO 8601. */
+  readonly at: string;
+  /** The plan's name; null where none was given. */
+  readonly plan: string | null;
+  readonly shards: readonly ShardReport[];
+}
+
+export interface ShardFacts {
+  readonly shard: string;
+  /** A running proxy, or what the last one left on the disk. */
+  readonly from: 'proxy' | 'state';
+  /** Why no proxy was asked; null where one answered. */
+  readonly problem: string | null;
+  /** Null without a proxy. */
+  readonly snapshot: ShardSnapshot | null;
+  readonly evidence: ShardEvidence;
+  /** The backfill or verification that is under way, or was the last. */
+  readonly job: JobSnapshot | null;
+  /** Oldest first. */
+  readonly history: readonly HistoryEvent[];
+}
+
+export interface ShardReport extends ShardFacts {
+  /** What nobody should believe to have been shown. */
+  readonly notCovered: readonly string[];
+}
+
+export interface LatencyRow {
+  readonly server: 'source' | 'target';
+  /** Medians over the minutes, in µs. */
+  readonly p50: number;
+  readonly p99: number;
+  readonly p999: number;
+  readonly replies: number;
+  readonly minutes: number;
+}
+
+/** A typical minute of both servers; empty where nothing was timed. */
+export function latencyRows(windows: readonly LatencyWindow[]): readonly LatencyRow[] {
+  if (windows.length === 0) return [];
+  return (['source', 'target'] as const).map((server) => {
+    const median = (of: 'p50' | 'p99' | 'p999'): number => windows.map((window) => window[server][of]).sort((a, b) => a - b)[Math.floor(windows.length / 2)];
+    return { server, p50: median('p50'), p99: median('p99'), p999: median('p999'), replies: windows.reduce((all, window) => all + window[server].count, 0), minutes: windows.length };
+  });
+}

@@ -1,0 +1,120 @@
+/** The report as one HTML file: the page's views, all of them opened, and what a meeting needs beside them. */
+import type { JSX } from 'preact';
+import type { Outlook } from '../control/outlook.js';
+import { htmlDocument } from '../html/document.js';
+import { Plot } from '../html/plot.js';
+import { Table } from '../html/table.js';
+import { attentionOf } from '../page/attention.js';
+import { minutePlot, percentilePlot } from '../page/plots.js';
+import { AttentionList, Servers } from '../page/shard.js';
+import { VIEW_STYLE } from '../page/style.js';
+import { History, Job, Mismatches, moment } from '../page/tables.js';
+import { WorkloadCard } from '../page/workload.js';
+import { milliseconds, number } from '../record/figures.js';
+import { sum } from '../record/snapshot.js';
+import { formatPoint } from '../route/stage.js';
+import { latencyRows, type Report, type ShardReport } from './facts.js';
+import { gatesOpen } from './markdown.js';
+
+export function toHtml(report: Report): string {
+  const title = `Migration report${report.plan === null ? '' : `: ${report.plan}`}`;
+  const body = (
+    <main>
+      <h1>{title}</h1>
+      <p class="note">Made at {moment(report.at)}. All times are UTC.</p>
+      <Summary {...report} />
+      {report.shards.map((shard) => (
+        <Shard report={shard} now={Date.parse(report.at)} />
+      ))}
+    </main>
+  );
+  return htmlDocument({ title, body, css: VIEW_STYLE });
+}
+
+const Summary = ({ shards }: Report): JSX.Element => (
+  <Table
+    head={['shard', 'workload', 'stage', 'next', 'gates open', 'mismatches', 'last verification']}
+    rows={shards.flatMap(({ shard, from, evidence }) =>
+      evidence.workloads.map((outlook) => [
+        <>
+          <a href={`#shard-${shard}`}>{shard}</a> {from === 'state' && <span class="badge unknown">from state</span>}
+        </>,
+        outlook.workload,
+        formatPoint(outlook.from),
+        outlook.to === null ? '–' : formatPoint(outlook.to),
+        <Open {...outlook} />,
+        number(sum(outlook.evidence.mismatches)),
+        outlook.evidence.verified === null ? 'never' : `${moment(outlook.evidence.verified.endedAt)}, ${number(outlook.evidence.verified.differences)} of ${number(outlook.evidence.verified.keys)} keys differed`,
+      ]),
+    )}
+  />
+);
+
+const Open = (outlook: Outlook): JSX.Element => {
+  const { gates } = outlook;
+  const worst = gates.some(({ answer }) => answer === 'no') ? 'no' : gates.some(({ answer }) => answer === 'unknown') ? 'unknown' : 'yes';
+  return gates.length === 0 ? <>–</> : <span class={`badge ${worst}`}>{gatesOpen(outlook)}</span>;
+};
+
+function Shard({ report, now }: { report: ShardReport; now: number }): JSX.Element {
+  const { shard, problem, snapshot, evidence, job, history, notCovered } = report;
+  return (
+    <section class="shard" data-shard={shard}>
+      <h2 id={`shard-${shard}`}>Shard {shard}</h2>
+      {problem !== null && <p class="banner unknown">From the durable state, not from a running proxy: {problem}</p>}
+      {snapshot !== null && <AttentionList items={attentionOf(snapshot)} />}
+      {snapshot !== null && <Servers snapshot={snapshot} rate={null} />}
+      <div class="workloads">
+        {evidence.workloads.map((outlook) => (
+          <WorkloadCard figures={snapshot?.workloads.find(({ name }) => name === outlook.workload) ?? null} outlook={outlook} now={now} full />
+        ))}
+      </div>
+      <Parity {...report} />
+      <h3>Latency</h3>
+      <Latency {...report} />
+      <h3>Backfill and verification</h3>
+      <Job job={job} />
+      <h3>Latest mismatches</h3>
+      <Mismatches tail={evidence.mismatches} />
+      <h3>History</h3>
+      <History events={history} />
+      <h3>Not covered</h3>
+      <ul>
+        {notCovered.map((line) => (
+          <li>{line}</li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** What the gates count, by kind and by rule, since each workload entered its stage. */
+function Parity({ evidence }: ShardReport): JSX.Element {
+  const rows = evidence.workloads.flatMap(({ workload, evidence: { mismatches, explained } }) => [
+    ...Object.entries(mismatches).map(([name, count]) => [workload, 'mismatch', name, number(count)]),
+    ...Object.entries(explained).map(([name, count]) => [workload, 'explained by', name, number(count)]),
+  ]);
+  return (
+    <>
+      <h3>Differences, since each workload entered its stage</h3>
+      {rows.length === 0 ? <p class="quiet">None.</p> : <Table head={['workload', 'verdict', 'kind or rule', 'pairs']} rows={rows} />}
+    </>
+  );
+}
+
+function Latency({ evidence: { latencies } }: ShardReport): JSX.Element {
+  if (latencies.length === 0) return <p class="quiet">Nothing was timed.</p>;
+  return (
+    <>
+      <Table
+        head={['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes']}
+        rows={latencyRows(latencies).map(({ server, p50, p99, p999, replies, minutes }) => [server, milliseconds(p50), milliseconds(p99), milliseconds(p999), number(replies), number(minutes)])}
+      />
+      <p class="note">Medians over the minutes of the last four hours in which both servers answered.</p>
+      <div class="plots">
+        <Plot title="By the minute" spec={minutePlot(latencies)} />
+        <Plot title="A typical minute" spec={percentilePlot(latencies)} />
+      </div>
+    </>
+  );
+}

@@ -1,0 +1,67 @@
+/** The report as Markdown, for a ticket or a wiki. */
+import type { Outlook } from '../control/outlook.js';
+import { describeEvent } from '../record/history.js';
+import { list, milliseconds, number } from '../record/figures.js';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { formatPoint } from '../route/stage.js';
+import { latencyRows, type Report, type ShardReport } from './facts.js';
+
+export const toMarkdown = (report: Report): string =>
+  `${[
+    `# Migration report${report.plan === null ? '' : `: ${plain(report.plan)}`}`,
+    `Made at ${report.at}. All times are UTC.`,
+    table(
+      ['shard', 'workload', 'stage', 'next', 'gates open', 'mismatches in this stage'],
+      report.shards.flatMap(({ shard, evidence }) => evidence.workloads.map((each) => [shard, each.workload, formatPoint(each.from), each.to === null ? '–' : formatPoint(each.to), gatesOpen(each), number(sum(each.evidence.mismatches))])),
+    ),
+    ...report.shards.map(ofShard),
+  ].join('\n\n')}\n`;
+
+export const gatesOpen = ({ gates }: Outlook): string => (gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`);
+
+function ofShard(report: ShardReport): string {
+  const { shard, problem, snapshot, evidence, job, history, notCovered } = report;
+  const { latest, total } = evidence.mismatches;
+  return [
+    `## Shard ${plain(shard)}`,
+    ...(problem === null ? [] : [`**From the durable state, not from a running proxy**: ${plain(problem)}`]),
+    ...(snapshot === null ? [] : [bullets([`source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${snapshot.source.up ? '' : ', DOWN'}`, `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${snapshot.target.up ? '' : ', DOWN'}`, `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`])]),
+    ...evidence.workloads.map(ofWorkload),
+    '### Latency',
+    latencyRows(evidence.latencies).length === 0 ? 'Nothing was timed.' : table(['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'], latencyRows(evidence.latencies).map((row) => [row.server, milliseconds(row.p50), milliseconds(row.p99), milliseconds(row.p999), number(row.replies), number(row.minutes)])),
+    '### Backfill and verification',
+    job === null ? 'None.' : bullets(ofJob(job)),
+    `### Latest mismatches`,
+    latest.length === 0 ? 'None.' : `${table(['time', 'workload', 'command', 'kind', 'key (hash)'], [...latest].reverse().map((entry) => [entry.time, entry.workload, entry.command, entry.kind, entry.key?.hash ?? '–']))}\n\n${number(latest.length)} shown${snapshot === null ? '' : `, ${number(total)} since the process started`}.`,
+    '### History',
+    history.length === 0 ? 'Nothing was changed.' : bullets([...history].reverse().map((event) => `${String(event.time)}: ${describeEvent(event)}`)),
+    '### Not covered',
+    bullets(notCovered),
+  ].join('\n\n');
+}
+
+function ofWorkload(outlook: Outlook): string {
+  const { workload, from, to, gates, evidence } = outlook;
+  const { verified, explained, mismatches } = evidence;
+  return [
+    `### ${plain(workload)}: ${formatPoint(from)}${to === null ? '' : ` → ${formatPoint(to)}, ${gatesOpen(outlook)} gates open`}`,
+    bullets([
+      `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(explained))} explained${sum(explained) > 0 ? ` (${list(explained)})` : ''}, ${number(evidence.inconclusive)} untold`,
+      verified === null ? 'never verified' : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`,
+    ]),
+    ...(gates.length === 0 ? [] : [table(['gate', 'open', 'evidence'], gates.map(({ name, answer, evidence: seen }) => [name, answer === 'yes' ? 'yes' : answer.toUpperCase(), seen]))]),
+  ].join('\n\n');
+}
+
+function ofJob(job: JobSnapshot): string[] {
+  const { kind, state, reason, startedAt, endedAt } = job;
+  return [
+    `${kind} of ${job.workloads.join(', ')}: ${state}${reason === null ? '' : ` (${reason})`}, begun ${startedAt}${endedAt === null ? '' : `, ended ${endedAt}`}`,
+    `${number(job.seen)} keys looked at, ${number(job.copied)} copied, ${number(job.verified)} compared, ${number(sum(job.differences))} differed${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}, ${number(job.repaired)} repaired, ${number(job.failed)} failed, ${number(job.unsure)} in doubt`,
+  ];
+}
+
+const bullets = (lines: readonly string[]): string => lines.map((line) => `- ${plain(line)}`).join('\n');
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => [head, head.map(() => '---'), ...rows.map((row) => row.map(plain))].map((row) => `| ${row.join(' | ')} |`).join('\n');
+/** Names are the plan's, and reasons anybody's: neither may be markup. */
+const plain = (text: string): string => text.replace(/[\\`*_[\]<>|#]/g, (character) => `\\${character}`).replace(/\s+/g, ' ');

@@ -1,0 +1,68 @@
+/** A shard's part of the report where its proxy does not answer: from what the last process left on the disk, and no more than that. */
+import { join } from 'node:path';
+import { judgeGates, type GateFacts, type GateName } from '../control/gates.js';
+import { outlookOf, type Outlook } from '../control/outlook.js';
+import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
+import { noEvidence, readEvidence, type LatencyWindow } from '../record/evidence.js';
+import { JobFile, type JobRecord } from '../record/job-file.js';
+import { readLatest } from '../record/ledger-tail.js';
+import type { JobSnapshot } from '../record/snapshot.js';
+import { readHistory, readState, StateError, type ShardState } from '../record/state.js';
+import type { ShardFacts } from './facts.js';
+
+const HISTORY_EVENTS = 500;
+const MISMATCHES = 20;
+
+/** @throws {StateError} where there is a state that cannot be read, or none at all */
+export async function factsFromState(plan: Plan, shard: string, problem: string): Promise<ShardFacts> {
+  const directory = join(plan.state, shard);
+  const state = await readState(directory, shard);
+  if (state === null) throw new StateError('state-missing', `there is no proxy that answers for shard ${shard} (${problem}), and none has left a state in ${directory}`);
+  const book = readEvidence(directory);
+  const latencies = book?.latencies ?? [];
+  const workloads = allWorkloads(plan).map((workload) => outlook(workload, state, book?.workloads[workload.name], latencies));
+  const latest = readLatest(join(directory, 'ledger.jsonl'), MISMATCHES);
+  const job = new JobFile(directory).read();
+  return {
+    shard,
+    from: 'state',
+    problem,
+    snapshot: null,
+    evidence: { shard, workloads, latencies, mismatches: { total: latest.length, notWritten: 0, latest } },
+    job: job && jobFrom(job),
+    history: await readHistory(directory, HISTORY_EVENTS),
+  };
+}
+
+type Known = NonNullable<ReturnType<typeof readEvidence>>['workloads'][string];
+
+function outlook(workload: WorkloadPlan, state: ShardState, known: Known | undefined, latencies: readonly LatencyWindow[]): Outlook {
+  const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };
+  // The process may have ended between a change of stage and the next look.
+  const evidence = known?.stage === point.stage && known.percent === point.percent ? known : noEvidence(point, new Date());
+  const facts: GateFacts = {
+    evidence,
+    gates: workload.gates,
+    latencies: latencies.filter(({ at }) => at >= evidence.since),
+    ...NOT_KNOWN,
+  };
+  return outlookOf(workload, { ...point, spanning: 0 }, facts, new Date(), (...args) => judgeGates(...args).map((gate) => (LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate)));
+}
+
+const NOT_KNOWN = { suspects: 0, suspect: null, frozen: null, unsupported: {}, bypassing: null, evicted: null, counters: null, writtenIn: null };
+const LIVE: ReadonlySet<GateName> = new Set(['suspects', 'unsupported', 'bypass', 'counters', 'evictions']);
+
+const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobRecord): JobSnapshot => ({
+  ...request,
+  ...counts,
+  workloads: request.workloads ?? ['all that are written twice'],
+  state: state === 'running' ? 'stopped' : state,
+  reason: state === 'running' ? 'the process ended' : reason,
+  startedAt,
+  endedAt,
+  total: counts.seen,
+  keysPerSecond: 0,
+  etaSeconds: null,
+  failures: [],
+  examples: [],
+});
