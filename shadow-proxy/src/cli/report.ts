@@ -94,5 +94,5 @@ async function withStates(plan: Plan | null, { facts, problem }: Answered): Prom
     if (facts.length > 0) return facts;
     throw new CliError('unreachable', `${problem}; with --plan, the report is made from the durable state`, exitCode.inconclusive);
   }
-  return Promise.all(plan.shards.map(({ name }) => facts.find(({ shard }) => shard === name) ?? factsFromState(plan, name, problem)));
+  return Promise.all(plan.shards.map(async ({ name }) => facts.find(({ shard }) => shard === name) ?? factsFromState(plan, name, problem)));
 }
