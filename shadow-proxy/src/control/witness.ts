@@ -1,4 +1,5 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import { clientField, listClients } from '../lane/handshake.js';
@@ -25,6 +26,7 @@ export interface WitnessContext {
 }
 
 const LOOK_MS = 1_000;
+const ANSWER_MS = 2_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
 
@@ -140,7 +142,7 @@ export class Witness {
   /** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
   async #bypassing(known: readonly string[]): Promise<readonly string[] | null> {
     const { source } = this.context.sequencer.servers;
-    const listed = await listClients((...args) => source.ask(...args)).catch(() => null);
+    const listed = await soon(listClients((...args) => source.ask(...args)));
     if (listed === null) return null;
     const foreign = [...listed.values()].filter((line) => !clientField(line, 'name').startsWith(KIT) && !/[SMO]/.test(clientField(line, 'flags')) && clientField(line, 'cmd') !== 'ping|sentinel');
     const who = foreign.map((line) => ({ name: clientField(line, 'name'), host: clientField(line, 'addr').replace(/:\d+$/, ''), cmd: clientField(line, 'cmd') }));
@@ -148,11 +150,14 @@ export class Witness {
   }
 
   async #evicted(): Promise<number | null> {
-    const reply = await this.context.sequencer.servers.target.ask('INFO', 'stats').catch(() => null);
+    const reply = await soon(this.context.sequencer.servers.target.ask('INFO', 'stats'));
     const told = reply === null || isError(reply) ? undefined : parseInfo(text(reply)).get('evicted_keys');
     return told === undefined ? null : Number(told);
   }
 }
+
+/** Null where it fails, or a server that hangs does not answer. */
+const soon = <T>(asked: Promise<T>): Promise<T | null> => Promise.race([asked.catch(() => null), sleep(ANSWER_MS, null, { ref: false })]);
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';

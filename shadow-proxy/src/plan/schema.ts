@@ -95,6 +95,10 @@ const shard = z.strictObject({
   admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
 });
 
+const failover = z
+  .enum(['manual', 'automatic'])
+  .describe('When an authority dies: manual gives clients an error until the operator decides; automatic sends them to the mirror, where that has confirmed all that was acknowledged');
+
 const workload = z.strictObject({
   name,
   keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
@@ -102,6 +106,7 @@ const workload = z.strictObject({
   class: z.enum(WORKLOAD_CLASSES).default('general'),
   stage: z.enum(STAGES).default('off').describe('First stage; afterwards the durable state holds'),
   percent: percent.optional(),
+  failover: failover.optional(),
   gates: workloadGates.optional(),
 });
 
@@ -110,6 +115,7 @@ const limits = z.strictObject({
   clients: z.number().int().positive().default(10_000).describe('Clients of one shard'),
   clientOutputBytes: bytes.prefault('256MiB').describe('Replies that wait for one client which does not read; past it the client is closed'),
   connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
+  downAfterMs: milliseconds.default(3_000).describe('An authority that has not answered for so long is taken for dead'),
   flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
   largeKeyBytes: bytes.prefault('1MiB').describe('From this size on a key is copied in parts'),
@@ -126,6 +132,7 @@ export const planSchema = z.strictObject({
       class: z.enum(WORKLOAD_CLASSES).default('general'),
       stage: z.enum(STAGES).default('off'),
       percent: percent.optional(),
+      failover: failover.optional(),
       gates: workloadGates.optional(),
     })
     .prefault({})
@@ -135,6 +142,7 @@ export const planSchema = z.strictObject({
     .enum(['ask', 'accept'])
     .default('ask')
     .describe('When an authority comes back as another process: ask freezes what copies until the operator decides; accept takes it as it is, and what it has lost is deleted on the mirror'),
+  failover: failover.default('manual'),
   topology: z
     .strictObject({
       mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),

@@ -31,6 +31,7 @@ export interface TestShardOptions {
   readonly default?: { readonly stage?: Stage; readonly percent?: number };
   /** As in a plan. */
   readonly onAuthorityChange?: Plan['onAuthorityChange'];
+  readonly failover?: Plan['failover'];
   /** As in `launch`. */
   readonly alike?: boolean;
   /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
@@ -121,6 +122,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     workloads: options.workloads ?? [],
     default: options.default ?? { stage: 'shadow' },
     ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
+    ...(options.failover && { failover: options.failover }),
     ...(options.limits && { limits: options.limits }),
     admin: { listen: '127.0.0.1:0' },
     state: stateDir,
