@@ -244,6 +244,7 @@ class RunningShard implements Shard {
       frozen: () => this.#healer.frozen,
       unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
+      sent: () => this.#clients.sentWrites(),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));

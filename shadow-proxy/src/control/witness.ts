@@ -7,10 +7,11 @@ import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type Seen } from '../record/evidence.js';
-import type { JobSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../record/snapshot.js';
 import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
-import type { GateFacts } from './gates.js';
+import { foreignWrites, parseCalls, type CallCounts } from './bypass.js';
+import type { GateFacts, PassedWrites } from './gates.js';
 import type { Standing } from './promotion.js';
 import { StageError } from './status.js';
 
@@ -22,11 +23,13 @@ export interface WitnessContext {
   readonly frozen: () => string | null;
   readonly unsupported: () => Readonly<Record<string, number>>;
   readonly job: () => JobSnapshot | null;
+  readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
   readonly logger: Logger;
 }
 
 const LOOK_MS = 1_000;
 const ANSWER_MS = 2_000;
+const COUNT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
 
@@ -35,6 +38,13 @@ export class Witness {
   readonly #recent = { source: histogram(), target: histogram() };
   readonly #unwatch: readonly (() => void)[];
   #timer: NodeJS.Timeout | undefined;
+  #counter: NodeJS.Timeout | undefined;
+  /** What the source had counted at the last looks, the newest last. */
+  #counts: CallCounts[] = [];
+  /** Since when its counts were compared at each look; null where the last could not be. */
+  #countedSince: Date | null = null;
+  /** The last writes that were seen to pass the proxy by. */
+  #passed: PassedWrites['last'] = null;
   #timedAt = performance.now();
   #savedAt = performance.now();
   /** The job that was noted last. */
@@ -51,6 +61,8 @@ export class Witness {
 
   start(): void {
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.#counter = setInterval(() => void this.#count(), COUNT_MS).unref();
+    void this.#count();
   }
 
   /** Takes in what has happened up to now. */
@@ -87,6 +99,7 @@ export class Witness {
       latencies: windows,
       unsupported: this.context.unsupported(),
       bypassing: await this.#bypassing(plan.knownClients),
+      passed: await this.#passedWrites(),
       evicted: await this.#evicted(),
     };
   }
@@ -99,6 +112,7 @@ export class Witness {
 
   close(): void {
     clearInterval(this.#timer);
+    clearInterval(this.#counter);
     for (const end of this.#unwatch) end();
     this.look();
     this.#save();
@@ -147,6 +161,39 @@ export class Witness {
     const foreign = [...listed.values()].filter((line) => !clientField(line, 'name').startsWith(KIT) && !/[SMO]/.test(clientField(line, 'flags')) && clientField(line, 'cmd') !== 'ping|sentinel');
     const who = foreign.map((line) => ({ name: clientField(line, 'name'), host: clientField(line, 'addr').replace(/:\d+$/, ''), cmd: clientField(line, 'cmd') }));
     return who.filter(({ name, host }) => !known.includes(name) && !known.includes(host)).map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
+  }
+
+  async #passedWrites(): Promise<PassedWrites> {
+    await this.#count();
+    return { since: this.#countedSince?.toISOString() ?? null, last: this.#passed };
+  }
+
+  /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
+  async #count(): Promise<void> {
+    const { sequencer, sent, frozen } = this.context;
+    const { source } = sequencer.servers;
+    const comparable = (): boolean => sequencer.router.oneAuthority && sequencer.router.default.keylessRule.authority === 'source' && frozen() === null && source.up;
+    if (!comparable()) return this.#forgetCounts();
+    const before = sent();
+    const lanes = [...sequencer.lanes.source.all(), ...sequencer.lanes.source.private()];
+    const inFlight = lanes.reduce((all, { commandsInFlight }) => all + commandsInFlight, 0);
+    const reply = await soon(source.ask('INFO', 'commandstats'));
+    if (reply === null || isError(reply) || !comparable()) return this.#forgetCounts();
+    const after = sent();
+    const calls = parseCalls(parseInfo(text(reply)), new Set(before.writes.keys()));
+    const now: CallCounts = { runId: source.runId, calls, sentBefore: before.writes, sentAfter: after.writes, inFlight, scripts: after.scripts };
+    const [earlier, last] = this.#counts;
+    this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
+    // A script that was on its way at the last look may have run since.
+    if (last === undefined || earlier.scripts !== last.scripts) return;
+    const found = foreignWrites(last, now);
+    this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
+    if (found !== null && sum(found) > 0) this.#passed = { at: new Date().toISOString(), writes: found };
+  }
+
+  #forgetCounts(): void {
+    this.#counts = [];
+    this.#countedSince = null;
   }
 
   async #evicted(): Promise<number | null> {
