@@ -6,12 +6,14 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { Clocks } from './control/clocks.js';
+import { Failover } from './control/failover.js';
 import { drained, Flipper } from './control/flip.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
+import { Vigil } from './control/vigil.js';
 import { Witness } from './control/witness.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
@@ -26,7 +28,7 @@ import { Sequencer } from './lane/sequencer.js';
 import { Server } from './lane/server.js';
 import { Turn } from './lane/turn.js';
 import { neighboursOf } from './plan/normalise.js';
-import type { Plan } from './plan/plan.js';
+import { allWorkloads, type Plan } from './plan/plan.js';
 import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
 import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
@@ -81,6 +83,8 @@ class RunningShard implements Shard {
   readonly #jobs: Jobs;
   readonly #trust: Trust;
   readonly #clocks: Clocks;
+  readonly #vigil: Vigil;
+  readonly #failover: Failover;
   readonly #jobFile: JobFile;
   readonly #journal: Journal;
   /** The servers of the other shards that share the target. */
@@ -174,11 +178,14 @@ class RunningShard implements Shard {
       undecided: (workload) => this.#judge.asksOf(workload),
       buried: (server) => this.#judge.buried(server),
       frozen: () => this.#healer.frozen,
+      distrusts: (side) => this.#trust.distrusts(side),
+      isDown: (side) => this.#vigil.isDown(side),
+      giveUp: (side) => this.#giveUp(side),
     }, plan.limits.flipMs);
     this.#clocks = new Clocks({
       servers: this.#servers,
       mirrors: this.#sequencer.mirrors,
-      isNeeded: (side) => authoritiesOf(this.#router.workloads).includes(side),
+      isNeeded: (side) => this.#isNeeded(side),
       doubtAll: (reason) => this.#doubtAll(reason),
       logger: logger.child({ shard: shard.name }),
     });
@@ -189,12 +196,33 @@ class RunningShard implements Shard {
       doubtAll: (reason, which) => this.#doubtAll(reason, which),
       remember: (event) => this.#remember({}, event),
       freeze: (reason) => this.#freeze(reason),
+      distrusted: (side) => this.#listener !== undefined && this.#failover.replaced(side),
       // Before the first client comes, another process may have served others.
       watch: (side) => (this.#listener === undefined ? null : new Since(this.#sequencer, side)),
       logger: logger.child({ shard: shard.name }),
     });
     this.#jobFile = new JobFile(join(plan.state, shard.name));
     const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
+    this.#vigil = new Vigil({
+      servers: this.#servers,
+      isNeeded: (side) => this.#isNeeded(side),
+      downAfterMs: () => this.#plan.limits.downAfterMs,
+      down: (side) => {
+        this.#flipper.down(side);
+        this.#failover.down(side, this.#vigil.silentMs(side));
+      },
+    });
+    this.#failover = new Failover({
+      router: this.#router,
+      suspects: this.#suspects,
+      policy: ({ name }) => allWorkloads(this.#plan).find((each) => each.name === name)!.failover,
+      unsupported: () => [...this.#clients.unsupportedCommands.values()].reduce((a, b) => a + b, 0),
+      change: (request) => this.changeStage(request),
+      open: () => this.#clients.open(),
+      servers: this.#servers,
+      redact: nameOf,
+      logger: logger.child({ shard: shard.name }),
+    });
     const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), () => this.#plan.ledger, nameOf);
     this.#jobs = new Jobs(
       {
@@ -225,6 +253,7 @@ class RunningShard implements Shard {
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
       counters: () => guardShard(this.#plan, this.#plan.shards.find((each) => each.name === shard.name)!, this.snapshot()),
+      sent: () => this.#clients.sentWrites(),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));
@@ -291,6 +320,7 @@ class RunningShard implements Shard {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
     this.#clocks.watch();
+    this.#vigil.watch();
     this.#witness.start();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
@@ -396,6 +426,7 @@ class RunningShard implements Shard {
     this.#stopping = true;
     clearInterval(this.#sentinels);
     this.#clocks.stop();
+    this.#vigil.stop();
     this.#jobs.close();
     this.#witness.close();
     this.#clients.counterWatch.close();
@@ -436,6 +467,11 @@ class RunningShard implements Shard {
     this.#options.logger.warn({ shard: this.name, server: side }, 'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)');
   }
 
+  /** Whether clients are sent to it. */
+  #isNeeded(side: Side): boolean {
+    return authoritiesOf(this.#router.workloads).includes(side);
+  }
+
   /** Whether the mirror of any workload follows this server. */
   #isAuthority(side: Side): boolean {
     return this.#router.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole));
@@ -467,12 +503,18 @@ class RunningShard implements Shard {
       if (now === null || (now.host === server.address.host && now.port === server.address.port)) continue;
       this.#options.logger.warn({ shard: this.name, server: side, from: server.address, to: now }, 'following a failover');
       server.address = now;
-      await server.close();
-      this.#strays.readers[side].close();
-      for (const lane of this.#sequencer.lanes[side].all()) lane.close();
-      this.#sequencer.mirrors[side].reconnect();
-      this.#clients.subscribers.leave(side);
+      this.#giveUp(side);
     }
+  }
+
+  /** Ends every connection to the server: what it has not answered is lost. */
+  #giveUp(side: Side): void {
+    const lanes = this.#sequencer.lanes[side];
+    void this.#servers[side].close();
+    this.#strays.readers[side].close();
+    for (const lane of [...lanes.all(), ...lanes.private()]) lane.close();
+    this.#sequencer.mirrors[side].reconnect();
+    this.#clients.subscribers.leave(side);
   }
 
   // ── doubts that outlive a process ───────────────────────────────────────────────────────────────────────────
@@ -501,7 +543,8 @@ class RunningShard implements Shard {
   // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
   async #persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note']): Promise<void> {
-    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to, ...note });
+    const lost = this.#failover.unanswered(workload);
+    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) });
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
@@ -575,7 +618,7 @@ class RunningShard implements Shard {
     }
     const server = (side: Side): ShardSnapshot['source'] => {
       const { endpoint, runId, version, up, full } = this.#servers[side];
-      return { url: endpoint.label, runId: runId || null, version: version || null, up, full };
+      return { url: endpoint.label, runId: runId || null, version: version || null, up, full, silentMs: this.#vigil.silentMs(side) };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
     const suspects = this.#suspects.byWorkload();
@@ -610,6 +653,8 @@ class RunningShard implements Shard {
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
       counting: this.#clients.counterWatch.snapshot(),
+      outage: this.#failover.snapshot((side) => this.#vigil.silentMs(side)),
+      failovers: this.#failover.count,
       job: this.#jobs.snapshot(),
       uptimeMs: now - this.#since,
     };

@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
 import { list, number } from '../record/figures.js';
-import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { sum, type LatencySnapshot, type OutageSnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
@@ -78,7 +78,7 @@ function unplanned({ counting, workloads }: ShardSnapshot): string {
 }
 
 function factsOf(shard: ShardSnapshot): [string, string][] {
-  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen } = shard;
+  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen, outage } = shard;
   const facts: [string, string][] = [
     ['source', server(source)],
     ['target', server(target)],
@@ -96,8 +96,19 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
     [unplanned(shard) !== '', 'counters', `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`],
     [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
+    [outage !== null, outage?.endedAt === null ? 'OUTAGE' : 'outage', outage === null ? '' : outageOf(outage)],
   ];
   return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
+}
+
+/** What happened to each workload, and what can be done. */
+function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
+  const head = endedAt === null ? `the ${side} has not answered since ${since}` : `the ${side} did not answer from ${since} to ${endedAt}`;
+  const each = workloads.map(({ name, movedTo, why, next, unanswered, keys }) => {
+    const lost = unanswered === 0 ? '' : `; ${number(unanswered)} writes were in flight, and nobody was told whether they ran: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
+    return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}; next: ${next}`;
+  });
+  return [head, ...each].join('\n');
 }
 
 /** What an operator has to do about it. */
@@ -107,6 +118,6 @@ function noteOf({ name, suspect, strayWrites }: WorkloadSnapshot): string[] {
   return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
 }
 
-const server = ({ url, version, up }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', DOWN'}`;
+const server = ({ url, version, up, silentMs }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up && silentMs === 0 ? '' : ', DOWN'}`;
 const times = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`);
 const short = (value: number): string => (value < 100_000 ? number(value) : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value));

@@ -8,7 +8,7 @@ import type { Sequencer } from '../lane/sequencer.js';
 import type { Server } from '../lane/server.js';
 import type { Suspect, Suspects } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
-import { STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
+import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
@@ -30,6 +30,12 @@ export interface FlipContext {
   buried(server: Server): boolean;
   /** Why authority must not change now; null where it may. */
   frozen(): string | null;
+  /** Whether it is another process than the one under which its keys were last clean. */
+  distrusts(side: Side): boolean;
+  /** Whether an authority has not answered for so long that it is taken for dead. */
+  isDown(side: Side): boolean;
+  /** Ends every connection to it: what it has not answered, it never will. */
+  giveUp(side: Side): void;
 }
 
 /** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
@@ -40,6 +46,8 @@ const HELD_HEAL_MS = 500;
 export class Flipper {
   flips = 0;
   #busy = false;
+  /** The authorities that a change under way takes keys from. */
+  #leaving: readonly Side[] = [];
 
   constructor(
     private readonly context: FlipContext,
@@ -54,6 +62,11 @@ export class Flipper {
     if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
   }
 
+  /** An authority may be taken for dead: then a change that leaves it does not wait for its answers. */
+  down(side: Side): void {
+    if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.giveUp(side);
+  }
+
   /** @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
     if (this.#busy) throw new StageError('busy', 'another change of stage is under way: try again when it has ended');
@@ -66,8 +79,9 @@ export class Flipper {
     const from = { stage: workload.stage, percent: workload.percent };
     const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
     if (from.stage === to.stage && from.percent === to.percent) return { workload: workload.name, from, to, heldMs: 0 };
-    this.#check(workload, from, to, request.force === true);
+    this.#check(workload, from, to, request);
     this.#busy = true;
+    this.#leaving = left(from, to);
     try {
       const movesAuthority = authorityMoves(from, to);
       if (movesAuthority && request.force !== true) await this.#requireClean(workload);
@@ -75,14 +89,17 @@ export class Flipper {
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
     } finally {
+      this.#leaving = [];
       this.#busy = false;
     }
   }
 
-  #check(workload: Workload, from: StagePoint, to: StagePoint, force: boolean): void {
+  #check(workload: Workload, from: StagePoint, to: StagePoint, { force = false, failover = false }: StageRequest): void {
     if (from.stage === 'complete') throw new StageError('no-return', `"${workload.name}" is complete: going back from there is a backfill the other way`);
     const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
-    if (Math.abs(step) > 1) {
+    // Both give clients the target's replies, and go back to where they get the source's.
+    const back = from.stage === 'rampdown' && to.stage === 'shadow';
+    if (Math.abs(step) > 1 && !back) {
       throw new StageError('not-adjacent', `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`);
     }
     if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
@@ -97,7 +114,7 @@ export class Flipper {
       throw new StageError('refused', `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`);
     }
     const frozen = this.context.frozen();
-    if (frozen !== null && authorityMoves(from, to) && !force) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
+    if (frozen !== null && authorityMoves(from, to) && !force && !failover) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
   }
 
   /** Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are held. */
@@ -125,19 +142,21 @@ export class Flipper {
 
   /** Keys that the mirror may lack. What an authority that is dead never answered, it does not owe to anybody. */
   #keysInDoubt(workload: Workload, upTo = Infinity): number {
-    return this.#count(workload, upTo, ({ acknowledged }, authority) => acknowledged || authority.up);
+    return this.#count(workload, upTo, ({ acknowledged }, authority) => acknowledged || (authority.up && !this.context.distrusts(authority.side)));
   }
 
   /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
   #keysToHeal(workload: Workload, upTo = Infinity): number {
-    return this.#count(workload, upTo, (_, authority) => authority.up);
+    return this.#count(workload, upTo, (_, authority) => authority.up && this.context.frozen() === null);
   }
 
+  /** Of the keys whose authority may change: the others lose nothing by it. */
   #count(workload: Workload, upTo: number, counts: (suspect: Suspect, authority: Server) => boolean): number {
     const { servers } = this.context.sequencer;
     return this.context.suspects.count(workload, (suspect) => {
       const { key, generation } = suspect;
-      return generation <= upTo && counts(suspect, servers[workload.rule(key, 0, key.length).authority]);
+      const { authority } = workload.rule(key, 0, key.length);
+      return generation <= upTo && this.#leaving.includes(authority) && counts(suspect, servers[authority]);
     });
   }
 
@@ -146,6 +165,7 @@ export class Flipper {
     const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
     try {
+      for (const side of this.#leaving) this.down(side);
       if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
       const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
       await this.#alone(inTime);
@@ -153,17 +173,21 @@ export class Flipper {
       workload.held = true;
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
-      await inTime(this.#settled(to));
+      await inTime(this.#settled(from, to));
       if (requireClean) await inTime(this.#healed(workload));
       workload.moving = true;
-      await inTime(drained(this.context.sequencer));
+      await inTime(this.#drained());
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
+      const dead = this.#leaving.filter((side) => this.context.isDown(side));
       await this.context.persist(workload, from, to, note);
       workload.move(to.stage, to.percent);
+      // Those who came meanwhile wait for a connection to it.
+      for (const side of dead) this.context.giveUp(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
+      for (const side of dead) this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
       this.context.moved();
       return performance.now() - since;
     } finally {
@@ -188,6 +212,11 @@ export class Flipper {
     return (promise) => Promise.race([promise, late]);
   }
 
+  /** A mirror that is dead confirms nothing, and is authority of nothing after the change. */
+  #drained(): Promise<void> {
+    return drained(this.context.sequencer, SIDES.filter((side) => !this.#leaving.includes(side) || !this.context.isDown(side)));
+  }
+
   /** Waits while a command runs alone: it must not see two stages. */
   async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
     const { sequencer, clients } = this.context;
@@ -196,16 +225,17 @@ export class Flipper {
 
   /** Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met again. */
   async #buried(server: Server): Promise<void> {
+    if (this.context.isDown(server.side)) return;
     if (!this.context.buried(server)) await server.identify().catch(() => undefined);
     while (server.up && !this.context.buried(server)) await sleep(5);
   }
 
   /** All that was on its way is confirmed, and whoever will be an authority answers. */
-  async #settled(to: StagePoint): Promise<void> {
+  async #settled(from: StagePoint, to: StagePoint): Promise<void> {
     const { sequencer } = this.context;
-    await drained(sequencer);
+    await this.#drained();
     for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#buried(server);
-    for (const side of authoritiesOf(to)) {
+    for (const side of left(to, from)) {
       await sequencer.servers[side].identify().catch((problem: Error) => {
         throw new StageError('refused', `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`);
       });
@@ -219,12 +249,11 @@ async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
   while (condition() && performance.now() < deadline) await sleep(5);
 }
 
-/** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors. */
-export async function drained(sequencer: Sequencer): Promise<void> {
-  const sides = ['source', 'target'] as const;
-  await Promise.all(sides.map((side) => sequencer.lanes[side].quiet()));
+/** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are told). */
+export async function drained(sequencer: Sequencer, confirming: readonly Side[] = SIDES): Promise<void> {
+  await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));
   await Promise.all(
-    sides.map((side) => {
+    confirming.map((side) => {
       sequencer.mirrors[side].flush();
       return new Promise<void>((resolve) => sequencer.mirrors[side].afterAppended(resolve));
     }),
@@ -241,8 +270,12 @@ function channelsMove(from: StagePoint, to: StagePoint): Side | null {
   return sideOf(from) === sideOf(to) ? null : sideOf(to);
 }
 
-/** Whose replies clients get. */
-const authoritiesOf = ({ stage, percent }: StagePoint): readonly Side[] => (percent < 100 ? ['source', 'target'] : [stageRule(stage).authority]);
+/** From which server keys are taken; the other way round: which gets some. */
+function left(from: StagePoint, to: StagePoint): readonly Side[] {
+  const ofTarget = ({ stage, percent }: StagePoint): number => (stageRule(stage).authority === 'target' ? percent : 0);
+  const more = ofTarget(to) - ofTarget(from);
+  return more === 0 ? [] : [more > 0 ? 'source' : 'target'];
+}
 
 function around(stage: Stage): string {
   const at = STAGES.indexOf(stage);

@@ -19,6 +19,14 @@ export interface Gate {
 
 export type GateName = 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill';
 
+/** Writes to the source that the proxy did not send, by the source's own counts. */
+export interface PassedWrites {
+  /** Since when the counts were compared (ISO 8601); null where they cannot be now: scripts run, or the target is an authority. */
+  readonly since: string | null;
+  /** When some were seen last, and how many at least, by command; null where never. */
+  readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
+}
+
 export interface GateFacts {
   readonly evidence: WorkloadEvidence;
   readonly gates: Gates;
@@ -36,6 +44,7 @@ export interface GateFacts {
   readonly counters: Verdict | 'none' | null;
   /** The region that writes it, where that is another one than the shard's. */
   readonly writtenIn: string | null;
+  readonly passed: PassedWrites;
   /** Keys that the target has evicted; null where it does not tell. */
   readonly evicted: number | null;
 }
@@ -107,9 +116,13 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
 
   unsupported: ({ unsupported }) => says(sum(unsupported) === 0, sum(unsupported) === 0 ? 'none' : `commands that the other server does not know${listed(unsupported)}`),
 
-  bypass: ({ bypassing }) => {
+  bypass: ({ bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
+    const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
+    if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
+      return says(false, `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${count(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${count(Math.max(1, minMinutes))} minutes, verify --repair`);
+    }
     if (bypassing === null) return untold('the source does not list its clients: allow CLIENT LIST to the kit’s user');
-    return says(bypassing.length === 0, bypassing.length === 0 ? 'no client is connected to the source beside the proxy' : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`);
+    return says(bypassing.length === 0, bypassing.length === 0 ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${count(minutes(since))} minutes its counts of writes are the proxy’s own`}` : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`);
   },
 
   counters: ({ counters, writtenIn }) => {

@@ -108,7 +108,10 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   const end = to === undefined ? -1 : STAGES.indexOf(to);
   if (end === -1 || end >= at) throw new StageError('refused', `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`);
   const changes: StageChange[] = [];
-  for (let step = at - 1; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note: { by, reason, rollback: true } }));
+  const note = { by, reason, rollback: true };
+  // From rampdown to shadow is one change: nothing is in between for clients.
+  const first = from.stage === 'rampdown' && end <= STAGES.indexOf('shadow') ? STAGES.indexOf('shadow') : at - 1;
+  for (let step = first; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
   return { workload, changes };
 }
 

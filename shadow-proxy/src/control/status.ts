@@ -21,6 +21,8 @@ export interface StageRequest {
   readonly percent?: number;
   /** Go on where the mirror is not clean, and lose what the answer without it lists. */
   readonly force?: boolean;
+  /** The authority that is left is lost: it need not be trusted. Never asked for from outside. */
+  readonly failover?: boolean;
   /** For the history: who, why, on what evidence. */
   readonly note?: Readonly<Record<string, unknown>>;
 }

@@ -24,6 +24,8 @@ export interface TrustContext {
   remember(event?: HistoryEvent): Promise<void>;
   /** Copies nothing for that reason; with null, goes on. */
   freeze(reason: string | null): void;
+  /** It is not trusted from now on. Called before any command is sent to it. */
+  distrusted(side: Side): void;
   /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
   watch(side: Side): Since | null;
   readonly logger: Logger;
@@ -78,6 +80,7 @@ export class Trust {
       freeze(`${lost} and an authority: what it has lost would be deleted on the mirror`);
     }
     doubtAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
+    if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
   }
 

@@ -9,11 +9,12 @@ import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../record/evidence.js';
 import { SERIES_STEP_MS, type Latest } from '../record/series.js';
-import type { JobSnapshot, LatencySnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot, type LatencySnapshot } from '../record/snapshot.js';
 import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
-import type { GateFacts } from './gates.js';
+import { foreignWrites, parseCalls, type CallCounts } from './bypass.js';
+import type { GateFacts, PassedWrites } from './gates.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
 import { StageError } from './status.js';
@@ -30,20 +31,21 @@ export interface WitnessContext {
   readonly sampled: (latest: Latest) => void;
   /** Whether the shard's counters are safe, by what their servers say now. */
   readonly counters: () => Promise<readonly Verdict[]>;
+  readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
   readonly logger: Logger;
 }
 
 const LOOK_MS = 1_000;
+/** A server that hangs is not waited for longer than this: somebody wants to see just then. */
+const ANSWER_MS = 2_000;
+const COUNT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
 /** For so long the servers are not asked again for somebody who only watches. */
 const WATCH_MS = 15_000;
 
-/** Nor is a server that hangs waited for longer than this: somebody wants to see just then. */
-const PATIENCE_MS = 2_000;
-
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'bypassing' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
+type Told = Pick<GateFacts, 'bypassing' | 'passed' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
 
 export class Witness {
   readonly #book: EvidenceBook;
@@ -52,6 +54,13 @@ export class Witness {
   readonly #minute: Readonly<Record<Side, Histogram>> = { source: histogram(), target: histogram() };
   readonly #unwatch: readonly (() => void)[];
   #timer: NodeJS.Timeout | undefined;
+  #counter: NodeJS.Timeout | undefined;
+  /** What the source had counted at the last looks, the newest last. */
+  #counts: CallCounts[] = [];
+  /** Since when its counts were compared at each look; null where the last could not be. */
+  #countedSince: Date | null = null;
+  /** The last writes that were seen to pass the proxy by. */
+  #passed: PassedWrites['last'] = null;
   #timedAt = performance.now();
   #sampledAt = performance.now();
   #savedAt = performance.now();
@@ -70,6 +79,8 @@ export class Witness {
 
   start(): void {
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
+    this.#counter = setInterval(() => void this.#count(), COUNT_MS).unref();
+    void this.#count();
   }
 
   /** Takes in what has happened up to now. */
@@ -133,6 +144,7 @@ export class Witness {
 
   close(): void {
     clearInterval(this.#timer);
+    clearInterval(this.#counter);
     for (const end of this.#unwatch) end();
     this.look();
     this.#save();
@@ -158,16 +170,13 @@ export class Witness {
   }
 
   async #ask(): Promise<Told> {
-    const [bypassing, evicted, counters] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#evicted(), this.context.counters()]);
-    return { bypassing, evicted, counters };
+    const [bypassing, passed, evicted, counters] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#passedWrites(), this.#evicted(), soon(this.context.counters())]);
+    return { bypassing, passed, evicted, counters };
   }
 
   #askAtTimes(): Promise<Told> {
     const now = performance.now();
-    if (this.#told === null || now - this.#told.at > WATCH_MS) {
-      const silent = sleep<Told>(PATIENCE_MS, { bypassing: null, evicted: null, counters: null }, { ref: false });
-      this.#told = { at: now, answer: Promise.race([this.#ask(), silent]) };
-    }
+    if (this.#told === null || now - this.#told.at > WATCH_MS) this.#told = { at: now, answer: this.#ask() };
     return this.#told.answer;
   }
 
@@ -214,19 +223,55 @@ export class Witness {
   /** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
   async #bypassing(known: readonly string[]): Promise<readonly string[] | null> {
     const { source } = this.context.sequencer.servers;
-    const listed = await listClients((...args) => source.ask(...args)).catch(() => null);
+    const listed = await soon(listClients((...args) => source.ask(...args)));
     if (listed === null) return null;
     const foreign = [...listed.values()].filter((line) => !clientField(line, 'name').startsWith(KIT) && !/[SMO]/.test(clientField(line, 'flags')) && clientField(line, 'cmd') !== 'ping|sentinel');
     const who = foreign.map((line) => ({ name: clientField(line, 'name'), host: clientField(line, 'addr').replace(/:\d+$/, ''), cmd: clientField(line, 'cmd') }));
     return who.filter(({ name, host }) => !known.includes(name) && !known.includes(host)).map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
   }
 
+  async #passedWrites(): Promise<PassedWrites> {
+    await this.#count();
+    return { since: this.#countedSince?.toISOString() ?? null, last: this.#passed };
+  }
+
+  /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
+  async #count(): Promise<void> {
+    const { sequencer, sent, frozen } = this.context;
+    const { source } = sequencer.servers;
+    const comparable = (): boolean => sequencer.router.oneAuthority && sequencer.router.default.keylessRule.authority === 'source' && frozen() === null && source.up;
+    if (!comparable()) return this.#forgetCounts();
+    const before = sent();
+    const lanes = [...sequencer.lanes.source.all(), ...sequencer.lanes.source.private()];
+    const inFlight = lanes.reduce((all, { commandsInFlight }) => all + commandsInFlight, 0);
+    const reply = await soon(source.ask('INFO', 'commandstats'));
+    if (reply === null || isError(reply) || !comparable()) return this.#forgetCounts();
+    const after = sent();
+    const calls = parseCalls(parseInfo(text(reply)), new Set(before.writes.keys()));
+    const now: CallCounts = { runId: source.runId, calls, sentBefore: before.writes, sentAfter: after.writes, inFlight, scripts: after.scripts };
+    const [earlier, last] = this.#counts;
+    this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
+    // A script that was on its way at the last look may have run since.
+    if (last === undefined || earlier.scripts !== last.scripts) return;
+    const found = foreignWrites(last, now);
+    this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
+    if (found !== null && sum(found) > 0) this.#passed = { at: new Date().toISOString(), writes: found };
+  }
+
+  #forgetCounts(): void {
+    this.#counts = [];
+    this.#countedSince = null;
+  }
+
   async #evicted(): Promise<number | null> {
-    const reply = await this.context.sequencer.servers.target.ask('INFO', 'stats').catch(() => null);
+    const reply = await soon(this.context.sequencer.servers.target.ask('INFO', 'stats'));
     const told = reply === null || isError(reply) ? undefined : parseInfo(text(reply)).get('evicted_keys');
     return told === undefined ? null : Number(told);
   }
 }
+
+/** Null where it fails, or a server that hangs does not answer. */
+const soon = <T>(asked: Promise<T>): Promise<T | null> => Promise.race([asked.catch(() => null), sleep(ANSWER_MS, null, { ref: false })]);
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';

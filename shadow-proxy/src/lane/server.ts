@@ -57,6 +57,12 @@ export class Server {
   /** So many of its evictions have explained a loss already, or were before our time. */
   #evictionsSpent = 0;
   up = false;
+  /** The error for whoever wants a connection, while it is taken for dead; null where it is not. */
+  refusal: string | null = null;
+  /** Connections that are not ready yet: a server that hangs may never answer them. */
+  readonly #greeting = new Set<Connection>();
+  /** How often it was closed: what was being opened before is not wanted any more. */
+  #closed = 0;
   /** Whether a client that has not logged in is refused, as far as is known. */
   needsPassword = false;
   /** Closed for good. */
@@ -94,6 +100,7 @@ export class Server {
    * @throws {Error} when there is no connection to be had
    */
   async open(options: OpenOptions): Promise<Connection> {
+    if (this.refusal !== null) throw new HandshakeRefused(this.refusal);
     const connection = await this.#connect(options);
     try {
       await this.identify();
@@ -260,8 +267,10 @@ export class Server {
     await this.close();
   }
 
-  /** Closes the connection of questions; the next question opens another. */
+  /** Closes the connection of questions, and those that are being opened; the next question opens another. */
   async close(): Promise<void> {
+    this.#closed++;
+    for (const connection of this.#greeting) connection.destroy();
     const control = this.#control;
     this.#control = undefined;
     await control?.then(
@@ -283,14 +292,16 @@ export class Server {
   }
 
   async #connect({ db, protocol, credentials, intake }: OpenOptions): Promise<Connection> {
+    const closed = this.#closed;
     const address = await this.endpoint.resolve();
     const socket = await this.endpoint.connect(address);
-    if (this.ended) {
+    if (this.ended || closed !== this.#closed) {
       socket.destroy();
-      throw new ConnectionLost('the shard is closed');
+      throw new ConnectionLost(this.ended ? 'the shard is closed' : 'the server was given up');
     }
     this.address = address;
     const connection = new Connection(socket, this.turn, intake);
+    this.#greeting.add(connection);
     try {
       const wantsPassword = await greet(connection, protocol, credentials, this.name);
       if (credentials === undefined) this.needsPassword = wantsPassword;
@@ -303,6 +314,8 @@ export class Server {
     } catch (error) {
       connection.destroy();
       throw error;
+    } finally {
+      this.#greeting.delete(connection);
     }
   }
 }

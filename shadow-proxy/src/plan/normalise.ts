@@ -20,17 +20,18 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, limits, ledger, gates, knownClients } = file;
+  const { topology, onAuthorityChange, failover, limits, ledger, gates, knownClients } = file;
   const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
     name: file.name,
     shards,
-    workloads: file.workloads.map(({ channels = [], ...rest }) => workload({ ...rest, channels }, gates)),
-    default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, gates),
+    workloads: file.workloads.map(({ channels = [], ...rest }) => workload({ ...rest, channels }, file)),
+    default: workload({ ...file.default, name: 'default', keys: [], channels: [] }, file),
     gates,
     topology,
     onAuthorityChange,
+    failover,
     admin: read.admin(file.admin, ['admin']) ?? NO_ADMIN,
     state: resolve(surroundings.directory, file.state),
     limits,
@@ -43,13 +44,19 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
 /** Stands in for an admin address that cannot be read, while the other problems are collected. */
 const NO_ADMIN: AdminPlan = { host: '', port: 0, token: null };
 
-type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'gates'> & { readonly percent?: number; readonly writer?: string | null; readonly gates?: Partial<Gates> };
+type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'failover' | 'gates'> & {
+  readonly percent?: number;
+  readonly writer?: string | null;
+  readonly failover?: Plan['failover'];
+  readonly gates?: Partial<Gates>;
+};
 
-const workload = ({ percent = 100, writer = null, gates, ...rest }: WorkloadFile, planGates: Gates): WorkloadPlan => ({
+const workload = ({ percent = 100, writer = null, failover, gates, ...rest }: WorkloadFile, plan: Pick<Plan, 'failover' | 'gates'>): WorkloadPlan => ({
   ...rest,
   percent,
   writer,
-  gates: { ...planGates, ...gates },
+  failover: failover ?? plan.failover,
+  gates: { ...plan.gates, ...gates },
 });
 
 type HalfShard = { readonly [K in keyof ShardPlan]: ShardPlan[K] | null };

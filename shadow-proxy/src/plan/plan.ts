@@ -22,6 +22,8 @@ export interface Plan {
   readonly topology: Topology;
   /** What follows when an authority comes back as another process: nothing is copied until the operator decides, or it is taken as it is. */
   readonly onAuthorityChange: 'ask' | 'accept';
+  /** What follows when an authority dies; a workload may say otherwise. */
+  readonly failover: 'manual' | 'automatic';
   readonly admin: AdminPlan;
   /** Absolute path of the directory of the durable state. */
   readonly state: string;
@@ -55,6 +57,7 @@ export interface WorkloadPlan extends StagePoint {
   /** The one region whose node may write it; null where each may. */
   readonly writer: string | null;
   readonly counterLayout: CounterLayout;
+  readonly failover: Plan['failover'];
   readonly gates: Gates;
 }
 
@@ -107,6 +110,8 @@ export interface Limits {
   readonly clientOutputBytes: number;
   /** Milliseconds for one attempt to connect to a server. */
   readonly connectMs: number;
+  /** Milliseconds after which an authority that does not answer is taken for dead. */
+  readonly downAfterMs: number;
   /** Milliseconds that a flip may hold a workload's commands before it gives up with nothing changed. */
   readonly flipMs: number;
   /** Milliseconds that a shutdown waits for commands in flight. */

@@ -103,6 +103,10 @@ const writing = {
   counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters'),
 };
 
+const failover = z
+  .enum(['manual', 'automatic'])
+  .describe('When an authority dies: manual gives clients an error until the operator decides; automatic sends them to the mirror, where that has confirmed all that was acknowledged');
+
 const workload = z.strictObject({
   name,
   keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
@@ -111,6 +115,7 @@ const workload = z.strictObject({
   ...writing,
   stage: z.enum(STAGES).default('off').describe('First stage; afterwards the durable state holds'),
   percent: percent.optional(),
+  failover: failover.optional(),
   gates: workloadGates.optional(),
 });
 
@@ -119,6 +124,7 @@ const limits = z.strictObject({
   clients: z.number().int().positive().default(10_000).describe('Clients of one shard'),
   clientOutputBytes: bytes.prefault('256MiB').describe('Replies that wait for one client which does not read; past it the client is closed'),
   connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
+  downAfterMs: milliseconds.default(3_000).describe('An authority that has not answered for so long is taken for dead'),
   flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
   largeKeyBytes: bytes.prefault('1MiB').describe('From this size on a key is copied in parts'),
@@ -136,6 +142,7 @@ export const planSchema = z.strictObject({
       ...writing,
       stage: z.enum(STAGES).default('off'),
       percent: percent.optional(),
+      failover: failover.optional(),
       gates: workloadGates.optional(),
     })
     .prefault({})
@@ -145,6 +152,7 @@ export const planSchema = z.strictObject({
     .enum(['ask', 'accept'])
     .default('ask')
     .describe('When an authority comes back as another process: ask freezes what copies until the operator decides; accept takes it as it is, and what it has lost is deleted on the mirror'),
+  failover: failover.default('manual'),
   topology: z
     .strictObject({
       mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),

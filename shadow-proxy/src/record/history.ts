@@ -14,7 +14,8 @@ export function describeEvent(event: HistoryEvent): string {
 }
 
 function describeStage(event: HistoryEvent): string {
-  const { workload, from, to, by, reason, forced, drill, rollback } = event as HistoryEvent & Record<string, unknown>;
+  const { workload, from, to, by, reason, forced, drill, rollback, unanswered } = event as HistoryEvent & Record<string, unknown>;
   const kind = drill ? ', a drill' : rollback ? ', rolled back' : forced ? ', FORCED past closed gates' : '';
-  return `${String(workload)} ${formatPoint(from as StagePoint)} → ${formatPoint(to as StagePoint)}${kind}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}`;
+  const lost = unanswered === undefined ? '' : ` (${String(unanswered)} writes were in flight, and nobody was told whether they ran)`;
+  return `${String(workload)} ${formatPoint(from as StagePoint)} → ${formatPoint(to as StagePoint)}${kind}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}${lost}`;
 }

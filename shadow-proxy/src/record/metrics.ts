@@ -27,6 +27,7 @@ const JOB_KINDS = ['backfill', 'verify', 'restore'] as const;
 
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
+  gauge('server_silent_seconds', 'For how long a server that clients are sent to has not answered; 0 where it does', ['server'], (s) => bothServers(s, ({ silentMs }) => silentMs / 1000)),
   gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),
@@ -55,6 +56,7 @@ export const METRICS: readonly Metric[] = [
   counter('mirror_dropped_total', 'Effects given up; their keys are suspects', [], (s) => one(s.mirror.dropped)),
   gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
   counter('flips_total', 'Changes of stage that were carried out', [], (s) => one(s.flips)),
+  counter('failovers_total', 'Workloads whose clients were sent to the mirror because their authority was lost', [], (s) => one(s.failovers)),
   gauge('frozen', 'Heal, repair and deletes are frozen; the status page says why', [], (s) => one(Number(s.frozen !== null))),
   gauge('job_running', '1 for the backfill or verification that is under way', ['kind'], (s) =>
     JOB_KINDS.map((kind) => [{ kind }, Number(s.job?.kind === kind && s.job.state === 'running')]),

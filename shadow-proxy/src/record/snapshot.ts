@@ -3,8 +3,8 @@
  * metrics, the status page and the verdict only read it. Counts are totals since the start of the process.
  */
 import type { CountingKind } from '../command/counting.js';
-import type { Stage } from '../route/stage.js';
-import type { WorkloadClass } from '../plan/plan.js';
+import type { Side, Stage } from '../route/stage.js';
+import type { StagePoint, WorkloadClass } from '../plan/plan.js';
 
 export interface ServerSnapshot {
   /** Redacted. */
@@ -16,6 +16,8 @@ export interface ServerSnapshot {
   readonly up: boolean;
   /** It has refused a write for want of memory just now. */
   readonly full: boolean;
+  /** For how long it has not answered, in ms; 0 where it does, or where no client is sent to it. */
+  readonly silentMs: number;
 }
 
 /** Microseconds. */
@@ -135,6 +137,35 @@ export interface JobSnapshot {
   readonly examples: readonly JobDifference[];
 }
 
+/** An authority that does not answer, or the last one that did not. */
+export interface OutageSnapshot {
+  readonly side: Side;
+  /** Redacted. */
+  readonly url: string;
+  /** ISO 8601. */
+  readonly since: string;
+  /** When it answered again, or no client was sent to it any more; null while they wait. */
+  readonly endedAt: string | null;
+  /** Those of which it was the authority. */
+  readonly workloads: readonly OutageWorkload[];
+}
+
+export interface OutageWorkload {
+  readonly name: string;
+  readonly policy: 'manual' | 'automatic';
+  readonly from: StagePoint;
+  /** Where its clients were sent; null where they get an error. */
+  readonly movedTo: StagePoint | null;
+  /** Why they were not sent to the mirror; null where they were. */
+  readonly why: string | null;
+  /** What can be done. */
+  readonly next: string;
+  /** Keys of writes that were in flight: nobody was told whether they ran. */
+  readonly unanswered: number;
+  /** The first of them, redacted. */
+  readonly keys: readonly string[];
+}
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;
@@ -173,6 +204,10 @@ export interface ShardSnapshot {
   readonly frozen: string | null;
   /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */
   readonly counting: readonly CountingSnapshot[];
+  /** Null where every authority has answered since the start. */
+  readonly outage: OutageSnapshot | null;
+  /** Workloads whose clients were sent to the mirror because their authority was lost. */
+  readonly failovers: number;
   /** The backfill or verification that is under way, or was the last; null where there was none. */
   readonly job: JobSnapshot | null;
   readonly uptimeMs: number;

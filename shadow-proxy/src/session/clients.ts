@@ -98,6 +98,19 @@ export class Clients {
     return counts;
   }
 
+  /** Writes by command, subcommands together, that were sent for clients so far; and how many scripts and functions. */
+  sentWrites(): { readonly writes: Map<string, number>; readonly scripts: number } {
+    const writes = new Map<string, number>();
+    let scripts = 0;
+    for (const spec of this.sequencer.table.all) {
+      const count = this.#counts.reduce((sum, counts) => sum + counts[spec.id], 0);
+      const name = spec.name.split('|', 1)[0];
+      if (spec.handling === 'script') scripts += count;
+      else if (spec.write) writes.set(name, (writes.get(name) ?? 0) + count);
+    }
+    return { writes, scripts };
+  }
+
   unsupported(name: string): void {
     const counts = this.unsupportedCommands;
     const known = counts.get(name);

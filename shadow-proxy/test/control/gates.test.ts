@@ -37,6 +37,7 @@ const facts: GateFacts = {
   latencies: [window(2_000, 2_100)],
   unsupported: {},
   bypassing: [],
+  passed: { since: '2026-03-04T11:00:00Z', last: null },
   evicted: 0,
 };
 
@@ -69,6 +70,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['latency', 'unknown', /999 replies of the source/, { latencies: [window(2_000, 2_000, 999)] }],
     ['unsupported', 'no', /lmpop 4/, { unsupported: { lmpop: 4 } }],
     ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
+    ['bypass', 'no', /at least so many writes \(set 12\) that the proxy did not send, last seen 20 minutes ago/, { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } }],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
     ['counters', 'no', /^two nodes write; the sum; give it one writer$/, { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } }],
     ['counters', 'unknown', /do not tell/, { counters: null }],

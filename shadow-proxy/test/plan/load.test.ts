@@ -52,6 +52,7 @@ describe('a plan file', () => {
       clients: 10_000,
       clientOutputBytes: 256 * 1024 ** 2,
       connectMs: 5_000,
+      downAfterMs: 3_000,
       flipMs: 5_000,
       drainMs: 10_000,
       largeKeyBytes: 1024 ** 2,
@@ -77,6 +78,12 @@ describe('a plan file', () => {
   test('hands the plan’s gates down to workloads, which may have their own', () => {
     const plan = toPlan({ ...smallPlan(), gates: { minCompared: 5 }, workloads: [{ name: 'w', keys: ['*'], gates: { maxMismatches: 2 } }] });
     assert.deepEqual(plan.workloads[0].gates, { ...plan.gates, minCompared: 5, maxMismatches: 2 });
+  });
+
+  test('hands the plan’s failover down to workloads, which may have their own', () => {
+    assert.equal(toPlan(smallPlan()).default.failover, 'manual');
+    const plan = toPlan({ ...smallPlan(), failover: 'automatic', workloads: [{ name: 'w', keys: ['w*'], failover: 'manual' }] });
+    assert.deepEqual([plan.workloads[0].failover, plan.default.failover], ['manual', 'automatic']);
   });
 
   test('takes sizes as numbers or with a unit', () => {

@@ -34,6 +34,7 @@ export interface TestShardOptions {
   readonly onAuthorityChange?: Plan['onAuthorityChange'];
   /** As in a plan. */
   readonly topology?: Readonly<Record<string, unknown>>;
+  readonly failover?: Plan['failover'];
   /** As in `launch`. */
   readonly alike?: boolean;
   /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
@@ -125,6 +126,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
     default: options.default ?? { stage: 'shadow' },
     ...(options.onAuthorityChange && { onAuthorityChange: options.onAuthorityChange }),
     ...(options.topology && { topology: options.topology }),
+    ...(options.failover && { failover: options.failover }),
     ...(options.limits && { limits: options.limits }),
     admin: { listen: '127.0.0.1:0' },
     state: stateDir,

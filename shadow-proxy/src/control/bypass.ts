@@ -1,0 +1,51 @@
+/**
+ * Rule 15: whoever writes past the proxy. Looking at who is connected misses short connections; the server's own counts of
+ * calls do not. Pure: what the server had counted at two moments, held against what the proxy had sent by then.
+ *
+ * What the server counts beyond what the proxy can have sent, somebody else has sent. The commands that a script calls are counted,
+ * too: while scripts run nothing can be told.
+ */
+export interface CallCounts {
+  readonly runId: string;
+  /** By command, subcommands together: as the server tells since it started. */
+  readonly calls: ReadonlyMap<string, number>;
+  /** Likewise what the proxy had sent when it asked, and when it was answered. */
+  readonly sentBefore: ReadonlyMap<string, number>;
+  readonly sentAfter: ReadonlyMap<string, number>;
+  /** Of the former, so many may not have been run yet. */
+  readonly inFlight: number;
+  /** Scripts and functions that were sent up to then. */
+  readonly scripts: number;
+}
+
+/**
+ * Taken by the proxy itself in other commands' names, or at other times than it counts them: those are not compared. What a
+ * client asks with a command that blocks is first asked without blocking.
+ */
+const UNTOLD: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'zpopmin', 'zpopmax', 'zmpop', 'lmove', 'rpoplpush', 'blpop', 'brpop', 'blmpop', 'bzpopmin', 'bzpopmax', 'bzmpop', 'blmove', 'brpoplpush', 'xreadgroup', 'eval', 'evalsha', 'fcall']);
+
+/** Writes that others have surely made between the two, by command; null where nothing can be told. */
+export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
+  if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
+  const found: Record<string, number> = {};
+  for (const [name, calls] of now.calls) {
+    if (UNTOLD.has(name)) continue;
+    const more = calls - (before.calls.get(name) ?? 0);
+    // CONFIG RESETSTAT.
+    if (more < 0) return null;
+    const ours = (now.sentAfter.get(name) ?? 0) - (before.sentBefore.get(name) ?? 0) + before.inFlight;
+    if (more > ours) found[name] = more - ours;
+  }
+  return found;
+}
+
+/** `INFO commandstats`: calls by command, for those that the proxy counts as writes. */
+export function parseCalls(stats: ReadonlyMap<string, string>, writes: ReadonlySet<string>): Map<string, number> {
+  const calls = new Map<string, number>();
+  for (const [field, value] of stats) {
+    const name = /^cmdstat_([^|]+)/.exec(field)?.[1];
+    const count = Number(/^calls=(\d+)/.exec(value)?.[1]);
+    if (name !== undefined && writes.has(name) && Number.isFinite(count)) calls.set(name, (calls.get(name) ?? 0) + count);
+  }
+  return calls;
+}
