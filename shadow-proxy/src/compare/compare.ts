@@ -14,7 +14,7 @@ import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
 import { withoutSignedZeros } from './scores.js';
 import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
-import { isAboutKey, isRefusal, isScript, lacksMemory } from './wording.js';
+import { isAboutKey, isRefusal, isScript, lacksMemory, takesNoWrites } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
 export { RULES } from './rules.js';
@@ -47,15 +47,22 @@ export const MIRROR_FULL = 'mirror-full';
 
 /** What to say of an effect without a reply to compare, which the mirror has refused. */
 export function judgeRefusal(command: CommandView, mirror: Buffer): Verdict {
-  return lacksMemory(text(decodeReply(mirror).reply), command) ? { kind: 'inconclusive', reason: MIRROR_FULL } : { kind: 'mismatch', what: 'error' };
+  const reason = unableTo(command, text(decodeReply(mirror).reply));
+  return reason === null ? { kind: 'mismatch', what: 'error' } : { kind: 'inconclusive', reason };
+}
+
+/** Why the mirror cannot write now, whatever its data; null where the error does not say so. */
+function unableTo(command: CommandView, error: string): string | null {
+  if (lacksMemory(error, command)) return MIRROR_FULL;
+  return takesNoWrites(error, command) ? 'mirror-read-only' : null;
 }
 
 /** Why the replies cannot tell whether the data differ; null when they can. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
   if (isError(mirror) && !isError(authority)) {
-    // A read takes none.
-    if (!isRead(command) && lacksMemory(text(mirror), command)) return MIRROR_FULL;
+    const unable = isRead(command) ? null : unableTo(command, text(mirror));
+    if (unable !== null) return unable;
     // The command in it that was refused has its own verdict.
     if (name === 'exec' && text(mirror).startsWith('EXECABORT ')) return 'transaction-refused';
   }

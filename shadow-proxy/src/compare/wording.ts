@@ -175,6 +175,9 @@ export const isCondition = (error: string): boolean => CONDITIONS.has(error.spli
 export const lacksMemory = (error: string, command: CommandView): boolean =>
   error.startsWith('OOM ') || ((isScript(command) || error.startsWith('EXECABORT ')) && error.includes('OOM command not allowed'));
 
+/** Whether the server takes no writes now, for it has become a replica: told by itself, or by a script. */
+export const takesNoWrites = (error: string, command: CommandView): boolean => error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
+
 /** Whether the error tells what the key holds: a server that lacks the key does not say it. */
 export const isAboutKey = (error: string, { name }: CommandView): boolean => ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =
