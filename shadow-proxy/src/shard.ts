@@ -380,6 +380,7 @@ class RunningShard implements Shard {
       standing: (workload) => this.#witness.standing(workload),
       facts: (workload) => this.#witness.facts(workload),
       change: (request) => this.changeStage(request),
+      drilling: (workload, on) => this.#witness.drilling(workload, on),
       drilled: (workload, drill) => this.#witness.drilled(workload, drill),
     };
   }

@@ -58,6 +58,8 @@ export interface PromotionContext {
   facts(workload: string): Promise<GateFacts>;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
+  /** What is seen until it is over counts as if the workload had stayed where it was. */
+  drilling(workload: string, on: boolean): void;
   drilled(workload: string, drill: Drill): void;
 }
 
@@ -124,10 +126,15 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
   if (bar.length > 0) throw new StageError('gates-closed', `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`, { workload, gates: bar });
   const percent = spanning > 0 ? 100 : DRILL_PERCENT;
   const note = { by, drill: true };
-  const there = await context.change({ workload, stage: 'live', percent, note });
-  const back = await context.change({ workload, stage: 'shadow', note });
-  context.drilled(workload, { at: new Date().toISOString(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
-  return { workload, changes: [there, back] };
+  context.drilling(workload, true);
+  try {
+    const there = await context.change({ workload, stage: 'live', percent, note });
+    const back = await context.change({ workload, stage: 'shadow', note });
+    context.drilled(workload, { at: new Date().toISOString(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
+    return { workload, changes: [there, back] };
+  } finally {
+    context.drilling(workload, false);
+  }
 }
 
 /** Without these, clients could be told what is wrong, be it for a moment. */

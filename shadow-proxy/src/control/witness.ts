@@ -136,6 +136,11 @@ export class Witness {
     };
   }
 
+  drilling(name: string, on: boolean): void {
+    this.look();
+    this.#book.drilling(name, on);
+  }
+
   drilled(name: string, drill: Drill): void {
     this.look();
     this.#book.drilled(name, drill);

@@ -68,6 +68,7 @@ export class EvidenceBook {
   /** The minute that was counted last, by workload. */
   readonly #minute = new Map<string, number>();
   #latencies: LatencyWindow[] = [];
+  readonly #drilling = new Set<string>();
 
   constructor(directory: string) {
     this.#path = join(directory, FILE);
@@ -104,6 +105,12 @@ export class EvidenceBook {
     if (evidence !== undefined) evidence.verified = verified;
   }
 
+  /** While a rollback is rehearsed, what is seen counts to the stage that the workload came from, and goes back to. */
+  drilling(name: string, on: boolean): void {
+    if (on) this.#drilling.add(name);
+    else this.#drilling.delete(name);
+  }
+
   drilled(name: string, drilled: Drill): void {
     const evidence = this.#workloads.get(name);
     if (evidence !== undefined) evidence.drill = drilled;
@@ -136,7 +143,7 @@ export class EvidenceBook {
   /** A workload that is in another stage than before begins anew. */
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
-    if (known !== undefined && known.stage === stage && known.percent === percent) return known;
+    if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent))) return known;
     const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null };
     this.#workloads.set(name, fresh);
     this.#minute.delete(name);

@@ -44,6 +44,22 @@ test('another stage begins anew; what was verified and rehearsed stays', (t) => 
   assert.deepEqual([compared, since, minutes, drill], [10, at(5).toISOString(), 1, { at: 'then', percent: 1, heldMs: 2 }]);
 });
 
+test('a rehearsed rollback takes nothing of the evidence, and what it saw counts', (t) => {
+  const book = new EvidenceBook(scratch(t));
+  book.look(at(0), [seen(50)]);
+  book.drilling('w', true);
+  book.look(at(1), [seen(60, { stage: 'live', percent: 1, mismatches: new Map([['value', 1]]) })]);
+  book.look(at(2), [seen(70, { mismatches: new Map([['value', 1]]) })]);
+  book.drilling('w', false);
+  const { stage, compared, since, mismatches } = book.of('w')!;
+  assert.deepEqual([stage, compared, since, mismatches], ['shadow', 70, at(0).toISOString(), { value: 1 }]);
+  // One that did not come back begins anew.
+  book.drilling('w', true);
+  book.drilling('w', false);
+  book.look(at(3), [seen(80, { stage: 'live', percent: 1 })]);
+  assert.equal(book.of('w')!.compared, 10);
+});
+
 test('a damaged file makes less of it, and stops nothing', (t) => {
   const directory = scratch(t);
   writeFileSync(join(directory, 'evidence.json'), '{"version":1,"workloads":{"w":{"compared":1e9');
