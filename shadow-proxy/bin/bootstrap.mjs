@@ -102,7 +102,8 @@ async function runTests(parts) {
     });
   }
   const compiled = files.map((file) => join(DIST, file.replace(/\.tsx?$/, '.js')));
-  const concurrency = Math.min(2, availableParallelism());
+  // Many tests wait most of the time.
+  const concurrency = Math.min(3, availableParallelism() + 1);
   run({ files: compiled, concurrency, signal: controller.signal })
     .on('test:fail', ({ todo }) => {
       if (todo === undefined || todo === false) process.exitCode ??= 1;
