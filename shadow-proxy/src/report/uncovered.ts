@@ -12,7 +12,7 @@ export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): reado
   ...(evidence.mismatches.notWritten > 0 ? [`${count(evidence.mismatches.notWritten, 'mismatch', 'mismatches')} came too fast to be written down one by one, and were only counted.`] : []),
   ...(job === null ? [] : ofJob(job)),
   ...(evidence.latencies.length === 0 ? ['No minute was timed in which both servers answered: there is no latency to compare.'] : []),
-  'Writes that do not pass the proxy are found when a reply differs, or by a verification, and not before. Clients beside the proxy are those that were connected at that moment.',
+  'Writes that do not pass the proxy are seen by the source\'s counts of calls while it alone answers and no script runs; else when a reply differs, or by a verification. Clients beside the proxy are those that were connected at that moment.',
 ];
 
 function ofWorkload({ workload, from, evidence }: Outlook): string[] {
