@@ -1,6 +1,7 @@
 /** What a shard shows of its workloads' gates, to whoever watches. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { withRig } from '../support/rig.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
@@ -25,6 +26,8 @@ test('it comes while a server hangs, and what that one would have to tell is unk
   if (!(await needsKeydb(t))) return;
   await withRig({ alike: true }, async ({ shard, source, target }) => {
     for (const server of [source, target]) await server.kill('SIGSTOP');
+    // One of several threads may answer once more before it stops.
+    await sleep(300);
     try {
       const late = new Promise<'late'>((resolve) => setTimeout(resolve, 20_000, 'late').unref());
       const told = await Promise.race([shard.shard.evidence(), late]);
