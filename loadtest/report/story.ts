@@ -1,4 +1,5 @@
 /** What a report says, in words: the same in the page, in Markdown and in the terminal. Pure. */
+import { number } from '../../shadow-proxy/src/record/figures.js';
 import { CONFIDENCE, LEAST_ROUNDS, METHOD, type Paired } from '../figures/paired.js';
 import { pointName, tallyHolds, type Results, type Soak, type TallyCheck } from '../figures/results.js';
 import { answerOf, countersHold, DROP_FROM, type Comparison, type Measure, type Summary } from '../figures/summary.js';
@@ -54,7 +55,7 @@ function soakVerdict({ sides: [side], profile, counters, samples }: Results, { r
 
 function tellTally({ server, acknowledged, attempted, found }: TallyCheck): string {
   const open = attempted - acknowledged;
-  return `on the ${server} the watching clients’ counters hold ${thousands(found)}: ${thousands(acknowledged)} were acknowledged, ${thousands(open)} more had no answer`;
+  return `on the ${server} the watching clients’ counters hold ${number(found)}: ${number(acknowledged)} were acknowledged, ${number(open)} more had no answer`;
 }
 
 /** By how much, how sure. */
@@ -82,5 +83,4 @@ const threadsOf = (title: string): string => title.split(', ')[1] ?? title;
 
 export const times = (ratio: number): string => `${ratio.toFixed(2)} times`;
 export const probability = (p: number): string => (p < 0.001 ? '< 0.001' : p.toFixed(3));
-export const thousands = (value: number): string => Math.round(value).toLocaleString('en-US');
 export const milliseconds = (value: number): string => (value < 10 ? value.toFixed(2) : value.toFixed(1));

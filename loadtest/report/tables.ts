@@ -1,7 +1,8 @@
 /** The tables of a report, as texts. Pure. */
+import { number } from '../../shadow-proxy/src/record/figures.js';
 import { countersHold, answerOf, MEASURES, type Row, type Summary } from '../figures/summary.js';
 import type { Point, Results } from '../figures/results.js';
-import { MEASURE_TITLES, milliseconds, probability, thousands } from './story.js';
+import { MEASURE_TITLES, milliseconds, probability } from './story.js';
 
 export interface Grid {
   readonly head: readonly string[];
@@ -24,8 +25,8 @@ function cells({ side, point, throughput, latency, kept, work, generator }: Row,
   return [
     side.id,
     ...pointCells(point, points),
-    thousands(throughput.median),
-    spread([throughput.low, throughput.high], thousands),
+    number(throughput.median),
+    spread([throughput.low, throughput.high], number),
     latency === null ? range('p50') : milliseconds(latency.p50),
     latency === null ? range('p99') : milliseconds(latency.p99),
     latency === null ? NONE : milliseconds(latency.p999),

@@ -1,9 +1,10 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { build, type Histogram } from 'hdr-histogram-js';
+import type { Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../lane/handshake.js';
+import { latencyHistogram } from '../lane/latency.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
@@ -50,8 +51,8 @@ type Told = Pick<GateFacts, 'bypassing' | 'passed' | 'evicted'> & { readonly cou
 export class Witness {
   readonly #book: EvidenceBook;
   /** Since the last sample, and of the minute before that. */
-  readonly #recent: Readonly<Record<Side, Histogram>> = { source: histogram(), target: histogram() };
-  readonly #minute: Readonly<Record<Side, Histogram>> = { source: histogram(), target: histogram() };
+  readonly #recent: Readonly<Record<Side, Histogram>> = { source: latencyHistogram(), target: latencyHistogram() };
+  readonly #minute: Readonly<Record<Side, Histogram>> = { source: latencyHistogram(), target: latencyHistogram() };
   readonly #unwatch: readonly (() => void)[];
   #timer: NodeJS.Timeout | undefined;
   #counter: NodeJS.Timeout | undefined;
@@ -192,7 +193,7 @@ export class Witness {
   /** A minute that is not over tells something, too. */
   #runningMinute(): LatencyWindow {
     const of = (side: Side): LatencySnapshot => {
-      const all = histogram();
+      const all = latencyHistogram();
       all.add(this.#minute[side]);
       all.add(this.#recent[side]);
       return this.context.sequencer.latencies[side].snapshot(all);
@@ -280,8 +281,6 @@ const soon = <T>(asked: Promise<T>): Promise<T | null> => Promise.race([asked.ca
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
-
-const histogram = (): ReturnType<typeof build> => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
 
 function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive } }: Workload): Seen {
   return { name, stage, percent, compared, explained, mismatches, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };

@@ -10,9 +10,12 @@ interface Group {
   count: number;
 }
 
-/** A server's latencies in µs, kept to three digits up to a minute. */
+/** Of µs, kept to three digits up to a minute. */
+export const latencyHistogram = (): Histogram => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
+
+/** A server's latencies. */
 export class Latencies {
-  readonly histogram: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
+  readonly histogram = latencyHistogram();
 
   /** Likewise, of the time since somebody who watches began to. */
   private readonly watchers: Histogram[] = [];

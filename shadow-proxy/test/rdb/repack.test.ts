@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { checkFooter } from '../../src/copy/rdb/footer.js';
 import { ListpackWriter } from '../../src/copy/rdb/listpack.js';
 import { repackHash } from '../../src/copy/rdb/repack.js';
 import { decodeDump, encodeDump, type HashValue } from '../../src/copy/rdb/transcode.js';
@@ -29,8 +30,8 @@ test('a small hash in a listpack comes to the same bytes as when it is taken apa
   fc.assert(
     fc.property(fc.uniqueArray(fc.oneof(string, number), { minLength: 1, maxLength: 32, selector: String }), fc.array(fc.oneof(string, number), { minLength: 32, maxLength: 32 }), (fields, values) => {
       const payload = payloadOf(fields.flatMap((field, i) => [field, values[i]]));
-      assert.deepEqual(repackHash(payload, 9), encodeDump(decodeDump(payload), 9));
-      assert.equal(repackHash(payload, 10), null);
+      assert.deepEqual(repackHash(payload, 10, 9), encodeDump(decodeDump(payload), 9));
+      assert.equal(repackHash(payload, 10, 10), null);
     }),
     { numRuns: 300 },
   );
@@ -38,14 +39,14 @@ test('a small hash in a listpack comes to the same bytes as when it is taken apa
 
 test('what is unusual about a hash is left to those who take it apart', () => {
   const name = Buffer.from('f');
-  assert.equal(repackHash(payloadOf([name, 1n, name, 2n]), 9), null);
-  assert.equal(repackHash(payloadOf([Buffer.from('7'), 1n, 7n, 2n]), 9), null);
-  assert.equal(repackHash(payloadOf([name, 1n, name]), 9), null);
-  assert.equal(repackHash(payloadOf([name, Buffer.alloc(4096)]), 9), null);
-  assert.equal(repackHash(payloadOf(Array.from({ length: 66 }, (_, i) => BigInt(i))), 9), null);
+  assert.equal(repackHash(payloadOf([name, 1n, name, 2n]), 10, 9), null);
+  assert.equal(repackHash(payloadOf([Buffer.from('7'), 1n, 7n, 2n]), 10, 9), null);
+  assert.equal(repackHash(payloadOf([name, 1n, name]), 10, 9), null);
+  assert.equal(repackHash(payloadOf([name, Buffer.alloc(4096)]), 10, 9), null);
+  assert.equal(repackHash(payloadOf(Array.from({ length: 66 }, (_, i) => BigInt(i))), 10, 9), null);
   const backwards = payloadOf([name, 1n]);
   backwards[backwards.length - 12]++;
-  assert.equal(repackHash(seal([...backwards.subarray(0, -10)], 10), 9), null);
+  assert.equal(repackHash(seal([...backwards.subarray(0, -10)], 10), 10, 9), null);
 });
 
 test('hashes that Redis 7 packs, compressed or not, come to what they hold', async () => {
@@ -58,7 +59,7 @@ test('hashes that Redis 7 packs, compressed or not, come to what they hold', asy
         await redis.hset(name, fields);
         const payload = await dump(redis, name);
         const value = decodeDump(payload);
-        const repacked = repackHash(payload, 9);
+        const repacked = repackHash(payload, checkFooter(payload), 9);
         assert.ok(repacked !== null, name);
         const held = Object.fromEntries((decodeDump(repacked) as HashValue).fields.map(({ field, value }) => [field.toString(), value.toString()]));
         assert.deepEqual([held, repacked.equals(encodeDump(value, 9))], [fields, true]);

@@ -29,9 +29,8 @@ export interface Dump {
  */
 export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
 
-/** As `decodeDump`, with what is around the value. */
-export function openDump(payload: Buffer): Dump {
-  const version = checkFooter(payload);
+/** As `decodeDump`, with what is around the value. @param version where the footer was checked already */
+export function openDump(payload: Buffer, version = checkFooter(payload)): Dump {
   const end = payload.length - FOOTER;
   const type = typeOf(payload, version);
   const from = new Reader(payload, 1, end, `${type.kind} (${type.form})`);

@@ -4,11 +4,12 @@
  * what is wrong.
  */
 import { copyBytes } from '../../resp/bytes.js';
-import { checkFooter, FOOTER, seal } from './footer.js';
+import { FOOTER, seal } from './footer.js';
 import { Reader } from './reader.js';
 import { TYPES, WRITTEN } from './types.js';
 
 const HASH_LISTPACK = 16;
+const SINCE_VERSION = TYPES.get(HASH_LISTPACK)!.since;
 /** As a length it takes one byte; and looking for a field that is there twice takes the square of it. */
 const MAX_FIELDS = 32;
 const LISTPACK_HEADER = 6;
@@ -19,12 +20,12 @@ const starts = new Int32Array(MAX_FIELDS);
 const ends = new Int32Array(MAX_FIELDS);
 
 /**
- * The hash in plain RDB of that version; null where it is something else, large, damaged, or fit for the target as it is.
- * @throws {TranscodeError} when the footer is wrong
+ * The hash in plain RDB `targetVersion`; null where it is something else, large, damaged, or fit for the target as it is.
+ * @param version of the payload, whose footer is right
+ * @throws {TranscodeError} when the payload ends within its listpack
  */
-export function repackHash(payload: Buffer, version: number): Buffer | null {
-  if (payload[0] !== HASH_LISTPACK || version >= TYPES.get(HASH_LISTPACK)!.since) return null;
-  if (checkFooter(payload) < TYPES.get(HASH_LISTPACK)!.since) return null;
+export function repackHash(payload: Buffer, version: number, targetVersion: number): Buffer | null {
+  if (payload[0] !== HASH_LISTPACK || targetVersion >= SINCE_VERSION || version < SINCE_VERSION) return null;
   const from = new Reader(payload, 1, payload.length - FOOTER);
   const { bytes, end } = from.part();
   if (from.left > 0 || end <= LISTPACK_HEADER || bytes.readUInt32LE(0) !== end) return null;
@@ -61,7 +62,7 @@ export function repackHash(payload: Buffer, version: number): Buffer | null {
     if (i % 2 === 0 && !isNew(out, i / 2, start, to)) return null;
   }
   if (at !== end - 1 || bytes[at] !== LISTPACK_END) return null;
-  return seal(out, to, version);
+  return seal(out, to, targetVersion);
 }
 
 function writeLength(out: Buffer, at: number, length: number): number {

@@ -1,6 +1,6 @@
 import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
-import { FOOTER, seal } from './footer.js';
+import { checkFooter, FOOTER, seal } from './footer.js';
 import { repackHash } from './repack.js';
 
 export { decodeDump, openString } from './decode.js';
@@ -17,9 +17,10 @@ export type * from './value.js';
  */
 export function transcode(payload: Buffer, targetVersion = 9): Buffer {
   checkTarget(targetVersion);
-  const repacked = repackHash(payload, targetVersion);
+  const version = checkFooter(payload);
+  const repacked = repackHash(payload, version, targetVersion);
   if (repacked !== null) return repacked;
-  const { type, value, valueEnd } = openDump(payload);
+  const { type, value, valueEnd } = openDump(payload, version);
   return type.since <= targetVersion ? reseal(payload, valueEnd, targetVersion) : encodeDump(value, targetVersion);
 }
 
