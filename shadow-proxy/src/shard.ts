@@ -418,7 +418,7 @@ class RunningShard implements Shard {
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
     const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
     const clean = quiet && unblocked && confirmed && healed && this.#suspects.size === 0;
-    if (clean && this.#router.workloads.every((workload) => workload.suspect === null)) this.#journal.clear();
+    if (clean) this.#journal.settled();
     if (clean) await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
     return clean;
   }

@@ -9,6 +9,7 @@ import type { Logger } from 'pino';
 import type { Suspect, Suspects } from '../record/suspects.js';
 import { keyId } from '../record/suspects.js';
 import { otherSide } from '../route/stage.js';
+import { Ring } from '../lane/ring.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey, CopyError } from './copier.js';
 import { copyLarge } from './large/large.js';
@@ -48,7 +49,7 @@ export class Healer {
   /** Why nothing may be copied now; null where healing goes on. */
   frozen: string | null = null;
   healed = 0;
-  #queue: Suspect[] = [];
+  readonly #queue = new Ring<Suspect>();
   readonly #queued = new Set<Suspect>();
   /** Being copied now. */
   readonly #healing = new Set<Suspect>();

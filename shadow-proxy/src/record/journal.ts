@@ -149,10 +149,15 @@ export class Journal {
     if (this.#turning === null && !this.#closed) this.#turn();
   }
 
-  /** Everything is confirmed: nothing is left to tell. */
-  clear(): void {
+  /** Everything is confirmed: nothing is left to tell but what is in doubt all the same. At any moment, one of the files tells it. */
+  settled(): void {
     this.#used = 0;
-    for (const segment of [this.#current, this.#other]) this.#empty(segment);
+    this.#turning = null;
+    for (let file = 0; file < 2; file++) {
+      [this.#current, this.#other] = [this.#other, this.#current];
+      this.#carry();
+      this.#empty(this.#other);
+    }
   }
 
   close(): void {

@@ -46,6 +46,25 @@ test('a file that was put aside and emptied is written from its beginning when i
   assert.deepEqual([keys.map(({ db, key }) => `${db}:${key.toString()}`), [...workloads], everything], [['3:last'], [['w', 'in doubt']], false]);
 });
 
+test('when everything is confirmed, what is still in doubt as a whole is all that is left', (t) => {
+  const directory = join(scratch(t), 'journal');
+  const open = (): Journal => new Journal(directory, () => never, () => journal.noteWorkload('w', 'in doubt'), (problem) => assert.fail(problem));
+  const journal: Journal = open();
+  journal.begin();
+  const note = (name: string): void => journal.noteKey(0, Buffer.from(name), 0, name.length);
+  note('put aside');
+  journal.turn();
+  note('written');
+  journal.flush();
+  note('not even written');
+  journal.settled();
+  const told = (): unknown => (({ keys, workloads, everything }) => [keys.map(({ key }) => key.toString()), [...workloads], everything])(open().left);
+  assert.deepEqual(told(), [[], [['w', 'in doubt']], false]);
+  note('later');
+  journal.flush();
+  assert.deepEqual(told(), [['later'], [['w', 'in doubt']], false]);
+});
+
 test('a journal carries more than a file of doubts from one process to the next', async (t) => {
   const directory = join(scratch(t), 'journal');
   const names = Array.from({ length: 5_000 }, (_, i) => Buffer.from(`${i}:`.padEnd(1_000, 'x')));
