@@ -1,6 +1,7 @@
 /** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
 import type { Logger } from 'pino';
 import { Admin, AdminError } from './control/admin.js';
+import type { Shard } from './control/status.js';
 import { launch, type Launched, type LaunchError } from './launch.js';
 import { formatAddress } from './plan/endpoint.js';
 import { PlanError } from './plan/errors.js';
@@ -49,15 +50,17 @@ export class Daemon {
   }
 
   async #launch(): Promise<void> {
-    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger));
+    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger, { shards: this.#shards }));
   }
 
   /** All at once, for the process that has them ends with all of them. */
   async #takeOver(): Promise<void> {
-    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true })));
+    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true, shards: this.#shards })));
     const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
     if (failed) throw failed.reason as Error;
   }
+
+  readonly #shards = (): readonly Shard[] => this.#launched.map(({ shard }) => shard);
 
   #add(launched: Launched): void {
     this.#launched = [...this.#launched, launched];
@@ -126,7 +129,7 @@ export class Daemon {
       host,
       port,
       token: () => adminOf(this.plan, names[0]).token,
-      shards: () => this.#launched.map(({ shard }) => shard).filter((shard) => names.includes(shard.name)),
+      shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
       standby: () => this.#waiting,
       page: pageFile,
     });

@@ -32,6 +32,8 @@ export interface LaunchOptions {
   readonly standby?: boolean;
   /** At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there. */
   readonly alike?: boolean;
+  /** The shards of this process. */
+  readonly shards?: () => readonly Shard[];
 }
 
 /** For so long a standby tries to open the address that the process before it may still have. */
@@ -57,13 +59,13 @@ export class LaunchError extends Error {
  * @throws {StateError} where the state cannot be read
  * @throws {LaunchError}
  */
-export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false }: LaunchOptions = {}): Promise<Launched> {
+export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
   try {
     await acquire(ownership, plan, shardPlan, logger, standby);
-    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike });
+    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, shards });
     const lost = taken.then(async (reason) => {
       await launched.stop();
       return new LaunchError('lease', `shard ${shardPlan.name} ${reason.message}. It serves no more`, reason);
@@ -97,7 +99,7 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
 }
 
-async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike }: LaunchOptions): Promise<Omit<Launched, 'lost'>> {
+async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, shards = () => [] }: LaunchOptions): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
@@ -117,7 +119,7 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike: alike === true, listenMs: standby ? LISTEN_MS : 0 });
+    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike: alike === true, shards, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
     await ledger.close();
     throw explain(error as NodeJS.ErrnoException, shardPlan);

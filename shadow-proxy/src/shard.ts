@@ -46,6 +46,8 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
+/** A mirror that is further behind tells nothing about what it lacks. */
+const SETTLE_MS = 30_000;
 /** So many of the last changes are told. */
 const HISTORY_EVENTS = 500;
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
@@ -266,7 +268,18 @@ class RunningShard implements Shard {
       return new KeyReader(`the ${side} of shard ${this.name}`, () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
     };
     const neighbours = [...this.#neighbours].map(([name, dialer]) => new KeyReader(`the source of shard ${name}`, () => connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn)));
-    return { owners, readers: { source: own('source'), target: own('target') }, neighbours };
+    const settled: StraysContext['settled'] = async (db, keys) => {
+      let left = keys;
+      for (const shard of [this, ...this.#options.shards().filter((each) => each !== this && this.#neighbours.has(each.name))]) left = await shard.settled(db, left);
+      return left;
+    };
+    return { owners, readers: { source: own('source'), target: own('target') }, neighbours, settled };
+  }
+
+  async settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]> {
+    const inTime = await Promise.race([drained(this.#sequencer).then(() => true), sleep(SETTLE_MS, false, { ref: false })]);
+    if (!inTime) return [];
+    return keys.filter(({ key }) => !this.#suspects.has(db, key));
   }
 
   /** Why no key may be copied, or compared, now; null where it may. */

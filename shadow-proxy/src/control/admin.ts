@@ -33,7 +33,7 @@ import { refusalOf, type Refusal } from './admission.js';
 import { isOpen } from './gates.js';
 import type { Promotion, Rollback } from './promotion.js';
 import { TrustError, type TrustErrorCode } from './trust.js';
-import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode } from './status.js';
+import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode, type StagePoint } from './status.js';
 
 export interface AdminOptions {
   readonly host: string;
@@ -277,18 +277,29 @@ export class Admin {
     return done;
   }
 
-  /** @returns what to tell of it */
-  async #undo(shards: readonly ShardControl[], done: readonly ({ shard: string } & Promotion)[], why: string): Promise<string> {
+  /** Stage by stage. @returns what to tell of it */
+  async #undo(shards: readonly ShardControl[], done: readonly { shard: string; workload: string; from: StagePoint }[], why: string): Promise<string> {
     const stuck: string[] = [];
     for (const { shard, workload, from } of [...done].reverse()) {
-      const change = shards.find((each) => each.name === shard)!.changeStage({ workload, stage: from.stage, percent: from.percent, note: { undone: why } });
-      await change.catch((error: Error) => stuck.push(`${shard} did not go back: ${error.message}`));
+      const control = shards.find((each) => each.name === shard)!;
+      const at = STAGES.indexOf(control.snapshot().workloads.find(({ name }) => name === workload)!.stage);
+      const to = STAGES.indexOf(from.stage);
+      // The stage itself may be the same, and its share not.
+      const steps = at === to ? [from.stage] : at < to ? STAGES.slice(at + 1, to + 1) : STAGES.slice(to, at).reverse();
+      try {
+        for (const stage of steps) await control.changeStage({ workload, stage, percent: stage === 'live' ? from.percent : undefined, note: { undone: why } });
+      } catch (error) {
+        stuck.push(`${shard} did not go back: ${(error as Error).message}`);
+      }
     }
     if (stuck.length > 0) return `; ${stuck.join('; ')}`;
     return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to where it was`;
   }
 
-  /** The red button goes on where one refuses: what can go back does, and the answer says what did not. */
+  /**
+   * Of a workload that is named none goes back where one shard refuses. The red button goes on: what can go back does, and the answer
+   * says what did not.
+   */
   async #rollback(request: IncomingMessage): Promise<({ shard: string } & Rollback)[]> {
     const { shard: name, workload, ...wanted } = await readBody(request, rollbackRequest);
     const shards = this.#shardsNamed(name);
@@ -301,6 +312,7 @@ export class Admin {
           done.push({ shard: shard.name, ...(await shard.rollback({ ...wanted, workload: each })) });
         } catch (error) {
           const { status, code, message, details } = asAdminError(error);
+          if (workload !== undefined) throw new AdminError(code, `${shard.name}: ${message}${await this.#undo(shards, gone(done), `${shard.name} refused`)}`, status, details);
           refused.push(new AdminError(code, `${shard.name}: ${message}`, status, details));
         }
       }
@@ -325,6 +337,9 @@ export class Admin {
     return changes;
   }
 }
+
+/** Where they were before. */
+const gone = (done: readonly ({ shard: string } & Rollback)[]): { shard: string; workload: string; from: StagePoint }[] => done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
 /** The workloads of which clients get the target's replies, and that can go back. */
 const answeredByTarget = (shard: ShardControl): string[] => shard.snapshot().workloads.filter(({ stage }) => stage === 'live' || stage === 'rampdown').map(({ name }) => name);

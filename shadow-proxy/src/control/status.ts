@@ -92,6 +92,8 @@ export interface ShardControl {
 
 /** A running shard. */
 export interface Shard extends ShardControl {
+  /** Waits until the mirrors have confirmed what they were told up to now; the keys of the database that are not in doubt then. */
+  settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
   /** The port it listens on. */
   readonly port: number;
   /** Takes no new clients, answers what is in flight, waits for the mirror; false where `timeoutMs` ran out. */
@@ -115,6 +117,8 @@ export interface ShardOptions {
   readonly doubt: string | null;
   /** Whether both servers are believed to hold the same where there is no state yet. */
   readonly alike: boolean;
+  /** The shards of this process, once they run. */
+  readonly shards: () => readonly Shard[];
   /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */
   readonly listenMs: number;
 }

@@ -19,6 +19,11 @@ export interface StraysContext {
   readonly readers: Readonly<Record<Side, KeyReader>>;
   /** The sources of the other shards. */
   readonly neighbours: readonly KeyReader[];
+  /**
+   * Waits until the target has confirmed what it was told up to now by every shard of this process. Gives those of the keys about
+   * which none of them is in doubt then, and none was too far behind to tell.
+   */
+  settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
 }
 
 export type StrayKind = 'contested' | 'undeclared' | 'unowned';
@@ -28,7 +33,7 @@ type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void
 
 /** Values that are read at once. */
 const READ = 16;
-/** What only the target has is looked at so often, after times that double: its delete may be on the way, from a shard that is behind. */
+/** What only the target has is looked at so often, after times that double: its delete may be on the way, from a shard of another process. */
 const AGAIN_MS = 200;
 const LOOKS = 5;
 
@@ -56,10 +61,12 @@ export async function claim({ owners, readers, neighbours }: StraysContext, db: 
 }
 
 /** Tells of those of the keys, of the target and nobody's by the plan, that no source has. */
-export async function tellUnheld({ readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
+export async function tellUnheld({ readers, neighbours, settled }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
   let left = keys;
   for (let look = 1; left.length > 0; look++) {
     for (const source of [readers.source, ...neighbours]) left = await source.absent(db, left);
+    // What deleted it there is on the target from then on.
+    if (left.length > 0) left = await settled(db, left);
     const gone = new Set(await readers.target.absent(db, left));
     left = left.filter((scanned) => !gone.has(scanned));
     if (look === LOOKS) break;
