@@ -13,7 +13,7 @@ import { Ring } from '../lane/ring.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { copyKey, CopyError } from './copier.js';
 import { copyLarge } from './large/large.js';
-import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type Thresholds } from './large/size.js';
+import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type KeySize, type Thresholds } from './large/size.js';
 
 const CONCURRENCY = 64;
 const RETRY_MS = 250;
@@ -33,6 +33,8 @@ const MAX_REST_MS = 400;
 const MOVING_MS = 30_000;
 /** While the mirror has no memory left it is tried so often. */
 const FULL_MS = 1_000;
+/** What moves all the time is copied whole up to so many times the size from which on a key is large: no server takes 20 ms for that. */
+const BEARABLE = 2;
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
@@ -56,6 +58,8 @@ export class Healer {
   /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
   readonly #restUntil = new Map<string, number>();
   readonly #resting = new Set<Suspect>();
+  /** Large keys, by their ids, that moved while they were copied in parts. */
+  readonly #moved = new Set<string>();
   readonly #failing = new Map<string, Failure>();
   /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
   #fullUntil = 0;
@@ -149,14 +153,23 @@ export class Healer {
     this.#restUntil.set(id, performance.now() + ms);
   }
 
-  /** A key that is too large to be read and written at once. */
-  async #healInParts({ db, key, workload }: Suspect): Promise<boolean> {
+  /**
+   * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it is copied in
+   * parts, such as a log that scripts write to without declaring it, and is not much too large.
+   */
+  async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
     const id = keyId(db, key);
+    const bearable = !isLarge(size, { bytes: this.large.bytes * BEARABLE, elements: this.large.elements * BEARABLE });
+    if (bearable && this.#moved.has(id)) return false;
     const { outcome, why } = await copyLarge({ sequencer: this.sequencer, workload, db, key });
     if (outcome === 'moving') {
+      if (this.#moved.size >= MAX_RESTING) this.#moved.clear();
+      this.#moved.add(id);
+      if (bearable) return false;
       this.#rest(id, MOVING_MS);
-      throw new Error(`it moves while it is copied in parts (${why}): write less to it for a while`);
+      throw new Error(`it moves while it is copied in parts (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`);
     }
+    this.#moved.delete(id);
     if (this.suspects.get(id) === undefined) this.healed++;
     this.#failing.delete(id);
     return true;
@@ -177,7 +190,10 @@ export class Healer {
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
       const asker = onLane(this.sequencer, lane, workload, db);
-      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key)), this.large) && isLarge(await sizeOf(asker, key), this.large)) return await this.#healInParts(suspect);
+      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key)), this.large)) {
+        const size = await sizeOf(asker, key);
+        if (isLarge(size, this.large) && (await this.#healInParts(suspect, size))) return true;
+      }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {

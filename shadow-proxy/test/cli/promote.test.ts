@@ -22,8 +22,16 @@ const operator =
   (...args: string[]): Promise<Result> =>
     runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
 
+interface Work {
+  readonly errors: Error[];
+  /** Lets what is under way end, runs `body`, and goes on. */
+  pause<T>(body: () => Promise<T>): Promise<T>;
+  /** How much it added. */
+  stop(): Promise<number>;
+}
+
 /** Both clients, which read and write until they are stopped; each counts what it added, and no error passes. */
-async function work(port: number): Promise<{ stop(): Promise<number>; errors: Error[] }> {
+async function work(port: number): Promise<Work> {
   const errors: Error[] = [];
   const ioredis = new Redis(port, { maxRetriesPerRequest: 0 });
   const nodeRedis = createClient({ url: `redis://127.0.0.1:${port}` });
@@ -31,13 +39,18 @@ async function work(port: number): Promise<{ stop(): Promise<number>; errors: Er
   await nodeRedis.connect();
   let running = true;
   let added = 0;
+  let busy = 0;
+  let gate = Promise.resolve();
   const loop = async (step: (i: number) => Promise<unknown>): Promise<void> => {
     for (let i = 0; running; i++) {
+      await gate;
+      busy++;
       try {
         await step(i);
       } catch (error) {
         errors.push(error as Error);
       }
+      busy--;
     }
   };
   const loops = [
@@ -50,6 +63,16 @@ async function work(port: number): Promise<{ stop(): Promise<number>; errors: Er
   ];
   return {
     errors,
+    async pause(body) {
+      let open = (): void => undefined;
+      gate = new Promise((resolve) => (open = resolve));
+      try {
+        await until(() => Promise.resolve(busy === 0));
+        return await body();
+      } finally {
+        open();
+      }
+    },
     async stop() {
       running = false;
       await Promise.all(loops);
@@ -77,6 +100,11 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
       const [{ workloads }] = await status(running.admin);
       return `${workloads[0].stage} ${workloads[0].percent}`;
     };
+    const equal = (): Promise<void> =>
+      clients.pause(async () => {
+        await until(async () => (await status(running.admin))[0].mirror.queuedEffects === 0);
+        assert.deepEqual((await compareKeyspaces(source, target)).differences, [], `in stage ${await stage()}`);
+      });
 
     // Somebody is connected beside the proxy.
     const closed = await tool('promote', 'sessions');
@@ -91,6 +119,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal((await tool('backfill', '--workload', 'sessions')).code, 0);
     await until(async () => (await tool('promote', 'sessions')).code === 0);
     assert.equal(await stage(), 'shadow 100');
+    await equal();
 
     // What was not seen is unknown, and closes the gate.
     const unknown = await tool('promote', 'sessions', '--dry-run', '--json');
@@ -103,14 +132,17 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     for (const percent of ['live 1', 'live 10', 'live 50', 'live 100']) {
       await until(async () => (await tool('promote', 'sessions')).code === 0);
       assert.equal(await stage(), percent);
+      await equal();
     }
     const began = performance.now();
     const back = await tool('rollback', '--all', '--reason', 'to see it');
     assert.equal(back.code, 0, back.stderr);
     t.diagnostic(`rolled back in ${Math.round(performance.now() - began)} ms with the start of the program: ${back.stdout.trim()}`);
     assert.equal(await stage(), 'shadow 100');
+    await equal();
 
     await until(async () => (await tool('promote', 'sessions', '--percent', '100')).code === 0);
+    await equal();
     await until(async () => (await tool('promote', 'sessions')).code === 0);
     assert.equal(await stage(), 'rampdown 100');
 
@@ -135,6 +167,21 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     const none = await tool('rollback', 'sessions');
     assert.equal(none.code, 1);
     assert.match(none.stderr, /backfill the other way/);
+
+    // What nobody names goes there, too, and the source is shut down: who was connected, and who comes, notices nothing.
+    for (const to of ['dualwrite', 'shadow', 'live', 'rampdown', 'complete']) {
+      assert.equal((await tool('promote', 'default', '--to', to, '--force', '--reason', 'the test ends', ...(to === 'complete' ? ['--point-of-no-return', 'default'] : []))).code, 0, to);
+    }
+    const after = await work(running.port);
+    await source.kill('SIGTERM');
+    const later = await work(running.port);
+    await sleep(500);
+    const more = (await after.stop()) + (await later.stop());
+    assert.deepEqual([...after.errors, ...later.errors], []);
+    assert.ok(more > 0);
+    const kept = new Redis(target.port);
+    assert.equal(Number(await kept.get('session:count')), added + more);
+    kept.disconnect();
 
     const history = await tool('history');
     assert.match(history.stdout, /sessions shadow → live 1 %, a drill, by \w+\n/);

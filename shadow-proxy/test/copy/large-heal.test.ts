@@ -1,6 +1,7 @@
 /** Large suspects are healed in parts. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { assertCopied, hammered, KEY, random, withScene } from './large.js';
 
 test('a large suspect is healed in parts while it is written, and neither server is asked for all of it', async () => {
@@ -14,5 +15,22 @@ test('a large suspect is healed in parts while it is written, and neither server
     await assertCopied(scene);
     for (const of of [authority, mirror]) assert.doesNotMatch(await rig.client({ of }).info('commandstats'), /cmdstat_(dump|restore)/);
     assert.equal(await rig.client({ of: mirror }).hlen(KEY), await before.hlen(KEY));
+  });
+});
+
+test('a log that scripts write to without declaring it, just above the size of a large key, is right soon after they end', async () => {
+  await withScene('shadow', async (scene) => {
+    const { rig, before } = scene;
+    for (let at = 0; at < 10_050; at += 2010) {
+      const pipeline = before.pipeline();
+      for (let i = at; i < at + 2010; i++) pipeline.xadd(KEY, '*', 'event', 'completed', 'job', i);
+      await pipeline.exec();
+    }
+    const script = "return redis.call('XADD', ARGV[1], 'MAXLEN', '~', 10000, '*', 'event', 'completed', 'job', ARGV[2])";
+    let job = 0;
+    await hammered(rig, 2, () => ['EVAL', script, 1, 'parent', KEY, (job += 1)], () => sleep(3_000));
+    // Once moved in parts, it would rest for half a minute.
+    await rig.shard.settled(10_000);
+    await assertCopied(scene);
   });
 });
