@@ -78,9 +78,15 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
   await withServers(async ({ source, target }) => {
     const plan = await planFor({ source, target }, (planned) => Object.assign(planned, { workloads: [{ name: 'jobs', keys: [`${PREFIX}:*`], stage: 'off' }] }));
     const running = await start(t, plan);
+    let refusals = 0;
+    /** What scripts write without declaring it is in doubt for a moment, again and again: who is refused for that asks once more. */
     const tool = async (...args: string[]): Promise<void> => {
-      const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
-      assert.equal(code, 0, `${args.join(' ')}: ${stdout}${stderr}`);
+      for (let left = 10; ; left--) {
+        const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
+        if (code === 0) return;
+        assert.ok(left > 0 && /is not clean: \d+ keys are in doubt/.test(stderr), `${args.join(' ')}: ${stdout}${stderr}`);
+        refusals++;
+      }
     };
     const forced = ['--force', '--reason', 'BullMQ works on'];
     const bull = produce(running.port);
@@ -113,7 +119,7 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
     await tool('promote', 'jobs', ...forced);
     await work();
     await bull.finish();
-    t.diagnostic(at.join(', '));
+    t.diagnostic(`${at.join(', ')}; refused for keys in doubt, and asked again: ${refusals}`);
     assert.deepEqual(bull.errors, []);
     assert.deepEqual([...bull.runs].filter(([name, times]) => times !== bull.wanted.get(name)), [], 'each ran as often as wanted');
     assert.deepEqual([...bull.wanted.keys()].filter((name) => !bull.runs.has(name)), []);
