@@ -166,6 +166,7 @@ class RunningShard implements Shard {
       if (up) this.#healer.wake();
     };
     this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits.clientOutputBytes);
+    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
       clients: this.#clients,
@@ -183,6 +184,7 @@ class RunningShard implements Shard {
       distrusts: (side) => this.#trust.distrusts(side),
       isDown: (side) => this.#vigil.isDown(side),
       giveUp: (side) => this.#giveUp(side),
+      redact: nameOf,
     }, plan.limits.flipMs);
     this.#clocks = new Clocks({
       servers: this.#servers,
@@ -204,7 +206,6 @@ class RunningShard implements Shard {
       logger: logger.child({ shard: shard.name }),
     });
     this.#jobFile = new JobFile(join(plan.state, shard.name));
-    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
     this.#vigil = new Vigil({
       servers: this.#servers,
       isNeeded: (side) => this.#isNeeded(side),

@@ -36,7 +36,12 @@ export interface FlipContext {
   isDown(side: Side): boolean;
   /** Ends every connection to it: what it has not answered, it never will. */
   giveUp(side: Side): void;
+  /** A key as it may be told. */
+  redact(key: Buffer): string;
 }
+
+/** So many keys in doubt are named where a change is refused for them. */
+const LISTED = 20;
 
 /** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
 const HEAL_MS = 2_000;
@@ -134,30 +139,33 @@ export class Flipper {
   }
 
   #assertClean(workload: Workload): void {
-    const keys = this.#keysInDoubt(workload);
-    if (workload.suspect === null && keys === 0) return;
-    const why = workload.suspect ?? `${keys} keys are in doubt`;
-    throw new StageError('not-clean', `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`, { suspect: workload.suspect, keys });
+    const { suspects, redact } = this.context;
+    const doubts = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isInDoubt(suspect));
+    if (workload.suspect === null && doubts.length === 0) return;
+    const why = workload.suspect ?? `${doubts.length} keys are in doubt`;
+    const list = doubts.slice(0, LISTED).map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
+    throw new StageError('not-clean', `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`, { suspect: workload.suspect, keys: doubts.length, list });
   }
 
-  /** Keys that the mirror may lack. What an authority that is dead never answered, it does not owe to anybody. */
-  #keysInDoubt(workload: Workload, upTo = Infinity): number {
-    return this.#count(workload, upTo, ({ acknowledged }, authority) => acknowledged || (authority.up && !this.context.distrusts(authority.side)));
+  #keysInDoubt(workload: Workload, upTo: number): number {
+    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.#isInDoubt(suspect));
+  }
+
+  /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
+  #isInDoubt(suspect: Suspect): boolean {
+    const authority = this.#authorityLeft(suspect);
+    return authority !== null && (suspect.acknowledged || (authority.up && !this.context.distrusts(authority.side)));
   }
 
   /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
   #keysToHeal(workload: Workload, upTo = Infinity): number {
-    return this.#count(workload, upTo, (_, authority) => authority.up && this.context.frozen() === null);
+    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.context.frozen() === null && this.#authorityLeft(suspect)?.up === true);
   }
 
-  /** Of the keys whose authority may change: the others lose nothing by it. */
-  #count(workload: Workload, upTo: number, counts: (suspect: Suspect, authority: Server) => boolean): number {
-    const { servers } = this.context.sequencer;
-    return this.context.suspects.count(workload, (suspect) => {
-      const { key, generation } = suspect;
-      const { authority } = workload.rule(key, 0, key.length);
-      return generation <= upTo && this.#leaving.includes(authority) && counts(suspect, servers[authority]);
-    });
+  /** The key's authority where it may change; null where it does not: nothing is lost by that. */
+  #authorityLeft({ key, workload }: Suspect): Server | null {
+    const { authority } = workload.rule(key, 0, key.length);
+    return this.#leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
   }
 
   async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note']): Promise<number> {

@@ -1,6 +1,7 @@
 /** Rule 4: clean means confirmed. What a dead authority never answered is nobody's, and bars no way. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import type { StageError } from '../../src/control/status.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import type { Wire } from '../support/wire.js';
@@ -96,7 +97,11 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
       scene.toTarget.release();
       await until(() => scene.shard.snapshot().mirror.connected);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
-      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'not-clean' });
+      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), ({ code, details }: StageError) => {
+        assert.equal(code, 'not-clean');
+        assert.match(JSON.stringify(details), /^\{"suspect":null,"keys":1,"list":\["s \((unconfirmed|reply-lost|derived)\)"\]\}$/);
+        return true;
+      });
       await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
       assert.equal(await scene.client({ of: scene.target }).scard('s'), 10);
     });
