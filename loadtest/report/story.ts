@@ -1,5 +1,5 @@
 /** What a report says, in words: the same in the page, in Markdown and in the terminal. Pure. */
-import { number } from '../../shadow-proxy/src/record/figures.js';
+import { number } from '../../shadow-proxy/src/text/figures.js';
 import { CONFIDENCE, LEAST_ROUNDS, METHOD, type Paired } from '../figures/paired.js';
 import { pointName, tallyHolds, type Results, type Soak, type TallyCheck } from '../figures/results.js';
 import { answerOf, countersHold, DROP_FROM, type Comparison, type Measure, type Summary } from '../figures/summary.js';

@@ -1,5 +1,5 @@
 /** The tables of a report, as texts. Pure. */
-import { number } from '../../shadow-proxy/src/record/figures.js';
+import { number } from '../../shadow-proxy/src/text/figures.js';
 import { countersHold, answerOf, MEASURES, type Row, type Summary } from '../figures/summary.js';
 import type { Point, Results } from '../figures/results.js';
 import { MEASURE_TITLES, milliseconds, probability } from './story.js';

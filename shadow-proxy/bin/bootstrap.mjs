@@ -3,7 +3,7 @@
  *
  *   node shadow-proxy/bin/bootstrap.mjs PROGRAM [options]           one of PROGRAMS
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
- *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan
+ *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan, and docs/plan.md
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
  */
@@ -18,7 +18,8 @@ const DIST = join(ROOT, 'dist');
 /** Written after a build that had no errors; what is newer than it is not in the build. */
 const STAMP = join(DIST, '.built');
 
-const PROGRAMS = {
+/** What `npm run` starts, by script: the compiled file, and its first arguments. */
+export const PROGRAMS = {
   demo: ['shadow-proxy/src/cli/shadow-compare.js', 'demo'],
   loadtest: ['loadtest/cli/main.js'],
   bench: ['loadtest/proxy/bench/main.js'],
@@ -83,15 +84,20 @@ function newest(path) {
   return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
-async function runTests(parts) {
-  const { run } = await import('node:test');
-  const { spec } = await import('node:test/reporters');
+/** The files of the tests whose path has one of the parts, relative to the root; without parts, those that are not long. */
+export function testFiles(parts) {
   const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal'].flatMap((directory) => filesBelow(join(ROOT, directory)));
-  const files = sources
+  return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
     .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))))
     .sort();
+}
+
+async function runTests(parts) {
+  const { run } = await import('node:test');
+  const { spec } = await import('node:test/reporters');
+  const files = testFiles(parts);
   if (files.length === 0) fail(`no test file has ${parts.join(' or ')} in its path`);
 
   const controller = new AbortController();
@@ -131,6 +137,8 @@ async function* nameSkipped(events) {
 async function writeSchema() {
   const { planJsonSchema } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/plan/schema.js')).href);
   writeFileSync(join(ROOT, 'shadow-proxy', 'migration.schema.json'), `${JSON.stringify(planJsonSchema(), null, 2)}\n`);
+  const { renderPlan } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/docs/plan.js')).href);
+  writeFileSync(join(ROOT, 'docs', 'plan.md'), renderPlan());
 }
 
 async function writeDocs() {

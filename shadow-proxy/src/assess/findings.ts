@@ -1,5 +1,6 @@
 /** Go or no-go, line by line: pure decisions over what was read. */
 import { COMMANDS } from '../command/table.generated.js';
+import { count, number } from '../text/figures.js';
 import type { InstanceFacts } from './facts.js';
 
 /**
@@ -87,8 +88,8 @@ function cpu({ sources }: Question): Finding[] {
 
 function connections({ sources }: Question): Finding[] {
   return sources.flatMap(({ label, clients: { connected, max, rejected } }): Finding[] => {
-    if (rejected > 0) return [{ about: 'connections', weight: 'go', what: `${label} has refused ${count(rejected)} connections since it started`, means: 'its limit of clients is reached' }];
-    if (max !== null && connected >= max * NEAR_LIMIT) return [{ about: 'connections', weight: 'go', what: `${label} has ${count(connected)} of ${count(max)} clients`, means: 'it is near its limit, and each connection costs its one thread' }];
+    if (rejected > 0) return [{ about: 'connections', weight: 'go', what: `${label} has refused ${number(rejected)} connections since it started`, means: 'its limit of clients is reached' }];
+    if (max !== null && connected >= max * NEAR_LIMIT) return [{ about: 'connections', weight: 'go', what: `${label} has ${number(connected)} of ${number(max)} clients`, means: 'it is near its limit, and each connection costs its one thread' }];
     return [];
   });
 }
@@ -106,7 +107,7 @@ function memory({ sources }: Question): Finding[] {
   return bound.map(({ label, memory: { used, max, policy }, evicted }) => ({
     about: 'memory',
     weight: 'no-go',
-    what: `${label} is bound by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'no policy told'}, ${count(evicted)} keys evicted), and not by CPU`,
+    what: `${label} is bound by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'no policy told'}, ${number(evicted)} keys evicted), and not by CPU`,
     means: 'KeyDB holds no more in the same memory: give it more memory, or fewer keys',
   }));
 }
@@ -128,10 +129,10 @@ function newerCommands({ sources, target }: Question): Finding[] {
   const libraries = sources.reduce((total, source) => total + source.functions, 0);
   const found: Finding[] = [];
   if (used.size > 0) {
-    const named = [...used].sort((a, b) => b[1] - a[1]).map(([name, calls]) => `${name.replace('|', ' ')} (${counted(calls, 'call')})`);
+    const named = [...used].sort((a, b) => b[1] - a[1]).map(([name, calls]) => `${name.replace('|', ' ')} (${count(calls, 'call')})`);
     found.push({ about: 'commands', weight: 'no-go', what: `the target lacks commands that clients use: ${named.join(', ')}`, means: 'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first' });
   }
-  if (libraries > 0) found.push({ about: 'functions', weight: 'no-go', what: `${counted(libraries, 'library', 'libraries')} of functions ${libraries === 1 ? 'is' : 'are'} loaded`, means: 'KeyDB has none: make them scripts first' });
+  if (libraries > 0) found.push({ about: 'functions', weight: 'no-go', what: `${count(libraries, 'library', 'libraries')} of functions ${libraries === 1 ? 'is' : 'are'} loaded`, means: 'KeyDB has none: make them scripts first' });
   return found;
 }
 
@@ -149,7 +150,7 @@ function proxyCeiling({ sources, proxyOps }: Question): Finding[] {
     .map(({ label, opsPerSecond }) => ({
       about: 'proxy',
       weight: 'no-go',
-      what: `${label} gets ${count(opsPerSecond)} commands a second, over ${percent(PROXY_SHARE)} of the ${count(proxyOps)} that one proxy was measured to take`,
+      what: `${label} gets ${number(opsPerSecond)} commands a second, over ${percent(PROXY_SHARE)} of the ${number(proxyOps)} that one proxy was measured to take`,
       means: 'split the shard, or move some of its clients to another one first; where your machines take more, measure it (docs/capacity.md) and say so with --proxy-ops',
     }));
 }
@@ -179,7 +180,7 @@ function replicas({ sources }: Question): Finding[] {
   return sources.flatMap(({ label, replicas: all }) =>
     all.flatMap(({ address, reads }): Finding[] => {
       if (reads === null) return [{ about: 'replicas', weight: 'first', what: `the replica ${address} of ${label} cannot be asked`, means: 'see that no client reads from it: such reads do not come through the proxy' }];
-      return reads === 0 ? [] : [{ about: 'replicas', weight: 'first', what: `the replica ${address} of ${label} has answered ${counted(reads, 'read')}`, means: 'they do not come through the proxy: point these clients at the proxy, too' }];
+      return reads === 0 ? [] : [{ about: 'replicas', weight: 'first', what: `the replica ${address} of ${label} has answered ${count(reads, 'read')}`, means: 'they do not come through the proxy: point these clients at the proxy, too' }];
     }),
   );
 }
@@ -224,35 +225,35 @@ function clients({ sources }: Question): Finding[] {
     const named = [...groups].sort((a, b) => b[1] - a[1]);
     const shown = named.slice(0, 8).map(([who, times]) => `${who} (${times})`);
     const more = named.length > 8 ? ` and ${named.length - 8} more` : '';
-    return [{ about: 'clients', weight: 'first', what: `${counted(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`, means: 'each must be pointed at the proxy: who writes beside it makes the servers differ' }];
+    return [{ about: 'clients', weight: 'first', what: `${count(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`, means: 'each must be pointed at the proxy: who writes beside it makes the servers differ' }];
   });
 }
 
 function users({ sources }: Question): Finding[] {
   const most = Math.max(0, ...sources.map((source) => source.users ?? 0));
-  return most <= 1 ? [] : [{ about: 'users', weight: 'first', what: `${count(most)} ACL users`, means: 'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels' }];
+  return most <= 1 ? [] : [{ about: 'users', weight: 'first', what: `${number(most)} ACL users`, means: 'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels' }];
 }
 
 function scripts({ sources }: Question): Finding[] {
   const calls = sources.reduce((total, source) => total + ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'].reduce((sum, name) => sum + (source.calls.get(name) ?? 0), 0), 0);
-  return calls === 0 ? [] : [{ about: 'scripts', weight: 'note', what: `scripts ran ${count(calls)} times`, means: 'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated' }];
+  return calls === 0 ? [] : [{ about: 'scripts', weight: 'note', what: `scripts ran ${number(calls)} times`, means: 'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated' }];
 }
 
 function databases({ sources }: Question): Finding[] {
   return sources
     .filter((source) => [...source.databases.keys()].some((db) => db !== 0))
-    .map(({ label, databases: all }) => ({ about: 'databases', weight: 'note', what: `${label} uses databases ${[...all].map(([db, keys]) => `${db} (${counted(keys, 'key')})`).join(', ')}`, means: 'all are copied; patterns of workloads hold in each of them' }));
+    .map(({ label, databases: all }) => ({ about: 'databases', weight: 'note', what: `${label} uses databases ${[...all].map(([db, keys]) => `${db} (${count(keys, 'key')})`).join(', ')}`, means: 'all are copied; patterns of workloads hold in each of them' }));
 }
 
 function largeKeys({ sources }: Question): Finding[] {
   return sources.flatMap(({ label, keySample: { keys, largest } }): Finding[] => {
     const large = largest.filter(({ bytes }) => bytes >= LARGE_BYTES);
-    return large.length === 0 ? [] : [{ about: 'large keys', weight: 'note', what: `${label}: among ${count(keys)} keys looked at there are ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`, means: 'they are copied in parts; a command over all of one holds up everybody, in KeyDB as in Redis' }];
+    return large.length === 0 ? [] : [{ about: 'large keys', weight: 'note', what: `${label}: among ${number(keys)} keys looked at there are ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`, means: 'they are copied in parts; a command over all of one holds up everybody, in KeyDB as in Redis' }];
   });
 }
 
 const evictions = ({ sources }: Question): Finding[] =>
-  sources.filter(({ evicted }) => evicted > 0).map(({ label, evicted }) => ({ about: 'evictions', weight: 'note', what: `${label} has evicted ${counted(evicted, 'key')}`, means: 'the servers evict different keys: such differences are told apart, and evictions on the target keep gates closed' }));
+  sources.filter(({ evicted }) => evicted > 0).map(({ label, evicted }) => ({ about: 'evictions', weight: 'note', what: `${label} has evicted ${count(evicted, 'key')}`, means: 'the servers evict different keys: such differences are told apart, and evictions on the target keep gates closed' }));
 
 const refusals = ({ sources, target }: Question): Finding[] =>
   [...sources, ...(target === null ? [] : [target])]
@@ -260,7 +261,5 @@ const refusals = ({ sources, target }: Question): Finding[] =>
     .map(({ label, refusals: all }) => ({ about: 'permissions', weight: 'note', what: `${label} refused: ${all.join('; ')}`, means: 'what these tell is missing here; allow them to the user for a full answer' }));
 
 const percent = (share: number): string => `${Math.round(share * 100)} %`;
-const count = (value: number): string => Math.round(value).toLocaleString('en-US');
-const counted = (value: number, one: string, many = `${one}s`): string => `${count(value)} ${value === 1 ? one : many}`;
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
 const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);

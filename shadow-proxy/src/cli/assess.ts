@@ -10,7 +10,7 @@ import { sizingOf, type Sizing } from '../assess/sizing.js';
 import { planFrom } from '../plan/load.js';
 import { PlanError } from '../plan/errors.js';
 import type { Endpoint } from '../plan/endpoint.js';
-import { number } from '../record/figures.js';
+import { number } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 
 interface AssessOptions {

@@ -12,7 +12,7 @@ import { afterDeath } from '../local/guard.js';
 import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
 import { createLogger } from '../log.js';
 import { planFrom } from '../plan/load.js';
-import { list, number } from '../record/figures.js';
+import { list, number } from '../text/figures.js';
 import type { LedgerEntry } from '../record/ledger.js';
 import { sum } from '../record/snapshot.js';
 import { onStop } from '../signals.js';

@@ -11,7 +11,7 @@ import type { Safety, Sightings, Verdict } from '../guard/judge.js';
 import { readClusters, targetsOf } from '../guard/read.js';
 import { loadPlan } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
-import { number } from '../record/figures.js';
+import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, duration, exitCode } from './exit.js';
 

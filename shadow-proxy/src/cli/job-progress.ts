@@ -1,7 +1,7 @@
 /** A backfill or verification until its end: a bar for each shard, or JSON lines where there is no terminal. */
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bytes, duration, list, number } from '../record/figures.js';
+import { bytes, duration, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
 import type { AdminClient, ShardJob } from './admin-client.js';
 import type { CliError } from './exit.js';

@@ -92,8 +92,15 @@ async function serve(options: UpOptions): Promise<void> {
       admin: `http://127.0.0.1:${admin}`,
       plan: folder.file('migration.yaml'),
     });
-    await Promise.race([stopped, daemon.lost]);
-    await daemon.stop();
+    const lost = await Promise.race([stopped, daemon.lost]);
+    if (lost instanceof Error) {
+      // Fenced, by rollback --offline or another proxy. The servers stay, as they would: the next proxy needs them.
+      process.stderr.write(`${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`);
+      // Waiting for a signal alone keeps no process.
+      const alive = setInterval(() => undefined, 60_000);
+      await stopped;
+      clearInterval(alive);
+    } else await daemon.stop();
   } finally {
     await stopServers();
     rmSync(running, { force: true });

@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
-import { list, number } from '../record/figures.js';
+import { list, number } from '../text/figures.js';
 import { sum, type LatencySnapshot, type OutageSnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
 import { tell } from '../guard/judge.js';

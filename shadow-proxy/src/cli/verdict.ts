@@ -1,5 +1,5 @@
 /** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
-import { count, list } from '../record/figures.js';
+import { count, list } from '../text/figures.js';
 import { sum, type ShardSnapshot } from '../record/snapshot.js';
 import { exitCode } from './exit.js';
 

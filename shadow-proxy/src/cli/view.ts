@@ -1,7 +1,7 @@
 /** A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal. */
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
-import { list, milliseconds, number } from '../record/figures.js';
+import { list, milliseconds, number } from '../text/figures.js';
 import type { LedgerEntry } from '../record/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
 import type { RunVerdict } from './verdict.js';

@@ -1,4 +1,5 @@
 /** What makes a heal of the link between two nodes full, or a full one worse; told before it happens. Pure. */
+import { number } from '../text/figures.js';
 import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './facts.js';
 
 export interface Hazard {
@@ -46,7 +47,7 @@ const links = ({ label, masters }: NodeFacts): Hazard[] =>
   masters.filter(({ up }) => !up).map(({ address }) => ({ about: 'links', what: `${label} has no link to ${address}`, todo: 'mend it before the backlog is outgrown: then the heal is partial' }));
 
 const evictions = ({ label, evicted }: NodeFacts): Hazard[] =>
-  evicted > 0 ? [{ about: 'evictions', what: `${label} has evicted ${evicted.toLocaleString('en-US')} keys, which its peers keep`, todo: 'raise maxmemory: each node evicts by itself' }] : [];
+  evicted > 0 ? [{ about: 'evictions', what: `${label} has evicted ${number(evicted)} keys, which its peers keep`, todo: 'raise maxmemory: each node evicts by itself' }] : [];
 
 function integers(active: readonly NodeFacts[]): Hazard[] {
   const shared = active.filter(sharesIntegers);

@@ -5,6 +5,7 @@
 import { countingKind, LOSES, type CountingKind } from '../command/counting.js';
 import { countsByClass } from '../plan/counters.js';
 import type { Topology, WorkloadPlan } from '../plan/plan.js';
+import { number } from '../text/figures.js';
 import { acceptsWrites, sharesIntegers, type Cluster, type NodeFacts, type Writer } from './facts.js';
 
 export type Safety = 'safe' | 'unsafe' | 'unknown';
@@ -92,7 +93,7 @@ function judgeLayout({ workload: { counterLayout } }: Question, writable: readon
 /** One writer by the plan: nobody else must write, and KeyDB must keep each key's own time. */
 function judgePinned({ workload: { name, writer }, sightings }: Question, { shards, unread }: Cluster, writable: readonly NodeFacts[]): Finding {
   const stray = sightings?.stray[name] ?? 0;
-  if (stray > 0) return unsafe(`its writer is ${writer}, but ${count(stray)} writes came through a proxy of another region`, LOSES.increment, `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`);
+  if (stray > 0) return unsafe(`its writer is ${writer}, but ${number(stray)} writes came through a proxy of another region`, LOSES.increment, `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`);
   const shared = writable.filter(sharesIntegers);
   if (shared.length > 0) {
     return unsafe(
@@ -129,8 +130,8 @@ export function tell(seen: readonly Seen[]): string {
   const total = ({ commands }: Seen): number => Object.values(commands).reduce((a, b) => a + b, 0);
   const sorted = [...seen].sort((a, b) => total(b) - total(a));
   const told = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
-    const names = Object.entries(commands).map(([name, calls]) => `${name} ${count(calls)}`);
-    return `${prefix ?? 'keys not looked at'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? count(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
+    const names = Object.entries(commands).map(([name, calls]) => `${name} ${number(calls)}`);
+    return `${prefix ?? 'keys not looked at'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
   });
   return `${told.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
 }
@@ -148,4 +149,3 @@ function todoFor({ topology, workload }: Question, seen: readonly Seen[]): strin
 const safe = (why: string): Finding => ({ verdict: 'safe', why, lost: null, todo: null });
 const unsafe = (why: string, lost: string, todo: string): Finding => ({ verdict: 'unsafe', why, lost, todo });
 const unknown = (why: string, todo: string): Finding => ({ verdict: 'unknown', why, lost: null, todo });
-const count = (value: number): string => value.toLocaleString('en-US');

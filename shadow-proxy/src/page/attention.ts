@@ -1,5 +1,5 @@
 /** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
-import { count, list, number } from '../record/figures.js';
+import { count, list, number } from '../text/figures.js';
 import { sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 
 export interface Attention {

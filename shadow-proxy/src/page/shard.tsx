@@ -2,7 +2,7 @@
 import type { JSX } from 'preact';
 import type { ShardEvidence } from '../control/outlook.js';
 import { Plot } from '../html/plot.js';
-import { milliseconds, number } from '../record/figures.js';
+import { milliseconds, number } from '../text/figures.js';
 import type { SeriesSnapshot } from '../record/series.js';
 import type { LatencySnapshot, ServerSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import type { HistoryEvent } from '../record/state.js';

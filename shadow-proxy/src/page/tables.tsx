@@ -1,7 +1,7 @@
 /** The job, the latest mismatches and the history of a shard. */
 import type { JSX } from 'preact';
 import { Table } from '../html/table.js';
-import { bytes, duration, list, number } from '../record/figures.js';
+import { bytes, duration, list, number } from '../text/figures.js';
 import { describeEvent } from '../record/history.js';
 import type { LedgerTail } from '../record/ledger.js';
 import type { RedactedEntry } from '../record/ledger-tail.js';

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import type { Answer, Gate } from '../control/gates.js';
 import type { Outlook } from '../control/outlook.js';
 import type { StagePoint } from '../plan/plan.js';
-import { duration, number } from '../record/figures.js';
+import { duration, number } from '../text/figures.js';
 import type { WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint, STAGES } from '../route/stage.js';
 

@@ -9,10 +9,11 @@ import { WORKLOAD_CLASSES } from './plan.js';
 
 const name = z
   .string()
-  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63, the first a letter or digit');
-const path = z.string().min(1).describe('Path of a file, relative to the plan');
-const patterns = z.array(z.string().min(1)).min(1);
-const milliseconds = z.number().int().positive();
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'letters, digits, dot, dash and underscore, at most 63, the first a letter or digit')
+  .meta({ title: 'name' });
+const path = z.string().min(1).meta({ title: 'path' });
+const patterns = z.array(z.string().min(1)).min(1).meta({ title: 'patterns' });
+const milliseconds = z.number().int().positive().meta({ title: 'milliseconds' });
 const percent = z.number().min(0).max(100).describe('Share of the hash slots that are live; only with stage live. Default: 100');
 
 const UNITS = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
@@ -22,7 +23,8 @@ const bytes = z
     if (typeof value === 'number') return value;
     const [, digits, unit = ''] = /^(\d+) ?([A-Za-z]*)$/.exec(value)!;
     return Number(digits) * UNITS[unit as keyof typeof UNITS];
-  });
+  })
+  .meta({ title: 'size' });
 
 const owns = z.union([
   patterns,
@@ -34,7 +36,7 @@ const owns = z.union([
   }),
 ]);
 
-const endpointUrl = z.string().min(1).describe('redis://[user[:password]@]host[:port][/db], rediss://… or redis+sentinel://…@h1:p1,h2:p2/master[/db]; ${NAME} is an environment variable');
+const endpointUrl = z.string().min(1).meta({ title: 'URL' }).describe('redis://[user[:password]@]host[:port][/db], rediss://… or redis+sentinel://…@h1:p1,h2:p2/master[/db]; ${NAME} is an environment variable');
 const endpoint = z.union([
   endpointUrl,
   z.strictObject({
@@ -60,19 +62,19 @@ const listenTls = z.strictObject({
 });
 
 const admin = z.strictObject({
-  listen: z.string().default('127.0.0.1:9400').describe('host:port of the admin HTTP; beyond loopback a token is required'),
+  listen: z.string().default('127.0.0.1:9400').describe('host:port; beyond loopback a token is required'),
   token: z.string().min(1).describe('Bearer token, or ${NAME} for an environment variable').optional(),
   tokenFile: path.describe('File with the bearer token').optional(),
 });
 
 const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true };
 const gate = {
-  minCompared: z.number().int().nonnegative().describe('Replies that must have been compared'),
+  minCompared: z.number().int().nonnegative().describe('Pairs of replies that must have been compared since it entered its stage'),
   minMinutes: z.number().nonnegative().describe('Minutes in which replies must have been compared since it entered its stage'),
-  maxMismatches: z.number().int().nonnegative().describe('Mismatches that are allowed'),
-  maxP99Ratio: z.number().positive().describe("Target's p99 divided by the source's"),
+  maxMismatches: z.number().int().nonnegative().describe('Mismatches that are allowed since it entered its stage'),
+  maxP99Ratio: z.number().positive().describe("Target's p99 by the source's, the median over the minutes; below 1 ms both count as 1 ms"),
   maxExplainedShare: z.number().min(0).max(1).describe('Share of the pairs of replies that rules may excuse, so that they cannot hide faults'),
-  maxVerifyHours: z.number().positive().describe('Age of the last verification of all keys'),
+  maxVerifyHours: z.number().positive().describe('Age, in hours, of the last verification of all keys, which must have found no difference'),
   drill: z.boolean().describe('Whether a rollback must have been rehearsed before live'),
 };
 const gates = z.strictObject({
@@ -87,35 +89,50 @@ const gates = z.strictObject({
 const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");
 
 const shard = z.strictObject({
-  name,
+  name: name.describe('Names it in --shard, metrics and status, and its folder below `state`'),
   listen: z.string().min(1).describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
   source: endpoint.describe('The Redis being left'),
   target: endpoint.describe('The KeyDB being adopted'),
   owns: owns.describe('The keys that this shard, and no other, has on a target that several shards share: patterns, or hash slots').optional(),
   region: name.describe('The region of its target, in an active-active topology').optional(),
-  tls: z.strictObject({ listen: listenTls, source: clientTls, target: clientTls }).partial().optional(),
+  tls: z
+    .strictObject({
+      listen: listenTls.describe('For clients; goes with a `listen` that begins with rediss://'),
+      source: clientTls.describe('For a source that begins with rediss:// or rediss+sentinel://'),
+      target: clientTls.describe('For a target that begins with rediss:// or rediss+sentinel://'),
+    })
+    .partial()
+    .describe('Certificates; those of servers are always verified')
+    .optional(),
   admin: admin.describe("The shard's own admin address, for one process a shard").optional(),
 });
 
 /** How a workload is written where several nodes accept writes. */
 const writing = {
   writer: name.describe('The one region whose node may write it, in an active-active topology; proxies of other regions refuse or count its writes').optional(),
-  counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters'),
+  counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters (not there yet: refused)'),
 };
 
 const failover = z
   .enum(['manual', 'automatic'])
   .describe('When an authority dies: manual gives clients an error until the operator decides; automatic sends them to the mirror, where that has confirmed all that was acknowledged');
 
+const FIRST_STAGE = 'First stage; afterwards the durable state holds. Write "off" in quotes';
+
+const workloadClass = z
+  .enum(WORKLOAD_CLASSES)
+  .default('general')
+  .describe('What its values are. counter and leaderboard are sums: an active-active topology needs a writer for them, or for a counter a counterLayout. The others tell people');
+
 const workload = z.strictObject({
-  name,
+  name: name.describe('Names it in commands, metrics, status and history; default is not allowed'),
   keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
   channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
-  class: z.enum(WORKLOAD_CLASSES).default('general'),
+  class: workloadClass,
   ...writing,
-  stage: z.enum(STAGES).default('off').describe('First stage; afterwards the durable state holds'),
+  stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
   percent: percent.optional(),
-  failover: failover.optional(),
+  failover: failover.describe("Its own; where absent, the plan's").optional(),
   gates: workloadGates.optional(),
 });
 
@@ -132,17 +149,17 @@ const limits = z.strictObject({
 });
 
 export const planSchema = z.strictObject({
-  version: z.literal(1),
-  name,
-  shards: z.array(shard).min(1),
+  version: z.literal(1).describe('Of the shape of this file'),
+  name: name.describe('Of the migration'),
+  shards: z.array(shard).min(1).describe('Each a source, its target, and where the clients of the two connect to'),
   workloads: z.array(workload).default([]).describe('In the order in which they are matched'),
   default: z
     .strictObject({
-      class: z.enum(WORKLOAD_CLASSES).default('general'),
+      class: workloadClass,
       ...writing,
-      stage: z.enum(STAGES).default('off'),
+      stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
       percent: percent.optional(),
-      failover: failover.optional(),
+      failover: failover.describe("Its own; where absent, the plan's").optional(),
       gates: workloadGates.optional(),
     })
     .prefault({})
@@ -155,15 +172,16 @@ export const planSchema = z.strictObject({
   failover: failover.default('manual'),
   topology: z
     .strictObject({
-      mode: z.enum(['primary-replica', 'active-active']).default('primary-replica'),
+      mode: z.enum(['primary-replica', 'active-active']).default('primary-replica').describe('Whether one node of the target accepts writes, or one in each region'),
       regions: z.array(name).default([]).describe('Regions of an active-active topology, each with one node that accepts writes'),
       secondWriter: z.enum(['refuse', 'count']).default('refuse').describe('What a proxy does with a write on a workload whose writer is another region'),
       outageMinutes: z.number().positive().default(60).describe('For how long the link between two nodes may be cut without a full resync when it heals; the backlog is judged by it'),
     })
-    .prefault({}),
-  admin: admin.prefault({}),
+    .prefault({})
+    .describe('Who accepts writes among the nodes of the targets'),
+  admin: admin.prefault({}).describe('Status page, API and metrics of the process'),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
-  limits: limits.prefault({}),
+  limits: limits.prefault({}).describe('Bounds, and how long is waited'),
   knownClients: z.array(z.string().min(1)).default([]).describe('Names (CLIENT SETNAME) or addresses of clients that may be connected to a source beside the proxy, such as exporters'),
   ledger: z
     .strictObject({

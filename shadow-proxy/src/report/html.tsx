@@ -10,7 +10,7 @@ import { AttentionList, Servers } from '../page/shard.js';
 import { VIEW_STYLE } from '../page/style.js';
 import { History, Job, Mismatches, moment } from '../page/tables.js';
 import { WorkloadCard } from '../page/workload.js';
-import { milliseconds, number } from '../record/figures.js';
+import { milliseconds, number } from '../text/figures.js';
 import { sum } from '../record/snapshot.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Report, type ShardReport } from './facts.js';

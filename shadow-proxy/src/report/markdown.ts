@@ -1,7 +1,7 @@
 /** The report as Markdown, for a ticket or a wiki. */
 import type { Outlook } from '../control/outlook.js';
 import { describeEvent } from '../record/history.js';
-import { list, milliseconds, number } from '../record/figures.js';
+import { list, milliseconds, number } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Report, type ShardReport } from './facts.js';

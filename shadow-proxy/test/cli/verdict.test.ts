@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { judge } from '../../src/cli/verdict.js';
-import { list } from '../../src/record/figures.js';
+import { list } from '../../src/text/figures.js';
 import type { ShardSnapshot } from '../../src/record/snapshot.js';
 import { shardSnapshot, workloadSnapshot } from '../record/snapshots.js';
 

@@ -1,17 +1,21 @@
 /** The pages in docs/ tell of the program as it is. */
 import assert from 'node:assert/strict';
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { fileURLToPath } from 'node:url';
 import { RULES } from '../../src/compare/compare.js';
 import { renderCommands } from '../../src/docs/commands.js';
+import { renderPlan } from '../../src/docs/plan.js';
+import { pages, ROOT, textOf } from './documented.js';
 
-const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
-const page = (name: string): string => readFileSync(join(ROOT, 'docs', name), 'utf8');
+const page = (name: string): string => textOf(`docs/${name}`);
 
 test('docs/commands.md is what the tables say', () => {
   assert.equal(page('commands.md'), renderCommands(), 'run: npm run docs:commands');
+});
+
+test('docs/plan.md is what the schema says', () => {
+  assert.equal(page('plan.md'), renderPlan(), 'run: npm run schema');
 });
 
 test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {
@@ -39,4 +43,23 @@ test('every function and file that docs/architecture.md names is there', () => {
     assert.ok(code !== undefined, `there is no ${file}`);
     for (const part of name?.split('.') ?? []) assert.match(code, new RegExp(`(^|[^\\w#])${part}\\b`), `${file} has no ${part}`);
   }
+});
+
+test('every test that the docs give as evidence is there, and the handbook gives some for each guarantee', () => {
+  const named = pages().flatMap((each) => [...textOf(each).matchAll(/`((?:[\w-]+\/)+[\w-]+\.test\.tsx?)`/g)].map(([, file]) => ({ where: each, file })));
+  assert.ok(named.filter(({ where }) => where === 'docs/handbook.md').length > 60, `${named.length}`);
+  assert.deepEqual(named.filter(({ file }) => !existsSync(join(ROOT, 'shadow-proxy/test', file)) && !existsSync(join(ROOT, file))), []);
+  const [, table] = /^\| guarantee \|.*\n.*\n((?:\|.*\n)+)/m.exec(page('handbook.md'))!;
+  assert.deepEqual(table.split('\n').filter((row) => row !== '' && !/`[\w/-]+\.test\.ts`|`npm run [\w:]+`/.test(row)), []);
+});
+
+test('every link of the docs leads somewhere', () => {
+  const anchors = (file: string): Set<string> => new Set([...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')));
+  const broken = pages().flatMap((from) =>
+    [...textOf(from).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)]
+      .map(([, to, anchor]) => ({ file: to === '' ? from : join(from, '..', to), anchor }))
+      .filter(({ file, anchor }) => !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchors(file).has(anchor)))
+      .map(({ file, anchor }) => `${from}: ${file}#${anchor ?? ''}`),
+  );
+  assert.deepEqual(broken, []);
 });
