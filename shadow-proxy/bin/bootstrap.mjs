@@ -30,6 +30,9 @@ const PROGRAMS = {
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
+  dashboards: ['dashboards/src/build.js'],
+  'dashboards:png': ['dashboards/preview/main.js'],
+  'dashboards:metrics': ['dashboards/rig/capture.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
@@ -86,7 +89,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal', 'dashboards'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))

@@ -1,0 +1,43 @@
+/** The words of which the dashboards' expressions are made. `$shard`, `$workload` and `$instance` are Grafana's variables. */
+import { STAGES } from '../../shadow-proxy/src/route/stage.js';
+
+/** A metric of the proxy, by its name without the prefix. */
+export const proxy = (name: string, labels = ''): string => series(`shadow_proxy_${name}`, 'shard=~"$shard"', labels);
+
+/** A metric that the proxy has for each workload. */
+export const ofWorkload = (name: string, labels = ''): string => series(`shadow_proxy_workload_${name}`, 'shard=~"$shard"', 'workload=~"$workload"', labels);
+
+/** A metric of the proxies' processes. */
+export const processOf = (name: string): string => series(name, 'job="shadow-proxy"', 'instance=~"$instance"');
+
+/** A metric of redis_exporter, which runs beside sources and targets alike. */
+export const server = (name: string, labels = ''): string => series(`redis_${name}`, 'job="redis-exporter"', 'shard=~"$shard"', 'instance=~"$instance"', labels);
+
+/** A metric of node_exporter. */
+export const host = (name: string, labels = ''): string => series(`node_${name}`, 'job="node"', 'instance=~"$instance"', labels);
+
+const series = (name: string, ...labels: readonly string[]): string => `${name}{${labels.filter(Boolean).join(',')}}`;
+
+/** What a counter grows by in a second. */
+export const perSecond = (counter: string): string => `rate(${counter}[$__rate_interval])`;
+
+export const sumBy = (labels: string, expression: string): string => `sum by (${labels}) (${expression})`;
+export const maxBy = (labels: string, expression: string): string => `max by (${labels}) (${expression})`;
+
+/** The expression, and 0 for each shard whose proxy is seen and has no such thing, under the name `none`. */
+export const orNone = (label: string, expression: string): string => `${expression} or on (shard) label_replace(0 * ${maxBy('shard', proxy('uptime_seconds'))}, "${label}", "none", "shard", ".*")`;
+
+/** 0 (off) to 5 (complete) for each workload of each shard. */
+export const stageNumber = maxBy('shard, workload', STAGES.map((stage, at) => `${at} * (${ofWorkload('stage', `stage="${stage}"`)} == 1)`).join(' or '));
+
+/** The target's p99 by the source's, as the gate `latency` reckons: below 1 ms both count as 1 ms. */
+export const p99Ratio = `clamp_min(${proxy('latency_seconds', 'server="target",quantile="0.99"')}, 0.001) / ignoring (server) clamp_min(${proxy('latency_seconds', 'server="source",quantile="0.99"')}, 0.001)`;
+
+/** How many gates of each workload's next stage are not open. */
+export const gatesClosed = sumBy('shard, workload', ofWorkload('gate', 'answer!="yes"'));
+
+/** 0 no, 1 unknown, 2 yes, for each gate. */
+export const gateNumber = sumBy('shard, workload, gate', `2 * ${ofWorkload('gate', 'answer="yes"')} or ${ofWorkload('gate', 'answer="unknown"')}`);
+
+/** 0 unsafe, 1 unknown, 2 safe for the counters of each workload, 3 where it does not count. */
+export const guardNumber = `${sumBy('shard, workload', `2 * ${ofWorkload('guard', 'verdict="safe"')} or ${ofWorkload('guard', 'verdict="unknown"')}`)} or on (shard, workload) 3 + 0 * ${maxBy('shard, workload', ofWorkload('clean'))}`;
