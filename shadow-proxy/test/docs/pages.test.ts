@@ -6,12 +6,17 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { RULES } from '../../src/compare/compare.js';
 import { renderCommands } from '../../src/docs/commands.js';
+import { renderMetrics } from '../../src/docs/metrics.js';
 
 const ROOT = fileURLToPath(new URL('../../../..', import.meta.url));
 const page = (name: string): string => readFileSync(join(ROOT, 'docs', name), 'utf8');
 
 test('docs/commands.md is what the tables say', () => {
   assert.equal(page('commands.md'), renderCommands(), 'run: npm run docs:commands');
+});
+
+test('docs/metrics.md is what the table says', () => {
+  assert.equal(page('metrics.md'), renderMetrics(), 'run: npm run docs:metrics');
 });
 
 test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {
