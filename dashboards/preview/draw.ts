@@ -6,6 +6,9 @@ import { withUnit } from './units.js';
 
 const COLORS: Readonly<Record<string, string>> = { green: '#73bf69', orange: '#ff9830', red: '#f2495c', blue: '#5794f2', purple: '#b877d9' };
 const QUIET = '#8e8e99';
+/** Units whose round numbers are powers of two. */
+const BINARY = new Set(['bytes', 'Bps']);
+const POWERS = Array.from({ length: 50 }, (_, power) => 2 ** power);
 const GRID = { stroke: '#2a2d33', width: 1 };
 const FONT = '11px system-ui, "DejaVu Sans", sans-serif';
 
@@ -16,7 +19,7 @@ function stacked({ lines }: PlotData): (number | null)[][] {
 }
 
 function optionsOf(data: PlotData, { clientWidth, clientHeight }: HTMLElement): UPlot.Options {
-  const { unit, decimals, min, max } = data;
+  const { unit, min, max } = data;
   const axis = { stroke: QUIET, grid: GRID, ticks: GRID, font: FONT };
   return {
     width: clientWidth,
@@ -25,10 +28,12 @@ function optionsOf(data: PlotData, { clientWidth, clientHeight }: HTMLElement): 
     cursor: { show: false },
     scales: { x: { time: true }, y: { range: (_, low, high) => rangeOf(min, max, low, high) } },
     axes: [
-      { ...axis, space: 80, values: (_, splits) => splits.map((each) => new Date(each * 1000).toISOString().slice(11, 19)) },
-      { ...axis, size: 78, values: (_, splits) => splits.map((each) => (each === null ? '' : withUnit(each, unit, unit === 's' ? undefined : decimals))) },
+      { ...axis, size: 28, space: 80, values: (_, splits) => splits.map((each) => new Date(each * 1000).toISOString().slice(11, 19)) },
+      { ...axis, size: 88, ...(BINARY.has(unit) && { incrs: POWERS }), values: (_, splits) => splits.map((each) => (each === null ? '' : withUnit(each, unit))) },
     ],
     series: [{}, ...data.lines.map(({ name, color }) => ({ label: name, stroke: color, width: 1.3, fill: `${color}${data.stacked ? '55' : '12'}`, points: { show: false } }))],
+    // In a stack each is filled down to the one below it.
+    ...(data.stacked && { bands: data.lines.slice(1).map((_, at) => ({ series: [at + 1, at + 2] as [number, number] })) }),
     hooks: { draw: [(plot) => drawMarks(plot, data)] },
   };
 }

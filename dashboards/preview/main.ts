@@ -9,7 +9,7 @@ import { chromium } from 'playwright-core';
 import { onPath } from '../../loadtest/rig/programs.js';
 import { Prometheus } from '../rig/prometheus.js';
 import { play, seed } from '../rig/scenario.js';
-import { missing, SCRAPE_SECONDS, startStack } from '../rig/stack.js';
+import { missing, SCRAPE_SECONDS, scraped, startStack } from '../rig/stack.js';
 import { DASHBOARDS } from '../src/all.js';
 import { gather, picture } from './render.js';
 
@@ -41,9 +41,10 @@ if (lacks.length > 0) {
 else await draw(new Prometheus(options.prometheus), Math.floor(Date.now() / 1000) - options.minutes * 60, options.scrape);
 
 async function ofARig(): Promise<void> {
-  const from = Math.floor(Date.now() / 1000);
   const stack = await startStack(seed);
   try {
+    await scraped(stack);
+    const from = Math.floor(Date.now() / 1000) - 3;
     await play(stack, (line) => process.stderr.write(`${line}\n`));
     await draw(stack.prometheus, from, SCRAPE_SECONDS);
   } finally {

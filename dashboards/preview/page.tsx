@@ -163,9 +163,7 @@ main { position: relative; }
 h2 { position: absolute; margin: 0; font-size: 15px; font-weight: 500; padding-top: 7px; }
 section { position: absolute; background: #181b1f; border: 1px solid #2a2d33; border-radius: 2px; overflow: hidden; }
 h3 { margin: 0; height: ${TITLE}px; padding: 7px 9px 0; font-size: 13px; font-weight: 500; white-space: nowrap; overflow: hidden; text-overflow: ellipsis; }
-.stat h3 { position: absolute; z-index: 1; width: 100%; }
-.stat { padding-top: ${TITLE}px; }
-.tiles { display: flex; flex-direction: column; height: 100%; gap: 3px; }
+.tiles { display: flex; flex-direction: column; height: calc(100% - ${TITLE}px); gap: 3px; }
 .tiles > div { flex: 1; display: flex; gap: 10px; align-items: center; justify-content: center; min-height: 0; }
 .tiles b { font-size: 27px; font-weight: 600; }
 .tiles small { font-size: 12px; }

@@ -44,7 +44,6 @@ export interface LinesView {
   readonly lines: readonly LineView[];
   readonly stacked: boolean;
   readonly unit: string;
-  readonly decimals?: number;
   readonly min?: number;
   readonly max?: number;
   readonly thresholds: readonly Threshold[];
@@ -155,10 +154,16 @@ function statesOf(panel: Panel, answers: readonly Answered[], { step }: Span): S
 }
 
 const PALETTE = ['#73bf69', '#f2cc0c', '#5794f2', '#ff780a', '#f2495c', '#b877d9', '#8ab8ff', '#c0d8ff', '#ffb357', '#96d98d'];
-const SHADES: Readonly<Record<string, readonly string[]>> = { blue: ['#5794f2', '#1f60c4', '#8ab8ff', '#3274d9', '#c0d8ff'], orange: ['#ff9830', '#fa6400', '#ffb357', '#ff780a', '#ffcb7d'] };
+const SHADES: Readonly<Record<string, readonly string[]>> = {
+  green: ['#73bf69'],
+  yellow: ['#fade2a'],
+  red: ['#f2495c'],
+  blue: ['#5794f2', '#1f60c4', '#8ab8ff', '#3274d9', '#c0d8ff'],
+  orange: ['#ff9830', '#fa6400', '#ffb357', '#ff780a', '#ffcb7d'],
+};
 
 function linesOf(panel: Panel, answers: readonly Answered[], { from, to, step }: Span): LinesView {
-  const { unit, decimals, steps } = settingsOf(panel);
+  const { unit, steps } = settingsOf(panel);
   const { custom, min, max } = (panel.fieldConfig?.defaults ?? {}) as { custom?: { stacking?: { mode?: string }; thresholdsStyle?: { mode?: string } }; min?: number; max?: number };
   const x = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
   const used: Record<string, number> = {};
@@ -169,7 +174,7 @@ function linesOf(panel: Panel, answers: readonly Answered[], { from, to, step }:
     return { name, color, values: x.map((_, place) => values.get(place) ?? null) };
   });
   const marked = custom?.thresholdsStyle?.mode === 'dashed';
-  return { kind: 'timeseries', x, lines, stacked: custom?.stacking?.mode === 'normal', unit, decimals, min, max, thresholds: marked ? steps.filter(({ value }) => value !== null) : [] };
+  return { kind: 'timeseries', x, lines, stacked: custom?.stacking?.mode === 'normal', unit, min, max, thresholds: marked ? steps.filter(({ value }) => value !== null) : [] };
 }
 
 /** The colour whose shades an override gives to series of that name. */

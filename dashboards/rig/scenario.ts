@@ -47,10 +47,10 @@ async function story(admin: AdminClient, { pair }: Stack, client: App, say: (lin
   say('the mirror stands still');
   await pair.nodes.a.kill('SIGSTOP');
   await sleep(SCENE_MS / 4);
+  say('and loses its lane with commands on it');
+  const cut = pair.clients.a.call('CLIENT', 'KILL', 'TYPE', 'normal');
   await pair.nodes.a.kill('SIGCONT');
-  await settled(admin);
-  say('the lane to the mirror is lost with commands on it');
-  await pair.clients.a.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  await cut;
   await settled(admin);
   say('sessions: live');
   await stage('sessions', 'live', 25);

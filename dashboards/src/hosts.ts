@@ -33,7 +33,7 @@ export const hosts = dashboard({
         lines({ title: 'CPU', description: 'Share of all cores: a busy host with an idle server has a neighbour, so find it with top.', width: 8, unit: 'percentunit', max: 1, queries: { '{{instance}}': busy }, thresholds: badFrom(0.95, 0.8) }),
         lines({ title: 'Busiest core', description: 'Redis and the proxy use one core each: at 100 % here they are full while the host looks idle.', width: 8, unit: 'percentunit', max: 1, queries: { '{{instance}}': `1 - min by (instance) (${perSecond(host('cpu_seconds_total', 'mode="idle"'))})` }, thresholds: badFrom(0.95, 0.8) }),
         lines({ title: 'Load by core', description: 'What runs or waits, by core: above 1 for long, threads wait for CPU.', width: 8, decimals: 2, queries: { '{{instance}}': `${host('load1')} / on (instance) ${cores}` }, thresholds: badFrom(2, 1) }),
-        lines({ title: 'CPU by mode', description: 'softirq is the network, iowait the disk, steal a neighbour: it says where to look.', width: 12, stacked: true, decimals: 2, queries: { '{{mode}}': sumBy('mode', perSecond(host('cpu_seconds_total', 'mode!="idle"'))) } }),
+        lines({ title: 'CPU by mode', description: 'Where to look: softirq is the network, iowait the disk, steal a neighbour.', width: 12, stacked: true, decimals: 2, queries: { '{{mode}}': sumBy('mode', perSecond(host('cpu_seconds_total', 'mode!="idle"'))) } }),
         lines({ title: 'Context switches', description: 'A rise with no more load is threads that fight for a lock or cores: give KeyDB fewer threads.', width: 12, unit: 'ops', queries: { '{{instance}}': perSecond(host('context_switches_total')) } }),
       ],
     },
@@ -42,7 +42,7 @@ export const hosts = dashboard({
       panels: [
         lines({ title: 'Memory', description: 'Share that is not available: keep a fifth free for forks.', width: 8, unit: 'percentunit', max: 1, queries: { '{{instance}}': memory }, thresholds: badFrom(0.9, 0.8) }),
         lines({ title: 'Pages to and from swap', description: 'Anything here for long is latency: find who needs the memory.', width: 8, unit: 'ops', queries: { 'in {{instance}}': perSecond(host('vmstat_pswpin')), 'out {{instance}}': perSecond(host('vmstat_pswpout')) } }),
-        lines({ title: 'Disk full', description: 'Of each file system: at 100 % saves and the proxy’s journal fail.', width: 8, unit: 'percentunit', max: 1, queries: { '{{instance}} {{mountpoint}}': `${disk} or 0 * max by (instance) (${host('uname_info')})` }, thresholds: badFrom(0.9, 0.8) }),
+        lines({ title: 'Disk full', description: 'Of each file system: at 100 % saves and the proxy’s journal fail.', width: 8, unit: 'percentunit', max: 1, queries: { '{{instance}} {{mountpoint}}': `${disk} or on (instance) 0 * max by (instance) (${host('uname_info')})` }, thresholds: badFrom(0.9, 0.8) }),
         lines({ title: 'Disk writes', description: 'Saves come in bursts: if they fall together with a rising p99, save on a replica.', width: 12, unit: 'Bps', queries: { '{{instance}}': `${sumBy('instance', perSecond(host('disk_written_bytes_total')))} or 0 * max by (instance) (${host('uname_info')})` } }),
         lines({ title: 'Major page faults', description: 'Pages read from disk in the way of a command: a server that was swapped out comes back.', width: 12, unit: 'ops', queries: { '{{instance}}': perSecond(host('vmstat_pgmajfault')) } }),
       ],

@@ -1,10 +1,10 @@
 /** Where the whole migration stands, and what to look at now. */
 import { dashboard, PROXY, SHARD, WORKLOAD } from './frame.js';
-import { badFrom, lines, PLAIN, rows, STAGE_WORDS, states, tile, words, worthALook, type Column } from './panel.js';
-import { gatesClosed, guardNumber, maxBy, ofWorkload, p99Ratio, perSecond, processOf, proxy, stageNumber, sumBy } from './query.js';
+import { badFrom, type Column, lines, rows, STAGE_WORDS, states, tile, VERDICTS, words, worthALook } from './panel.js';
+import { gatesClosed, guardNumber, maxBy, ofWorkload, p99Ratio, perSecond, processOf, proxy, stageNumber, sumBy, wayBack } from './query.js';
 
 export const AUTHORITY_WORDS = words({ 0: ['source', 'blue'], 1: ['target', 'purple'] });
-export const CLEAN_WORDS = words({ 0: ['no', 'orange'], 1: ['yes', 'green'] });
+export const SAFE_WORDS = words({ 0: ['no', 'orange'], 1: ['yes', 'green'] });
 export const GUARD_WORDS = words({ 0: ['unsafe', 'red'], 1: ['unknown', 'orange'], 2: ['safe', 'green'], 3: ['does not count', 'text'] });
 
 const mismatchesOf = (range: string): string => `increase(${ofWorkload('compared_total', 'verdict="mismatch"')}[${range}])`;
@@ -34,9 +34,9 @@ const now = [
   }),
   tile({
     title: 'Keys in doubt',
-    description: 'Suspects bar every promotion and heal by themselves: if the number does not fall, look at Shadow proxy for the reason.',
+    description: 'Suspects bar promotion and heal by themselves, a whole workload by a backfill: if the number does not fall, look at Shadow proxy for the reason.',
     width: 3,
-    queries: { keys: `sum(${ofWorkload('suspects')})` },
+    queries: { keys: `sum(${ofWorkload('suspects')})`, 'whole workloads': `sum(${ofWorkload('all_suspect')})` },
     thresholds: worthALook(1),
   }),
   tile({
@@ -75,12 +75,12 @@ const columns: readonly Column[] = [
   { name: 'stage', query: stageNumber, mappings: STAGE_WORDS },
   { name: 'percent', query: maxBy('shard, workload', ofWorkload('percent')), unit: 'percent' },
   { name: 'answered by', query: maxBy('shard, workload', ofWorkload('authority_target')), mappings: AUTHORITY_WORDS },
-  { name: 'gates closed', query: `${gatesClosed} or on (shard, workload) 0 * ${maxBy('shard, workload', ofWorkload('clean'))}`, thresholds: worthALook(1) },
-  { name: 'mirror clean', query: maxBy('shard, workload', ofWorkload('clean')), mappings: CLEAN_WORDS },
+  { name: 'gates closed', query: gatesClosed, thresholds: worthALook(1) },
+  { name: 'way back is safe', query: wayBack, mappings: SAFE_WORDS },
   { name: 'keys in doubt', query: maxBy('shard, workload', ofWorkload('suspects')), thresholds: worthALook(1) },
   { name: 'compared', query: sumBy('shard, workload', ofWorkload('compared_total')) },
   { name: 'mismatches', query: sumBy('shard, workload', ofWorkload('compared_total', 'verdict="mismatch"')), thresholds: badFrom(1) },
-  { name: 'ops/s', query: sumBy('shard, workload', perSecond(ofWorkload('operations_total'))), decimals: 1, thresholds: PLAIN },
+  { name: 'ops/s', query: sumBy('shard, workload', perSecond(ofWorkload('operations_total'))), decimals: 1 },
   { name: 'counters', query: guardNumber, mappings: GUARD_WORDS },
 ];
 
@@ -113,7 +113,7 @@ export const overview = dashboard({
           title: 'Gates that are closed',
           description: 'How many gates bar the next stage of each workload: a workload is ready at 0; after a promotion a line that rises says to think of going back.',
           width: 12,
-          queries: { '{{shard}} {{workload}}': `${gatesClosed} or on (shard, workload) 0 * ${maxBy('shard, workload', ofWorkload('clean'))}` },
+          queries: { '{{shard}} {{workload}}': gatesClosed },
         }),
       ],
     },
@@ -126,6 +126,7 @@ export const overview = dashboard({
           width: 8,
           unit: 'ops',
           stacked: true,
+          colors: VERDICTS,
           queries: { '{{verdict}}': sumBy('verdict', perSecond(ofWorkload('compared_total'))) },
         }),
         lines({
@@ -157,7 +158,7 @@ export const overview = dashboard({
         }),
         lines({
           title: 'p99 of the target by the source’s',
-          description: 'As the gate latency reckons (below 1 ms both count as 1 ms): above 1.2 the gate is closed unless the plan says otherwise, so look at the target’s CPU first.',
+          description: 'In the last minute, where below 1 ms both count as 1 ms: above 1.2 the gate latency closes unless the plan says otherwise, so look at the target’s CPU first.',
           width: 8,
           decimals: 2,
           queries: { '{{shard}}': p99Ratio },
@@ -165,7 +166,7 @@ export const overview = dashboard({
         }),
         lines({
           title: 'Progress of backfill and verify',
-          description: 'Keys that the walk has come by, of those that are there: a flat line below 1 while a job runs is a job that waits.',
+          description: 'Keys that the walk has come by, of all that were there when it began, other workloads’ among them: a flat line while a job runs is a job that waits.',
           width: 8,
           unit: 'percentunit',
           max: 1,

@@ -107,8 +107,8 @@ export function tile({ queries, ...asked }: Asked): Builder<Panel> {
 }
 
 export interface Lines extends Asked {
-  /** Series whose names begin with source or target have the colour of that side. */
-  readonly sides?: boolean;
+  /** Colours of series by what their names begin with; shades of it where there are several. */
+  readonly colors?: Readonly<Record<string, string>>;
   readonly stacked?: boolean;
   /** May be below 0; otherwise the axis begins there. */
   readonly signed?: boolean;
@@ -116,7 +116,7 @@ export interface Lines extends Asked {
 }
 
 /** How it has been: lines, with a dashed line where it begins to be bad. */
-export function lines({ queries, sides = false, stacked = false, signed = false, max, ...asked }: Lines): Builder<Panel> {
+export function lines({ queries, colors = {}, stacked = false, signed = false, max, ...asked }: Lines): Builder<Panel> {
   const panel = common_(new timeseries.PanelBuilder(), asked)
     .targets(targets(queries, false))
     .lineWidth(1)
@@ -130,12 +130,13 @@ export function lines({ queries, sides = false, stacked = false, signed = false,
   if (!signed) panel.min(0);
   if (max !== undefined) panel.max(max);
   if (stacked) panel.stacking(new common.StackingConfigBuilder().mode(StackingMode.Normal).group('A'));
-  if (sides) for (const [side, color] of Object.entries(SIDE_COLORS)) panel.overrideByRegexp(`/^${side}/`, [{ id: 'color', value: { mode: FieldColorModeId.Shades, fixedColor: color } }]);
+  for (const [name, color] of Object.entries(colors)) panel.overrideByRegexp(`/^${name}/`, [{ id: 'color', value: { mode: FieldColorModeId.Shades, fixedColor: color } }]);
   return panel;
 }
 
 /** The same on every panel that shows both. */
-const SIDE_COLORS = { source: 'blue', target: 'orange' };
+export const SIDES = { source: 'blue', target: 'orange' };
+export const VERDICTS = { match: GREEN, explained: 'blue', inconclusive: 'yellow', mismatch: RED };
 
 /** Which state something was in, as a band each. */
 export function states({ queries, ...asked }: Asked): Builder<Panel> {

@@ -30,11 +30,22 @@ export const orNone = (label: string, expression: string): string => `${expressi
 /** 0 (off) to 5 (complete) for each workload of each shard. */
 export const stageNumber = maxBy('shard, workload', STAGES.map((stage, at) => `${at} * (${ofWorkload('stage', `stage="${stage}"`)} == 1)`).join(' or '));
 
-/** The target's p99 by the source's, as the gate `latency` reckons: below 1 ms both count as 1 ms. */
-export const p99Ratio = `clamp_min(${proxy('latency_seconds', 'server="target",quantile="0.99"')}, 0.001) / ignoring (server) clamp_min(${proxy('latency_seconds', 'server="source",quantile="0.99"')}, 0.001)`;
+/** Reply time in the last minute. */
+export const quantile = (q: string): string => maxBy('server, shard', proxy('latency_minute_seconds', `quantile="${q}"`));
 
-/** How many gates of each workload's next stage are not open. */
-export const gatesClosed = sumBy('shard, workload', ofWorkload('gate', 'answer!="yes"'));
+const p99 = (side: string): string => `clamp_min(${maxBy('shard', proxy('latency_minute_seconds', `server="${side}",quantile="0.99"`))}, 0.001)`;
+
+/** The target's p99 by the source's in the last minute; below 1 ms both count as 1 ms, as the gate `latency` has it. */
+export const p99Ratio = `${p99('target')} / ${p99('source')}`;
+
+/**
+ * 1 where a rollback would lose nothing: there is a way back, no key is in doubt, and the mirror is less behind than a flip waits
+ * by default (flipMs). `workload_clean` would flap: with traffic, something is always on its way.
+ */
+export const wayBack = `(${maxBy('shard, workload', ofWorkload('suspects'))} == bool 0) * (${maxBy('shard, workload', ofWorkload('all_suspect'))} == bool 0) * (${maxBy('shard, workload', ofWorkload('stage', 'stage="complete"'))} == bool 0) * on (shard) group_left () (${maxBy('shard', proxy('mirror_lag_seconds'))} < bool 5)`;
+
+/** How many gates of each workload's next stage are not open; 0 behind the last stage. */
+export const gatesClosed = `${sumBy('shard, workload', ofWorkload('gate', 'answer!="yes"'))} or on (shard, workload) 0 * ${maxBy('shard, workload', ofWorkload('clean'))}`;
 
 /** 0 no, 1 unknown, 2 yes, for each gate. */
 export const gateNumber = sumBy('shard, workload, gate', `2 * ${ofWorkload('gate', 'answer="yes"')} or ${ofWorkload('gate', 'answer="unknown"')}`);

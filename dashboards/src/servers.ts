@@ -1,12 +1,12 @@
 /** Source against target: what the two servers say of themselves, side by side. */
 import { dashboard, SERVER, SHARD } from './frame.js';
-import { badFrom, lines, rows, tile, words, worthALook, type Lines } from './panel.js';
+import { badFrom, lines, type Lines, rows, SIDES, tile, words, worthALook } from './panel.js';
 import { perSecond, server } from './query.js';
 
-const NAME = '{{side}} {{shard}} {{instance}}';
+const NAME = '{{side}} {{instance}}';
 
 /** One line a server, in the colour of its side. */
-const each = (asked: Omit<Lines, 'queries' | 'width' | 'sides'>, expression: string, width = 8) => lines({ ...asked, width, sides: true, queries: { [NAME]: expression } });
+const each = (asked: Omit<Lines, 'queries' | 'width' | 'colors'>, expression: string, width = 8) => lines({ ...asked, width, colors: SIDES, queries: { [NAME]: expression } });
 
 const BY = 'side, shard, instance';
 const sum = (expression: string): string => `sum by (${BY}) (${expression})`;
@@ -39,8 +39,8 @@ export const servers = dashboard({
           ],
         }),
         tile({
-          title: 'Exporters that cannot reach their server',
-          description: 'Where it is not 0, the lines below have gaps: look whether the server or only the exporter’s login is gone.',
+          title: 'Servers not reached',
+          description: 'Servers that their exporter cannot ask, so that the lines below have gaps: look whether the server or only the exporter’s login is gone.',
           width: 4,
           height: 7,
           queries: { down: `sum(1 - ${server('up')})` },
@@ -70,12 +70,12 @@ export const servers = dashboard({
           `${sum(perSecond(server('cpu_user_seconds_total')))} + ${sum(perSecond(server('cpu_sys_seconds_total')))}`,
         ),
         lines({
-          title: 'The ten busiest commands',
-          description: 'By name and side: one that only the source runs is not mirrored, and shadow-compare status lists it as unsupported.',
+          title: 'The busiest commands',
+          description: 'The five busiest of each side: one that only the source runs is not mirrored, and shadow-compare status lists it as unsupported.',
           width: 12,
           unit: 'ops',
-          sides: true,
-          queries: { '{{side}} {{cmd}}': `topk(10, sum by (side, cmd) (${perSecond(server('commands_total'))}))` },
+          colors: SIDES,
+          queries: { '{{side}} {{cmd}}': `topk by (side) (5, sum by (side, cmd) (${perSecond(server('commands_total'))}))` },
         }),
         each({ title: 'Slow log', description: 'Entries of the slow log: a rise on the target alone names commands that KeyDB runs worse, so read SLOWLOG GET there.' }, server('slowlog_length'), 12),
       ],
@@ -85,9 +85,9 @@ export const servers = dashboard({
       panels: [
         each({ title: 'Memory', description: 'Both hold the same keys, so a target that needs half as much again is worth an INFO memory.', unit: 'bytes' }, sum(server('memory_used_bytes'))),
         each({ title: 'Memory of the limit', description: 'Beyond 90 % the server evicts or refuses writes soon: raise maxmemory before; 0 where there is no limit.', unit: 'percentunit', max: 1, thresholds: badFrom(0.9, 0.8) }, memoryShare),
-        each({ title: 'Fragmentation', description: 'Memory of the process by what its keys need: above 1.5 on a full server, switch on activedefrag or restart by a failover.', decimals: 2, thresholds: worthALook(1.5) }, server('mem_fragmentation_ratio')),
+        each({ title: 'Memory beyond the keys', description: 'What the process has and its keys do not need: if it grows by gigabytes, switch on activedefrag, or restart by a failover.', unit: 'bytes', thresholds: worthALook(4 * 2 ** 30) }, `clamp_min(${server('memory_used_rss_bytes')} - ${server('memory_used_bytes')}, 0)`),
         each({ title: 'Keys', description: 'Lines that come together are a backfill; lines that part afterwards are worth a shadow-compare verify.' }, sum(server('db_keys'))),
-        each({ title: 'Keys with a TTL', description: 'As a share of the keys it must be the same on both sides: otherwise TTLs were lost, and shadow-compare verify names the keys.', unit: 'percentunit', max: 1 }, `${sum(server('db_keys_expiring'))} / clamp_min(${sum(server('db_keys'))}, 1)`),
+        each({ title: 'Keys with a TTL', description: 'Share of the keys; KeyDB’s count may be a few per cent off, but sides that are far apart have lost TTLs, and shadow-compare verify names the keys.', unit: 'percentunit', max: 1 }, `${sum(server('db_keys_expiring'))} / clamp_min(${sum(server('db_keys'))}, 1)`),
         each({ title: 'Keys expired and evicted', description: 'Both sides expire alike; whatever is evicted on one side alone is missing there.', unit: 'ops' }, `${sum(perSecond(server('expired_keys_total')))} + ${sum(perSecond(server('evicted_keys_total')))}`),
         each({ title: 'Hits', description: 'Share of reads that found their key: a target in shadow with fewer hits than the source lacks keys.', unit: 'percentunit', max: 1 }, `${sum(perSecond(server('keyspace_hits_total')))} / clamp_min(${sum(perSecond(server('keyspace_hits_total')))} + ${sum(perSecond(server('keyspace_misses_total')))}, 1e-9)`),
         each({ title: 'Traffic in', description: 'Bytes that the server is sent: a backfill shows on the target.', unit: 'Bps' }, sum(perSecond(server('net_input_bytes_total')))),

@@ -3,7 +3,7 @@ import { describe, test } from 'node:test';
 import type { Panel } from '@grafana/grafana-foundation-sdk/dashboard';
 import { filledIn, nameOf, queriesOf, rateInterval } from '../rig/ask.js';
 import type { Series } from '../rig/prometheus.js';
-import { badFrom, lines, rows, states, tile, words } from '../src/panel.js';
+import { badFrom, lines, rows, SIDES, states, tile, words } from '../src/panel.js';
 import { withUnit } from '../preview/units.js';
 import { viewOf, type Answered } from '../preview/view.js';
 
@@ -47,7 +47,7 @@ describe('the preview', () => {
   });
 
   test('draws a line with gaps where there is no number, and each side in its colour', () => {
-    const panel = lines({ ...asked, sides: true, queries: { '{{side}}': 'q' }, thresholds: badFrom(5) }).build();
+    const panel = lines({ ...asked, colors: SIDES, queries: { '{{side}}': 'q' }, thresholds: badFrom(5) }).build();
     const view = viewOf(panel, answered(panel, [series({ side: 'target' }, 1, NaN, 3), series({ side: 'source' }, 2)]), SPAN);
     assert.equal(view.kind, 'timeseries');
     if (view.kind !== 'timeseries') return;
