@@ -16,7 +16,6 @@ const COUNTING = 'cmd=~"incr|incrby|incrbyfloat|decr|decrby|hincrby|hincrbyfloat
 
 export const activeActive = dashboard({
   name: 'active-active',
-  title: 'Active-active and counters',
   description: 'The links between the target’s nodes, who writes where, and whether the counters are safe. KeyDB has no conflict-free types: a counter needs one writer, or a layout without shared keys.',
   choices: [SHARD, WORKLOAD, SERVER],
   sections: [

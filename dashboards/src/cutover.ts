@@ -18,7 +18,6 @@ const events: readonly Event[] = [
 
 export const cutover = dashboard({
   name: 'cutover',
-  title: 'Workload cutover',
   description: 'One workload: its stage, the gates of the next one, and what its clients notice. Changes of stage, mismatches and failovers are marked on every plot.',
   choices: [SHARD, ONE_WORKLOAD],
   events,

@@ -18,6 +18,18 @@ import { DATASOURCE } from './panel.js';
 
 const TAG = 'redis-to-keydb';
 
+/** All of them: each links to the others. */
+const TITLES = {
+  overview: 'Migration overview',
+  'source-target': 'Source against target',
+  'shadow-proxy': 'Shadow proxy',
+  cutover: 'Workload cutover',
+  'active-active': 'Active-active and counters',
+  hosts: 'Hosts',
+} as const;
+
+type Name = keyof typeof TITLES;
+
 /** A variable whose choices are the values of a label. */
 export interface Choice {
   readonly name: 'shard' | 'workload' | 'instance';
@@ -49,18 +61,17 @@ export interface Section {
 }
 
 export interface Frame {
-  readonly name: string;
-  readonly title: string;
+  readonly name: Name;
   readonly description: string;
   readonly choices: readonly Choice[];
   readonly sections: readonly Section[];
   readonly events?: readonly Event[];
 }
 
-export const uidOf = (name: string): string => `${TAG}-${name}`;
+export const uidOf = (name: Name): string => `${TAG}-${name}`;
 
-export function dashboard({ name, title, description, choices, sections, events = [] }: Frame): Dashboard {
-  const builder = new DashboardBuilder(title)
+export function dashboard({ name, description, choices, sections, events = [] }: Frame): Dashboard {
+  const builder = new DashboardBuilder(TITLES[name])
     .uid(uidOf(name))
     .description(description)
     .tags([TAG])
@@ -69,7 +80,7 @@ export function dashboard({ name, title, description, choices, sections, events 
     .refresh('30s')
     .tooltip(DashboardCursorSync.Crosshair)
     .editable()
-    .link(new DashboardLinkBuilder('Migration').type(DashboardLinkType.Dashboards).tags([TAG]).asDropdown(false).includeVars(true).keepTime(true))
+    .links((Object.keys(TITLES) as Name[]).filter((other) => other !== name).map((other) => link(other, choices)))
     .withVariable(new DatasourceVariableBuilder('datasource').label('Data source').type('prometheus'));
   for (const choice of choices) builder.withVariable(variable(choice));
   for (const event of events) builder.annotation(annotation(event));
@@ -82,6 +93,13 @@ export function dashboard({ name, title, description, choices, sections, events 
 
 /** Grafana gives panels ids when it reads a file; with our own, links to a panel hold. */
 const numbered = (built: Dashboard): Dashboard => ({ ...built, panels: built.panels?.map((panel, at) => ({ ...panel, id: at + 1 })) });
+
+/** Keeps the time, and what was chosen where it means the same: an instance is a proxy here, a server or a host there. */
+function link(to: Name, choices: readonly Choice[]): DashboardLinkBuilder {
+  const kept = ['datasource', ...choices.filter(({ name }) => name === 'shard' || (name === 'workload' && to !== 'cutover')).map(({ name }) => name)];
+  const url = `/d/${uidOf(to)}?${kept.map((name) => `\${${name}:queryparam}`).join('&')}`;
+  return new DashboardLinkBuilder(TITLES[to]).type(DashboardLinkType.Link).url(url).icon('dashboard').keepTime(true);
+}
 
 function variable({ name, of, single = false }: Choice): QueryVariableBuilder {
   const query = `label_values(${of}, ${name})`;

@@ -12,7 +12,6 @@ const LINKS = 'device!~"lo|veth.*|docker.*|br-.*"';
 
 export const hosts = dashboard({
   name: 'hosts',
-  title: 'Hosts',
   description: 'The machines of source, target and proxy by node_exporter: is there room, and does a neighbour take it?',
   choices: [HOST],
   sections: [

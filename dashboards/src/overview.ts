@@ -1,5 +1,5 @@
 /** Where the whole migration stands, and what to look at now. */
-import { dashboard, PROXY, SHARD, WORKLOAD } from './frame.js';
+import { dashboard, PROXY, SHARD, uidOf, WORKLOAD } from './frame.js';
 import { badFrom, type Column, lines, rows, STAGE_WORDS, states, tile, VERDICTS, words, worthALook } from './panel.js';
 import { gatesClosed, guardNumber, maxBy, ofWorkload, p99Ratio, perSecond, processOf, proxy, stageNumber, sumBy, wayBack } from './query.js';
 
@@ -86,7 +86,6 @@ const columns: readonly Column[] = [
 
 export const overview = dashboard({
   name: 'overview',
-  title: 'Migration overview',
   description: 'Where every workload stands, whether the two servers agree, and what to look at now.',
   choices: [SHARD, WORKLOAD, PROXY],
   sections: [
@@ -100,6 +99,7 @@ export const overview = dashboard({
           width: 24,
           height: 8,
           rows: ['shard', 'workload'],
+          link: { label: 'workload', title: 'Its cutover', url: `/d/${uidOf('cutover')}?var-shard=\${__data.fields.shard}&var-workload=\${__data.fields.workload}` },
           columns,
         }),
         states({

@@ -164,10 +164,12 @@ export interface Table extends Omit<Asked, 'queries' | 'unit' | 'thresholds' | '
   /** The labels that make a row, in the order of their columns. */
   readonly rows: readonly string[];
   readonly columns: readonly Column[];
+  /** Where a click on that label leads; the row's labels are `${__data.fields.NAME}`. */
+  readonly link?: { readonly label: string; readonly title: string; readonly url: string };
 }
 
 /** How everything is now: a row each. */
-export function rows({ rows: labels, columns, ...asked }: Table): Builder<Panel> {
+export function rows({ rows: labels, columns, link, ...asked }: Table): Builder<Panel> {
   const value = (at: number): string => (columns.length === 1 ? 'Value' : `Value #${REF_IDS[at]}`);
   const panel = common_(new table.PanelBuilder(), asked).targets(targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) => query.format(PromQueryFormat.Table)));
   panel.withTransformation({ id: 'merge', options: {} }).withTransformation({
@@ -179,6 +181,7 @@ export function rows({ rows: labels, columns, ...asked }: Table): Builder<Panel>
     },
   });
   for (const { name, ...column } of columns) panel.overrideByName(name, overrides(column));
+  if (link !== undefined) panel.overrideByName(link.label, [{ id: 'links', value: [{ title: link.title, url: link.url }] }]);
   return panel;
 }
 

@@ -16,7 +16,6 @@ const memoryShare = `${server('memory_used_bytes')} / (${server('memory_max_byte
 
 export const servers = dashboard({
   name: 'source-target',
-  title: 'Source against target',
   description: 'Both servers by redis_exporter: is the target as fast as the source, and does it hold the same?',
   choices: [SHARD, SERVER],
   sections: [

@@ -8,7 +8,6 @@ const UP_WORDS = words({ 0: ['down', 'red'], 1: ['up', 'green'] });
 
 export const shadowProxy = dashboard({
   name: 'shadow-proxy',
-  title: 'Shadow proxy',
   description: 'Lanes and their lag, what was compared and how it came out, keys in doubt, backfill and verify, and the process.',
   choices: [SHARD, WORKLOAD, PROXY],
   sections: [
