@@ -87,7 +87,7 @@ function newest(path) {
 async function runTests(parts) {
   const { run } = await import('node:test');
   const { spec } = await import('node:test/reporters');
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal', 'dashboards'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   const files = sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
