@@ -31,6 +31,9 @@ const PROGRAMS = {
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
+  dashboards: ['dashboards/src/build.js'],
+  'dashboards:png': ['dashboards/preview/main.js'],
+  'dashboards:metrics': ['dashboards/rig/capture.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */

@@ -58,6 +58,8 @@ export interface Glance {
   readonly bypassing: number | null;
   readonly passedWrites: number;
   readonly passedTold: boolean;
+  /** Of the last whole minute; before there is one, or where none is fresh, of the one that runs. */
+  readonly latency: LatencyWindow;
 }
 
 export class Witness {
@@ -142,6 +144,7 @@ export class Witness {
       bypassing: told.bypassing?.length ?? null,
       passedWrites: this.#passedWritesSeen,
       passedTold: told.passed.since !== null,
+      latency: this.#book.latenciesSince(new Date(Date.now() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#runningMinute(),
     };
   }
 

@@ -60,7 +60,8 @@ export const METRICS: readonly Metric[] = [
   ),
   counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) => one(s.elsewhere)),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
-  gauge('latency_seconds', "Reply time of the server, as the proxy sees it", ['server', 'quantile'], latencies),
+  gauge('latency_seconds', 'Reply time of the server since the start, as the proxy sees it', ['server', 'quantile'], (s) => latencies(s.latency)),
+  gauge('latency_minute_seconds', 'Reply time of the server in the last minute, as the proxy sees it; 0 where nothing was answered', ['server', 'quantile'], (s) => latencies(s.watch.latency)),
   counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
     byName('server', { source: s.latency.source.count, target: s.latency.target.count }),
   ),
@@ -193,7 +194,7 @@ function serverInfo(shard: ScrapedShard): readonly Sample[] {
   });
 }
 
-function latencies({ latency }: ScrapedShard): readonly Sample[] {
+function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
   const quantiles: [string, keyof LatencySnapshot][] = [['0.5', 'p50'], ['0.99', 'p99'], ['0.999', 'p999']];
   return SIDES.flatMap((server) => quantiles.map(([quantile, key]): Sample => [{ server, quantile }, latency[server][key] / 1e6]));
 }

@@ -232,6 +232,8 @@ export interface WatchSnapshot {
   readonly passedWrites: number;
   /** Whether the source's counts of writes can be compared with the proxy's now. */
   readonly passedTold: boolean;
+  /** Of the last minute; zeros where nothing was answered. */
+  readonly latency: Readonly<Record<Side, LatencySnapshot>>;
   /** When they end, in ms since 1970, by whose they are. */
   readonly certificates: Readonly<Record<string, number>>;
 }

@@ -26,6 +26,11 @@ test('gates, guard, clients beside the proxy and leases are told without a wait,
       assert.deepEqual(guard, [{ workload: 'limits', verdict: 'safe' }]);
       assert.deepEqual([then.workloads[0].gates.bypass, then.workloads[0].gates.counters, then.workloads[0].gates.compared], ['no', 'yes', 'no']);
       assert.deepEqual(certificates, {}, 'all in the clear');
+      assert.equal(then.latency.source.count, 0, 'nobody has asked anything through the proxy');
+      const app = new Redis({ host: '127.0.0.1', port: shard.port });
+      await app.set('rl:a', '1');
+      await app.quit();
+      assert.ok(shard.scrape().watch.latency.source.p99 > 0);
     } finally {
       beside.disconnect();
     }

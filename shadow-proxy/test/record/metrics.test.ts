@@ -24,6 +24,7 @@ describe('metrics', () => {
       ['shadow_proxy_mismatches_total{shard="cache-0",kind="type"}', 1],
       ['shadow_proxy_mirror_lag_seconds{shard="cache-0"}', 1.5],
       ['shadow_proxy_latency_seconds{shard="cache-0",server="target",quantile="0.99"}', 0.0003],
+      ['shadow_proxy_latency_minute_seconds{shard="cache-0",server="target",quantile="0.99"}', 0.0004],
       ['shadow_proxy_up{shard="cache-0",server="source"}', 1],
       ['shadow_proxy_workload_stage{shard="cache-0",workload="sessions",stage="shadow"}', 1],
       ['shadow_proxy_workload_stage{shard="cache-0",workload="sessions",stage="live"}', 0],

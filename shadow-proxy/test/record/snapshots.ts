@@ -60,6 +60,7 @@ export const watchSnapshot = (change: Partial<WatchSnapshot> = {}): WatchSnapsho
   bypassing: 0,
   passedWrites: 0,
   passedTold: true,
+  latency: { source: { p50: 100, p99: 250, p999: 900, count: 60 }, target: { p50: 120, p99: 400, p999: 950, count: 60 } },
   certificates: {},
   ...change,
 });
