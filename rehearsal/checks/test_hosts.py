@@ -135,5 +135,5 @@ def test_prometheus_reads_every_target(host, only):
     only("monitoring")
     script = "import json,urllib.request as u;print(json.dumps([(t['labels']['job'],t['labels']['instance'],t['health'],t['lastError']) for t in json.load(u.urlopen('http://127.0.0.1:9090/api/v1/targets'))['data']['activeTargets']]))"
     told = yaml.safe_load(host.check_output(f'python3 -c "{script}"'))
-    assert {job for job, *_ in told} == {"keydb", "shadow-proxy", "haproxy", "node"}
+    assert {job for job, *_ in told} == {"redis-exporter", "shadow-proxy", "haproxy", "node"}
     assert [each for each in told if each[2] == "down"] == []

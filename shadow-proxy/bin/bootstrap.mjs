@@ -5,6 +5,7 @@
  *   node shadow-proxy/bin/bootstrap.mjs test [part of a path …]     the tests, or those whose file's path has one of the parts
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan, and docs/plan.md
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
+ *   node shadow-proxy/bin/bootstrap.mjs docs:metrics                writes docs/metrics.md
  *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
  */
 import { spawn } from 'node:child_process';
@@ -31,6 +32,9 @@ export const PROGRAMS = {
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
+  dashboards: ['dashboards/src/build.js'],
+  'dashboards:png': ['dashboards/preview/main.js'],
+  'dashboards:metrics': ['dashboards/rig/capture.js'],
 };
 
 /** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
@@ -86,7 +90,7 @@ function newest(path) {
 
 /** The files of the tests whose path has one of the parts, relative to the root; without parts, those that are not long. */
 export function testFiles(parts) {
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal', 'dashboards'].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
@@ -146,6 +150,11 @@ async function writeDocs() {
   writeFileSync(join(ROOT, 'docs', 'commands.md'), renderCommands());
 }
 
+async function writeMetrics() {
+  const { renderMetrics } = await import(pathToFileURL(join(DIST, 'shadow-proxy/src/docs/metrics.js')).href);
+  writeFileSync(join(ROOT, 'docs', 'metrics.md'), renderMetrics());
+}
+
 /** Runs a command in silence; where it fails, prints what it said and ends. */
 async function must(command, args, message) {
   const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -194,7 +203,7 @@ function readJson(path) {
 
 if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
   const [what, ...args] = process.argv.slice(2);
-  const jobs = { ...PROGRAMS, test: runTests, schema: writeSchema, docs: writeDocs, build: () => undefined };
+  const jobs = { ...PROGRAMS, test: runTests, schema: writeSchema, docs: writeDocs, 'docs:metrics': writeMetrics, build: () => undefined };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
   await prepare();
   if (Object.hasOwn(PROGRAMS, what)) {

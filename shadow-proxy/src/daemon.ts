@@ -130,7 +130,7 @@ export class Daemon {
       port,
       token: () => adminOf(this.plan, names[0]).token,
       shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
-      standby: () => this.#waiting,
+      waiting: () => (this.#waiting ? names : []),
       page: pageFile,
     });
     this.#admins.push(admin);

@@ -11,9 +11,10 @@ import { drained, Flipper } from './control/flip.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
-import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import type { JobSnapshot, ScrapedShard, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
 import { Vigil } from './control/vigil.js';
+import { watchOf } from './control/watch.js';
 import { Witness } from './control/witness.js';
 import { Healer } from './copy/healer.js';
 import { Jobs } from './copy/jobs.js';
@@ -28,7 +29,7 @@ import { Sequencer } from './lane/sequencer.js';
 import { Server } from './lane/server.js';
 import { Turn } from './lane/turn.js';
 import { neighboursOf } from './plan/normalise.js';
-import { allWorkloads, type Plan } from './plan/plan.js';
+import { allWorkloads, type Plan, type ShardPlan } from './plan/plan.js';
 import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
 import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
@@ -255,7 +256,7 @@ class RunningShard implements Shard {
       unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
-      counters: () => guardShard(this.#plan, this.#plan.shards.find((each) => each.name === shard.name)!, this.snapshot()),
+      counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
       sent: () => this.#clients.sentWrites(),
       logger: logger.child({ shard: shard.name }),
     };
@@ -397,6 +398,15 @@ class RunningShard implements Shard {
       drilling: (workload, on) => this.#witness.drilling(workload, on),
       drilled: (workload, drill) => this.#witness.drilled(workload, drill),
     };
+  }
+
+  /** As the plan has it now. */
+  get #planned(): ShardPlan {
+    return this.#plan.shards.find(({ name }) => name === this.name)!;
+  }
+
+  scrape(): ScrapedShard {
+    return { ...this.snapshot(), watch: watchOf(this.#plan, this.#planned, this.#options.ownership.leases, this.#witness.glance()) };
   }
 
   async evidence(): Promise<ShardEvidence> {

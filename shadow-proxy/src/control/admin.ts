@@ -44,8 +44,8 @@ export interface AdminOptions {
   readonly shards: () => readonly ShardControl[];
   /** The status page's files by path; null for what is none of them. */
   readonly page?: (path: string) => PageFile | null;
-  /** Whether it waits for another process to end. */
-  readonly standby?: () => boolean;
+  /** Names of the shards that it takes when another process ends. */
+  readonly waiting?: () => readonly string[];
 }
 
 export interface PageFile {
@@ -127,7 +127,7 @@ export class Admin {
   readonly #server: Server;
 
   private constructor(private readonly options: AdminOptions) {
-    this.#metrics = new Metrics(() => options.shards().map((shard) => shard.snapshot()));
+    this.#metrics = new Metrics(() => ({ shards: options.shards().map((shard) => shard.scrape()), waiting: options.waiting?.() ?? [] }));
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
@@ -249,7 +249,7 @@ export class Admin {
     const shards = this.options.shards();
     const notReady = shards.filter((shard) => !shard.ready()).map(({ name }) => name);
     const ready = shards.length > 0 && notReady.length === 0;
-    send(response, ready ? 200 : 503, { ready, notReady, ...(this.options.standby?.() && { reason: 'standby' }) });
+    send(response, ready ? 200 : 503, { ready, notReady, ...(this.options.waiting !== undefined && this.options.waiting().length > 0 && { reason: 'standby' }) });
   }
 
   /** Of several shards none goes where one may not, and those that went go back where a later one does not. */

@@ -8,7 +8,7 @@ import type { Ledger } from '../record/ledger.js';
 import type { SeriesSnapshot } from '../record/series.js';
 import type { HistoryEvent, StateStore } from '../record/state.js';
 import type { JobRequest } from '../record/job-file.js';
-import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
+import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../record/snapshot.js';
 import type { Side, Stage } from '../route/stage.js';
 
 export type * from '../record/snapshot.js';
@@ -68,6 +68,8 @@ export class StageError extends Error {
 export interface ShardControl {
   readonly name: string;
   snapshot(): ShardSnapshot;
+  /** The same and more, for metrics; waits for nobody. */
+  scrape(): ScrapedShard;
   /** Listening, and every authority it needs is up. */
   ready(): boolean;
   /** @throws {StageError} with nothing changed */

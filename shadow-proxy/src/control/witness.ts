@@ -44,9 +44,23 @@ const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
 /** For so long the servers are not asked again for somebody who only watches. */
 const WATCH_MS = 15_000;
+/** Nor for a scrape, which does not wait for their answer; one of before that is not told any more. */
+const GLANCE_MS = 60_000;
+const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
 type Told = Pick<GateFacts, 'bypassing' | 'passed' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
+
+/** What is known without waiting for a server. */
+export interface Glance {
+  readonly outlook: readonly Outlook[];
+  readonly guard: readonly Verdict[];
+  readonly bypassing: number | null;
+  readonly passedWrites: number;
+  readonly passedTold: boolean;
+  /** Of the last whole minute; before there is one, or where none is fresh, of the one that runs. */
+  readonly latency: LatencyWindow;
+}
 
 export class Witness {
   readonly #book: EvidenceBook;
@@ -67,7 +81,10 @@ export class Witness {
   #savedAt = performance.now();
   /** The job that was noted last. */
   #noted: string | null = null;
+  #passedWritesSeen = 0;
   #told: { readonly at: number; readonly answer: Promise<Told> } | null = null;
+  /** What they answered last, and when they were asked. */
+  #answered: { readonly at: number; readonly told: Told } | null = null;
 
   constructor(
     private readonly context: WitnessContext,
@@ -108,9 +125,27 @@ export class Witness {
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
   async outlook(): Promise<readonly Outlook[]> {
-    const told = await this.#askAtTimes();
+    return this.#outlook(await this.#askAtTimes(WATCH_MS));
+  }
+
+  #outlook(told: Told): readonly Outlook[] {
     const running = this.#runningMinute();
     return this.context.sequencer.router.workloads.map((workload) => outlookOf(this.#planned(workload), this.standing(workload.name), this.#facts(workload, told, running), new Date()));
+  }
+
+  /** As `outlook`, without waiting: servers that were asked a minute ago or more are asked for who looks next. */
+  glance(): Glance {
+    void this.#askAtTimes(GLANCE_MS);
+    const fresh = this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
+    const told: Told = { bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, passed: this.#passedSoFar() };
+    return {
+      outlook: this.#outlook(told),
+      guard: told.counters ?? [],
+      bypassing: told.bypassing?.length ?? null,
+      passedWrites: this.#passedWritesSeen,
+      passedTold: told.passed.since !== null,
+      latency: this.#book.latenciesSince(new Date(Date.now() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#runningMinute(),
+    };
   }
 
   /** By the minute. */
@@ -176,14 +211,24 @@ export class Witness {
   }
 
   async #ask(): Promise<Told> {
-    const [bypassing, passed, evicted, counters] = await Promise.all([this.#bypassing(this.context.plan().knownClients), this.#passedWrites(), this.#evicted(), soon(this.context.counters())]);
+    const { servers } = this.context.sequencer;
+    const [bypassing, passed, evicted, counters] = await Promise.all([
+      this.#bypassing(this.context.plan().knownClients),
+      this.#passedWrites(),
+      this.#evicted(),
+      soon(this.context.counters()),
+      ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
+    ]);
     return { bypassing, passed, evicted, counters };
   }
 
-  #askAtTimes(): Promise<Told> {
-    const now = performance.now();
-    if (this.#told === null || now - this.#told.at > WATCH_MS) this.#told = { at: now, answer: this.#ask() };
-    return this.#told.answer;
+  #askAtTimes(everyMs: number): Promise<Told> {
+    const at = performance.now();
+    if (this.#told !== null && at - this.#told.at <= everyMs) return this.#told.answer;
+    const answer = this.#ask();
+    this.#told = { at, answer };
+    void answer.then((told) => (this.#answered = { at, told }));
+    return answer;
   }
 
   #snapshot(of: Readonly<Record<Side, Histogram>>, side: Side): LatencySnapshot {
@@ -238,6 +283,10 @@ export class Witness {
 
   async #passedWrites(): Promise<PassedWrites> {
     await this.#count();
+    return this.#passedSoFar();
+  }
+
+  #passedSoFar(): PassedWrites {
     return { since: this.#countedSince?.toISOString() ?? null, last: this.#passed };
   }
 
@@ -261,7 +310,9 @@ export class Witness {
     if (last === undefined || earlier.scripts !== last.scripts) return;
     const found = foreignWrites(last, now);
     this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
-    if (found !== null && sum(found) > 0) this.#passed = { at: new Date().toISOString(), writes: found };
+    if (found === null || sum(found) === 0) return;
+    this.#passed = { at: new Date().toISOString(), writes: found };
+    this.#passedWritesSeen += sum(found);
   }
 
   #forgetCounts(): void {

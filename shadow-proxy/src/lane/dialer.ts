@@ -1,6 +1,6 @@
 /** Where a server is: a fixed address, or a master that Sentinel names. */
 import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls } from 'node:tls';
+import { connect as connectTls, TLSSocket } from 'node:tls';
 import { decodeReply, isNull, text } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
@@ -22,6 +22,8 @@ export class SentinelError extends Error {
 export class Dialer {
   readonly #sentinels: Address[];
   #credentials: Credentials | undefined;
+  /** When the certificate that the server showed last ends, in ms since 1970; null before, and in the clear. */
+  certificateEndsAt: number | null = null;
 
   /** @param timeoutMs for one attempt */
   constructor(
@@ -91,9 +93,16 @@ export class Dialer {
       socket.once(tls ? 'secureConnect' : 'connect', () => {
         clearTimeout(timer);
         socket.off('error', failed);
+        if (socket instanceof TLSSocket) this.certificateEndsAt = Date.parse(socket.getPeerCertificate().valid_to);
         resolve(socket);
       });
     });
+  }
+
+  /** Looks at the server's certificate as it is now: connections that were made before a renewal still have the old one. */
+  async lookAtCertificate(): Promise<void> {
+    if (this.endpoint.tls === null) return;
+    (await this.connect(await this.resolve())).destroy();
   }
 
   #askSentinel(sentinel: Address, endpoint: SentinelEndpoint): Promise<Address> {

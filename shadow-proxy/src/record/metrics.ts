@@ -1,10 +1,10 @@
 /**
  * Metrics for Prometheus: one table, read from snapshots when somebody scrapes. The hot path knows nothing of them.
  *
- *   GET /metrics → snapshot() of each shard → METRICS → text
+ *   GET /metrics → scrape() of each shard → METRICS → text
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from './snapshot.js';
+import { sum, type LatencySnapshot, type ScrapedShard, type ServerSnapshot, type WorkloadSnapshot, type WorkloadWatch } from './snapshot.js';
 import { stageRule, STAGES } from '../route/stage.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -15,15 +15,24 @@ export interface Metric {
   readonly name: string;
   readonly type: 'counter' | 'gauge';
   readonly help: string;
-  /** Besides `shard`. */
   readonly labels: readonly string[];
-  readonly read: (shard: ShardSnapshot) => readonly Sample[];
+  readonly read: (scrape: Scrape) => readonly Sample[];
+}
+
+/** What one process tells at one moment. */
+export interface Scrape {
+  readonly shards: readonly ScrapedShard[];
+  /** Names of the shards that it takes when another process ends. */
+  readonly waiting: readonly string[];
 }
 
 /** Names that clients can make up (commands) are cut off here, so that no client can grow the scrape without bound. */
 const MAX_NAMES = 200;
 
 const JOB_KINDS = ['backfill', 'verify', 'restore'] as const;
+const JOB_ENDS = ['done', 'stopped', 'failed'] as const;
+const ANSWERS = ['yes', 'no', 'unknown'] as const;
+const SAFETIES = ['safe', 'unsafe', 'unknown'] as const;
 
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
@@ -31,6 +40,11 @@ export const METRICS: readonly Metric[] = [
   gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),
+  { name: 'shadow_proxy_standby', type: 'gauge', help: 'The process waits for the end of the one that has the shard', labels: ['shard'], read: standby },
+  gauge('lease', 'The process holds the lease of the shard at the server', ['server'], (s) => SIDES.map((server) => [{ server }, Number(s.watch.leases[server])])),
+  gauge('certificate_end_timestamp_seconds', 'When the certificate ends: the listener’s, the servers’, and those that the proxy shows to them', ['certificate'], (s) =>
+    byName('certificate', mapValues(s.watch.certificates, (ms) => ms / 1000)),
+  ),
   gauge('clients', 'Connected clients', [], (s) => one(s.clients)),
   gauge('uptime_seconds', 'Time since the shard was started', [], (s) => one(s.uptimeMs / 1000)),
   counter('operations_total', 'Commands of clients that were answered', [], (s) => one(s.operations)),
@@ -39,28 +53,38 @@ export const METRICS: readonly Metric[] = [
   counter('explained_total', 'Pairs that differed as a rule allows', ['rule'], (s) => byName('rule', s.explained)),
   counter('mismatches_total', 'Pairs that differed', ['kind'], (s) => byName('kind', s.mismatches)),
   counter('inconclusive_total', 'Pairs that could not be told', ['reason'], (s) => byName('reason', s.inconclusive)),
+  gauge('undecided', 'Differences about which the servers are being asked', [], (s) => one(s.undecided)),
   counter('unsupported_total', 'Commands that only the authority was sent', ['command'], (s) => byName('command', s.unsupported)),
   counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
   counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) => one(s.elsewhere)),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
-  gauge('latency_seconds', "Reply time of the server, as the proxy sees it", ['server', 'quantile'], latencies),
+  gauge('latency_seconds', 'Reply time of the server since the start, as the proxy sees it', ['server', 'quantile'], (s) => latencies(s.latency)),
+  gauge('latency_minute_seconds', 'Reply time of the server in the last minute, as the proxy sees it; 0 where nothing was answered', ['server', 'quantile'], (s) => latencies(s.watch.latency)),
   counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
     byName('server', { source: s.latency.source.count, target: s.latency.target.count }),
   ),
   gauge('mirror_connected', 'The mirror is connected', [], (s) => one(Number(s.mirror.connected))),
   gauge('mirror_lag_seconds', 'Age of the oldest effect that the mirror has not confirmed', [], (s) => one(s.mirror.lagMs / 1000)),
   gauge('mirror_queued_bytes', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedBytes)),
+  gauge('mirror_queue_limit_bytes', 'Beyond this the keys of effects that wait become suspects', [], (s) => one(s.watch.queueLimitBytes)),
   gauge('mirror_queued_effects', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedEffects)),
   counter('mirror_dropped_total', 'Effects given up; their keys are suspects', [], (s) => one(s.mirror.dropped)),
   gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
+  gauge('bypassing_clients', 'Clients that are connected to the source beside the proxy; absent where it does not list them', [], (s) => known(s.watch.bypassing)),
+  counter('bypassing_writes_total', 'Writes that the source has run at least and the proxy did not send', [], (s) => one(s.watch.passedWrites)),
+  gauge('bypassing_writes_told', "1 while such writes can be told: the source alone answers, and no scripts run", [], (s) => one(Number(s.watch.passedTold))),
   counter('flips_total', 'Changes of stage that were carried out', [], (s) => one(s.flips)),
   counter('failovers_total', 'Workloads whose clients were sent to the mirror because their authority was lost', [], (s) => one(s.failovers)),
   gauge('frozen', 'Heal, repair and deletes are frozen; the status page says why', [], (s) => one(Number(s.frozen !== null))),
   gauge('job_running', '1 for the backfill or verification that is under way', ['kind'], (s) =>
     JOB_KINDS.map((kind) => [{ kind }, Number(s.job?.kind === kind && s.job.state === 'running')]),
   ),
+  gauge('job_ended', '1 for how the last backfill or verification has ended', ['kind', 'how'], (s) =>
+    JOB_KINDS.flatMap((kind) => JOB_ENDS.map((how): Sample => [{ kind, how }, Number(s.job?.kind === kind && s.job.state === how)])),
+  ),
+  gauge('job_end_timestamp_seconds', 'When it has ended; absent while it is under way', [], (s) => known(s.job?.endedAt ? Date.parse(s.job.endedAt) / 1000 : null)),
   gauge('job_waiting', 'The backfill or verification waits; the status says why', [], (s) => one(Number(s.job?.state === 'running' && s.job.reason !== null))),
   gauge('job_expected_keys', 'Keys that the walk comes by, other workloads’ among them', [], (s) => one(s.job?.total ?? 0)),
   gauge('job_keys', 'Keys of the walk that is under way, or was the last, by what was done to them', ['what'], ({ job }) =>
@@ -76,6 +100,14 @@ export const METRICS: readonly Metric[] = [
     one(Number(stageRule(w.stage).authority === 'target')),
   ),
   ofWorkload('workload_percent', 'gauge', 'Share of the hash slots that follow the stage', [], (w) => one(w.percent)),
+  ofWatch('workload_stage_start_timestamp_seconds', 'When it entered its stage', [], (w) => one(w.since / 1000)),
+  ofWatch('workload_verified_timestamp_seconds', 'When all its keys were verified last; absent where never', [], (w) => known(w.verifiedAt && w.verifiedAt / 1000)),
+  ofWatch('workload_gate', '1 for what the gate of its next stage says: yes is open; what only servers tell is up to a minute old', ['gate', 'answer'], (w) =>
+    Object.entries(w.gates).flatMap(([gate, said]) => ANSWERS.map((answer): Sample => [{ gate, answer }, Number(said === answer)])),
+  ),
+  gauge('workload_guard', '1 for the verdict on its counters, on the target’s nodes as they are; absent where it does not count', ['workload', 'verdict'], (s) =>
+    s.watch.guard.flatMap(({ workload, verdict: said }) => SAFETIES.map((verdict): Sample => [{ workload, verdict }, Number(said === verdict)])),
+  ),
   ofWorkload('workload_operations_total', 'counter', 'Commands on its keys', ['type'], (w) =>
     byName('type', { read: w.reads, write: w.writes, other: Math.max(0, w.operations - w.reads - w.writes) }),
   ),
@@ -84,19 +116,30 @@ export const METRICS: readonly Metric[] = [
   ),
   ofWorkload('workload_stray_writes_total', 'counter', 'Writes that came here although another region is its one writer', [], (w) => one(w.strayWrites)),
   ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
+  ofWorkload('workload_all_suspect', 'gauge', 'All its keys are in doubt; the status page says why', [], (w) => one(Number(w.suspect !== null))),
   ofWorkload('workload_clean', 'gauge', 'The mirror has confirmed everything that was acknowledged, and no key is suspect', [], (w) =>
     one(Number(w.clean)),
   ),
 ];
 
-type Read = (shard: ShardSnapshot) => readonly Sample[];
+type Read = (shard: ScrapedShard) => readonly Sample[];
 
 function gauge(name: string, help: string, labels: readonly string[], read: Read): Metric {
-  return { name: `shadow_proxy_${name}`, type: 'gauge', help, labels, read };
+  return ofShard(name, 'gauge', help, labels, read);
 }
 
 function counter(name: string, help: string, labels: readonly string[], read: Read): Metric {
-  return { name: `shadow_proxy_${name}`, type: 'counter', help, labels, read };
+  return ofShard(name, 'counter', help, labels, read);
+}
+
+function ofShard(name: string, type: Metric['type'], help: string, labels: readonly string[], read: Read): Metric {
+  return {
+    name: `shadow_proxy_${name}`,
+    type,
+    help,
+    labels: ['shard', ...labels],
+    read: ({ shards }) => shards.flatMap((shard) => read(shard).map(([own, value]): Sample => [{ shard: shard.name, ...own }, value])),
+  };
 }
 
 function ofWorkload(
@@ -106,19 +149,30 @@ function ofWorkload(
   labels: readonly string[],
   read: (workload: WorkloadSnapshot) => readonly Sample[],
 ): Metric {
-  return {
-    name: `shadow_proxy_${name}`,
-    type,
-    help,
-    labels: ['workload', ...labels],
-    read: ({ workloads }) =>
-      workloads.flatMap((workload) => read(workload).map(([own, value]): Sample => [{ workload: workload.name, ...own }, value])),
-  };
+  return ofShard(name, type, help, ['workload', ...labels], ({ workloads }) =>
+    workloads.flatMap((workload) => read(workload).map(([own, value]): Sample => [{ workload: workload.name, ...own }, value])),
+  );
+}
+
+function ofWatch(name: string, help: string, labels: readonly string[], read: (workload: WorkloadWatch) => readonly Sample[]): Metric {
+  return gauge(name, help, ['workload', ...labels], ({ watch }) =>
+    watch.workloads.flatMap((each) => read(each).map(([own, value]): Sample => [{ workload: each.workload, ...own }, value])),
+  );
+}
+
+function standby({ shards, waiting }: Scrape): readonly Sample[] {
+  return [...shards.map(({ name }): Sample => [{ shard: name }, 0]), ...waiting.map((shard): Sample => [{ shard }, 1])];
 }
 
 function one(value: number): readonly Sample[] {
   return [[{}, value]];
 }
+
+/** What is not known has no sample. */
+const known = (value: number | null): readonly Sample[] => (value === null ? [] : one(value));
+
+const mapValues = (counts: Readonly<Record<string, number>>, change: (value: number) => number): Record<string, number> =>
+  Object.fromEntries(Object.entries(counts).map(([name, value]) => [name, change(value)]));
 
 function byName(label: string, counts: Readonly<Record<string, number>>): readonly Sample[] {
   const all = Object.entries(counts);
@@ -129,28 +183,28 @@ function byName(label: string, counts: Readonly<Record<string, number>>): readon
 
 const SIDES = ['source', 'target'] as const;
 
-function bothServers(shard: ShardSnapshot, value: (server: ServerSnapshot) => number): readonly Sample[] {
+function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => number): readonly Sample[] {
   return SIDES.map((server) => [{ server }, value(shard[server])]);
 }
 
-function serverInfo(shard: ShardSnapshot): readonly Sample[] {
+function serverInfo(shard: ScrapedShard): readonly Sample[] {
   return SIDES.map((server) => {
     const { version, runId, url } = shard[server];
     return [{ server, version: version ?? '', run_id: runId ?? '', url }, 1];
   });
 }
 
-function latencies({ latency }: ShardSnapshot): readonly Sample[] {
+function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
   const quantiles: [string, keyof LatencySnapshot][] = [['0.5', 'p50'], ['0.99', 'p99'], ['0.999', 'p999']];
   return SIDES.flatMap((server) => quantiles.map(([quantile, key]): Sample => [{ server, quantile }, latency[server][key] / 1e6]));
 }
 
-/** The text of `/metrics` for the shards that `snapshots` gives, and of the process itself (`process_*`, `nodejs_*`). */
+/** The text of `/metrics` for what `scrape` tells, and of the process itself (`process_*`, `nodejs_*`). */
 export class Metrics {
   readonly #registry = new Registry();
-  #shards: readonly ShardSnapshot[] = [];
+  #told: Scrape = { shards: [], waiting: [] };
 
-  constructor(private readonly snapshots: () => readonly ShardSnapshot[]) {
+  constructor(private readonly scrape: () => Scrape) {
     collectDefaultMetrics({ register: this.#registry });
     for (const metric of METRICS) this.#register(metric);
   }
@@ -161,19 +215,16 @@ export class Metrics {
 
   async text(): Promise<string> {
     // Once for a scrape, so that its figures belong together.
-    this.#shards = this.snapshots();
+    this.#told = this.scrape();
     return this.#registry.metrics();
   }
 
-  #register({ name, type, help, labels, read }: Metric): void {
-    const labelNames = ['shard', ...labels];
-    const samples = (): Sample[] =>
-      this.#shards.flatMap((shard) => read(shard).map(([own, value]): Sample => [{ shard: shard.name, ...own }, value]));
+  #register({ name, type, help, labels: labelNames, read }: Metric): void {
     const registers = [this.#registry];
     if (type === 'gauge') {
-      const made: Gauge = new Gauge({ name, help, labelNames, registers, collect: () => refill(samples(), made, (l, v) => made.set(l, v)) });
+      const made: Gauge = new Gauge({ name, help, labelNames, registers, collect: () => refill(read(this.#told), made, (l, v) => made.set(l, v)) });
     } else {
-      const made: Counter = new Counter({ name, help, labelNames, registers, collect: () => refill(samples(), made, (l, v) => made.inc(l, v)) });
+      const made: Counter = new Counter({ name, help, labelNames, registers, collect: () => refill(read(this.#told), made, (l, v) => made.inc(l, v)) });
     }
   }
 }

@@ -213,5 +213,44 @@ export interface ShardSnapshot {
   readonly uptimeMs: number;
 }
 
+/**
+ * What a shard tells besides to who scrapes it. No server is asked for it while they wait, so what only servers tell is up to a
+ * minute old, or null.
+ */
+export interface WatchSnapshot {
+  /** Whether the process holds the shard's lease there. */
+  readonly leases: Readonly<Record<Side, boolean>>;
+  /** Bound of the effects that wait for the mirror. */
+  readonly queueLimitBytes: number;
+  /** Of each workload, what bars its next stage; empty behind the last. */
+  readonly workloads: readonly WorkloadWatch[];
+  /** Of the workloads that count, whether they are safe on the target's nodes. */
+  readonly guard: readonly { readonly workload: string; readonly verdict: string }[];
+  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
+  readonly bypassing: number | null;
+  /** Writes that the source has run at least and the proxy did not send, since the start. */
+  readonly passedWrites: number;
+  /** Whether the source's counts of writes can be compared with the proxy's now. */
+  readonly passedTold: boolean;
+  /** Of the last minute; zeros where nothing was answered. */
+  readonly latency: Readonly<Record<Side, LatencySnapshot>>;
+  /** When they end, in ms since 1970, by whose they are. */
+  readonly certificates: Readonly<Record<string, number>>;
+}
+
+export interface WorkloadWatch {
+  readonly workload: string;
+  /** By gate: `yes`, `no` or `unknown`. */
+  readonly gates: Readonly<Record<string, string>>;
+  /** Both in ms since 1970: when it entered its stage, and when all its keys were verified last; null where never. */
+  readonly since: number;
+  readonly verifiedAt: number | null;
+}
+
+/** All that a scrape tells of a shard. */
+export interface ScrapedShard extends ShardSnapshot {
+  readonly watch: WatchSnapshot;
+}
+
 /** The sum of a table of counts. */
 export const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);

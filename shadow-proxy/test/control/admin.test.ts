@@ -6,7 +6,7 @@ import { StageError, type ShardControl, type StageRequest } from '../../src/cont
 import { JobError } from '../../src/copy/jobs.js';
 import { pageFile } from '../../src/page/files.js';
 import { Series } from '../../src/record/series.js';
-import { shardSnapshot } from '../record/snapshots.js';
+import { scrapedShard, shardSnapshot } from '../record/snapshots.js';
 
 interface TestShard extends ShardControl {
   isReady: boolean;
@@ -21,6 +21,7 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     isReady: true,
     asked,
     snapshot: () => shardSnapshot({ name }),
+    scrape: () => scrapedShard({ name }),
     ready: () => shard.isReady,
     promote: () => Promise.reject(new StageError('refused', 'not here')),
     rollback: () => Promise.reject(new StageError('refused', 'not here')),

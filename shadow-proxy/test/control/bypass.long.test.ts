@@ -24,6 +24,8 @@ test('a write past the proxy by a connection that is gone at once closes the gat
       await until(async () => (await bypass()).answer === 'no', 30_000);
       const { evidence } = await bypass();
       assert.match(evidence, /at least so many writes \(set \d+\) that the proxy did not send/);
+      const { passedTold, passedWrites } = shard.shard.scrape().watch;
+      assert.deepEqual([passedTold, passedWrites > 0], [true, true]);
       t.diagnostic(evidence);
     } finally {
       writers.kill();

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { RULES } from '../../src/compare/compare.js';
 import { renderCommands } from '../../src/docs/commands.js';
+import { renderMetrics } from '../../src/docs/metrics.js';
 import { renderPlan } from '../../src/docs/plan.js';
 import { pages, ROOT, textOf } from './documented.js';
 
@@ -16,6 +17,10 @@ test('docs/commands.md is what the tables say', () => {
 
 test('docs/plan.md is what the schema says', () => {
   assert.equal(page('plan.md'), renderPlan(), 'run: npm run schema');
+});
+
+test('docs/metrics.md is what the table says', () => {
+  assert.equal(page('metrics.md'), renderMetrics(), 'run: npm run docs:metrics');
 });
 
 test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {

@@ -1,5 +1,6 @@
 /** TLS on all three sides, with an authority of our own. */
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { ConnectionOptions } from 'node:tls';
 import { test } from 'node:test';
@@ -50,6 +51,8 @@ test('TLS on the listener and on both servers, with certificates of clients too'
         assert.deepEqual(await client.multi().incr('n').get('k').exec(), [[null, 1], [null, 'v']]);
         client.disconnect();
         await shard.settled();
+        const ends = Date.parse(new X509Certificate(readFileSync(ours.cert)).validTo);
+        assert.deepEqual(shard.shard.scrape().watch.certificates, { listener: ends, source: ends, 'source-client': ends, target: ends, 'target-client': ends });
         assert.equal(shard.snapshot().matched, shard.snapshot().compared);
 
         assert.equal(await isServed(shard.port, tls), true);

@@ -1,5 +1,5 @@
 /** Snapshots for tests: a shard at rest that has compared everything, and ways to change it. */
-import type { JobSnapshot, ShardSnapshot, WorkloadSnapshot } from '../../src/record/snapshot.js';
+import type { JobSnapshot, ScrapedShard, ShardSnapshot, WatchSnapshot, WorkloadSnapshot } from '../../src/record/snapshot.js';
 
 export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): WorkloadSnapshot => ({
   name: 'sessions',
@@ -50,6 +50,24 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   job: null,
   uptimeMs: 10_000,
   ...change,
+});
+
+export const watchSnapshot = (change: Partial<WatchSnapshot> = {}): WatchSnapshot => ({
+  leases: { source: true, target: true },
+  queueLimitBytes: 67_108_864,
+  workloads: [{ workload: 'sessions', gates: { compared: 'no', suspects: 'yes', bypass: 'unknown' }, since: 1_795_000_000_000, verifiedAt: null }],
+  guard: [],
+  bypassing: 0,
+  passedWrites: 0,
+  passedTold: true,
+  latency: { source: { p50: 100, p99: 250, p999: 900, count: 60 }, target: { p50: 120, p99: 400, p999: 950, count: 60 } },
+  certificates: {},
+  ...change,
+});
+
+export const scrapedShard = (change: Partial<ShardSnapshot> = {}, watch: Partial<WatchSnapshot> = {}): ScrapedShard => ({
+  ...shardSnapshot(change),
+  watch: watchSnapshot(watch),
 });
 
 export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => ({

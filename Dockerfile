@@ -1,0 +1,22 @@
+# The proxy and its operator's tools: docker build -t redis-to-keydb .
+FROM node:20-slim AS build
+WORKDIR /kit
+COPY package.json package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY . .
+RUN npm run build && npm prune --omit=dev --no-audit --no-fund
+
+FROM node:20-slim
+WORKDIR /kit
+# As ansible/archive.sh packs a release: no sources, so that nothing is compiled when it starts.
+COPY --from=build /kit/package.json ./
+COPY --from=build /kit/node_modules ./node_modules
+COPY --from=build /kit/dist ./dist
+COPY --from=build /kit/shadow-proxy/bin ./shadow-proxy/bin
+RUN ln -s /kit/shadow-proxy/bin/shadow-proxy.mjs /usr/local/bin/shadow-proxy \
+  && ln -s /kit/shadow-proxy/bin/shadow-compare.mjs /usr/local/bin/shadow-compare \
+  && install -d -o node -g node /var/lib/shadow-proxy
+USER node
+EXPOSE 6400 9400
+ENTRYPOINT ["shadow-proxy"]
+CMD ["--help"]

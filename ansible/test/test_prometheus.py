@@ -1,0 +1,63 @@
+"""What Prometheus is told on the monitoring host, from the example inventory: the kit's configuration and rules, every host, the labels."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import pytest
+import yaml
+
+from conftest import PROGRAM, ROOT
+
+WANTED = "{{ {'targets': prometheus_targets, 'config': prometheus_config, 'rules': prometheus_rule_files} }}"
+PASSWORDS = {name: {"use": "x", "accept": ["x"]} for name in ["proxy-admin-token", "keydb-exporter", "grafana-admin"]}
+
+
+@pytest.fixture(scope="module")
+def told():
+    options = ["-i", ROOT / "inventory" / "example.yml", "--playbook-dir", ROOT / "playbooks", "-c", "local"]
+    variables = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net"})
+    command = [PROGRAM.parent / "ansible", "monitoring", *options, "-m", "debug", "-a", "msg=" + WANTED, "-e", variables]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    # ansible.cfg has results printed as YAML.
+    return yaml.safe_load(done.stdout.partition(" =>")[2])["msg"]
+
+
+def test_every_job_has_its_targets_and_every_host_is_read(told):
+    jobs = [job["job_name"] for job in told["config"]["scrape_configs"]]
+    assert set(told["targets"]) == {*jobs, "alertmanager"}
+    instances = {job: [each["labels"]["instance"] for each in told["targets"][job]] for job in jobs}
+    assert instances == {
+        "shadow-proxy": ["proxy-cache-0"],
+        "redis-exporter": ["keydb-0-1", "keydb-0-2", "10.0.0.11:6379"],
+        "node": ["keydb-0-1", "keydb-0-2", "proxy-cache-0", "monitoring"],
+        "haproxy": ["keydb-0-1", "keydb-0-2"],
+    }
+
+
+def test_servers_have_a_side_and_a_shard_and_the_source_is_asked_for_from_here(told):
+    servers = {each["labels"]["instance"]: each for each in told["targets"]["redis-exporter"]}
+    assert [(each["labels"]["side"], each["labels"]["shard"]) for each in servers.values()] == [("target", "cache-0")] * 2 + [("source", "cache-0")]
+    source = servers["10.0.0.11:6379"]
+    assert source["targets"] == ["127.0.0.1:9121"]
+    assert source["labels"]["__param_target"] == "redis://10.0.0.11:6379"
+    assert told["targets"]["shadow-proxy"] == [{"targets": ["10.0.1.31:9400"], "labels": {"instance": "proxy-cache-0", "shard": "cache-0"}}]
+
+
+def test_prometheus_takes_it_with_the_kits_rules(told, tmp_path):
+    assert told["config"]["global"]["external_labels"] == {"migration": "checkout-cache", "runbooks": "https://runbooks.example.net"}
+    assert len(told["rules"]) >= 4
+    if shutil.which("promtool") is None:
+        pytest.skip("no promtool: Prometheus' configuration was not tried against it")
+    (tmp_path / "prometheus.yml").write_text(yaml.safe_dump(told["config"]))
+    for name in ["rules", "targets", "tokens"]:
+        (tmp_path / name).mkdir()
+    (tmp_path / "tokens" / "shadow-proxy").write_text("x")
+    for path in told["rules"]:
+        shutil.copy(path, tmp_path / "rules")
+    for job, targets in told["targets"].items():
+        (tmp_path / "targets" / f"{job}.yml").write_text(yaml.safe_dump(targets))
+    done = subprocess.run(["promtool", "check", "config", tmp_path / "prometheus.yml"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,134 @@
+/**
+ * What the dashboards look at, for real and on loopback: a Redis, two KeyDB nodes that replicate from each other, the proxy, the
+ * exporters, and a Prometheus that scrapes them all by the labels that the kit's own configuration gives.
+ */
+import { writeFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import getPort from 'get-port';
+import { stringify } from 'yaml';
+import { onPath } from '../../loadtest/rig/programs.js';
+import { Rig } from '../../loadtest/rig/rig.js';
+import { missingServers } from '../../loadtest/rig/servers.js';
+import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';
+import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
+import { Prometheus } from './prometheus.js';
+
+export const SHARD = 'cache-0';
+export const SCRAPE_SECONDS = 1;
+/** The proxy, a Redis, two KeyDB nodes, the host. */
+const TARGETS = 5;
+
+const PROGRAMS = {
+  prometheus: 'prometheus (apt-get install prometheus)',
+  'prometheus-redis-exporter': 'prometheus-redis-exporter (apt-get install prometheus-redis-exporter)',
+  'prometheus-node-exporter': 'prometheus-node-exporter (apt-get install prometheus-node-exporter)',
+};
+
+/** Keeps a time for each key, so that a counter with one writer is safe. */
+const MEMORY = { maxmemory: '256mb', 'maxmemory-policy': 'volatile-lru' };
+
+export interface Stack {
+  readonly rig: Rig;
+  readonly source: LocalServer;
+  /** Its node `a` is the target. */
+  readonly pair: ActivePair;
+  readonly proxy: { readonly port: number; readonly admin: string };
+  readonly prometheus: Prometheus;
+}
+
+/** What is not on this machine, with what to do. */
+export async function missing(): Promise<readonly string[]> {
+  const programs = Object.entries(PROGRAMS).flatMap(([name, what]) => (onPath(name) === null ? [what] : []));
+  return [...(await missingServers()), ...programs];
+}
+
+/**
+ * Ends with `rig.close()`, or with this process.
+ * @param seed fills the source before anything looks at it
+ */
+export async function startStack(seed: (source: LocalServer) => Promise<void> = async () => undefined): Promise<Stack> {
+  const rig = new Rig();
+  try {
+    const source = await startRedis({ config: MEMORY });
+    await seed(source);
+    const pair = await ActivePair.start({ config: MEMORY });
+    rig.beforeClose(() => pair.stop());
+    const proxy = await startProxy(rig, source.url, pair.nodes.a.url);
+    const prometheus = await startPrometheus(rig, proxy.admin, { source: [source.port], target: [pair.nodes.a.port, pair.nodes.b.port] });
+    return { rig, source, pair, proxy, prometheus };
+  } catch (error) {
+    await rig.close();
+    throw error;
+  }
+}
+
+async function startProxy(rig: Rig, source: string, target: string): Promise<Stack['proxy']> {
+  const [port, admin] = [await freePort(), await freePort()];
+  const plan = rig.file('migration.yaml');
+  writeFileSync(plan, stringify(planOf(source, target, port, admin, rig.file('state'))));
+  const main = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));
+  await rig.start('shadow-proxy', port, process.execPath, [main, '--plan', plan]);
+  return { port, admin: `127.0.0.1:${admin}` };
+}
+
+/** The workloads are those of the demo's traffic. */
+const planOf = (source: string, target: string, port: number, admin: number, state: string): object => ({
+  version: 1,
+  name: 'dashboards',
+  shards: [{ name: SHARD, listen: `redis://127.0.0.1:${port}`, source, target, region: 'eu' }],
+  workloads: [
+    { name: 'sessions', keys: ['session:*'], class: 'read-mostly', stage: 'dualwrite' },
+    { name: 'api-cache', keys: ['api:*'], class: 'read-mostly', stage: 'dualwrite' },
+    { name: 'rate-limits', keys: ['rl:*'], class: 'counter', writer: 'eu', stage: 'dualwrite' },
+    { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard', writer: 'eu', stage: 'off' },
+    { name: 'auth-cache', keys: ['auth:*'], class: 'critical', stage: 'dualwrite' },
+    { name: 'feature-flags', keys: ['flag:*'], class: 'critical', stage: 'off' },
+  ],
+  gates: { minCompared: 500, minMinutes: 1 },
+  knownClients: ['redis_exporter'],
+  topology: { mode: 'active-active', regions: ['eu', 'us'] },
+  admin: { listen: `127.0.0.1:${admin}` },
+  state,
+});
+
+async function startPrometheus(rig: Rig, admin: string, servers: { readonly source: readonly number[]; readonly target: readonly number[] }): Promise<Prometheus> {
+  const [port, redisExporter, nodeExporter] = [await freePort(), await freePort(), await freePort()];
+  await rig.start('redis-exporter', redisExporter, 'prometheus-redis-exporter', ['-web.listen-address', `127.0.0.1:${redisExporter}`, '-redis.addr', '']);
+  await rig.start('node-exporter', nodeExporter, 'prometheus-node-exporter', [`--web.listen-address=127.0.0.1:${nodeExporter}`]);
+  const config = rig.file('prometheus.yml');
+  writeFileSync(config, stringify(scrapeConfig(admin, `127.0.0.1:${redisExporter}`, `127.0.0.1:${nodeExporter}`, servers)));
+  await rig.start('prometheus', port, 'prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${rig.file('prometheus')}`, `--web.listen-address=127.0.0.1:${port}`]);
+  return new Prometheus(`http://127.0.0.1:${port}`);
+}
+
+/** One exporter asks all servers; each is known by its own address, not the exporter's. */
+const scrapeConfig = (admin: string, redisExporter: string, nodeExporter: string, servers: Readonly<Record<string, readonly number[]>>): object => ({
+  global: { scrape_interval: `${SCRAPE_SECONDS}s`, scrape_timeout: `${SCRAPE_SECONDS}s` },
+  scrape_configs: [
+    { job_name: 'shadow-proxy', static_configs: [{ targets: [admin] }] },
+    {
+      job_name: 'redis-exporter',
+      metrics_path: '/scrape',
+      static_configs: Object.entries(servers).map(([side, ports]) => ({ targets: ports.map((port) => `127.0.0.1:${port}`), labels: { side, shard: SHARD } })),
+      relabel_configs: [
+        { source_labels: ['__address__'], target_label: '__param_target' },
+        { source_labels: ['__param_target'], target_label: 'instance' },
+        { target_label: '__address__', replacement: redisExporter },
+      ],
+    },
+    { job_name: 'node', static_configs: [{ targets: [nodeExporter] }] },
+  ],
+});
+
+const freePort = (): Promise<number> => getPort({ host: '127.0.0.1', reserve: true });
+
+/** Every target has been scraped often enough to tell a rate. */
+export async function scraped({ prometheus }: Stack): Promise<void> {
+  const often = 'count(count_over_time(up[5m]) >= 5 and up == 1)';
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) {
+    const [found] = await prometheus.instant(often);
+    if (found?.points[0][1] === TARGETS) return;
+  }
+  throw new Error(`not all ${TARGETS} targets were scraped: ${JSON.stringify(await prometheus.instant('up'))}`);
+}
