@@ -11,7 +11,7 @@ import { drained, Flipper } from './control/flip.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
-import type { JobSnapshot, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import type { JobSnapshot, Note, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
 import { Vigil } from './control/vigil.js';
 import { Witness } from './control/witness.js';
@@ -396,6 +396,10 @@ class RunningShard implements Shard {
 
   history(): Promise<readonly HistoryEvent[]> {
     return this.#options.state.history(HISTORY_EVENTS);
+  }
+
+  note(note: Note): Promise<void> {
+    return this.#options.state.update({}, { event: 'runbook', ...note });
   }
 
   async drain(timeoutMs: number): Promise<boolean> {
