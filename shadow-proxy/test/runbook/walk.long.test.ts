@@ -5,42 +5,31 @@
  *   RUNBOOKS_WRITE=1 npm test runbook/walk     writes what was printed into the pages: look at the difference before you commit it
  */
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Running } from '../../src/cli/local/folder.js';
-import { openRunbook, ROOT, SHELF } from '../../src/runbook/shelf.js';
+import { openRunbook, SHELF } from '../../src/runbook/shelf.js';
 import { Program } from '../cli/process.js';
 import { shows } from './sample.js';
+import { quickNpx, toolOf, walked, type Tool } from './walking.js';
 
 const WEEKS = ['week-0-decide-and-build', 'week-1-shadow', 'week-2-read-only', 'week-3-read-write', 'week-4-critical-path-and-retire'];
-/** A step may have to wait for a gate. */
-const GATE_MS = 600_000;
-const STEP_MS = 120_000;
 const WRITES = process.env.RUNBOOKS_WRITE === '1';
-
-interface Told {
-  readonly stop: string;
-  readonly command: string;
-  readonly held: boolean;
-  readonly failed: readonly string[];
-  readonly printed: string;
-}
 
 test('every step of every week, and the ways back, do what their pages say', { timeout: 3_600_000 }, async (t) => {
   const { tool, plan, directory } = await practise(t);
   for (const name of WEEKS.slice(0, 3)) await walk(t, tool, name, plan, directory);
   // The ways back, while there is one.
   await walk(t, tool, 'rollback', plan, directory, ['--workload', 'sessions']);
-  assert.equal((await tool(['runbook', 'rollback', '--workload', 'sessions', '--check', '--plan', plan])).code, 0);
+  assert.equal((await tool('runbook', 'rollback', '--workload', 'sessions', '--check', '--plan', plan)).code, 0);
   await again(tool, plan, 'live', ['sessions']);
   for (const name of [WEEKS[3], 'active-active-counters', 'upgrade-keydb', WEEKS[4]]) await walk(t, tool, name, plan, directory);
   // A page that does not hold is found: everything is complete by now.
-  const check = await tool(['runbook', 'week-2', '--check', '--json', '--plan', plan]);
+  const check = await tool('runbook', 'week-2', '--check', '--json', '--plan', plan);
   assert.equal(check.code, 1, check.stdout);
-  const { stdout: history } = await tool(['history', '--plan', plan]);
+  const { stdout: history } = await tool('history', '--plan', plan);
   for (const name of WEEKS) assert.match(history, new RegExp(`runbook ${name}: \\S+ run, by `), name);
 });
 
@@ -50,26 +39,18 @@ test('the red button, and the way out, from live', { timeout: 1_800_000 }, async
   for (const name of ['red-button', 'abort-the-migration']) await walk(t, tool, name, plan, directory);
 });
 
-type Tool = (args: readonly string[], waitMs?: number) => Promise<{ code: number | null; stdout: string; stderr: string }>;
-
 /** `shadow-compare local up`, and clients at work until the test ends. npx takes seconds of its own: only week 0 goes through it. */
 async function practise(t: TestContext): Promise<{ tool: Tool; plan: string; directory: string }> {
   const home = mkdtempSync(join(tmpdir(), 'runbook-walk-'));
   const directory = join(home, 'local');
-  const fast = join(home, 'bin');
-  mkdirSync(fast);
-  writeFileSync(join(fast, 'npx'), `#!/bin/sh\nprogram=$1; shift\ntest "$program" = shadow-compare || exit 127\nexec '${process.execPath}' '${join(ROOT, 'dist/shadow-proxy/src/cli/shadow-compare.js')}' "$@"\n`, { mode: 0o755 });
-  const tool: Tool = async (args, waitMs = STEP_MS) => {
-    const program = new Program(t, 'shadow-compare', args, { PATH: args[1]?.startsWith('week-0') ? process.env.PATH : `${fast}:${process.env.PATH}` });
-    const code = await program.exit(waitMs);
-    return { code, stdout: program.stdout, stderr: program.stderr };
-  };
-  const { code, stdout, stderr } = await tool(['local', 'up', '--directory', directory, '--json']);
+  const fast = quickNpx(home);
+  const tool = toolOf(t, ([, name]) => ({ PATH: name?.startsWith('week-0') ? process.env.PATH : `${fast}:${process.env.PATH}` }));
+  const { code, stdout, stderr } = await tool('local', 'up', '--directory', directory, '--json');
   assert.equal(code, 0, stderr);
   const clients = new Program(t, 'shadow-compare', ['local', 'traffic', '--for', '2h', '--rate', '1000', '--directory', directory]);
   t.after(async () => {
     clients.signal('SIGKILL');
-    await tool(['local', 'down', '--directory', directory]);
+    await tool('local', 'down', '--directory', directory);
     rmSync(home, { recursive: true, force: true });
   });
   return { tool, plan: (JSON.parse(stdout) as Running).plan, directory };
@@ -79,8 +60,8 @@ async function practise(t: TestContext): Promise<{ tool: Tool; plan: string; dir
 async function again(tool: Tool, plan: string, stage: string, workloads: readonly string[]): Promise<void> {
   for (const workload of workloads) {
     const percent = stage === 'live' ? ['--percent', '100'] : [];
-    if (stage === 'shadow') assert.equal((await tool(['backfill', '--workload', workload, '--plan', plan])).code, 0);
-    const { code, stderr, stdout } = await tool(['promote', workload, '--to', stage, ...percent, '--force', '--reason', 'the test goes on', '--plan', plan]);
+    if (stage === 'shadow') assert.equal((await tool('backfill', '--workload', workload, '--plan', plan)).code, 0);
+    const { code, stderr, stdout } = await tool('promote', workload, '--to', stage, ...percent, '--force', '--reason', 'the test goes on', '--plan', plan);
     assert.equal(code, 0, stderr + stdout);
   }
 }
@@ -91,16 +72,7 @@ async function walk(t: TestContext, tool: Tool, name: string, plan: string, dire
   const shown = new Set<string>();
   const began = performance.now();
   const problems: string[] = [];
-  for (let deadline = Date.now() + GATE_MS; ; ) {
-    const { code, stdout, stderr } = await tool(['runbook', name, '--next', '--yes', '--json', '--plan', plan, ...more]);
-    const told = JSON.parse(stdout) as Told | { readonly next: null };
-    if ('next' in told) break;
-    if (!told.held) {
-      assert.ok(/ promote | --drill/.test(told.command) && Date.now() < deadline, `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`);
-      await sleep(5_000);
-      continue;
-    }
-    deadline = Date.now() + GATE_MS;
+  for await (const told of walked(tool, name, '--plan', plan, ...more)) {
     const id = told.stop.split(':')[0];
     if (shown.has(id)) continue;
     shown.add(id);
