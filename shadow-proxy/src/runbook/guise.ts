@@ -12,14 +12,15 @@ export function smallGates(gates: Gates): readonly string[] {
 }
 
 export const smallGatesNote = (gates: Gates): string =>
-  smallGates(gates).length === 0 ? '' : `NOTE: this plan's gates are smaller than the defaults: ${smallGates(gates).join(', ')}.\n`;
+  smallGates(gates).length === 0 ? '' : `NOTE: this plan's gates are smaller than the defaults:\n${smallGates(gates).map((gate) => `  ${gate}\n`).join('')}`;
 
 /** Every stop: done, next, or to come. */
 export function renderWalk({ name, title }: Runbook, stops: readonly Stop[], done: ReadonlySet<string>): string {
   const next = nextOf(stops, done);
   const width = Math.max(0, ...stops.map(({ id }) => id.length));
-  const lines = stops.map((stop) => `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${`${stop.id}`.padEnd(width)}  ${stop.step.changes === undefined ? '' : `changes: ${stop.step.changes}`}`.trimEnd());
-  return [`${title} (${name}.md)`, ...lines, next === null ? 'All of it is done; --again begins anew.' : `Next: --next runs ${next.id}`].join('\n');
+  const lines = stops.map((stop) => `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${stop.id.padEnd(width)}  ${stop.step.changes === undefined ? '' : 'changes something'}`.trimEnd());
+  const what = next?.step.changes === undefined ? 'changes nothing' : `changes: ${next.step.changes}`;
+  return [`${title} (${name}.md)`, ...lines, next === null ? 'All of it is done; --again begins anew.' : `Next: --next runs ${next.id}, which ${what}`].join('\n');
 }
 
 /** What is about to be run, and, where it changes something, how it is undone. */

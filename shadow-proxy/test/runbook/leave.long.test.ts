@@ -45,6 +45,31 @@ test('from KeyDB to Redis: every type is copied, every step holds, and both have
   });
 });
 
+test('what only KeyDB has is named, and closes a gate', { timeout: 300_000 }, async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source: redis, target: keydb }) => {
+    const before = new Redis(keydb.port);
+    await before.sadd('other:members', 'a', 'b');
+    await before.call('EXPIREMEMBER', 'other:members', 'a', 1000);
+    before.disconnect();
+    const running = await start(t, await planFor({ source: keydb, target: redis }, (planned) => Object.assign(planned, { workloads: [OTHER] })));
+    const tool = toolOf(t);
+    const on = ['--plan', running.file] as const;
+    assert.equal((await tool('promote', 'other', ...on)).code, 0);
+    const copied = await tool('backfill', ...on);
+    t.diagnostic(`backfill of a set with a member that expires: ${copied.code} ${copied.stdout} ${copied.stderr}`);
+    const verified = await tool('verify', ...on);
+    t.diagnostic(`verify: ${verified.code} ${verified.stdout}`);
+    const client = running.connect();
+    await client.sadd('other:more', 'a');
+    await client.call('EXPIREMEMBER', 'other:more', 'a', 1000);
+    await tool('promote', 'other', '--to', 'shadow', '--force', '--reason', 'to see the gates', ...on);
+    const { stdout } = await tool('promote', 'other', '--dry-run', ...on);
+    t.diagnostic(stdout);
+    assert.match(stdout.replace(/[\s│]+/g, ' '), /NO unsupported .*expiremember 1/);
+  });
+});
+
 /** What was on KeyDB before: every type, in encodings small and large, with times to live. */
 async function fill(port: number): Promise<void> {
   const client = new Redis(port);
