@@ -1,6 +1,6 @@
 /**
  * `shadow-compare runbook`: walks a page of runbooks/ step by step against the plan. Keeps where you are, asks before anything
- * that changes, and writes what was done by whom with which result into the history of the migration.
+ * that changes, and writes what was changed by whom with which result into the history of the migration.
  */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -143,7 +143,8 @@ class Place {
     const failed = misses(kind === 'run' ? step.expect : { exit: 0, output: [], json: {} }, outcome, this.#variables(stop));
     const entry = this.#entry(stop, kind, command, outcome.exit, failed);
     await appendLog(this.file, entry);
-    await this.#tell(entry);
+    // Checks are many, and would hide the changes.
+    if (step.changes !== undefined) await this.#tell(entry);
     if (this.options.json) print(JSON.stringify({ ...entry, held: failed.length === 0, printed: outcome.stdout }, null, 2));
     else this.#conclude(stop, kind, failed);
     return codeOf(failed, outcome);

@@ -64,7 +64,7 @@ export class StageError extends Error {
   }
 }
 
-/** A step of a runbook that an operator ran, or undid, for the history. */
+/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
 export interface Note {
   readonly runbook: string;
   readonly step: string;

@@ -30,7 +30,7 @@ test('every step of every week, and the ways back, do what their pages say', { t
   const check = await tool('runbook', 'week-2', '--check', '--json', '--plan', plan);
   assert.equal(check.code, 1, check.stdout);
   const { stdout: history } = await tool('history', '--plan', plan);
-  for (const name of WEEKS) assert.match(history, new RegExp(`runbook ${name}: \\S+ run, by `), name);
+  for (const name of WEEKS.slice(1)) assert.match(history, new RegExp(`runbook ${name}: \\S+ run, by `), name);
 });
 
 test('the red button, and the way out, from live', { timeout: 1_800_000 }, async (t) => {
