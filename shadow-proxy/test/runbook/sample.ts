@@ -16,7 +16,7 @@ export function shows(sample: string, printed: string): boolean {
 /** What may change from run to run without the page being wrong: figures, units, which rules excused something, and how long writes were counted. */
 const words = (text: string): string =>
   flatten(text)
-    .replace(/\d[\d.,:TZ-]*/g, '#')
+    .replace(/\d([\d.,:TZ-]*[\dZ])?/g, '#')
     .replace(/\b(B|KiB|MiB|GiB)\b/g, 'B')
     .replace(/ \([a-z-]+ #(, [a-z-]+ #)*\)/g, '')
     .replace(/beside the proxy(, and for # minutes its counts of writes are the proxy’s own|; its counts of calls could not be compared \([^)]*\))/g, 'beside the proxy')
