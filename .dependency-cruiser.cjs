@@ -27,6 +27,7 @@ const MAY_IMPORT = {
   local: [],
   html: [],
   report: ['page', 'html', 'route', 'plan', 'record', 'control'],
+  runbook: ['route', 'plan'],
   page: ['html', 'route', 'plan', 'record', 'control'],
 };
 

@@ -11,7 +11,7 @@ import { drained, Flipper } from './control/flip.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
-import type { JobSnapshot, ScrapedShard, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import type { JobSnapshot, Note, ScrapedShard, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
 import { Vigil } from './control/vigil.js';
 import { watchOf } from './control/watch.js';
@@ -420,6 +420,10 @@ class RunningShard implements Shard {
 
   history(): Promise<readonly HistoryEvent[]> {
     return this.#options.state.history(HISTORY_EVENTS);
+  }
+
+  note(note: Note): Promise<void> {
+    return this.#options.state.update({}, { event: 'runbook', ...note });
   }
 
   async drain(timeoutMs: number): Promise<boolean> {

@@ -140,8 +140,8 @@ const modulesOf = (reply: Reply | null): string[] =>
 function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
   if (reply === null) return null;
   const lines = text(reply).split('\n').filter((line) => line.length > 0);
-  // This one, and those of replicas, are none.
-  const clients = lines.filter((line) => !['client|list', 'client'].includes(clientField(line, 'cmd')) && !/[SM]/.test(clientField(line, 'flags')));
+  // This one, those of replicas and those of the kit's proxy are none.
+  const clients = lines.filter((line) => !['client|list', 'client'].includes(clientField(line, 'cmd')) && !/[SM]/.test(clientField(line, 'flags')) && !clientField(line, 'name').startsWith('shadow-proxy'));
   return clients.map((line) => ({
     host: clientField(line, 'addr').replace(/:\d+$/, ''),
     name: clientField(line, 'name'),

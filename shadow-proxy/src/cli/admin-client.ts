@@ -1,12 +1,12 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { StageChange, StageRequest } from '../control/status.js';
+import type { Note, StageChange, StageRequest } from '../control/status.js';
 import type { ShardEvidence } from '../control/outlook.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../control/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
-import type { AdminPlan } from '../plan/plan.js';
+import type { AdminPlan, Plan } from '../plan/plan.js';
 import type { JobRequest } from '../record/job-file.js';
 import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
 import type { HistoryEvent } from '../record/state.js';
@@ -50,6 +50,9 @@ export const addAdminOptions = (command: Command): Command =>
     .option('--plan <file>', 'take admin address and token from this plan')
     .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
 
+/** The admin addresses of a plan's processes, each once. */
+export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values()];
+
 export class AdminClient {
   readonly #url: string;
   readonly #token: string | null;
@@ -83,6 +86,11 @@ export class AdminClient {
 
   async history(): Promise<readonly ShardHistory[]> {
     return (await this.#call<{ history: ShardHistory[] }>('GET', '/api/history')).history;
+  }
+
+  /** Into the history of every shard of the proxy. */
+  async note(note: Note): Promise<void> {
+    await this.#call('POST', '/api/note', note);
   }
 
   async evidence(): Promise<readonly ShardEvidence[]> {

@@ -7,13 +7,14 @@ import { TRUTHS } from '../assess/keydb.js';
 import { readInstance } from '../assess/read.js';
 import { AskError } from '../lane/asker.js';
 import { sizingOf, type Sizing } from '../assess/sizing.js';
-import { planFrom } from '../plan/load.js';
+import { loadPlan, planFrom } from '../plan/load.js';
 import { PlanError } from '../plan/errors.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { number } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 
 interface AssessOptions {
+  readonly plan?: string;
   readonly target?: string;
   readonly for: number;
   readonly ca?: string;
@@ -34,7 +35,8 @@ export function addAssess(program: Command): void {
   program
     .command('assess')
     .description('Say whether a migration to KeyDB is worth it, and what has to be done first, from the live servers')
-    .argument('<source...>', 'URL of each Redis that would be left')
+    .argument('[source...]', 'URL of each Redis that would be left')
+    .option('--plan <file>', 'those of this plan instead')
     .option('--target <url>', 'the KeyDB that would be adopted, where there is one')
     .option('--for <duration>', 'how long load and latency are watched: take a busy hour', duration, 10_000)
     .option('--ca <file>', 'authority of the certificates of rediss:// servers')
@@ -63,7 +65,8 @@ async function assess(urls: readonly string[], options: AssessOptions): Promise<
 
 /** All at once, so that they are watched in the same time. */
 async function readAll(urls: readonly string[], options: AssessOptions): Promise<[InstanceFacts[], InstanceFacts | null]> {
-  const endpoints = urls.map((url) => endpointOf('<source>', url, options.ca));
+  if ((urls.length === 0) === (options.plan === undefined)) throw new CliError('option', 'give URLs of sources, or --plan with a plan that has them', exitCode.usage);
+  const endpoints = options.plan === undefined ? urls.map((url) => endpointOf('<source>', url, options.ca)) : loadPlan(options.plan).shards.map(({ source }) => source);
   const target = options.target === undefined ? null : endpointOf('--target', options.target, options.ca);
   try {
     return await Promise.all([Promise.all(endpoints.map((endpoint) => readInstance(endpoint, options.for))), target && readInstance(target, options.for)]);

@@ -24,7 +24,7 @@ function exitCodeOf(error: Error & { readonly code?: string }): number | undefin
   if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
   if (error instanceof ServerMissing || error instanceof ServerFailed) return exitCode.inconclusive;
   if (error.name === 'LaunchError' && error.code === 'lease') return exitCode.fails;
-  return ['PlanError', 'StateError', 'AdminError', 'LaunchError'].includes(error.name) ? exitCode.usage : undefined;
+  return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name) ? exitCode.usage : undefined;
 }
 
 /** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */

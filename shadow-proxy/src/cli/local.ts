@@ -15,7 +15,7 @@ import { createLogger } from '../log.js';
 import { loadPlan } from '../plan/load.js';
 import { onStop } from '../signals.js';
 import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
-import { CliError, duration, exitCode } from './exit.js';
+import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
 
 interface UpOptions {
@@ -47,6 +47,7 @@ export function addLocal(program: Command): void {
   command('down', 'End it, and leave nothing').action(down);
   command('traffic', 'Send it what two client libraries send: 70 % reads, 30 % writes, on six workloads')
     .option('--for <duration>', 'how long', duration, 30_000)
+    .option('--rate <n>', 'about so many commands a second (default: as many as are answered)', positive)
     .action(traffic);
 }
 
@@ -115,13 +116,13 @@ async function down({ directory }: { readonly directory: string }): Promise<void
   process.stdout.write(ran ? `The migration in ${folder.path} has ended.\n` : `Nothing runs in ${folder.path}.\n`);
 }
 
-async function traffic({ directory, for: forMs }: { readonly directory: string; readonly for: number }): Promise<void> {
+async function traffic({ directory, for: forMs, rate }: { readonly directory: string; readonly for: number; readonly rate?: number }): Promise<void> {
   const running = await new Folder(directory).running();
   if (running === null) throw new CliError('down', `nothing runs in ${directory}: start it with shadow-compare local up --directory ${directory}`, exitCode.usage);
   const apps = await connectApps(Number(new URL(running.proxy).port));
   try {
     const until = Date.now() + forMs;
-    const { errors, first } = await drive(apps, () => Date.now() >= until);
+    const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
     process.stdout.write(errors === 0 ? 'No client saw an error.\n' : `${errors} commands failed, the first with: ${first}\n`);
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {
@@ -143,7 +144,7 @@ function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: 
     name: 'practice',
     shards: [{ name: 'practice', listen: `redis://127.0.0.1:${proxy}`, source: source.url, target: target.url }],
     workloads: WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })),
-    gates: { minCompared: 500, minMinutes: 0.1, maxP99Ratio: 20 },
+    gates: { minCompared: 500, minMinutes: 0.1, maxP99Ratio: 20, maxExplainedShare: 1 },
     admin: { listen: `127.0.0.1:${admin}` },
     state: './state',
   };

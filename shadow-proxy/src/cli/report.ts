@@ -2,13 +2,13 @@
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { loadPlan } from '../plan/load.js';
-import type { AdminPlan, Plan } from '../plan/plan.js';
+import type { Plan } from '../plan/plan.js';
 import type { Report, ShardFacts } from '../report/facts.js';
 import { toHtml } from '../report/html.js';
 import { toMarkdown } from '../report/markdown.js';
 import { factsFromState } from '../report/state.js';
 import { notCovered } from '../report/uncovered.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { AdminClient, addAdminOptions, adminsOf, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
 
 const FORMATS = ['html', 'md', 'json'] as const;
@@ -83,8 +83,7 @@ async function ask(client: AdminClient): Promise<Answered> {
 
 /** Each shard's proxy is asked at its own address. */
 async function ofPlan(plan: Plan, { tokenFile }: ReportOptions): Promise<readonly ShardFacts[]> {
-  const admins = new Map<string, AdminPlan>(plan.shards.map(({ admin }) => admin ?? plan.admin).map((admin) => [`${admin.host} ${admin.port}`, admin]));
-  const answers = await Promise.all([...admins.values()].map((admin) => ask(new AdminClient({ tokenFile }, admin))));
+  const answers = await Promise.all(adminsOf(plan).map((admin) => ask(new AdminClient({ tokenFile }, admin))));
   return withStates(plan, { facts: answers.flatMap(({ facts }) => facts), problem: [...new Set(answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem))].join('; ') || answers[0].problem });
 }
 

@@ -12,6 +12,7 @@
  *   GET  /api/evidence { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted
  *   GET  /api/series   ?shard=…&since=ms { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then
  *   GET  /api/history  { history: [{ shard, events }] }: changes, oldest first
+ *   POST /api/note     { runbook, step, kind, command, exit, held, by? } → { shards }: what an operator did by a runbook, into the history of each shard
  *   POST /api/accept   { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
  *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
@@ -117,6 +118,9 @@ const rollbackRequest = z.strictObject({
   drill: z.boolean().optional(),
 });
 
+const word = z.string().min(1).max(200);
+const noteRequest = z.strictObject({ runbook: word, step: word, kind: z.enum(['run', 'undo']), command: z.string().max(1000).transform(redactUrl), exit: z.int().nullable(), held: z.boolean(), by });
+
 const jobOrder = jobRequest
   .omit({ automatic: true })
   .partial({ workloads: true, repair: true, dryRun: true, again: true, sample: true, limits: true })
@@ -206,6 +210,8 @@ export class Admin {
       send(response, 200, { accepted: await this.#accept(request) });
     } else if (pathname === '/api/history') {
       send(response, 200, { history: await Promise.all(this.options.shards().map(async (shard) => ({ shard: shard.name, events: await shard.history() }))) });
+    } else if (pathname === '/api/note') {
+      send(response, 200, { shards: await this.#note(request) });
     } else if (pathname === '/api/promote') {
       send(response, 200, { promotions: await this.#promote(request) });
     } else if (pathname === '/api/rollback') {
@@ -226,6 +232,13 @@ export class Admin {
     }
     if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
     return shards.map((shard) => ({ shard: shard.name, job: shard.snapshot().job }));
+  }
+
+  async #note(request: IncomingMessage): Promise<readonly string[]> {
+    const note = await readBody(request, noteRequest);
+    const shards = this.options.shards();
+    for (const shard of shards) await shard.note(note);
+    return shards.map(({ name }) => name);
   }
 
   /** Without a shard, all that are frozen. */
@@ -356,6 +369,7 @@ const ROUTES: Readonly<Record<string, readonly string[]>> = {
   '/api/promote': ['POST'],
   '/api/rollback': ['POST'],
   '/api/history': READ,
+  '/api/note': ['POST'],
   '/api/accept': ['POST'],
   '/api/jobs': ['GET', 'POST', 'DELETE'],
 };

@@ -39,13 +39,16 @@ export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Rec
   return found;
 }
 
-/** `INFO commandstats`: calls by command, for those that the proxy counts as writes. */
-export function parseCalls(stats: ReadonlyMap<string, string>, writes: ReadonlySet<string>): Map<string, number> {
+/**
+ * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 tells subcommands apart: those that
+ * only read (`isRead('function|list')`) are left out.
+ */
+export function parseCalls(stats: ReadonlyMap<string, string>, writes: ReadonlySet<string>, isRead: (subcommand: string) => boolean): Map<string, number> {
   const calls = new Map<string, number>();
   for (const [field, value] of stats) {
-    const name = /^cmdstat_([^|]+)/.exec(field)?.[1];
+    const [, whole, name] = /^cmdstat_(([^|]+).*)/.exec(field) ?? [];
     const count = Number(/^calls=(\d+)/.exec(value)?.[1]);
-    if (name !== undefined && writes.has(name) && Number.isFinite(count)) calls.set(name, (calls.get(name) ?? 0) + count);
+    if (name !== undefined && writes.has(name) && !(whole !== name && isRead(whole)) && Number.isFinite(count)) calls.set(name, (calls.get(name) ?? 0) + count);
   }
   return calls;
 }

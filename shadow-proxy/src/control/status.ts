@@ -64,6 +64,19 @@ export class StageError extends Error {
   }
 }
 
+/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
+export interface Note {
+  readonly runbook: string;
+  readonly step: string;
+  readonly kind: 'run' | 'undo';
+  readonly command: string;
+  /** Null where it was ended, or could not be started. */
+  readonly exit: number | null;
+  /** Whether it did what the runbook expects. */
+  readonly held: boolean;
+  readonly by?: string;
+}
+
 /** What the admin API needs of a shard. */
 export interface ShardControl {
   readonly name: string;
@@ -84,6 +97,8 @@ export interface ShardControl {
   series(since: number): SeriesSnapshot;
   /** The last changes, oldest first. */
   history(): Promise<readonly HistoryEvent[]>;
+  /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
+  note(note: Note): Promise<void>;
   /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
   /** Begins a backfill or a verification. @throws {JobError} */

@@ -302,7 +302,7 @@ export class Witness {
     const reply = await soon(source.ask('INFO', 'commandstats'));
     if (reply === null || isError(reply) || !comparable()) return this.#forgetCounts();
     const after = sent();
-    const calls = parseCalls(parseInfo(text(reply)), new Set(before.writes.keys()));
+    const calls = parseCalls(parseInfo(text(reply)), new Set(before.writes.keys()), (subcommand) => sequencer.table.byName(subcommand)?.write === false);
     const now: CallCounts = { runId: source.runId, calls, sentBefore: before.writes, sentAfter: after.writes, inFlight, scripts: after.scripts };
     const [earlier, last] = this.#counts;
     this.#counts = last === undefined ? [...this.#counts, now] : [last, now];

@@ -67,7 +67,8 @@ const admin = z.strictObject({
   tokenFile: path.describe('File with the bearer token').optional(),
 });
 
-const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true };
+/** The defaults. */
+export const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true };
 const gate = {
   minCompared: z.number().int().nonnegative().describe('Pairs of replies that must have been compared since it entered its stage'),
   minMinutes: z.number().nonnegative().describe('Minutes in which replies must have been compared since it entered its stage'),

@@ -9,6 +9,7 @@ export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'owner') return `process ${String(event.process)} has the shard`;
   if (event.event === 'plan') return `the plan ${String(event.plan)} holds: ${Object.entries(event.stages as Stages).map(([name, point]) => `${name} ${formatPoint(point)}`).join(', ')}`;
   if (event.event === 'accept') return `accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
+  if (event.event === 'runbook') return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and it did NOT do what is expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   const { time: _, event: name, ...details } = event;
   return `${name} ${JSON.stringify(details)}`;
 }

@@ -27,12 +27,16 @@ test('an idle server is no reason to move; what clients use and the target lacks
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     const client = new Redis(source.port, { connectionName: 'checkout' });
+    // A proxy of the kit that is there already is nobody to be pointed at the proxy.
+    const proxy = new Redis(source.port, { connectionName: 'shadow-proxy:cache-0:1a2b' });
+    await proxy.ping();
     await client.set('big', Buffer.alloc(3 << 20));
     await client.call('LMPOP', '1', 'none', 'LEFT');
     await client.call('FUNCTION', 'LOAD', "#!lua name=l\nredis.register_function('f', function() return 1 end)");
     await client.fcall('f', 0);
     const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['assess', source.url, '--target', target.url, '--for', '300ms', '--json']);
     await client.quit();
+    await proxy.quit();
     assert.deepEqual([code, stderr], [1, '']);
     const { conclusion, findings, sources } = JSON.parse(stdout) as { conclusion: string; findings: { about: string; weight: string; what: string }[]; sources: { calls: Record<string, number> }[] };
     assert.equal(conclusion, 'no-go');

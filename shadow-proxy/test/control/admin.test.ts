@@ -26,6 +26,7 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     promote: () => Promise.reject(new StageError('refused', 'not here')),
     rollback: () => Promise.reject(new StageError('refused', 'not here')),
     history: () => Promise.resolve([]),
+    note: () => Promise.resolve(),
     evidence: () => Promise.resolve({ shard: name, workloads: [], latencies: [], mismatches: { total: 0, notWritten: 0, latest: [] } }),
     series: (since) => new Series().since(since),
     acceptAuthority: () => Promise.resolve(['source' as const]),

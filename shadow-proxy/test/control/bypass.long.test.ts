@@ -32,3 +32,23 @@ test('a write past the proxy by a connection that is gone at once closes the gat
     }
   });
 });
+
+test('who only looks, as `assess` does, writes nothing: FUNCTION LIST is no write, though FUNCTION LOAD is', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
+    const bypass = async (): Promise<Gate> => (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
+    const past = async (...command: string[]): Promise<void> => {
+      const wire = await Wire.open({ port: source.port });
+      await wire.ask(...command);
+      wire.destroy();
+    };
+    const settled = async (): Promise<void> => until(async () => /counts of writes are the proxy’s own/.test((await bypass()).evidence), 30_000);
+    await settled();
+    await past('FUNCTION', 'LIST');
+    await past('FUNCTION', 'STATS');
+    for (let look = 0; look < 4; look++) assert.equal((await bypass()).answer, 'yes', (await bypass()).evidence);
+    await past('FUNCTION', 'LOAD', "#!lua name=l\nredis.register_function('f', function() return 1 end)");
+    await until(async () => (await bypass()).answer === 'no', 30_000);
+    assert.match((await bypass()).evidence, /\(function 1\)/);
+  });
+});

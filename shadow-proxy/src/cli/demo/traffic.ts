@@ -1,4 +1,5 @@
 /** The demo's applications: six workloads through ioredis and node-redis, seven reads to three writes. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 
@@ -73,10 +74,11 @@ export async function connectApps(port: number): Promise<App[]> {
 
 const IN_FLIGHT = 16;
 
-/** Sends commands until `stopped` says so, sixteen at a time for each app. @returns how many errors came back, and the first */
-export async function drive(apps: readonly App[], stopped: () => boolean): Promise<{ errors: number; first: string | null }> {
+/** Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered. @returns how many errors came back, and the first */
+export async function drive(apps: readonly App[], stopped: () => boolean, rate = Infinity): Promise<{ errors: number; first: string | null }> {
   let errors = 0;
   let first: string | null = null;
+  const pauseMs = (apps.length * IN_FLIGHT * 1000) / rate;
   const worker = async (app: App): Promise<void> => {
     while (!stopped()) {
       try {
@@ -86,6 +88,7 @@ export async function drive(apps: readonly App[], stopped: () => boolean): Promi
         first ??= `${app.library}: ${(error as Error).message}`;
         if (errors > 1000) return;
       }
+      if (pauseMs > 0) await sleep(pauseMs);
     }
   };
   await Promise.all(apps.flatMap((app) => Array.from({ length: IN_FLIGHT }, () => worker(app))));

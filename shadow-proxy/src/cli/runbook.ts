@@ -1,0 +1,229 @@
+/**
+ * `shadow-compare runbook`: walks a page of runbooks/ step by step against the plan. Keeps where you are, asks before anything
+ * that changes, and writes what was changed by whom with which result into the history of the migration.
+ */
+import { existsSync } from 'node:fs';
+import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { loadPlan } from '../plan/load.js';
+import type { Plan } from '../plan/plan.js';
+import { RunbookError, type Runbook } from '../runbook/document.js';
+import { misses, type Outcome, type Variables } from '../runbook/expect.js';
+import { renderStop, renderWalk, smallGatesNote } from '../runbook/guise.js';
+import { appendLog, logFile, readLog } from '../runbook/log.js';
+import { checksOf, doneOf, layOut, nextOf, type LogEntry, type Stop } from '../runbook/place.js';
+import { runCommand } from '../runbook/run.js';
+import { openRunbook, ROOT, runbookNames } from '../runbook/shelf.js';
+import { AdminClient, adminsOf } from './admin-client.js';
+import { CliError, exitCode } from './exit.js';
+
+interface RunbookOptions {
+  readonly plan?: string;
+  readonly workload?: readonly string[];
+  readonly next?: boolean;
+  readonly step?: string;
+  readonly undo?: string;
+  readonly check?: boolean;
+  readonly again?: boolean;
+  readonly yes?: boolean;
+  readonly log?: string;
+  readonly tokenFile?: string;
+  readonly json?: boolean;
+}
+
+const DEFAULT_PLAN = 'migration.yaml';
+const MODES = ['next', 'step', 'undo', 'check', 'again'] as const;
+
+export function addRunbook(program: Command): void {
+  program
+    .command('runbook')
+    .description('Walk a runbook: show where you are, run its next step, undo one, or check that what it expects still holds')
+    .argument('[name]', 'such as week-1, or a file of your own that ends in .md (default: list them)')
+    .option('--plan <file>', `the migration plan (default: ${DEFAULT_PLAN})`)
+    .option('--workload <names...>', 'only these workloads (default: all that a step is for)')
+    .option('--next', 'run the next step')
+    .option('--step <id>', 'run this step, such as dualwrite:sessions')
+    .option('--undo <id>', 'run the undo of this step')
+    .option('--check', 'run the steps so far that change nothing, and say which expectations do not hold any more')
+    .option('--again', 'begin anew')
+    .option('--yes', 'do not ask before a step that changes something')
+    .option('--log <file>', 'where it is kept what was done (default: runbooks.jsonl beside the state directory of the plan)')
+    .option('--token-file <file>', 'file with the admin token, to tell the proxy (default: SHADOW_PROXY_TOKEN, then --plan)')
+    .option('--json', 'print one JSON object; what the commands print goes to standard error')
+    .action(async (name: string | undefined, options: RunbookOptions) => {
+      process.exitCode = name === undefined ? list(options.json === true) : await walk(name, options);
+    });
+}
+
+function list(json: boolean): number {
+  const books = runbookNames().map(openRunbook);
+  print(json ? JSON.stringify(books.map(({ name, title, steps }) => ({ name, title, steps: steps.map(({ id }) => id) })), null, 2) : books.map(({ name, title, steps }) => `${name.padEnd(34)} ${steps.length === 0 ? '  –' : String(steps.length).padStart(3)}  ${title}`).join('\n'));
+  return exitCode.holds;
+}
+
+async function walk(name: string, options: RunbookOptions): Promise<number> {
+  const modes = MODES.filter((mode) => options[mode] !== undefined);
+  if (modes.length > 1) throw new CliError('option', `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see where you are`, exitCode.usage);
+  const place = await Place.open(name, options);
+  if (options.again) return place.beginAnew();
+  if (options.check) return place.check();
+  if (options.undo !== undefined) return place.take(place.named(options.undo), 'undo');
+  if (options.step !== undefined) return place.take(place.named(options.step), 'run');
+  if (!options.next) return place.show();
+  const next = place.next();
+  if (next !== null) return place.take(next, 'run');
+  return place.show();
+}
+
+/** A runbook, a plan, and how far the one was walked with the other. */
+class Place {
+  private constructor(
+    private readonly runbook: Runbook,
+    private readonly planFile: string,
+    private readonly plan: Plan,
+    private readonly stops: readonly Stop[],
+    private readonly done: ReadonlySet<string>,
+    private readonly file: string,
+    private readonly options: RunbookOptions,
+  ) {}
+
+  static async open(name: string, options: RunbookOptions): Promise<Place> {
+    const runbook = opened(name);
+    if (runbook.steps.length === 0) throw new CliError('no-steps', `${runbook.name}.md has no steps to run: it is for reading`, exitCode.usage);
+    const planFile = resolve(options.plan ?? DEFAULT_PLAN);
+    if (options.plan === undefined && !existsSync(planFile)) throw new CliError('option', `--plan is needed: there is no ${DEFAULT_PLAN} here`, exitCode.usage);
+    const plan = loadPlan(planFile);
+    const unknown = options.workload?.filter((each) => !plan.workloads.some((workload) => workload.name === each)) ?? [];
+    if (unknown.length > 0) throw new CliError('option', `--workload ${unknown.join(' ')} is none of the plan's: ${plan.workloads.map((workload) => workload.name).join(', ')}`, exitCode.usage);
+    if (options.workload === undefined && runbook.steps.some(({ each }) => each === 'named')) throw new CliError('option', `${runbook.name}.md is for the workloads that you name: add --workload ${plan.workloads[0]?.name ?? 'NAME'}`, exitCode.usage);
+    const stops = layOut(runbook, plan.workloads, options.workload ?? null);
+    const file = resolve(options.log ?? logFile(plan.state));
+    // With all of the plan's: what was done for one workload is not forgotten when another is named.
+    const done = doneOf(runbook.name, layOut(runbook, plan.workloads, plan.workloads.map((workload) => workload.name)), await readLog(file));
+    return new Place(runbook, planFile, plan, stops, done, file, options);
+  }
+
+  next(): Stop | null {
+    return nextOf(this.stops, this.done);
+  }
+
+  /** @throws {CliError} where there is none of that name, or there are several */
+  named(id: string): Stop {
+    const found = this.stops.filter((stop) => stop.id === id || stop.step.id === id);
+    if (found.length === 1) return found[0];
+    const allowed = found.length === 0 ? this.stops : found;
+    throw new CliError('option', `${id} is ${found.length === 0 ? 'no step' : 'several steps'} of ${this.runbook.name}.md: ${allowed.map((stop) => stop.id).join(', ')}`, exitCode.usage);
+  }
+
+  show(): number {
+    const next = this.next();
+    const steps = this.stops.map(({ id, step, workload }) => ({ id, workload, run: step.run, changes: step.changes ?? null, undo: step.undo ?? null, done: this.done.has(id) }));
+    if (this.options.json) print(JSON.stringify({ runbook: this.runbook.name, title: this.runbook.title, next: next?.id ?? null, steps }, null, 2));
+    else print(`${smallGatesNote(this.plan.gates)}${renderWalk(this.runbook, this.stops, this.done)}`);
+    return exitCode.holds;
+  }
+
+  async beginAnew(): Promise<number> {
+    await appendLog(this.file, this.#entry(null, 'again', null, null, []));
+    this.say(`${this.runbook.name}: begun anew; nothing was undone`);
+    if (this.options.json) print(JSON.stringify({ runbook: this.runbook.name, begun: 'anew' }));
+    return exitCode.holds;
+  }
+
+  /** Runs a step, or its undo. */
+  async take(stop: Stop, kind: 'run' | 'undo'): Promise<number> {
+    const { step } = stop;
+    const command = kind === 'run' ? step.run : step.undo;
+    if (command === undefined) throw new CliError('no-undo', `${stop.id} ${step.irreversible === undefined ? 'changes nothing: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`, exitCode.usage);
+    this.say(`${smallGatesNote(this.plan.gates)}${renderStop(stop, command, kind === 'undo')}`);
+    if (step.changes !== undefined && !this.options.yes) await confirm(stop, kind);
+    const outcome = await this.#run(stop, command);
+    const failed = misses(kind === 'run' ? step.expect : { exit: 0, output: [], json: {} }, outcome, this.#variables(stop));
+    const entry = this.#entry(stop, kind, command, outcome.exit, failed);
+    await appendLog(this.file, entry);
+    // Checks are many, and would hide the changes.
+    if (step.changes !== undefined) await this.#tell(entry);
+    if (this.options.json) print(JSON.stringify({ ...entry, held: failed.length === 0, printed: outcome.stdout }, null, 2));
+    else this.#conclude(stop, kind, failed);
+    return codeOf(failed, outcome);
+  }
+
+  async check(): Promise<number> {
+    const results: { entry: LogEntry; outcome: Outcome }[] = [];
+    for (const stop of checksOf(this.stops, this.done)) {
+      this.say(renderStop(stop, stop.step.run, false));
+      const outcome = await this.#run(stop, stop.step.run);
+      const entry = this.#entry(stop, 'check', stop.step.run, outcome.exit, misses(stop.step.expect, outcome, this.#variables(stop)));
+      await appendLog(this.file, entry);
+      results.push({ entry, outcome });
+    }
+    const broken = results.filter(({ entry }) => entry.failed.length > 0);
+    if (this.options.json) print(JSON.stringify(results.map(({ entry }) => ({ ...entry, held: entry.failed.length === 0 })), null, 2));
+    this.say(results.length === 0 ? 'There is nothing to check so far.' : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`);
+    return broken.reduce((worst, { entry, outcome }) => (worst === exitCode.fails ? worst : codeOf(entry.failed, outcome)), exitCode.holds as number);
+  }
+
+  #run({ step, workload }: Stop, command: string): Promise<Outcome> {
+    return runCommand(command, this.#variables({ step, workload }), ROOT, (text) => void (this.options.json ? process.stderr : process.stdout).write(text));
+  }
+
+  /** What the commands and the expectations of a page may name. */
+  #variables({ workload }: Pick<Stop, 'step' | 'workload'>): Variables {
+    return { PLAN: this.planFile, ...(workload !== null && { WORKLOAD: workload }) };
+  }
+
+  #entry(stop: Stop | null, kind: LogEntry['kind'], command: string | null, exit: number | null, failed: readonly string[]): LogEntry {
+    return { at: new Date().toISOString(), runbook: this.runbook.name, stop: stop?.id ?? null, kind, by: userInfo().username, command, exit, failed };
+  }
+
+  /** Each process of the plan has its history; one that does not answer is told of, and the walk goes on. */
+  async #tell({ runbook, stop, kind, by, command, exit, failed }: LogEntry): Promise<void> {
+    for (const admin of adminsOf(this.plan)) {
+      const client = new AdminClient({ tokenFile: this.options.tokenFile }, admin);
+      await client.note({ runbook, step: stop!, kind: kind as 'run' | 'undo', by, command: command!.trim().slice(0, MAX_COMMAND), exit, held: failed.length === 0 }).catch((error: unknown) => {
+        if (!(error instanceof CliError)) throw error;
+        process.stderr.write(`Not in the migration's history, only in ${this.file}: ${error.message}\n`);
+      });
+    }
+  }
+
+  #conclude(stop: Stop, kind: 'run' | 'undo', failed: readonly string[]): void {
+    if (failed.length > 0) return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
+    const next = nextOf(this.stops, new Set([...this.done, stop.id]));
+    print(`✓ ${stop.id}${kind === 'undo' ? ' is undone' : next === null ? ': that was the last step' : `; next: ${next.id}`}`);
+  }
+
+  private say(text: string): void {
+    (this.options.json ? process.stderr : process.stdout).write(`${text}\n`);
+  }
+}
+
+/** What the admin HTTP takes. */
+const MAX_COMMAND = 1000;
+
+function codeOf(failed: readonly string[], { exit }: Outcome): number {
+  if (failed.length === 0) return exitCode.holds;
+  return exit === null || exit === exitCode.inconclusive ? exitCode.inconclusive : exitCode.fails;
+}
+
+function opened(name: string): Runbook {
+  try {
+    return openRunbook(name);
+  } catch (error) {
+    throw error instanceof RunbookError ? new CliError('runbook', error.message, exitCode.usage) : error;
+  }
+}
+
+/** @throws {CliError} where the operator does not want it, or cannot be asked */
+async function confirm({ id, step }: Stop, kind: 'run' | 'undo'): Promise<void> {
+  const what = kind === 'undo' ? `${id} would be undone` : `${id} changes something: ${step.changes!}`;
+  if (!process.stdin.isTTY) throw new CliError('not-confirmed', `${what}. This is no terminal to ask on: nothing was run; confirm with --yes`, exitCode.usage);
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  const answer = await terminal.question('Run it? Type yes: ');
+  terminal.close();
+  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'nothing was run', exitCode.fails);
+}
+
+const print = (text: string): void => void process.stdout.write(`${text}\n`);

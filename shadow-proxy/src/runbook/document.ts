@@ -1,0 +1,133 @@
+/**
+ * A runbook is a page of Markdown that people read and the engine walks: its steps are fenced blocks.
+ *
+ *   ```yaml step
+ *   id: dualwrite                       # of its own in the page: small letters, digits, -
+ *   each: all                           # once for each workload of the plan, or for those of [class, …], or named with --workload
+ *   run: npx shadow-compare promote "$WORKLOAD" --to dualwrite --plan "$PLAN"
+ *   expect: { exit: 0, output: "off → dualwrite, done", json: { "$[*].to.stage": dualwrite } }
+ *   changes: writes go to both servers  # absent: the step changes nothing
+ *   undo: npx shadow-compare rollback "$WORKLOAD" --plan "$PLAN"      # or irreversible: why, and what to do instead
+ *   once: true                          # what it expects holds only at its place: `--check` leaves it out later
+ *   ```
+ *   ```text output
+ *   what the step before it printed
+ *   ```
+ */
+import { Lexer, type Token, type Tokens } from 'marked';
+import { parseDocument } from 'yaml';
+import { z } from 'zod';
+import { WORKLOAD_CLASSES } from '../plan/plan.js';
+
+const pattern = z.string().refine(compiles, { message: 'is no regular expression' });
+const json = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
+
+const stepSchema = z
+  .strictObject({
+    id: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'small letters, digits and - are allowed'),
+    each: z.union([z.literal('all'), z.literal('named'), z.array(z.enum(WORKLOAD_CLASSES)).min(1)]).optional(),
+    run: z.string().trim().min(1),
+    expect: z.strictObject({
+      /** The codes that the command may end with. */
+      exit: z.union([z.int().min(0).max(255), z.array(z.int().min(0).max(255)).min(1)]).default(0),
+      /** Regular expressions, each of which is found in what it prints; white space and the lines of tables count as one space. */
+      output: z.union([pattern, z.array(pattern).min(1)]).default([]),
+      /** JSONPath (RFC 9535) in its standard output, and what everything there is: at least one value, each equal to this. */
+      json: json.default({}),
+    }),
+    changes: z.string().optional(),
+    undo: z.string().optional(),
+    irreversible: z.string().optional(),
+    once: z.boolean().default(false),
+  })
+  .superRefine(({ changes, undo, irreversible }, context) => {
+    const ways = [undo, irreversible].filter((way) => way !== undefined).length;
+    if (changes !== undefined && ways !== 1) context.addIssue({ code: 'custom', path: ['undo'], message: 'a step that changes something has an undo, or says with irreversible what to do instead' });
+    if (changes === undefined && ways > 0) context.addIssue({ code: 'custom', path: ['changes'], message: 'a step with an undo says what it changes' });
+  });
+
+export type Step = Readonly<z.infer<typeof stepSchema>> & {
+  readonly line: number;
+  /** What it printed when the page was written; null where the page does not show it. */
+  readonly sample: string | null;
+};
+export type Expectation = Step['expect'];
+
+export interface Runbook {
+  /** The file's name without `.md`. */
+  readonly name: string;
+  readonly title: string;
+  readonly steps: readonly Step[];
+}
+
+/** A page cannot be walked: each line names the place and what is allowed. */
+export class RunbookError extends Error {
+  override readonly name = 'RunbookError';
+}
+
+const STEP = 'yaml step';
+const SAMPLE = 'text output';
+
+/** @throws {RunbookError} that lists everything that is wrong with the page */
+export function parseRunbook(name: string, markdown: string): Runbook {
+  const problems: string[] = [];
+  const say = (line: number, what: string): void => void problems.push(`${name}.md:${line}: ${what}`);
+  const steps: Step[] = [];
+  let title: string | null = null;
+  let line = 1;
+  for (const token of Lexer.lex(markdown)) {
+    if (token.type === 'heading') title ??= (token as Tokens.Heading).text;
+    if (token.type !== 'code') checkNested(token, line, say);
+    else takeFence(token as Tokens.Code, line, steps, say);
+    line += token.raw.split('\n').length - 1;
+  }
+  for (const [at, { id, line: here }] of steps.entries()) {
+    const first = steps.findIndex((step) => step.id === id);
+    if (first !== at) say(here, `id ${id} is that of the step in line ${steps[first].line}, too: each needs its own`);
+  }
+  if (problems.length > 0) throw new RunbookError(problems.join('\n'));
+  return { name, title: title ?? name, steps };
+}
+
+type Say = (line: number, what: string) => void;
+
+function takeFence({ lang = '', text }: Tokens.Code, line: number, steps: Step[], say: Say): void {
+  if (lang === SAMPLE) {
+    const last = steps.at(-1);
+    if (last === undefined) say(line, `\`${SAMPLE}\` belongs to the step before it, and there is none`);
+    else steps[steps.length - 1] = { ...last, sample: text };
+  } else if (lang === STEP) {
+    const step = readStep(text, line, say);
+    if (step !== null) steps.push(step);
+  } else if (/^(yaml|text) \S/.test(lang)) {
+    say(line, `a fence \`${lang}\` is none: \`${STEP}\` and \`${SAMPLE}\` are`);
+  }
+}
+
+function readStep(text: string, line: number, say: Say): Step | null {
+  const document = parseDocument(text);
+  for (const { message, linePos } of document.errors) say(line + (linePos?.[0].line ?? 1), message.split('\n')[0]);
+  if (document.errors.length > 0) return null;
+  const { success, data, error } = stepSchema.safeParse(document.toJS());
+  if (success) return { ...data, line, sample: null };
+  for (const { path, message } of error.issues) say(line, `${path.join('.') || 'the step'}: ${message}`);
+  return null;
+}
+
+/** A step inside a list or a quotation would be passed over. */
+function checkNested(token: Token, line: number, say: Say): void {
+  const inside = [...(('tokens' in token && token.tokens) || []), ...(('items' in token && (token.items as Token[])) || [])];
+  for (const each of inside) {
+    if (each.type === 'code' && [STEP, SAMPLE].includes((each as Tokens.Code).lang ?? '')) say(line, 'a step stands at the margin, not inside a list or a quotation');
+    checkNested(each, line, say);
+  }
+}
+
+function compiles(text: string): boolean {
+  try {
+    new RegExp(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

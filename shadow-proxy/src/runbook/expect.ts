@@ -1,0 +1,52 @@
+/** Whether a step did what its page says. Pure. */
+import { jsonpath } from 'json-p3';
+import type { Expectation } from './document.js';
+
+/** How a command ended. */
+export interface Outcome {
+  /** Null where a signal ended it, or it could not be started. */
+  readonly exit: number | null;
+  readonly stdout: string;
+  /** Standard output and standard error as they came. */
+  readonly printed: string;
+}
+
+export type Variables = Readonly<Record<string, string>>;
+
+/** What was expected and did not come, a sentence each; empty where all of it did. */
+export function misses(expect: Expectation, { exit, stdout, printed }: Outcome, variables: Variables): readonly string[] {
+  const codes = [expect.exit].flat();
+  const found: string[] = [];
+  if (exit === null) found.push('it was ended, or could not be started');
+  else if (!codes.includes(exit)) found.push(`exit code ${exit}, and not ${codes.join(' or ')}`);
+  const text = flatten(printed);
+  for (const pattern of [expect.output].flat()) {
+    if (!new RegExp(fill(pattern, variables, escape)).test(text)) found.push(`nothing printed matches /${fill(pattern, variables)}/`);
+  }
+  if (Object.keys(expect.json).length > 0) found.push(...missesIn(expect.json, stdout, variables));
+  return found;
+}
+
+function missesIn(wanted: Expectation['json'], stdout: string, variables: Variables): readonly string[] {
+  let value: unknown;
+  try {
+    value = JSON.parse(stdout);
+  } catch {
+    return ['what it printed is no JSON'];
+  }
+  return Object.entries(wanted).flatMap(([path, expected]) => {
+    const query = fill(path, variables);
+    const values = jsonpath.query(query, value as Parameters<typeof jsonpath.query>[1]).values();
+    const right = typeof expected === 'string' ? fill(expected, variables) : expected;
+    if (values.length > 0 && values.every((each) => each === right)) return [];
+    return [`${query} is ${values.length === 0 ? 'not there' : values.map((each) => JSON.stringify(each)).join(', ')}, and not ${JSON.stringify(right)}`];
+  });
+}
+
+/** Tables wrap where a number is longer: their lines, and all white space, count as one space. */
+export const flatten = (text: string): string => text.replace(/[\s─-╿]+/g, ' ').trim();
+
+/** `$NAME` stands for its variable, and for itself where there is none of the name. */
+const fill = (text: string, variables: Variables, as = (value: string): string => value): string => text.replace(/\$([A-Z][A-Z_]*)/g, (all, name: string) => (Object.hasOwn(variables, name) ? as(variables[name]) : all));
+
+const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

@@ -1,0 +1,68 @@
+/**
+ * What was done with runbooks: one line of JSON for each step that was run, undone or checked, in `runbooks.jsonl` beside the
+ * plan's state directory. The place in a runbook is folded from it (place.ts), so that it outlives every process.
+ */
+import { open, readFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { z } from 'zod';
+import type { LogEntry } from './place.js';
+
+const entry = z.object({
+  at: z.string(),
+  runbook: z.string(),
+  stop: z.string().nullable(),
+  kind: z.enum(['run', 'undo', 'check', 'again']),
+  by: z.string(),
+  command: z.string().nullable(),
+  exit: z.number().nullable(),
+  failed: z.array(z.string()),
+});
+
+export class LogError extends Error {
+  override readonly name = 'LogError';
+}
+
+export const logFile = (stateDirectory: string): string => join(dirname(stateDirectory), 'runbooks.jsonl');
+
+/** Oldest first; empty where there is none. A last line that a sudden end has cut is left out. @throws {LogError} */
+export async function readLog(file: string): Promise<readonly LogEntry[]> {
+  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return '';
+    throw new LogError(`${file} cannot be read (${error.code}): where a runbook stands is in it`);
+  });
+  const lines = text.split('\n');
+  const cut = lines.pop();
+  const entries = lines.filter((line) => line !== '').map((line, at) => {
+    const parsed = entry.safeParse(fromJson(line));
+    if (!parsed.success) throw new LogError(`${file}:${at + 1} is no entry: put the line right, or move the file away, and every runbook begins anew`);
+    return parsed.data;
+  });
+  const last = entry.safeParse(fromJson(cut ?? ''));
+  return last.success ? [...entries, last.data] : entries;
+}
+
+/** On the disk when it resolves. @throws {LogError} */
+export async function appendLog(file: string, line: LogEntry): Promise<void> {
+  try {
+    const handle = await open(file, 'a+', 0o600);
+    try {
+      const { size } = await handle.stat();
+      const { buffer } = size === 0 ? { buffer: Buffer.from('\n') } : await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+      // What a sudden end has cut stays a line of its own.
+      await handle.writeFile(`${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify(line)}\n`);
+      await handle.datasync();
+    } finally {
+      await handle.close();
+    }
+  } catch (error) {
+    throw new LogError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}): run it as somebody who may, or name another with --log`);
+  }
+}
+
+function fromJson(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,78 @@
+/**
+ * Where a walk through a runbook is. Pure: steps are laid out over the plan's workloads, and what was done is folded from the log.
+ */
+import type { WorkloadPlan } from '../plan/plan.js';
+import type { Runbook, Step } from './document.js';
+
+/** A step for one workload, or for none. */
+export interface Stop {
+  /** `dualwrite`, or `dualwrite:sessions`. */
+  readonly id: string;
+  readonly step: Step;
+  readonly workload: string | null;
+}
+
+/** One line of the log. */
+export interface LogEntry {
+  readonly at: string;
+  readonly runbook: string;
+  /** A stop's id; null for `again`. */
+  readonly stop: string | null;
+  /** `again`: the walk begins anew. */
+  readonly kind: 'run' | 'undo' | 'check' | 'again';
+  readonly by: string;
+  /** As the page has it, with the names of variables instead of their values. */
+  readonly command: string | null;
+  /** Null where the command was ended by a signal, or could not be started. */
+  readonly exit: number | null;
+  /** What was expected and did not come; empty where everything did. */
+  readonly failed: readonly string[];
+}
+
+/**
+ * The stops of a runbook in their order: a step that is for several workloads has one for each, one after the other.
+ * @param named workloads that the operator named; null for all of each step's
+ */
+export function layOut(runbook: Runbook, workloads: readonly WorkloadPlan[], named: readonly string[] | null): readonly Stop[] {
+  return runbook.steps.flatMap((step): readonly Stop[] => {
+    if (step.each === undefined) return [{ id: step.id, step, workload: null }];
+    const { each } = step;
+    const concerned = each === 'all' ? workloads : each === 'named' ? (named === null ? [] : workloads) : workloads.filter((workload) => each.includes(workload.class));
+    return concerned.filter(({ name }) => named?.includes(name) ?? true).map(({ name }) => ({ id: `${step.id}:${name}`, step, workload: name }));
+  });
+}
+
+/** The stops that were done and not undone. To undo one undoes those that came after it, of the same workload. */
+export function doneOf(runbook: string, stops: readonly Stop[], log: readonly LogEntry[]): ReadonlySet<string> {
+  const done = new Set<string>();
+  for (const { runbook: of, stop, kind, failed } of log) {
+    if (of !== runbook || kind === 'check') continue;
+    if (kind === 'again') done.clear();
+    else if (kind === 'run') {
+      if (failed.length === 0) done.add(stop!);
+      else done.delete(stop!);
+    } else if (failed.length === 0) for (const each of after(stop!, stops)) done.delete(each.id);
+  }
+  return done;
+}
+
+function after(id: string, stops: readonly Stop[]): readonly Stop[] {
+  const at = stops.findIndex((stop) => stop.id === id);
+  if (at === -1) return [];
+  const { workload } = stops[at];
+  return stops.slice(at).filter((stop) => workload === null || stop.workload === null || stop.workload === workload);
+}
+
+/** The first stop that is not done; null where all are. */
+export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop | null => stops.find(({ id }) => !done.has(id)) ?? null;
+
+/**
+ * What `--check` runs: the stops that change nothing, as far as the walk has come. Before it has begun, those before its first
+ * change; what a stop expects only at its place is left out once it was done.
+ */
+export function checksOf(stops: readonly Stop[], done: ReadonlySet<string>): readonly Stop[] {
+  const next = nextOf(stops, done);
+  const open = next === null ? stops.length : stops.indexOf(next);
+  const end = done.size > 0 ? open : stops.findIndex(({ step }) => step.changes !== undefined);
+  return stops.slice(0, end === -1 ? stops.length : end).filter(({ step, id }) => step.changes === undefined && !(step.once && done.has(id)));
+}

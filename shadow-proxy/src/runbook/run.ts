@@ -1,0 +1,26 @@
+/** Runs a step's command, as an operator would in the repository's folder. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import type { Outcome, Variables } from './expect.js';
+
+/** What is kept of what a command prints; what comes after it is shown, and not looked at. */
+const MAX_PRINTED = 16 << 20;
+
+/** @param show is given what it prints as it comes */
+export async function runCommand(command: string, variables: Variables, directory: string, show: (text: string) => void): Promise<Outcome> {
+  const child = spawn('sh', ['-euc', command], { cwd: directory, env: { ...process.env, ...variables }, stdio: ['inherit', 'pipe', 'pipe'] });
+  let [stdout, printed] = ['', ''];
+  const take = (text: string): string => {
+    show(text);
+    if (printed.length < MAX_PRINTED) printed += text;
+    return text;
+  };
+  child.stdout.setEncoding('utf8').on('data', (text: string) => void (stdout.length < MAX_PRINTED ? (stdout += take(text)) : take(text)));
+  child.stderr.setEncoding('utf8').on('data', take);
+  try {
+    const [code] = (await once(child, 'close')) as [number | null];
+    return { exit: code, stdout, printed };
+  } catch (error) {
+    return { exit: null, stdout, printed: `${printed}${(error as Error).message}` };
+  }
+}
