@@ -51,3 +51,17 @@ def test_a_server_that_is_away_is_an_answer_where_asked(play):
 def test_a_command_that_is_refused_is_named(play, keydb):
     code, output = play([{"keydb_command": {"port": keydb.port, "commands": [["PING"], ["NOSUCH", "thing"]]}}])
     assert code != 0 and "NOSUCH thing was refused" in output
+
+
+def test_what_config_refuses_to_tell_is_left_out(play, keydb):
+    """As with a managed service, which has no CONFIG: INFO tells its limits all the same."""
+    user = ["ACL", "SETUSER", "reader", "on", ">secret", "+@all", "-config", "~*"]
+    code, output = play([{"keydb_command": {"port": keydb.port, "commands": [user]}}])
+    assert code == 0, output
+    code, output = play(
+        [
+            {"keydb_info": {"port": keydb.port, "user": "reader", "password": "secret", "settings": ["notify-keyspace-events"]}, "register": "seen"},
+            {"ansible.builtin.debug": {"msg": "RESULT {{ seen.info.maxmemory }} {{ seen.settings }} END"}},
+        ]
+    )
+    assert code == 0 and "RESULT 104857600 {} END" in output, output
