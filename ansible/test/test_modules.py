@@ -1,5 +1,8 @@
 """The modules against a real KeyDB: read before write, and what CONFIG REWRITE leaves behind."""
 
+from conftest import ROOT
+
+
 def settings(keydb, wanted):
     return [
         {"keydb_settings": {"port": keydb.port, "settings": wanted}, "register": "done"},
@@ -65,3 +68,13 @@ def test_what_config_refuses_to_tell_is_left_out(play, keydb):
         ]
     )
     assert code == 0 and "RESULT 104857600 {} END" in output, output
+
+
+def test_a_password_of_any_characters_reaches_keydb_through_its_settings(play, keydb):
+    password = "a\"b$c#d'e\\f`g é"
+    template = {"src": str(ROOT / "roles/keydb/templates/settings.conf.j2"), "dest": str(keydb.live.parent / "settings.conf"), "mode": "0600"}
+    code, output = play([{"ansible.builtin.template": template}], keydb_settings={"masterauth": password}, keydb_buffer_limits={}, keydb_save=[])
+    assert code == 0, output
+    keydb.restart()
+    code, output = play(settings(keydb, {"masterauth": password}))
+    assert code == 0 and "RESULT False set= restart= END" in output, output
