@@ -39,6 +39,12 @@ export class Operator {
     );
   }
 
+  /** Begins the evidence of `shadow` anew: what an outage left untold speaks against a stage for as long as that lasts. */
+  async again(reason: string): Promise<void> {
+    for (const workload of WORKLOADS) await this.compare(`rollback ${workload} --to dualwrite --reason '${reason}'`);
+    await this.promote('shadow');
+  }
+
   /** Rehearses the way back of each workload. */
   async drill(): Promise<void> {
     await Promise.all(

@@ -14,9 +14,9 @@ export const HOSTS = [...SOURCES, ...NODES, ...PROXIES, LOAD];
 /** As the plan names them; `default` has the rest. */
 export const WORKLOADS = ['sessions', 'rate-limits', 'leaderboards', 'default'] as const;
 
-export const PORTS = { keydb: 6379, writer: 6380, any: 6381, admin: 9400, node_exporter: 9100, redis_exporter: 9121, prometheus: 9090, grafana: 3000, alertmanager: 9093 };
+export const PORTS = { keydb: 6390, writer: 6379, any: 6380, haproxy: 8404, admin: 9400, node_exporter: 9100, redis_exporter: 9121, prometheus: 9090, grafana: 3000, alertmanager: 9093 };
 export const LISTEN = 6400;
-const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin'] as const;
+const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-haproxy', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin'] as const;
 export type Secret = (typeof SECRETS)[number];
 
 /** What the sources may hold; the target takes it over. */
@@ -86,7 +86,7 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
         ansible_ssh_common_args: ssh.options.join(' '),
         infra_migration: 'rehearsal',
         infra_ports: PORTS,
-        infra_targets: { 'keydb-0': { name: 'keydb-0', writer_port: PORTS.writer, any_port: PORTS.any, nodes: NODES, primary: NODES[0], shards: SHARDS } },
+        infra_targets: { 'keydb-0': { name: 'keydb-0', writer_port: PORTS.writer, any_port: PORTS.any, nodes: NODES, primary: NODES[0], pinned: false, shards: SHARDS } },
         infra_sources: Object.fromEntries(SHARDS.map((shard, i) => [shard, { host: address.get(SOURCES[i]), port: 6379, tls: false, kind: 'redis' }])),
         // The hosts share this machine's kernel.
         host_tuning_sysctl_enabled: false,
@@ -102,7 +102,6 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
         migration_kit_archive: programs.archive,
         migration_kit_version: 'rehearsal',
         grafana_install_method: 'none',
-        source_user: 'proxy',
         source_maxmemory: SOURCE_MAXMEMORY,
         source_policy: SOURCE_POLICY,
       },

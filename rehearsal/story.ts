@@ -61,6 +61,8 @@ export async function shadow(stage: Stage): Promise<void> {
   timeline.check('upgrade.yml restarts one node at a time and hands the primary over', role === '1', `${primary.name} follows another now`);
   timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
   unchanged(timeline, 'a run after the failover', await playbooks.play('keydb'));
+  await operator.again('after the outages');
+  timeline.say('every workload has gone back to dualwrite and on to shadow: its evidence begins anew');
 }
 
 /** shadow → live → complete; a replica dies, one workload goes back and forth. */

@@ -16,6 +16,13 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = Path(sys.executable).parent / "ansible-playbook"
 
 
+def free_port():
+    """A port that nobody listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
+
+
 def playbook(tmp_path, plays, **variables):
     """Runs plays against localhost. @returns exit code, and the output with its lines unfolded"""
     path = tmp_path / "playbook.json"
@@ -41,9 +48,7 @@ def keydb(tmp_path):
     program = os.environ.get("KEYDB_SERVER") or shutil.which("keydb-server")
     if program is None:
         pytest.skip("no keydb-server: the modules were not tried against it")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     (tmp_path / "startup.conf").write_text(f"bind 127.0.0.1\nport {port}\ndir {tmp_path}\nserver-threads 1\n")
     (tmp_path / "settings.conf").write_text('maxmemory 100mb\nsave ""\n')
     live = tmp_path / "live.conf"

@@ -1,5 +1,8 @@
 """The modules against a real KeyDB: read before write, and what CONFIG REWRITE leaves behind."""
 
+from conftest import ROOT
+
+
 def settings(keydb, wanted):
     return [
         {"keydb_settings": {"port": keydb.port, "settings": wanted}, "register": "done"},
@@ -51,3 +54,27 @@ def test_a_server_that_is_away_is_an_answer_where_asked(play):
 def test_a_command_that_is_refused_is_named(play, keydb):
     code, output = play([{"keydb_command": {"port": keydb.port, "commands": [["PING"], ["NOSUCH", "thing"]]}}])
     assert code != 0 and "NOSUCH thing was refused" in output
+
+
+def test_what_config_refuses_to_tell_is_left_out(play, keydb):
+    """As with a managed service, which has no CONFIG: INFO tells its limits all the same."""
+    user = ["ACL", "SETUSER", "reader", "on", ">secret", "+@all", "-config", "~*"]
+    code, output = play([{"keydb_command": {"port": keydb.port, "commands": [user]}}])
+    assert code == 0, output
+    code, output = play(
+        [
+            {"keydb_info": {"port": keydb.port, "user": "reader", "password": "secret", "settings": ["notify-keyspace-events"]}, "register": "seen"},
+            {"ansible.builtin.debug": {"msg": "RESULT {{ seen.info.maxmemory }} {{ seen.settings }} END"}},
+        ]
+    )
+    assert code == 0 and "RESULT 104857600 {} END" in output, output
+
+
+def test_a_password_of_any_characters_reaches_keydb_through_its_settings(play, keydb):
+    password = "a\"b$c#d'e\\f`g é"
+    template = {"src": str(ROOT / "roles/keydb/templates/settings.conf.j2"), "dest": str(keydb.live.parent / "settings.conf"), "mode": "0600"}
+    code, output = play([{"ansible.builtin.template": template}], keydb_settings={"masterauth": password}, keydb_buffer_limits={}, keydb_save=[])
+    assert code == 0, output
+    keydb.restart()
+    code, output = play(settings(keydb, {"masterauth": password}))
+    assert code == 0 and "RESULT False set= restart= END" in output, output

@@ -12,6 +12,8 @@ with open(os.environ["REHEARSAL_PASSWORDS"]) as file:
 with open(os.environ["REHEARSAL_INVENTORY"]) as file:
     INVENTORY = yaml.safe_load(file)["all"]
 
+PORTS = INVENTORY["vars"]["infra_ports"]
+KEYDB = PORTS["keydb"]
 NODES = "keydb"
 PROXIES = "shadow_proxy"
 
@@ -71,7 +73,7 @@ def login(host, user, command):
         password = yaml.safe_load(file)["passwords"][f"keydb-{user}"]["use"]
     script = (
         "import socket,sys\n"
-        "s=socket.create_connection(('127.0.0.1',6379));f=s.makefile('rb')\n"
+        f"s=socket.create_connection(('127.0.0.1',{KEYDB}));f=s.makefile('rb')\n"
         f"s.sendall(b'AUTH {user} {password}\\r\\n');f.readline()\n"
         f"s.sendall({(command + chr(13) + chr(10)).encode()!r})\n"
         "line=f.readline()\n"
@@ -118,14 +120,14 @@ def test_nobody_has_the_commands_that_only_keydb_has(host, only, command):
 
 def test_who_does_not_log_in_gets_nothing(host, only):
     only(NODES)
-    told = host.run("python3 -c \"import socket;s=socket.create_connection(('127.0.0.1',6379));s.sendall(b'GET a\\r\\n');print(s.recv(99).decode())\"").stdout
+    told = host.run(f"python3 -c \"import socket;s=socket.create_connection(('127.0.0.1',{KEYDB}));s.sendall(b'GET a\\r\\n');print(s.recv(99).decode())\"").stdout
     assert told.startswith("-NOAUTH") or told.startswith("-NOPERM")
 
 
 def test_haproxy_finds_the_writer(host, groups):
     if not {NODES, PROXIES} & set(groups):
         pytest.skip("no HAProxy here")
-    told = host.check_output("python3 -c \"import urllib.request as u;print(u.urlopen('http://127.0.0.1:8404/metrics').read().decode())\"")
+    told = host.check_output(f"python3 -c \"import urllib.request as u;print(u.urlopen('http://127.0.0.1:{PORTS['haproxy']}/metrics').read().decode())\"")
     up = {name: int(float(value)) for name, value in re.findall(r'haproxy_backend_active_servers\{proxy="([^"]+)"\} (\S+)', told)}
     assert up["keydb-0-writer"] == 1
     assert up["keydb-0-any"] == 3

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { parse } from 'yaml';
 import { changedOf, changedTasks } from '../playbooks.js';
+import { HOSTS, writeScene } from '../scene.js';
 import { Timeline } from '../timeline.js';
 import { KINDS, put, seeded, step, valueOf, KEYS } from '../traffic/model.js';
 
@@ -44,4 +50,32 @@ test('a key tells the value that was written, and nothing else', () => {
   assert.deepEqual(step('rl', 3, 40), ['INCR', 'rl:3']);
   assert.deepEqual(step('misc', 3, 40), put('misc', 3, 41));
   assert.equal(Object.keys(seeded()).length, KEYS * KINDS.length);
+});
+
+interface Inventory {
+  readonly all: {
+    readonly vars: Readonly<Record<string, Readonly<Record<string, object>>>>;
+    readonly children: Readonly<Record<string, { readonly hosts?: Readonly<Record<string, object>> }>>;
+  };
+}
+
+test("the inventory has the shape of Terraform's", (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'rehearsal-'));
+  t.after(() => rmSync(directory, { recursive: true }));
+  const hosts = HOSTS.map((name, index) => ({ name, index, address: `10.0.0.${index}` }));
+  const program = fileURLToPath(import.meta.url);
+  const { inventory } = writeScene(directory, hosts, { key: 'id', options: [] }, { keydb: program, node: program, archive: 'kit.tar.gz' });
+  const ours = (parse(readFileSync(inventory, 'utf8')) as Inventory).all;
+  const theirs = (JSON.parse(readFileSync(new URL('../../../terraform/examples/complete/tests/inventory.json', import.meta.url), 'utf8')) as Inventory).all;
+  const keysOf = (of: object): string[] => Object.keys(of).sort();
+  assert.deepEqual(keysOf(ours.vars.infra_ports), keysOf(theirs.vars.infra_ports));
+  for (const table of ['infra_targets', 'infra_sources']) {
+    const [[mine], [wanted]] = [ours, theirs].map(({ vars }) => Object.values(vars[table]).map(keysOf));
+    assert.deepEqual(mine.filter((key) => !wanted.includes(key)), [], table);
+  }
+  for (const [group, { hosts: named = {} }] of Object.entries(theirs.children)) {
+    const wanted = new Set(Object.values(named).flatMap(keysOf));
+    const mine = Object.values(ours.children[group].hosts ?? {}).flatMap((host) => keysOf(host));
+    assert.deepEqual(mine.filter((key) => !wanted.has(key)), [], group);
+  }
 });

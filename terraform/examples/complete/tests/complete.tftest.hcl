@@ -79,3 +79,46 @@ run "plans" {
     error_message = "the old Redis lets the proxies in already, and nobody tests the load"
   }
 }
+
+# ansible/test/test_contract.py runs Ansible on that file: what changes here, changes there.
+run "contract" {
+  override_resource {
+    target = module.migration.module.keydb.module.hosts.aws_instance.this["keydb-0-1"]
+    values = { id = "i-keydb-0-1", private_ip = "10.0.1.21" }
+  }
+  override_resource {
+    target = module.migration.module.keydb.module.hosts.aws_instance.this["keydb-0-2"]
+    values = { id = "i-keydb-0-2", private_ip = "10.0.2.21" }
+  }
+  override_resource {
+    target = module.migration.module.keydb.module.hosts.aws_instance.this["keydb-0-3"]
+    values = { id = "i-keydb-0-3", private_ip = "10.0.1.22" }
+  }
+  override_resource {
+    target = module.migration.module.shadow_proxy.module.hosts.aws_instance.this["proxy-carts"]
+    values = { id = "i-proxy-carts", private_ip = "10.0.1.31" }
+  }
+  override_resource {
+    target = module.migration.module.shadow_proxy.module.hosts.aws_instance.this["proxy-orders"]
+    values = { id = "i-proxy-orders", private_ip = "10.0.1.32" }
+  }
+  override_resource {
+    target = module.migration.module.observability.module.hosts.aws_instance.this["monitoring"]
+    values = { id = "i-monitoring", private_ip = "10.0.1.41" }
+  }
+  override_resource {
+    target = module.migration.module.loadgen.module.hosts[0].aws_instance.this["loadgen-1"]
+    values = { id = "i-loadgen-1", private_ip = "10.0.1.51" }
+  }
+  override_resource {
+    target = module.migration.module.loadgen.module.hosts[0].aws_instance.this["loadgen-2"]
+    values = { id = "i-loadgen-2", private_ip = "10.0.2.51" }
+  }
+  variables {
+    load_test = true
+  }
+  assert {
+    condition     = jsonencode(output.inventory) == jsonencode(jsondecode(file("tests/inventory.json")))
+    error_message = "tests/inventory.json is not what Ansible is given. It would be:\n${jsonencode(output.inventory)}\n"
+  }
+}

@@ -1,0 +1,171 @@
+"""Terraform's inventory, taken by Ansible as it is. Terraform's own test holds the file equal to its output, so neither side can drift.
+
+Everything that follows from the inventory and the plan alone is worked out here: the arguments of every role against its specs, and the files.
+"""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+import yaml
+
+from conftest import PROGRAM, ROOT
+
+TERRAFORM = ROOT.parent / "terraform"
+EXAMPLE = TERRAFORM / "examples" / "complete"
+INVENTORY = json.loads((EXAMPLE / "tests" / "inventory.json").read_text())["all"]
+HOSTS = {name: host for group in INVENTORY["children"].values() for name, host in group.get("hosts", {}).items()}
+#: What Terraform says for people and for other tools: no role reads it.
+FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "infra_memory_bytes", "infra_domain", "infra_names", "infra_bucket", "infra_migration", "infra_listen_port"}
+
+ROLES = {
+    "keydb": ["host_tuning", "keydb", "redis_exporter"],
+    "haproxy": ["haproxy"],
+    "shadow_proxy": ["host_tuning", "migration_kit", "shadow_proxy"],
+    "monitoring": ["host_tuning", "prometheus", "grafana"],
+    "loadgen": ["host_tuning", "migration_kit", "loadgen"],
+}
+FILES = {
+    "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "redis_exporter/redis-exporter.env"],
+    "haproxy": ["haproxy/haproxy.cfg"],
+    "shadow_proxy": ["shadow_proxy/shadow-proxy.service"],
+    "monitoring": ["prometheus/prometheus.yml", "grafana/datasource.yml"],
+    "loadgen": [],
+}
+#: Variables that are looked at as such.
+SEEN = {"keydb": ["keydb_carry_over_sources"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
+
+
+def of_role(role, part):
+    path = ROOT / "roles" / role / part / "main.yml"
+    return yaml.safe_load(path.read_text()) if path.exists() else {}
+
+
+def play_of(group, directory):
+    """Each role's arguments against its specs, then its files into the directory of the host."""
+    specs = [str(ROOT / "roles" / role / "meta" / "argument_specs.yml") for role in ROLES[group]]
+    home = f"{directory}/{{{{ inventory_hostname }}}}"
+    seen = "{{ {%s} | to_json }}" % ", ".join(f"'{name}': {name}" for name in ["host_tuning_data_mount", *SEEN.get(group, [])])
+    tasks = [
+        {"ansible.builtin.validate_argument_spec": {"argument_spec": "{{ (lookup('ansible.builtin.file', item) | from_yaml).argument_specs.main.options }}"}, "loop": specs},
+        *([{"ansible.builtin.include_tasks": str(ROOT / "roles/keydb/tasks/guardrail.yml")}] if group == "keydb" else []),
+        {"ansible.builtin.file": {"path": home, "state": "directory", "mode": "0700"}},
+        {"ansible.builtin.copy": {"content": seen, "dest": f"{home}/{group}.json", "mode": "0600"}},
+        *[{"ansible.builtin.template": {"src": str(ROOT / "roles" / file.replace("/", "/templates/")) + ".j2", "dest": f"{home}/{file.split('/')[1]}", "mode": "0600"}} for file in FILES[group]],
+    ]
+    return {"hosts": group, "gather_facts": True, "gather_subset": ["!all", "hardware"], "vars_files": [str(ROOT / "roles/keydb/vars/main.yml")], "tasks": tasks}
+
+
+@pytest.fixture(scope="module")
+def hosts(tmp_path_factory):
+    """By host, by name of the file: what Ansible would write there."""
+    directory = tmp_path_factory.mktemp("contract")
+    (directory / "group_vars").symlink_to(ROOT / "playbooks" / "group_vars")
+    # As in a play that has the roles: their defaults give way to group_vars.
+    defaults = {name: value for role in {role for roles in ROLES.values() for role in roles} for name, value in of_role(role, "defaults").items()}
+    (directory / "defaults.json").write_text(json.dumps({"all": {"vars": defaults}}))
+    given = {
+        "migration_plan_file": str(EXAMPLE / "migration.yaml"),
+        "passwords": {name: {"use": f"{name}/{of['use'][-1]}", "accept": [f"{name}/{each[-1]}" for each in of["accept"]]} for name, of in INVENTORY["vars"]["infra_secrets"]["passwords"].items()},
+        "keydb_carried": {"maxmemory": 2**30, "policy": "noeviction", "policies": [], "events": ""},
+        "migration_kit_archive": "/kit.tar.gz",
+        "migration_kit_version": "1",
+    }
+    (directory / "playbook.json").write_text(json.dumps([play_of(group, directory) for group in ROLES]))
+    command = [PROGRAM, "-i", directory / "defaults.json", "-i", EXAMPLE / "tests" / "inventory.json", "-c", "local", "-e", "ansible_python_interpreter=" + sys.executable, "-e", json.dumps(given), directory / "playbook.json"]
+    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg")}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr
+    return {name: {file.name: file.read_text() for file in (directory / name).iterdir()} for name in HOSTS}
+
+
+def test_every_variable_is_known_on_both_sides():
+    used = {name for path in [*ROOT.glob("playbooks/**/*.yml"), *ROOT.glob("roles/**/*.*")] if path.is_file() for name in re.findall(r"\binfra_[a-z_]+", path.read_text())}
+    told = {name for of in [INVENTORY["vars"], *HOSTS.values()] for name in of if name.startswith("infra_")}
+    described = set(re.findall(r"^\|[^|]*\| `(infra_[a-z_]+)`|^\| `(infra_[a-z_]+)`|, `(infra_[a-z_]+)`", (TERRAFORM / "README.md").read_text(), re.M))
+    described = {name for names in described for name in names if name}
+    assert used == told - FOR_OTHERS
+    assert described == told
+
+
+def test_ports_and_passwords_are_those_that_the_contract_names():
+    readme = (TERRAFORM / "README.md").read_text()
+    ports = re.search(r"`infra_ports` \| `\{ (.*?) \}`", readme).group(1).split(", ")
+    assert set(ports) == set(INVENTORY["vars"]["infra_ports"])
+    named = re.search(r"NAME is (.*?)\.\n", readme, re.S).group(1)
+    assert set(INVENTORY["vars"]["infra_secrets"]["passwords"]) <= set(re.findall(r"`([a-z-]+)`", named))
+
+
+def test_an_inventory_by_hand_has_the_same_shape():
+    example = yaml.safe_load((ROOT / "inventory" / "example.yml").read_text())["all"]
+    assert set(example["vars"]) <= set(INVENTORY["vars"])
+    assert set(example["children"]) == set(INVENTORY["children"])
+    assert set(example["vars"]["infra_ports"]) == set(INVENTORY["vars"]["infra_ports"])
+    for name in ["infra_targets", "infra_sources"]:
+        [shape] = {frozenset(each) for each in INVENTORY["vars"][name].values()}
+        assert [set(each) for each in example["vars"][name].values()] == [shape]
+    for group, of in example["children"].items():
+        theirs = {name for host in INVENTORY["children"][group].get("hosts", {}).values() for name in host}
+        assert {name for host in of.get("hosts", {}).values() for name in host} <= theirs
+
+
+def test_keydb_has_a_port_of_its_own_and_haproxy_the_ports_of_the_plan(hosts):
+    for name in INVENTORY["children"]["keydb"]["hosts"]:
+        assert "port 6390\n" in hosts[name]["startup.conf"]
+        assert "REDIS_ADDR=redis://127.0.0.1:6390\n" in hosts[name]["redis-exporter.env"]
+        haproxy = hosts[name]["haproxy.cfg"]
+        assert re.findall(r"bind (\S+)", haproxy) == ["*:8404", "*:6379", "*:6380"]
+        servers = re.findall(r"server (\S+) (\S+) check", haproxy)
+        assert servers == 2 * [(node, f"{HOSTS[node]['infra_address']}:6390") for node in INVENTORY["vars"]["infra_targets"]["keydb-0"]["nodes"]]
+
+
+def test_haproxy_logs_in_as_itself(hosts):
+    assert r"$4\r\nAUTH\r\n$7\r\nhaproxy\r\n$15\r\nkeydb-haproxy/1\r\n" in hosts["keydb-0-1"]["haproxy.cfg"]
+    assert re.search(r"^user haproxy on #[0-9a-f]{64} resetchannels -@all \+info \+ping$", hosts["keydb-0-1"]["users.acl"], re.M)
+
+
+def test_a_password_in_rotation_is_accepted_in_both_generations(hosts):
+    assert re.search(r"^user app on #[0-9a-f]{64} #[0-9a-f]{64} ", hosts["keydb-0-2"]["users.acl"], re.M)
+
+
+def test_replicas_follow_the_primary_at_keydbs_own_port(hosts):
+    assert "replicaof" not in hosts["keydb-0-1"]["live.conf"]
+    for name in ["keydb-0-2", "keydb-0-3"]:
+        assert f"replicaof {HOSTS['keydb-0-1']['infra_address']} 6390\n" in hosts[name]["live.conf"]
+
+
+def test_sources_are_asked_from_the_host_that_they_let_in_and_as_the_plan_does(hosts):
+    sources = json.loads(hosts["keydb-0-1"]["keydb.json"])["keydb_carry_over_sources"]
+    told = {each["host"]: (each["port"], each["tls"], each["user"], each["login"], each["via"]) for each in sources}
+    assert told == {"master.orders.euc1.cache.amazonaws.com": (6379, True, "proxy", True, "proxy-orders"), "10.0.0.12": (6379, False, "", False, "proxy-carts")}
+
+
+def test_every_secret_that_the_plan_names_is_written(hosts):
+    named = set(re.findall(r"(?:passwordFile|tokenFile): ([^\s,}]+)", (EXAMPLE / "migration.yaml").read_text()))
+    for name in INVENTORY["children"]["shadow_proxy"]["hosts"]:
+        assert set(json.loads(hosts[name]["shadow_proxy.json"])["shadow_proxy_secret_files"]) == named
+
+
+def test_each_proxy_runs_its_shard(hosts):
+    for name, host in INVENTORY["children"]["shadow_proxy"]["hosts"].items():
+        assert f"--shard {host['infra_shard']}\n" in hosts[name]["shadow-proxy.service"]
+        assert json.loads(hosts[name]["shadow_proxy.json"])["shadow_proxy_admin_url"] == f"http://{host['infra_address']}:{host['infra_admin_port']}"
+
+
+def test_prometheus_reads_where_each_one_listens(hosts):
+    jobs = yaml.safe_load(hosts["monitoring"]["prometheus.yml"])["scrape_configs"]
+    targets = {job["job_name"]: {target for of in job["static_configs"] for target in of["targets"]} for job in jobs}
+    keydb, proxies = INVENTORY["children"]["keydb"]["hosts"], INVENTORY["children"]["shadow_proxy"]["hosts"]
+    assert targets["keydb"] == {f"{host['infra_address']}:9121" for host in keydb.values()}
+    assert targets["haproxy"] == {f"{host['infra_address']}:8404" for host in keydb.values()}
+    assert targets["shadow-proxy"] == {f"{host['infra_address']}:{host['infra_admin_port']}" for host in proxies.values()}
+    assert targets["node"] == {f"{host['infra_address']}:9100" for host in HOSTS.values()}
+
+
+def test_data_is_where_the_volume_is(hosts):
+    for group, directory in {"keydb": "/var/lib/keydb", "shadow_proxy": "/var/lib/shadow-proxy", "monitoring": "/var/lib/prometheus"}.items():
+        for name in INVENTORY["children"][group]["hosts"]:
+            assert json.loads(hosts[name][f"{group}.json"])["host_tuning_data_mount"] == directory
+            assert HOSTS[name]["infra_data_device"].startswith("/dev/disk/by-id/")

@@ -1,0 +1,122 @@
+"""The role's HAProxy before two real KeyDB nodes: who takes writes, and who takes over."""
+
+import hashlib
+import os
+import re
+import shutil
+import socket
+import subprocess
+import time
+import urllib.request
+
+import pytest
+
+from conftest import ROOT, free_port
+
+NODES = [{"name": "one", "address": "127.0.0.1"}, {"name": "two", "address": "127.0.0.2"}]
+PASSWORD = "a\"b$c#d'e\\f gé"
+WAIT_S = 60
+
+
+class Scene:
+    """Two nodes at one port of two addresses, and HAProxy with a port for the writer and one for any."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        self.keydb, self.writer, self.any, self.stats = free_port(), free_port(), free_port(), free_port()
+        self.processes = {}
+
+    def start(self, name, *command):
+        self.processes[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def node(self, program, i, active):
+        home = self.directory / NODES[i]["name"]
+        home.mkdir()
+        follows = ["--replicaof", NODES[1 - i]["address"], str(self.keydb)] if active or i == 1 else []
+        acl = home / "users.acl"
+        acl.write_text("user default on nopass ~* &* +@all\nuser haproxy on #%s resetchannels -@all +info +ping\n" % hashlib.sha256(PASSWORD.encode()).hexdigest())
+        both = ["--active-replica", "yes", "--multi-master", "yes"] if active else []
+        self.start(NODES[i]["name"], program, "--bind", NODES[i]["address"], "--port", str(self.keydb), "--dir", str(home), "--save", "", "--server-threads", "1", "--aclfile", str(acl), *both, *follows)
+
+    def stop(self, name):
+        self.processes[name].terminate()
+        self.processes.pop(name).wait()
+
+    def answers(self, port):
+        """The address of the node behind HAProxy's port; None where there is none."""
+        try:
+            with socket.create_connection(("127.0.0.1", port), 2) as connection:
+                connection.sendall(b"CONFIG GET bind\r\n")
+                words = connection.recv(200).split(b"\r\n")
+                return words[4].decode() if len(words) > 4 else None
+        except OSError:
+            return None
+
+    def up(self, listener):
+        """How many nodes HAProxy would give clients of a listener."""
+        told = urllib.request.urlopen(f"http://127.0.0.1:{self.stats}/metrics").read().decode()
+        return int(float(re.search(r'haproxy_backend_active_servers\{proxy="%s"\} (\S+)' % listener, told).group(1)))
+
+    def until(self, look, wanted):
+        for _ in range(WAIT_S * 10):
+            if look() == wanted:
+                return
+            time.sleep(0.1)
+        raise AssertionError(f"{look()} is not {wanted}")
+
+    def until_answers(self, port, address):
+        self.until(lambda: self.answers(port), address)
+
+
+@pytest.fixture
+def stand_up(play, tmp_path):
+    """A function that starts it all for a target; ended with the test."""
+    keydb = os.environ.get("KEYDB_SERVER") or shutil.which("keydb-server")
+    if keydb is None or shutil.which("haproxy") is None:
+        pytest.skip("no keydb-server, or no haproxy: the role's HAProxy was not tried")
+    scene = Scene(tmp_path)
+
+    def start(**target):
+        for i in range(2):
+            scene.node(keydb, i, target.get("active", False))
+        file = tmp_path / "haproxy.cfg"
+        tasks = [
+            {"ansible.builtin.include_vars": str(ROOT / "roles/haproxy/defaults/main.yml")},
+            {"ansible.builtin.template": {"src": str(ROOT / "roles/haproxy/templates/haproxy.cfg.j2"), "dest": str(file), "mode": "0600"}},
+        ]
+        whole = {"name": "t", "writer_port": scene.writer, "any_port": scene.any, "primary": "one", "nodes": NODES, **target}
+        given = {"haproxy_targets": [whole], "haproxy_keydb_port": scene.keydb, "haproxy_stats_port": scene.stats, "haproxy_check_password": PASSWORD, "haproxy_check_ms": 200, "haproxy_maxconn": 100}
+        code, output = play(tasks, **given)
+        assert code == 0, output
+        # This machine may have no user of that name.
+        file.write_text("\n".join(line for line in file.read_text().split("\n") if line.strip() not in ("user haproxy", "group haproxy")))
+        scene.start("haproxy", "haproxy", "-db", "-f", str(file))
+        return scene
+
+    yield start
+    for name in list(scene.processes):
+        scene.stop(name)
+
+
+def test_writes_go_to_the_primary(stand_up):
+    scene = stand_up()
+    scene.until_answers(scene.writer, "127.0.0.1")
+    scene.until(lambda: scene.up("t-any"), 2)
+    scene.stop("one")
+    scene.until(lambda: scene.up("t-writer"), 0)
+
+
+def test_an_active_node_that_lost_its_peer_takes_everything_over(stand_up):
+    scene = stand_up(active=True, pinned=False)
+    scene.until_answers(scene.writer, "127.0.0.1")
+    scene.stop("one")
+    scene.until_answers(scene.writer, "127.0.0.2")
+    scene.until_answers(scene.any, "127.0.0.2")
+
+
+def test_what_has_one_writer_never_gets_another(stand_up):
+    scene = stand_up(active=True, pinned=True)
+    scene.until_answers(scene.writer, "127.0.0.1")
+    scene.stop("one")
+    scene.until_answers(scene.any, "127.0.0.2")
+    scene.until(lambda: scene.up("t-writer"), 0)
