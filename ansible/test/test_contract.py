@@ -19,24 +19,24 @@ EXAMPLE = TERRAFORM / "examples" / "complete"
 INVENTORY = json.loads((EXAMPLE / "tests" / "inventory.json").read_text())["all"]
 HOSTS = {name: host for group in INVENTORY["children"].values() for name, host in group.get("hosts", {}).items()}
 #: What Terraform says for people and for other tools: no role reads it.
-FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "infra_memory_bytes", "infra_domain", "infra_names", "infra_bucket", "infra_migration", "infra_listen_port"}
+FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "infra_memory_bytes", "infra_domain", "infra_names", "infra_bucket", "infra_listen_port"}
 
 ROLES = {
     "keydb": ["host_tuning", "keydb", "redis_exporter"],
     "haproxy": ["haproxy"],
     "shadow_proxy": ["host_tuning", "migration_kit", "shadow_proxy"],
-    "monitoring": ["host_tuning", "prometheus", "grafana"],
+    "monitoring": ["host_tuning", "redis_exporter", "prometheus", "grafana"],
     "loadgen": ["host_tuning", "migration_kit", "loadgen"],
 }
 FILES = {
     "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "redis_exporter/redis-exporter.env"],
     "haproxy": ["haproxy/haproxy.cfg"],
     "shadow_proxy": ["shadow_proxy/shadow-proxy.service"],
-    "monitoring": ["prometheus/prometheus.yml", "grafana/datasource.yml"],
+    "monitoring": ["redis_exporter/redis-exporter.env", "grafana/datasource.yml"],
     "loadgen": [],
 }
 #: Variables that are looked at as such.
-SEEN = {"keydb": ["keydb_carry_over_sources"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
+SEEN = {"keydb": ["keydb_carry_over_sources"], "monitoring": ["prometheus_targets"], "shadow_proxy": ["shadow_proxy_secret_files", "shadow_proxy_admin_url"]}
 
 
 def of_role(role, part):
@@ -62,7 +62,10 @@ def play_of(group, directory):
 @pytest.fixture(scope="module")
 def hosts(tmp_path_factory):
     """By host, by name of the file: what Ansible would write there."""
-    directory = tmp_path_factory.mktemp("contract")
+    kit = tmp_path_factory.mktemp("contract")
+    (kit / "dashboards").symlink_to(ROOT.parent / "dashboards")
+    directory = kit / "ansible" / "playbooks"
+    directory.mkdir(parents=True)
     (directory / "group_vars").symlink_to(ROOT / "playbooks" / "group_vars")
     # As in a play that has the roles: their defaults give way to group_vars.
     defaults = {name: value for role in {role for roles in ROLES.values() for role in roles} for name, value in of_role(role, "defaults").items()}
@@ -155,10 +158,9 @@ def test_each_proxy_runs_its_shard(hosts):
 
 
 def test_prometheus_reads_where_each_one_listens(hosts):
-    jobs = yaml.safe_load(hosts["monitoring"]["prometheus.yml"])["scrape_configs"]
-    targets = {job["job_name"]: {target for of in job["static_configs"] for target in of["targets"]} for job in jobs}
+    targets = {job: {target for of in told for target in of["targets"]} for job, told in json.loads(hosts["monitoring"]["monitoring.json"])["prometheus_targets"].items()}
     keydb, proxies = INVENTORY["children"]["keydb"]["hosts"], INVENTORY["children"]["shadow_proxy"]["hosts"]
-    assert targets["keydb"] == {f"{host['infra_address']}:9121" for host in keydb.values()}
+    assert targets["redis-exporter"] == {"127.0.0.1:9121", *(f"{host['infra_address']}:9121" for host in keydb.values())}
     assert targets["haproxy"] == {f"{host['infra_address']}:8404" for host in keydb.values()}
     assert targets["shadow-proxy"] == {f"{host['infra_address']}:{host['infra_admin_port']}" for host in proxies.values()}
     assert targets["node"] == {f"{host['infra_address']}:9100" for host in HOSTS.values()}
