@@ -262,7 +262,7 @@ export class Admin {
     const shards = this.options.shards();
     const notReady = shards.filter((shard) => !shard.ready()).map(({ name }) => name);
     const ready = shards.length > 0 && notReady.length === 0;
-    send(response, ready ? 200 : 503, { ready, notReady, ...(this.options.waiting !== undefined && this.options.waiting().length > 0 && { reason: 'standby' }) });
+    send(response, ready ? 200 : 503, { ready, notReady, ...((this.options.waiting?.() ?? []).length > 0 && { reason: 'standby' }) });
   }
 
   /** Of several shards none goes where one may not, and those that went go back where a later one does not. */
