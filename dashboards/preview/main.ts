@@ -1,10 +1,10 @@
 /**
  * `npm run dashboards:png`: every dashboard as a picture, from a Prometheus that scrapes a small migration on this machine, or
- * from yours. Ends with 0, with 2 where something is missing; nothing is left but the pictures.
+ * from yours. Ends with 0, with 2 where something is missing or does not answer; nothing is left but the pictures.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { chromium } from 'playwright-core';
 import { onPath } from '../../loadtest/rig/programs.js';
 import { Prometheus } from '../rig/prometheus.js';
@@ -23,13 +23,19 @@ interface Options {
 
 const STEPS = 240;
 
+function positive(text: string): number {
+  if (Number(text) > 0) return Number(text);
+  throw new InvalidArgumentError('a number above 0 is allowed');
+}
+
 const program = new Command('dashboards:png')
   .description('Draws every dashboard, for review: a preview, not Grafana')
   .option('--out <directory>', 'where the pictures go', 'dist/dashboards/png')
   .option('--prometheus <url>', 'ask this Prometheus, and start nothing')
-  .option('--minutes <n>', 'with --prometheus: how far back', Number, 180)
-  .option('--scrape <seconds>', 'with --prometheus: how often it scrapes', Number, 15)
-  .option('--workload <name>', 'of which Workload cutover tells', 'sessions');
+  .option('--minutes <n>', 'with --prometheus: how far back', positive, 180)
+  .option('--scrape <seconds>', 'with --prometheus: how often it scrapes', positive, 15)
+  .option('--workload <name>', 'of which Workload cutover tells', 'sessions')
+  .exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? 0 : 2));
 
 const options = program.parse().opts<Options>();
 const executablePath = process.env.CHROMIUM ?? onPath('chromium');
@@ -37,8 +43,15 @@ const lacks = [...(executablePath === null ? ['chromium (apt-get install chromiu
 if (lacks.length > 0) {
   process.stderr.write(`The pictures need:\n${lacks.map((each) => `  ${each}\n`).join('')}`);
   process.exitCode = 2;
-} else if (options.prometheus === undefined) await ofARig();
-else await draw(new Prometheus(options.prometheus), Math.floor(Date.now() / 1000) - options.minutes * 60, options.scrape);
+} else {
+  try {
+    if (options.prometheus === undefined) await ofARig();
+    else await draw(new Prometheus(options.prometheus.replace(/\/+$/, '')), Math.floor(Date.now() / 1000 - options.minutes * 60), options.scrape);
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n`);
+    process.exitCode = 2;
+  }
+}
 
 async function ofARig(): Promise<void> {
   const stack = await startStack(seed);

@@ -35,9 +35,11 @@ export class Prometheus {
     return this.#get<string[]>(`label/${label}/values`, { 'match[]': selector });
   }
 
-  /** @throws {Error} with what Prometheus says of the query */
+  /** @throws {Error} where nobody answers, or with what Prometheus says of the query */
   async #get<T>(path: string, parameters: Readonly<Record<string, string>>): Promise<T> {
-    const response = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(parameters)}`);
+    const response = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(parameters)}`).catch((error: Error) => {
+      throw new Error(`no Prometheus answers at ${this.url} (${(error.cause as Error | undefined)?.message ?? error.message})`);
+    });
     const answer = (await response.json()) as Answer<T>;
     if (answer.status !== 'success') throw new Error(`${parameters.query ?? path}: ${answer.error}`);
     return answer.data;

@@ -1,18 +1,22 @@
 /**
  * What the dashboards look at, for real and on loopback: a Redis, two KeyDB nodes that replicate from each other, the proxy, the
- * exporters, and a Prometheus that scrapes them all by the labels that the kit's own configuration gives.
+ * exporters, and a Prometheus that scrapes them all by the kit's own configuration and rules.
  */
-import { writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
-import { stringify } from 'yaml';
+import { parse, stringify } from 'yaml';
 import { onPath } from '../../loadtest/rig/programs.js';
 import { Rig } from '../../loadtest/rig/rig.js';
 import { missingServers } from '../../loadtest/rig/servers.js';
 import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';
 import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import { Prometheus } from './prometheus.js';
+
+/** What a monitoring host gets, from the compiled file. */
+const KIT = fileURLToPath(new URL('../../../dashboards/prometheus/', import.meta.url));
 
 export const SHARD = 'cache-0';
 export const SCRAPE_SECONDS = 1;
@@ -92,34 +96,45 @@ const planOf = (source: string, target: string, port: number, admin: number, sta
   state,
 });
 
-async function startPrometheus(rig: Rig, admin: string, servers: { readonly source: readonly number[]; readonly target: readonly number[] }): Promise<Prometheus> {
+async function startPrometheus(rig: Rig, admin: string, servers: Readonly<Record<string, readonly number[]>>): Promise<Prometheus> {
   const [port, redisExporter, nodeExporter] = [await freePort(), await freePort(), await freePort()];
   await rig.start('redis-exporter', redisExporter, 'prometheus-redis-exporter', ['-web.listen-address', `127.0.0.1:${redisExporter}`, '-redis.addr', '']);
   await rig.start('node-exporter', nodeExporter, 'prometheus-node-exporter', [`--web.listen-address=127.0.0.1:${nodeExporter}`]);
-  const config = rig.file('prometheus.yml');
-  writeFileSync(config, stringify(scrapeConfig(admin, `127.0.0.1:${redisExporter}`, `127.0.0.1:${nodeExporter}`, servers)));
-  await rig.start('prometheus', port, 'prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${rig.file('prometheus')}`, `--web.listen-address=127.0.0.1:${port}`]);
+  const config = writeConfig(rig, {
+    'shadow-proxy': [{ targets: [admin], labels: { shard: SHARD } }],
+    'redis-exporter': Object.entries(servers).flatMap(([side, ports]) => ports.map((server) => askedFor(server, side, redisExporter))),
+    node: [{ targets: [`127.0.0.1:${nodeExporter}`] }],
+    haproxy: [],
+    alertmanager: [],
+  });
+  await rig.start('prometheus', port, 'prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${rig.file('data')}`, `--web.listen-address=127.0.0.1:${port}`]);
   return new Prometheus(`http://127.0.0.1:${port}`);
 }
 
-/** One exporter asks all servers; each is known by its own address, not the exporter's. */
-const scrapeConfig = (admin: string, redisExporter: string, nodeExporter: string, servers: Readonly<Record<string, readonly number[]>>): object => ({
-  global: { scrape_interval: `${SCRAPE_SECONDS}s`, scrape_timeout: `${SCRAPE_SECONDS}s` },
-  scrape_configs: [
-    { job_name: 'shadow-proxy', static_configs: [{ targets: [admin] }] },
-    {
-      job_name: 'redis-exporter',
-      metrics_path: '/scrape',
-      static_configs: Object.entries(servers).map(([side, ports]) => ({ targets: ports.map((port) => `127.0.0.1:${port}`), labels: { side, shard: SHARD } })),
-      relabel_configs: [
-        { source_labels: ['__address__'], target_label: '__param_target' },
-        { source_labels: ['__param_target'], target_label: 'instance' },
-        { target_label: '__address__', replacement: redisExporter },
-      ],
-    },
-    { job_name: 'node', static_configs: [{ targets: [nodeExporter] }] },
-  ],
+/** One exporter asks all servers, as Ansible has it for sources; each is known by its own address. */
+const askedFor = (server: number, side: string, exporter: number): Target => ({
+  targets: [`127.0.0.1:${exporter}`],
+  labels: { __metrics_path__: '/scrape', __param_target: `redis://127.0.0.1:${server}`, instance: `127.0.0.1:${server}`, side, shard: SHARD },
 });
+
+interface Target {
+  readonly targets: readonly string[];
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** The kit's own configuration with its rules, in a hurry. @returns the file */
+function writeConfig(rig: Rig, targets: Readonly<Record<string, readonly Target[]>>): string {
+  const folder = rig.file('prometheus');
+  cpSync(KIT, folder, { recursive: true });
+  for (const name of ['targets', 'tokens']) mkdirSync(join(folder, name), { recursive: true });
+  for (const [job, of] of Object.entries(targets)) writeFileSync(join(folder, 'targets', `${job}.yml`), stringify(of));
+  writeFileSync(join(folder, 'tokens', 'shadow-proxy'), 'the plan has none');
+  const file = join(folder, 'prometheus.yml');
+  const config = parse(readFileSync(file, 'utf8')) as { global: object };
+  const often = `${SCRAPE_SECONDS}s`;
+  writeFileSync(file, stringify({ ...config, global: { ...config.global, scrape_interval: often, evaluation_interval: often } }));
+  return file;
+}
 
 const freePort = (): Promise<number> => getPort({ host: '127.0.0.1', reserve: true });
 

@@ -7,16 +7,20 @@ import {
   BigValueColorMode,
   BigValueGraphMode,
   BigValueTextMode,
+  GraphThresholdsStyleConfigBuilder,
   GraphThresholdsStyleMode,
   LegendDisplayMode,
   LegendPlacement,
+  ReduceDataOptionsBuilder,
   SortOrder,
+  StackingConfigBuilder,
   StackingMode,
   TableCellDisplayMode,
   TooltipDisplayMode,
   VisibilityMode,
+  VizLegendOptionsBuilder,
+  VizTooltipOptionsBuilder,
 } from '@grafana/grafana-foundation-sdk/common';
-import * as common from '@grafana/grafana-foundation-sdk/common';
 import { FieldColorBuilder, FieldColorModeId, MappingType, ThresholdsConfigBuilder, ThresholdsMode, type DynamicConfigValue, type Panel, type Threshold, type ValueMap } from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 import * as stat from '@grafana/grafana-foundation-sdk/stat';
@@ -55,8 +59,11 @@ export const badFrom = (bad: number, warn?: number): readonly Threshold[] => [
   { color: RED, value: bad },
 ];
 
-/** Bad below `bad`, good from `good` on. */
-export const goodFrom = (good: number, bad = good): readonly Threshold[] => [{ color: RED, value: null }, ...(bad === good ? [] : [{ color: ORANGE, value: bad }]), { color: GREEN, value: good }];
+/** Bad below. */
+export const goodFrom = (good: number): readonly Threshold[] => [
+  { color: RED, value: null },
+  { color: GREEN, value: good },
+];
 
 /** A figure with nothing good or bad about it. */
 export const PLAIN: readonly Threshold[] = [{ color: 'blue', value: null }];
@@ -88,7 +95,8 @@ function targets(queries: Readonly<Record<string, string>>, now: boolean): Dataq
 
 type Any = stat.PanelBuilder | statetimeline.PanelBuilder | table.PanelBuilder | timeseries.PanelBuilder;
 
-function common_<T extends Any>(panel: T, { title, description, width, height = 8, unit = 'short', decimals, thresholds = PLAIN, mappings = [] }: Omit<Asked, 'queries'>): T {
+/** What panels of every kind have. */
+function dressed<T extends Any>(panel: T, { title, description, width, height = 8, unit = 'short', decimals, thresholds = PLAIN, mappings = [] }: Omit<Asked, 'queries'>): T {
   panel.title(title).description(description).datasource(DATASOURCE).span(width).height(height).unit(unit).mappings([...mappings]);
   panel.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([...thresholds]));
   if (decimals !== undefined) panel.decimals(decimals);
@@ -97,13 +105,13 @@ function common_<T extends Any>(panel: T, { title, description, width, height = 
 
 /** How it is now, as a tile in the colour of its threshold. */
 export function tile({ queries, ...asked }: Asked): Builder<Panel> {
-  return common_(new stat.PanelBuilder(), { height: 4, ...asked })
+  return dressed(new stat.PanelBuilder(), { height: 4, ...asked })
     .targets(targets(queries, true))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .colorMode(asked.thresholds === undefined ? BigValueColorMode.Value : BigValueColorMode.Background)
     .graphMode(BigValueGraphMode.None)
     .textMode(BigValueTextMode.Auto)
-    .reduceOptions(new common.ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false).fields(''));
+    .reduceOptions(new ReduceDataOptionsBuilder().calcs(['lastNotNull']).values(false).fields(''));
 }
 
 export interface Lines extends Asked {
@@ -117,19 +125,19 @@ export interface Lines extends Asked {
 
 /** How it has been: lines, with a dashed line where it begins to be bad. */
 export function lines({ queries, colors = {}, stacked = false, signed = false, max, ...asked }: Lines): Builder<Panel> {
-  const panel = common_(new timeseries.PanelBuilder(), asked)
+  const panel = dressed(new timeseries.PanelBuilder(), asked)
     .targets(targets(queries, false))
     .lineWidth(1)
     .fillOpacity(stacked ? 30 : 8)
     .showPoints(VisibilityMode.Never)
     .spanNulls(false)
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.PaletteClassic))
-    .legend(new common.VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(true).calcs([]))
-    .tooltip(new common.VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending))
-    .thresholdsStyle(new common.GraphThresholdsStyleConfigBuilder().mode(asked.thresholds === undefined ? GraphThresholdsStyleMode.Off : GraphThresholdsStyleMode.Dashed));
+    .legend(new VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(true).calcs([]))
+    .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending))
+    .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(asked.thresholds === undefined ? GraphThresholdsStyleMode.Off : GraphThresholdsStyleMode.Dashed));
   if (!signed) panel.min(0);
   if (max !== undefined) panel.max(max);
-  if (stacked) panel.stacking(new common.StackingConfigBuilder().mode(StackingMode.Normal).group('A'));
+  if (stacked) panel.stacking(new StackingConfigBuilder().mode(StackingMode.Normal).group('A'));
   for (const [name, color] of Object.entries(colors)) panel.overrideByRegexp(`/^${name}/`, [{ id: 'color', value: { mode: FieldColorModeId.Shades, fixedColor: color } }]);
   return panel;
 }
@@ -140,14 +148,14 @@ export const VERDICTS = { match: GREEN, explained: 'blue', inconclusive: 'yellow
 
 /** Which state something was in, as a band each. */
 export function states({ queries, ...asked }: Asked): Builder<Panel> {
-  return common_(new statetimeline.PanelBuilder(), asked)
+  return dressed(new statetimeline.PanelBuilder(), asked)
     .targets(targets(queries, false))
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.Thresholds))
     .fillOpacity(80)
     .mergeValues(true)
     .showValue(VisibilityMode.Auto)
     .rowHeight(0.85)
-    .legend(new common.VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(false).calcs([]));
+    .legend(new VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(false).calcs([]));
 }
 
 export interface Column {
@@ -171,7 +179,7 @@ export interface Table extends Omit<Asked, 'queries' | 'unit' | 'thresholds' | '
 /** How everything is now: a row each. */
 export function rows({ rows: labels, columns, link, ...asked }: Table): Builder<Panel> {
   const value = (at: number): string => (columns.length === 1 ? 'Value' : `Value #${REF_IDS[at]}`);
-  const panel = common_(new table.PanelBuilder(), asked).targets(targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) => query.format(PromQueryFormat.Table)));
+  const panel = dressed(new table.PanelBuilder(), asked).targets(targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) => query.format(PromQueryFormat.Table)));
   panel.withTransformation({ id: 'merge', options: {} }).withTransformation({
     id: 'organize',
     options: {
