@@ -21,8 +21,9 @@ import { z } from 'zod';
 import { WORKLOAD_CLASSES } from '../plan/plan.js';
 
 const pattern = z.string().refine((text) => compiles(text), { message: 'is no regular expression' });
-const path = z.string().refine((text) => isPath(text), { message: 'is no JSONPath (RFC 9535)' });
-const json = z.record(path, z.union([z.string(), z.number(), z.boolean(), z.null()]));
+const json = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).superRefine((wanted, context) => {
+  for (const path of Object.keys(wanted)) if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is no JSONPath (RFC 9535)' });
+});
 
 const stepSchema = z
   .strictObject({
