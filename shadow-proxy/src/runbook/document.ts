@@ -14,13 +14,16 @@
  *   what the step before it printed
  *   ```
  */
+import { jsonpath } from 'json-p3';
 import { Lexer, type Token, type Tokens } from 'marked';
 import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { WORKLOAD_CLASSES } from '../plan/plan.js';
 
-const pattern = z.string().refine(compiles, { message: 'is no regular expression' });
-const json = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]));
+const pattern = z.string().refine((text) => compiles(text), { message: 'is no regular expression' });
+const json = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).superRefine((wanted, context) => {
+  for (const path of Object.keys(wanted)) if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is no JSONPath (RFC 9535)' });
+});
 
 const stepSchema = z
   .strictObject({
@@ -123,9 +126,12 @@ function checkNested(token: Token, line: number, say: Say): void {
   }
 }
 
-function compiles(text: string): boolean {
+const compiles = (text: string): boolean => succeeds(() => new RegExp(text));
+const isPath = (text: string): boolean => succeeds(() => jsonpath.compile(text));
+
+function succeeds(work: () => unknown): boolean {
   try {
-    new RegExp(text);
+    work();
     return true;
   } catch {
     return false;

@@ -8,6 +8,9 @@ const MAX_PRINTED = 16 << 20;
 
 /** @param show is given what it prints as it comes */
 export async function runCommand(command: string, variables: Variables, directory: string, show: (text: string) => void): Promise<Outcome> {
+  // Ctrl-C is the command's, too: what came of it is written down before we end.
+  const stay = (): void => undefined;
+  process.on('SIGINT', stay);
   const child = spawn('sh', ['-euc', command], { cwd: directory, env: { ...process.env, ...variables }, stdio: ['inherit', 'pipe', 'pipe'] });
   let [stdout, printed] = ['', ''];
   const take = (text: string): string => {
@@ -22,5 +25,7 @@ export async function runCommand(command: string, variables: Variables, director
     return { exit: code, stdout, printed };
   } catch (error) {
     return { exit: null, stdout, printed: `${printed}${(error as Error).message}` };
+  } finally {
+    process.off('SIGINT', stay);
   }
 }

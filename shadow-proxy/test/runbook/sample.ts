@@ -10,7 +10,7 @@ export function shows(sample: string, printed: string): boolean {
     if (found === -1 || (at === 0 && found !== 0)) return false;
     rest = rest.slice(found + part.length);
   }
-  return parts.at(-1) === '' || rest.trim() === '';
+  return (parts.length > 1 && parts.at(-1) === '') || rest.trim() === '';
 }
 
 /** What may change from run to run without the page being wrong: figures, units, which rules excused something, and how long writes were counted. */
