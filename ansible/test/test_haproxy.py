@@ -53,9 +53,12 @@ class Scene:
             return None
 
     def up(self, listener):
-        """How many nodes HAProxy would give clients of a listener."""
-        told = urllib.request.urlopen(f"http://127.0.0.1:{self.stats}/metrics").read().decode()
-        return int(float(re.search(r'haproxy_backend_active_servers\{proxy="%s"\} (\S+)' % listener, told).group(1)))
+        """How many nodes of a listener have passed its check: before the first check HAProxy takes each for one that has."""
+        try:
+            told = urllib.request.urlopen(f"http://127.0.0.1:{self.stats}/metrics").read().decode()
+        except OSError:
+            return None
+        return len(re.findall(r'haproxy_server_check_status\{proxy="%s",server="\w+",state="L7OK"\} 1' % listener, told))
 
     def until(self, look, wanted):
         for _ in range(WAIT_S * 10):
@@ -100,22 +103,25 @@ def stand_up(play, tmp_path):
 
 def test_writes_go_to_the_primary(stand_up):
     scene = stand_up()
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (1, 2))
     scene.until_answers(scene.writer, "127.0.0.1")
-    scene.until(lambda: scene.up("t-any"), 2)
     scene.stop("one")
     scene.until(lambda: scene.up("t-writer"), 0)
 
 
 def test_an_active_node_that_lost_its_peer_takes_everything_over(stand_up):
     scene = stand_up(active=True, pinned=False)
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (2, 2))
     scene.until_answers(scene.writer, "127.0.0.1")
     scene.stop("one")
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (1, 1))
     scene.until_answers(scene.writer, "127.0.0.2")
     scene.until_answers(scene.any, "127.0.0.2")
 
 
 def test_what_has_one_writer_never_gets_another(stand_up):
     scene = stand_up(active=True, pinned=True)
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (1, 2))
     scene.until_answers(scene.writer, "127.0.0.1")
     scene.stop("one")
     scene.until_answers(scene.any, "127.0.0.2")
