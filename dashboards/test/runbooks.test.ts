@@ -19,7 +19,7 @@ const program = new Command();
 for (const add of [addAccept, addBackfill, addGuard, addPromote, addReport, addRollback, addStage, addStatus, addVerify]) add(program);
 
 /** Those of alerts are named as these, in capitals. */
-const incidents = filesIn(RUNBOOKS, '.md').filter((path) => /^[A-Z]/.test(basename(path)));
+const incidents = filesIn(RUNBOOKS, '.md').filter((path) => /^[A-Z][a-z]/.test(basename(path)));
 
 /** What is written as code: in fences, and in lines. */
 function codeOf(text: string): string[] {

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { commandsIn, pages, ROOT, textOf, type Documented } from './documented.js';
 
 /** Programs that take no options, and do not read their command line with commander. */
-const BARE = ['counters:cost', 'terraform:schema'];
+const BARE = ['counters:cost', 'dashboards', 'dashboards:metrics', 'terraform:schema'];
 /** What a sentence may leave out. */
 const LEFT_OUT = ['commander.missingArgument', 'commander.missingMandatoryOptionValue'];
 
