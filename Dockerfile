@@ -12,6 +12,7 @@ WORKDIR /kit
 COPY --from=build /kit/package.json ./
 COPY --from=build /kit/node_modules ./node_modules
 COPY --from=build /kit/dist ./dist
+COPY --from=build /kit/loadtest/profiles ./loadtest/profiles
 COPY --from=build /kit/runbooks ./runbooks
 COPY --from=build /kit/shadow-proxy/bin ./shadow-proxy/bin
 RUN ln -s /kit/shadow-proxy/bin/shadow-proxy.mjs /usr/local/bin/shadow-proxy \

@@ -16,11 +16,25 @@ ROOT = Path(__file__).parent.parent
 PROGRAM = Path(sys.executable).parent / "ansible-playbook"
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: not in the default run; `npm run test:ansible -- -m long` runs these")
+
+
 def free_port():
     """A port that nobody listens at."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+def wait_for(port, name):
+    """Until somebody listens there."""
+    for _ in range(600):
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        time.sleep(0.1)
+    raise TimeoutError(f"{name} did not start")
 
 
 def playbook(tmp_path, plays, **variables):
@@ -40,6 +54,17 @@ def play(tmp_path):
         return playbook(tmp_path, [{"hosts": "localhost", "gather_facts": False, "tasks": tasks}], **variables)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def aws():
+    """The address of a server that speaks AWS's APIs (moto)."""
+    port = free_port()
+    server = subprocess.Popen([PROGRAM.parent / "moto_server", "-H", "127.0.0.1", "-p", str(port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    wait_for(port, "moto_server")
+    yield f"http://127.0.0.1:{port}"
+    server.terminate()
+    server.wait()
 
 
 @pytest.fixture
@@ -62,21 +87,13 @@ def keydb(tmp_path):
 
         def __init__(self):
             self.port, self.live, self.process = port, live, start()
-            self.wait()
-
-        def wait(self):
-            for _ in range(300):
-                with socket.socket() as probe:
-                    if probe.connect_ex(("127.0.0.1", port)) == 0:
-                        return
-                time.sleep(0.1)
-            raise TimeoutError("keydb-server did not start")
+            wait_for(port, "keydb-server")
 
         def restart(self):
             self.process.terminate()
             self.process.wait()
             self.process = start()
-            self.wait()
+            wait_for(port, "keydb-server")
 
     server = Server()
     yield server

@@ -19,19 +19,19 @@ EXAMPLE = TERRAFORM / "examples" / "complete"
 INVENTORY = json.loads((EXAMPLE / "tests" / "inventory.json").read_text())["all"]
 HOSTS = {name: host for group in INVENTORY["children"].values() for name, host in group.get("hosts", {}).items()}
 #: What Terraform says for people and for other tools: no role reads it.
-FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "infra_memory_bytes", "infra_domain", "infra_names", "infra_bucket", "infra_listen_port"}
+FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "infra_memory_bytes", "infra_domain", "infra_names", "infra_listen_port"}
 
 ROLES = {
-    "keydb": ["host_tuning", "keydb", "redis_exporter"],
+    "keydb": ["host_tuning", "keydb", "redis_exporter", "bucket_upload"],
     "haproxy": ["haproxy"],
-    "shadow_proxy": ["host_tuning", "migration_kit", "shadow_proxy"],
+    "shadow_proxy": ["host_tuning", "migration_kit", "shadow_proxy", "bucket_upload"],
     "monitoring": ["host_tuning", "redis_exporter", "prometheus", "grafana"],
     "loadgen": ["host_tuning", "migration_kit", "loadgen"],
 }
 FILES = {
-    "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "redis_exporter/redis-exporter.env"],
+    "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "redis_exporter/redis-exporter.env", "bucket_upload/snapshot.sh"],
     "haproxy": ["haproxy/haproxy.cfg"],
-    "shadow_proxy": ["shadow_proxy/shadow-proxy.service"],
+    "shadow_proxy": ["shadow_proxy/shadow-proxy.service", "bucket_upload/report.sh"],
     "monitoring": ["redis_exporter/redis-exporter.env", "grafana/datasource.yml"],
     "loadgen": [],
 }
@@ -118,7 +118,7 @@ def test_an_inventory_by_hand_has_the_same_shape():
 def test_keydb_has_a_port_of_its_own_and_haproxy_the_ports_of_the_plan(hosts):
     for name in INVENTORY["children"]["keydb"]["hosts"]:
         assert "port 6390\n" in hosts[name]["startup.conf"]
-        assert "REDIS_ADDR=redis://127.0.0.1:6390\n" in hosts[name]["redis-exporter.env"]
+        assert f"REDIS_ADDR=redis://{HOSTS[name]['infra_address']}:6390\n" in hosts[name]["redis-exporter.env"]
         haproxy = hosts[name]["haproxy.cfg"]
         assert re.findall(r"bind (\S+)", haproxy) == ["*:8404", "*:6379", "*:6380"]
         servers = re.findall(r"server (\S+) (\S+) check", haproxy)
@@ -165,6 +165,13 @@ def test_prometheus_reads_where_each_one_listens(hosts):
     assert targets["haproxy"] == {f"{host['infra_address']}:8404" for host in keydb.values()}
     assert targets["shadow-proxy"] == {f"{host['infra_address']}:{host['infra_admin_port']}" for host in proxies.values()}
     assert targets["node"] == {f"{host['infra_address']}:9100" for host in HOSTS.values()}
+
+
+def test_snapshots_and_reports_go_where_the_host_may_write(hosts):
+    bucket = INVENTORY["vars"]["infra_bucket"]
+    where = f"aws --region {INVENTORY['vars']['infra_region']} s3 cp --only-show-errors %s s3://{bucket['name']}/%s{INVENTORY['vars']['infra_migration']}/%s/"
+    assert where % ("upload.rdb", bucket["backups"], "keydb-0-2") in hosts["keydb-0-2"]["snapshot.sh"]
+    assert where % ('"$directory/report.$format"', bucket["reports"], "carts") in hosts["proxy-carts"]["report.sh"]
 
 
 def test_data_is_where_the_volume_is(hosts):
