@@ -10,6 +10,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { commandOf, type Running } from '../../shadow-proxy/src/cli/local/folder.js';
+import { openRunbook } from '../../shadow-proxy/src/runbook/shelf.js';
+import { Program } from '../../shadow-proxy/test/cli/process.js';
+import { quickNpx, toolOf, walked } from '../../shadow-proxy/test/runbook/walking.js';
 import { TERRAFORM } from './files.js';
 import { findTerraform, run, type Result } from './program.js';
 import { Workspace } from './workspace.js';
@@ -82,6 +85,12 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
 
 const areGone = async (pids: readonly number[]): Promise<boolean> => (await Promise.all(pids.map(commandOf))).every((command) => command === '');
 
+/** Steps of a page, up to one. */
+function stepsOf(page: string, last?: string): string[] {
+  const ids = openRunbook(page).steps.map(({ id }) => id);
+  return last === undefined ? ids : ids.slice(0, ids.indexOf(last) + 1);
+}
+
 function nothingIsLeft(local: Local, before: readonly number[]): Promise<void> {
   assert.ok(!existsSync(local.directory), 'the folder is gone');
   return until(() => areGone(before), 'the processes are gone');
@@ -149,6 +158,27 @@ describe('environments/local', { skip: terraform === null && 'no terraform, no t
     assert.equal(code, 1);
     assert.match(output, /holds other files/);
     assert.ok(existsSync(join(TERRAFORM, 'README.md')));
+  });
+
+  test('week 0 and the first steps of week 1 do on it what their pages say, and destroy leaves nothing of them', async (t) => {
+    const local = new Local(t);
+    await local.init();
+    await local.applied();
+    const before = local.running;
+    const tool = toolOf(t, () => ({ PATH: `${quickNpx(local.home)}:${process.env.PATH}` }));
+    const clients = new Program(t, 'shadow-compare', ['local', 'traffic', '--for', '1h', '--rate', '500', '--directory', local.directory]);
+    const stops: string[] = [];
+    for (const [page, last] of [['week-0', null], ['week-1', 'verify']] as const) {
+      for await (const { stop } of walked(tool, page, '--plan', before.plan)) {
+        stops.push(stop.split(':')[0]);
+        if (stop === last) break;
+      }
+    }
+    assert.deepEqual([...new Set(stops)], [...stepsOf('week-0'), ...stepsOf('week-1', 'verify')]);
+    clients.signal('SIGKILL');
+    await local.destroyed();
+    await nothingIsLeft(local, pidsOf(before));
+    assert.deepEqual(readdirSync(local.home), ['bin']);
   });
 
   test('a migration is walked on it from off to complete, on evidence, while clients are at work', async (t) => {

@@ -34,6 +34,8 @@ export async function findTerraform(): Promise<Program | null> {
   return [...python, shim];
 }
 
+export const isOpenTofu = async (program: Program): Promise<boolean> => (await run(program, ['version'])).output.includes('OpenTofu');
+
 /** A Python that has the package, fetched at the first use. Null where that fails. */
 export async function pythonWith(requirement: string): Promise<Program | null> {
   const home = join(CACHE, requirement);

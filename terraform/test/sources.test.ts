@@ -8,6 +8,7 @@ import { describe, test } from 'node:test';
 import { serveSchema } from '../schema/provider.js';
 import type { Schemas } from '../schema/schema.js';
 import { SCHEMA_FILE, TERRAFORM, terraformFiles } from './files.js';
+import { guardsOf, runsOf } from './guards.js';
 import { onPath, run, type Program } from './program.js';
 import { Workspace } from './workspace.js';
 
@@ -25,23 +26,10 @@ const parts = (kind: string): Part[] =>
 
 const wrong = (of: readonly Part[], holds: (part: Part) => boolean): string[] => of.filter((part) => !holds(part)).map(({ file, name }) => `${file}: ${name}`);
 
-/** Blocks with conditions of their own, by the address under which a test expects them to fail. */
-function guards(text: string): { address: string; conditions: number }[] {
-  const blocks = [...text.matchAll(/^(variable|resource|data|output|check) "([^"]+)"(?: "([^"]+)")? \{\n([\s\S]*?)^\}/gm)];
-  return blocks
-    .map(([, kind, type, name, body]) => ({
-      address: { variable: `var.${type}`, resource: `${type}.${name}`, data: `data.${type}.${name}`, output: `output.${type}`, check: `check.${type}` }[kind] ?? '',
-      conditions: [...body.matchAll(/^ +(validation|precondition|postcondition|assert) \{/gm)].length,
-    }))
-    .filter(({ conditions }) => conditions > 0);
-}
-
-/** What the tests of a directory expect to fail, once for each run; of an instance, its resource. */
+/** What the tests of a directory expect to fail, once for each run. */
 function refusals(directory: string): string[] {
   if (!existsSync(directory)) return [];
-  const texts = readdirSync(directory).filter((name) => name.endsWith('.tftest.hcl')).map((name) => readFileSync(join(directory, name), 'utf8'));
-  const lists = texts.flatMap((text) => [...text.matchAll(/expect_failures = \[(.*)\]/g)].map(([, list]) => list));
-  return lists.flatMap((list) => [...new Set(list.replace(/\["[^"]*"\]/g, '').split(/, */))]);
+  return readdirSync(directory).filter((name) => name.endsWith('.tftest.hcl')).flatMap((name) => runsOf(readFileSync(join(directory, name), 'utf8'))).flatMap(({ expects }) => expects);
 }
 
 describe('form', () => {
@@ -57,10 +45,10 @@ describe('form', () => {
     assert.ok(parts('variable').some((part) => conditions(part).length > 0));
   });
 
-  test('every guardrail has as many runs that it stops as it has conditions', () => {
+  test('every guardrail has as many runs that it stops as it has conditions; guards.long.test.ts says that each has its own', () => {
     const unproven = terraformFiles('.tf').flatMap((file) => {
       const stopped = refusals(join(dirname(file), 'tests'));
-      return guards(readFileSync(file, 'utf8')).filter(({ address, conditions }) => stopped.filter((name) => name === address).length < conditions).map(({ address }) => `${relative(TERRAFORM, file)}: ${address}`);
+      return guardsOf(readFileSync(file, 'utf8')).filter(({ address, conditions }) => stopped.filter((name) => name === address).length < conditions).map(({ address }) => `${relative(TERRAFORM, file)}: ${address}`);
     });
     assert.deepEqual(unproven, []);
   });

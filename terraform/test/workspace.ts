@@ -23,8 +23,8 @@ export class Workspace {
     return join(this.#data, 'migration.tfstate');
   }
 
-  init(): Promise<Result> {
-    return this.run('init', '-backend=false', '-input=false', '-no-color');
+  init(...more: string[]): Promise<Result> {
+    return this.run('init', '-backend=false', '-input=false', '-no-color', ...more);
   }
 
   run(...args: string[]): Promise<Result> {

@@ -1,6 +1,6 @@
 mock_provider "aws" {
   mock_data "aws_subnet" {
-    defaults = { vpc_id = "vpc-0a", availability_zone = "eu-central-1a", map_public_ip_on_launch = false }
+    defaults = { vpc_id = "vpc-0a", map_public_ip_on_launch = false }
   }
   mock_data "aws_ec2_instance_type" {
     defaults = { supported_architectures = ["arm64"], memory_size = 16384, default_vcpus = 2 }
@@ -32,10 +32,6 @@ mock_provider "aws" {
   mock_resource "aws_sns_topic" {
     defaults = { arn = "arn:aws:sns:eu-central-1:123456789012:checkout-cache-alarms" }
   }
-}
-override_data {
-  target = module.keydb.module.hosts.data.aws_subnet.this["subnet-0b"]
-  values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1b", map_public_ip_on_launch = false }
 }
 variables {
   plan_file                 = "tests/plans/checkout.yaml"

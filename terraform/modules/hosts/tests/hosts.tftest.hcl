@@ -91,20 +91,20 @@ run "refuses_a_public_subnet" {
   command = plan
 
   override_data {
-    target = data.aws_subnet.this["subnet-0b"]
+    target = data.aws_subnet.this
     values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1a", map_public_ip_on_launch = true }
   }
-  expect_failures = [data.aws_subnet.this["subnet-0b"]]
+  expect_failures = [data.aws_subnet.this["subnet-0a"], data.aws_subnet.this["subnet-0b"]]
 }
 
 run "refuses_a_subnet_of_another_vpc" {
   command = plan
 
   override_data {
-    target = data.aws_subnet.this["subnet-0b"]
+    target = data.aws_subnet.this
     values = { vpc_id = "vpc-0b", availability_zone = "eu-central-1a", map_public_ip_on_launch = false }
   }
-  expect_failures = [data.aws_subnet.this["subnet-0b"]]
+  expect_failures = [data.aws_subnet.this["subnet-0a"], data.aws_subnet.this["subnet-0b"]]
 }
 
 run "refuses_an_ami_of_another_architecture" {

@@ -87,7 +87,7 @@ run "refuses_cluster_mode" {
     sources = { cache-0 = { url = "rediss://master.cache.euc1.cache.amazonaws.com:6379", replication_group_id = "cache" } }
   }
   override_data {
-    target = data.aws_elasticache_replication_group.this["cache-0"]
+    target = data.aws_elasticache_replication_group.this
     values = { cluster_mode = "enabled", node_type = "cache.r6g.large", primary_endpoint_address = "", port = 6379, auth_token_enabled = true, member_clusters = ["cache-001"] }
   }
   expect_failures = [data.aws_elasticache_replication_group.this["cache-0"]]
@@ -100,7 +100,7 @@ run "refuses_memcached" {
     sources = { cache-0 = { url = "rediss://master.cache.euc1.cache.amazonaws.com:6379", replication_group_id = "cache" } }
   }
   override_data {
-    target = data.aws_elasticache_cluster.this["cache-0"]
+    target = data.aws_elasticache_cluster.this
     values = { engine = "memcached", engine_version = "1.6.22" }
   }
   expect_failures = [data.aws_elasticache_cluster.this["cache-0"]]
