@@ -12,7 +12,7 @@ import { build, type Histogram } from 'hdr-histogram-js';
 import { Redis } from 'ioredis';
 import { findKeydb } from '../../shadow-proxy/src/local/program.js';
 import { startKeydb, startRedis, stopServers, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
-import { Counters } from '../src/index.js';
+import { Counters, type PlainCounters } from '../src/index.js';
 import { ioredisStore } from '../src/ioredis.js';
 
 const KEYS = 20_000;
@@ -31,6 +31,7 @@ const row = (...cells: readonly (string | number)[]): void => say(`| ${cells.joi
 interface Bench {
   readonly redis: Redis;
   readonly counters: Counters;
+  readonly plain: PlainCounters;
 }
 
 /** A server, and another that replicates from it. */
@@ -47,19 +48,20 @@ async function measure(start: Start): Promise<void> {
   const server = await start();
   const redis = new Redis({ host: '127.0.0.1', port: server.port });
   const counters = await Counters.open(ioredisStore(redis), { region: 'eu', writer: 'app-1', repairMs: 0 });
+  const bench = { redis, counters, plain: counters.plain({ tendMs: 0 }) };
   say(`\n### ${server.label}\n`);
-  await memory({ redis, counters });
-  await latency({ redis, counters });
+  await memory(bench);
+  await latency(bench);
   await start({ replicaof: `127.0.0.1 ${server.port}` });
   while (!/^slave0:.*state=online/m.test(await redis.info('replication'))) await sleep(50);
-  await throughput({ redis, counters });
+  await throughput(bench);
   await counters.close();
   redis.disconnect();
   await stopServers();
 }
 
 /** Bytes a key, over `KEYS` keys with names of 15 characters. */
-async function memory({ redis, counters }: Bench): Promise<void> {
+async function memory({ redis, counters, plain }: Bench): Promise<void> {
   const nameOf = (i: number): string => `visits:${String(i).padStart(8, '0')}`;
   const fixed = counters.fixedWindow('api', WINDOW);
   const sliding = counters.slidingWindow('sly', { ...WINDOW, buckets: BUCKETS });
@@ -68,6 +70,7 @@ async function memory({ redis, counters }: Bench): Promise<void> {
   const kinds: [string, (i: number) => Promise<unknown>][] = [
     ['`INCR`', (i) => redis.incr(nameOf(i))],
     ['a part of a counter', (i) => counters.growOnly(nameOf(i)).add()],
+    ['a part of a plain counter', (i) => plain.add(`plain:${nameOf(i)}`)],
     ['a part of a fixed window', (i) => fixed.take(nameOf(i))],
     ['a part of a sliding window, one bucket of 10 used', (i) => sliding.take(nameOf(i))],
     ['a part of a sliding window, all buckets used', (i) => redis.set(`counters:{sly:full:${nameOf(i)}}:${counters.id}`, `w${full}`, 'PX', 1e9)],
@@ -91,7 +94,7 @@ function heap(): number {
 }
 
 /** Of one call at a time, by the number of writers whose parts are read. */
-async function latency({ redis, counters }: Bench): Promise<void> {
+async function latency({ redis, counters, plain }: Bench): Promise<void> {
   row('writers', 'call', 'commands', 'p50 µs', 'p99 µs', 'p50 by that of `INCR`', 'p99 likewise');
   row('---:', '---', '---', '---:', '---:', '---:', '---:');
   await call(redis, 'any', '`add`', '`SET`', () => counters.growOnly('timed').add());
@@ -104,6 +107,7 @@ async function latency({ redis, counters }: Bench): Promise<void> {
     await sleep(1200);
     const mget = `\`MGET\` of ${writers - 1}`;
     if (writers > 1) await call(redis, writers, '`value`', mget, () => counters.growOnly('timed').value());
+    await call(redis, writers, 'plain `add`', writers > 1 ? `${mget}, \`SET\`` : '`SET`', () => plain.add('timed-plain'));
     const both = writers > 1 ? `\`SET\`, ${mget}` : '`SET`';
     await call(redis, writers, '`take`, fixed', both, () => fixed.take('user'));
     await call(redis, writers, '`take`, sliding', both, () => sliding.take('user'));
@@ -120,6 +124,7 @@ async function enter(redis: Redis, writers: number): Promise<void> {
     const window = now - (now % WINDOW.windowMs);
     await redis.hset('counters:@writers:{us}', id, HEARTBEAT);
     await redis.set(`counters:{timed}:${id}`, `c ${i}00000 0`);
+    await redis.set(`counters:{timed-plain}:${id}`, `p ${i}00000 0 1 0 - 0 0`);
     for (const limiter of ['timed-fixed', 'timed-sliding']) await redis.set(`counters:{${limiter}:user}:${id}`, `w ${window}=123`);
   }
   await redis.hset('counters:@regions', 'us', '1');
@@ -143,7 +148,7 @@ async function call(redis: Redis, writers: number | string, name: string, comman
 }
 
 /** 200 calls at a time: calls a second, commands that they became, and bytes that a replica is sent a call. */
-async function throughput({ redis, counters }: Bench): Promise<void> {
+async function throughput({ redis, counters, plain }: Bench): Promise<void> {
   const calls = 50_000;
   const atATime = 200;
   row('200 at a time', 'calls/s', 'server commands a call', 'bytes replicated a call');
@@ -151,8 +156,10 @@ async function throughput({ redis, counters }: Bench): Promise<void> {
   const kinds: [string, (i: number) => Promise<unknown>][] = [
     ['`INCR`, one key', () => redis.incr('plain')],
     ['`add`, one key', () => counters.growOnly('hot').add()],
+    ['plain `add`, one key', () => plain.add('hot-plain')],
     ['`INCR`, 1000 keys', (i) => redis.incr(`plain:${i % 1000}`)],
     ['`add`, 1000 keys', (i) => counters.growOnly(`hot:${i % 1000}`).add()],
+    ['plain `add`, 1000 keys', (i) => plain.add(`hot-plain:${i % 1000}`)],
   ];
   for (const [name, once] of kinds) {
     const [offset, commands, from] = [await replicated(redis), await processed(redis), performance.now()];

@@ -6,6 +6,8 @@ import { fixed, Limiter, sliding, windowShape, type LimiterOptions, type Limiter
 import { Members, type View } from './members.js';
 import { OwnedKey, type Look, type Seen, type Shape } from './owned-key.js';
 import { rewrite, type Which } from './repair.js';
+import { GRACE_MS, PlainCounters, plainShape, type PlainOptions, type PlainPlace } from './plain.js';
+import type { PlainPart } from './plain-layout.js';
 import type { Store } from './store.js';
 import { Upkeep, type UpkeepOptions } from './upkeep.js';
 
@@ -33,6 +35,7 @@ const SILENT_MS = 60_000;
 
 export class Counters {
   readonly #owned = new Map<string, OwnedKey<unknown>>();
+  #plain: PlainCounters | null = null;
   #closed = false;
   readonly #upkeep: Upkeep;
 
@@ -89,6 +92,19 @@ export class Counters {
     return this.#limiter(name, options, sliding(windowMs, buckets));
   }
 
+  /**
+   * Counters with the meaning of Redis's own, all those of one name together. Its parts lie where those of the other counters
+   * do: do not use a name for both. There must be no other process with this `region` and `writer` at a time: what one of an
+   * earlier start counted is taken over.
+   */
+  plain({ graceMs = GRACE_MS, tendMs = 1000 }: PlainOptions = {}): PlainCounters {
+    this.#open();
+    demand(this.#plain === null, 'plain counters: they were made already');
+    demand(graceMs >= 1000, `graceMs ${graceMs}: at least 1000 ms`);
+    demand(tendMs === 0 || (tendMs >= 10 && tendMs <= graceMs / 4), `tendMs ${tendMs}: 0, or from 10 ms to a quarter of graceMs (${graceMs})`);
+    return (this.#plain = new PlainCounters(this.#plainPlace({ graceMs, tendMs })));
+  }
+
   /** Regions that this process cannot see. */
   blind(): string[] {
     return this.members.blind();
@@ -115,6 +131,7 @@ export class Counters {
     if (this.#closed) return;
     this.#upkeep.stop();
     this.members.stop();
+    this.#plain?.stop();
     try {
       await this.repair();
       await this.members.leave();
@@ -170,6 +187,25 @@ export class Counters {
     };
   }
 
+  #plainPlace(options: Required<PlainOptions>): PlainPlace {
+    const shape = plainShape(options.graceMs);
+    const keyOf = (name: string, id: string): string => this.keys.part(name, id);
+    const own = (name: string): string => keyOf(name, this.id);
+    return {
+      id: this.id,
+      options,
+      now: this.now,
+      keyOf,
+      known: (name) => (this.#owned.get(own(name)) as OwnedKey<PlainPart> | undefined) ?? null,
+      owned: (name) => this.#own(own(name), shape),
+      forget: (name) => void this.#owned.delete(own(name)),
+      view: () => this.members.view(),
+      read: (view, names) => this.#readAll(view, names.map((name) => (id: string) => keyOf(name, id))),
+      discard: async (keys) => void (keys.length > 0 && (await this.store.send(['DEL', ...keys]))),
+      unseenSince: () => this.members.unseenSince(),
+    };
+  }
+
   #look(keyOf: (id: string) => string, narrow: (view: View) => View): Look {
     return () => {
       const view = narrow(this.members.last);
@@ -178,9 +214,16 @@ export class Counters {
   }
 
   async #read(view: View, keyOf: (id: string) => string): Promise<Seen> {
+    return (await this.#readAll(view, [keyOf]))[0];
+  }
+
+  /** Likewise of several names, with one command. */
+  async #readAll(view: View, keysOf: readonly ((id: string) => string)[]): Promise<Seen[]> {
     this.#open();
-    if (view.ids.length === 0) return { view, values: [] };
-    return { view, values: (await this.store.send(['MGET', ...view.ids.map(keyOf)])) as (string | null)[] };
+    const { ids } = view;
+    const keys = keysOf.flatMap((keyOf) => ids.map(keyOf));
+    const values = keys.length === 0 ? [] : ((await this.store.send(['MGET', ...keys])) as (string | null)[]);
+    return keysOf.map((_, i) => ({ view, values: values.slice(i * ids.length, (i + 1) * ids.length) }));
   }
 
   #own<S>(key: string, shape: Shape<S>): OwnedKey<S> {

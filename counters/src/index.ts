@@ -3,4 +3,6 @@ export { Counters, type CountersOptions } from './counters.js';
 export { type CounterOptions, type GrowOnlyCounter, type UpDownCounter } from './counter.js';
 export { CounterError, type CounterErrorCode } from './errors.js';
 export { type Limiter, type LimiterOptions, type SlidingOptions, type Taken } from './limiter.js';
+export { type PlainCounters, type PlainOptions } from './plain.js';
+export { add, begins, expireAt, look, remove, withdraw, type Standing, type Step } from './plain-layout.js';
 export { type Command, type Store } from './store.js';

@@ -129,7 +129,7 @@ export function decodeWindow(value: string, key: () => string): WindowPart {
   return part;
 }
 
-const count = (text: string | undefined): number => (text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : NaN);
+export const count = (text: string | undefined): number => (text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : NaN);
 
-const foreign = (key: string, value: string): CounterError =>
+export const foreign = (key: string, value: string): CounterError =>
   new CounterError('FOREIGN_VALUE', `${JSON.stringify(key)} holds ${JSON.stringify(value.slice(0, 40))}, which is none of this library's; give the counters a prefix of their own`);

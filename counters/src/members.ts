@@ -110,8 +110,18 @@ export class Members {
 
   /** Regions that have not been heard of for `blindAfterMs`, and did not say that they left. */
   blind(): string[] {
+    return this.#unseen().map(([region]) => region);
+  }
+
+  /** Since when one of these has not been heard of, in Unix ms; null where all are. */
+  unseenSince(): number | null {
+    const unseen = this.#unseen();
+    return unseen.length === 0 ? null : this.options.now() - monotonic() + Math.min(...unseen.map(([, { at }]) => at));
+  }
+
+  #unseen(): [string, { readonly at: number }][] {
     const since = monotonic() - this.options.blindAfterMs;
-    return [...this.#sight].filter(([region, { at, present }]) => region !== this.options.region && present && at < since).map(([region]) => region);
+    return [...this.#sight].filter(([region, { at, present }]) => region !== this.options.region && present && at < since);
   }
 
   /** Tells the others that we are there, and learns who they are. */

@@ -8,6 +8,8 @@ export interface Shape<S> {
   readonly empty: S;
   encode(state: S): string;
   expiresAt(state: S): number | null;
+  /** Whether it may be forgotten; where this is not said, as soon as it has expired. */
+  isOver?(state: S, now: number): boolean;
 }
 
 /** The other writers' values, as they were when ours had just been written. */
@@ -57,8 +59,11 @@ export class OwnedKey<S> {
     return this.#state === this.shape.empty;
   }
 
-  get expiresAt(): number | null {
-    return this.shape.expiresAt(this.#state);
+  /** @param now Unix ms */
+  isOver(now: number): boolean {
+    if (this.shape.isOver !== undefined) return this.shape.isOver(this.#state, now);
+    const expiresAt = this.shape.expiresAt(this.#state);
+    return expiresAt !== null && expiresAt <= now;
   }
 
   /** What should be in the store. */

@@ -15,7 +15,7 @@ export async function rewrite(owned: Map<string, OwnedKey<unknown>>, store: Stor
   let written = 0;
   const all = [...owned.values()];
   for (let from = 0; from < all.length; from += KEYS_AT_A_TIME) {
-    const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => !forgotten(owned, each, now));
+    const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => owned.get(each.key) === each && !forgotten(owned, each, now));
     if (some.length === 0) continue;
     const wanted = which === 'all' ? some : await differing(some, store);
     await Promise.all(wanted.map((each) => each.write((state) => state)));
@@ -30,6 +30,5 @@ async function differing(some: readonly OwnedKey<unknown>[], store: Store): Prom
 }
 
 function forgotten(owned: Map<string, OwnedKey<unknown>>, each: OwnedKey<unknown>, now: number): boolean {
-  const over = each.untouched || (each.expiresAt !== null && each.expiresAt <= now);
-  return each.idle && over && owned.delete(each.key);
+  return each.idle && (each.untouched || each.isOver(now)) && owned.delete(each.key);
 }

@@ -10,6 +10,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { ActivePair, otherSide, SIDES, type Heal, type RestartFrom, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import type { PlainCounters } from '../src/index.js';
 import { startProcess, type Process } from './support.js';
 
 export type Step =
@@ -55,6 +56,8 @@ interface Account {
 
 interface Member {
   readonly process: Process;
+  readonly plain: PlainCounters;
+  readonly writer: string;
   readonly account: Account;
   readonly region: string;
 }
@@ -112,10 +115,10 @@ export class Trial {
     return this.#members[index % this.#members.length];
   }
 
-  async #add({ process: { counters }, account }: Member, amounts: readonly number[]): Promise<void> {
+  async #add({ process: { counters }, plain, account }: Member, amounts: readonly number[]): Promise<void> {
     await Promise.all(
       amounts.map(async (amount) => {
-        await Promise.all([counters.growOnly('grown').add(Math.abs(amount)), counters.upDown('net').add(amount)]);
+        await Promise.all([counters.growOnly('grown').add(Math.abs(amount)), counters.upDown('net').add(amount), plain.add('plain', Math.abs(amount))]);
         account.grown += Math.abs(amount);
         account.net += amount;
       }),
@@ -155,10 +158,14 @@ export class Trial {
     // A region has one node, and this machine not many processes.
     const elsewhere = this.#members.some((each) => each.region === region && each.account.side !== side);
     if (elsewhere || this.#members.length >= 2 * PROCESSES) return;
-    const process = await startProcess(this.pair.nodes[side].port, { region, refreshMs: 50 });
+    // A name that nobody has any more is taken on: what it counted is the next one's.
+    const taken = new Set(this.#members.filter((each) => each.region === region).map((each) => each.writer));
+    const writer = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'].find((name) => !taken.has(name))!;
+    const process = await startProcess(this.pair.nodes[side].port, { region, writer, refreshMs: 50 });
+    const plain = process.counters.plain({ graceMs: 1000, tendMs: 20 });
     const account = { id: process.counters.id, side, grown: 0, net: 0, shared: 0, alive: true, atRisk: false };
     this.#accounts.push(account);
-    this.#members.push({ process, account, region });
+    this.#members.push({ process, plain, writer, account, region });
   }
 
   /** Ends a process; one must be left. */
@@ -166,7 +173,11 @@ export class Trial {
     if (this.#members.length === 1) return;
     this.#members = this.#members.filter((each) => each !== member);
     await member.process[how]();
-    member.account.alive = false;
+    const { account } = member;
+    account.alive = false;
+    // It may not have written again since its node was restarted.
+    const restarted = this.#cut && how === 'crash' ? this.#restarted[account.side] : undefined;
+    if (restarted !== undefined) this.#doubt((each) => each === account, restarted === 'empty' && this.#restarted[otherSide(account.side)] !== undefined ? 0 : undefined);
   }
 
   /** Only while all is seen: it is known then what is taken off. */
@@ -198,28 +209,29 @@ export class Trial {
     if (this.#cut) return;
     for (const { process } of this.#members) await process.counters.repair();
     await this.#settle();
-    for (const { process } of this.#members) await this.#checkOne(process, process.counters.id);
+    for (const { process, plain } of this.#members) await this.#checkOne(process, plain, process.counters.id);
     for (const side of SIDES) {
       const fresh = await startProcess(this.pair.nodes[side].port, { region: `reader-${side}`, refreshMs: 50 });
-      await this.#checkOne(fresh, `a new reader at ${side}`);
+      await this.#checkOne(fresh, fresh.counters.plain({ tendMs: 0 }), `a new reader at ${side}`);
       await fresh.close();
     }
   }
 
-  async #checkOne({ counters }: Process, who: string): Promise<void> {
+  async #checkOne({ counters }: Process, plain: PlainCounters, who: string): Promise<void> {
     const sum = (of: (account: Account) => number): number => this.#accounts.reduce((all, account) => all + of(account), 0);
     const most = sum(({ grown }) => grown);
     const least = sum(({ grown, shared, atRisk }) => (atRisk ? shared : grown));
-    const grown = await counters.growOnly('grown').value();
-    const right = grown >= least && grown <= most;
-    assert.ok(right, `${who} sees ${grown}, not ${least === most ? most : `${least} to ${most}`}${right ? '' : await this.#parts()}`);
+    for (const [name, grown] of [['grown', await counters.growOnly('grown').value()], ['plain', (await plain.look(['plain']))[0].value]] as const) {
+      const right = grown >= least && grown <= most;
+      assert.ok(right, `${who} sees ${name} ${grown}, not ${least === most ? most : `${least} to ${most}`}${right ? '' : await this.#parts(name)}`);
+    }
     if (!this.#inDoubt) assert.equal(await counters.upDown('net').value(), sum(({ net }) => net) - this.#reset, who);
   }
 
   /** For a failure: what each writer counted, and what of it each node has. */
-  async #parts(): Promise<string> {
+  async #parts(name: string): Promise<string> {
     const lines = this.#accounts.map(async ({ id, grown, shared, alive, atRisk }) => {
-      const [a, b] = await Promise.all(SIDES.map((side) => this.pair.clients[side].get(`counters:{grown}:${id}`)));
+      const [a, b] = await Promise.all(SIDES.map((side) => this.pair.clients[side].get(`counters:{${name}}:${id}`)));
       const listed = await Promise.all(SIDES.map((side) => this.pair.clients[side].hget(`counters:@writers:{${id.split('.')[0]}}`, id)));
       return `\n${id} ${alive ? 'alive' : 'dead'}: ${grown}, ${atRisk ? `at risk beyond ${shared}` : 'safe'}; a has ${a}, b has ${b}; listed ${listed.join()}`;
     });
