@@ -12,7 +12,7 @@ import { isRead, missingOn } from './missing.js';
 import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
-import { withoutSignedZeros } from './scores.js';
+import { withScoresAlike } from './scores.js';
 import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
 import { isAboutKey, isRefusal, isScript, lacksMemory, takesNoWrites } from './wording.js';
 
@@ -33,7 +33,7 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
   if (command.name === 'exec' && command.inner !== undefined) return compareExec(command.inner, authority, mirror, limits).verdict;
   const quick = QUICK_RULES.find((each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror));
   if (quick !== undefined) return { kind: 'explained', rule: quick.name };
-  const [a, m] = [authority, mirror].map((frame) => withoutSignedZeros(command, decodeReply(frame).reply));
+  const [a, m] = [authority, mirror].map((frame) => withScoresAlike(command, decodeReply(frame).reply));
   const difference: Difference = { command, authority: a, mirror: m, limits };
   const rule = RULES.find((each) => each.appliesTo(command.name) && each.excuses(difference));
   if (rule !== undefined) return { kind: 'explained', rule: rule.name };

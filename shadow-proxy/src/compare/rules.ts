@@ -51,10 +51,10 @@ export const RULES: readonly Rule[] = [
     excuses: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
   },
   {
-    name: 'signed-zero',
-    sentence: 'A score is 0 on the one server and -0 on the other: the same number.',
+    name: 'score-form',
+    sentence: 'A score is the same number on both servers, written with other digits, or with a sign where it is zero.',
     appliesTo: hasScores,
-    // The signs are gone from the replies that every rule sees.
+    // In the replies that every rule sees, they are written in one way.
     excuses: ({ authority, mirror }) => same(authority, mirror),
   },
   {

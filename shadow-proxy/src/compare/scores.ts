@@ -1,6 +1,7 @@
 /**
- * The sign of a score of zero. Redis 7 forgets it in a small sorted set (its listpack stores whole numbers as such),
- * KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. It is the same
+ * How a score is written. Redis 7 forgets the sign of a zero in a small sorted set (its listpack stores whole numbers as such),
+ * KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. KeyDB, and Redis to 7.0, write a
+ * fraction with 17 digits (`0.10000000000000001`), Valkey, and Redis from 7.2 on, with as few as tell it (`0.1`). It is the same
  * number: order, ranges and sums are equal.
  */
 import type { Reply } from '../resp/decode.js';
@@ -9,23 +10,26 @@ import type { CommandView } from './verdict.js';
 
 type Where = (reply: Reply) => Reply;
 
-const MINUS_ZERO = Buffer.from('-0');
-const ZERO = Buffer.from('0');
+const NUMBER = /^-?\d[\d.]*(e[+-]?\d+)?$/;
 
-const unsigned: Where = (reply) => (reply.data !== null && reply.data.equals(MINUS_ZERO) ? { ...reply, data: ZERO } : reply);
+/** One way for each number; what is none, such as `inf`, stays. */
+function written(reply: Reply): Reply {
+  const text = reply.data?.toString('latin1') ?? '';
+  return NUMBER.test(text) ? { ...reply, data: Buffer.from(`${Number(text) + 0}`) } : reply;
+}
 /** The scores of `[member, score, …]`, or of `[[member, score], …]` as RESP3 has it. */
-const ofPairs: Where = (reply) => map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? unsigned(item) : item));
-const ofEach: Where = (reply) => map(reply, unsigned);
-const at = (index: number, inside: Where = unsigned): Where => (reply) => map(reply, (item, i) => (i === index ? inside(item) : item));
+const ofPairs: Where = (reply) => map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? written(item) : item));
+const ofEach: Where = (reply) => map(reply, written);
+const at = (index: number, inside: Where = written): Where => (reply) => map(reply, (item, i) => (i === index ? inside(item) : item));
 
 const map = (reply: Reply, change: (item: Reply, index: number) => Reply): Reply =>
   reply.items === null ? reply : { ...reply, items: reply.items.map(change) };
 
 const WHERE: ReadonlyMap<string, Where> = new Map(Object.entries({
-  zscore: unsigned,
-  zincrby: unsigned,
+  zscore: written,
+  zincrby: written,
   // With INCR; without, it answers an integer.
-  zadd: unsigned,
+  zadd: written,
   zmscore: ofEach,
   zpopmin: ofPairs,
   zpopmax: ofPairs,
@@ -43,8 +47,8 @@ const WITHSCORES = new Set(['zrange', 'zrevrange', 'zrangebyscore', 'zrevrangeby
 /** Whether scores may be in the replies to the command. */
 export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name);
 
-/** The reply with every score of -0 as 0; the reply itself where there is none. */
-export function withoutSignedZeros({ name, args }: CommandView, reply: Reply): Reply {
+/** The reply with every score written in one way. */
+export function withScoresAlike({ name, args }: CommandView, reply: Reply): Reply {
   const where = WHERE.get(name);
   if (where !== undefined) return where(reply);
   return WITHSCORES.has(name) && args.some((arg, i) => i > 1 && word(arg) === 'WITHSCORES') ? ofPairs(reply) : reply;

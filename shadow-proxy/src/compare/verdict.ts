@@ -37,7 +37,7 @@ export type RuleName =
   | 'newer-fields'
   | 'error-wording'
   | 'null-form'
-  | 'signed-zero'
+  | 'score-form'
   | 'hll-cache'
   | 'server-identity'
   | 'expiry-edge'

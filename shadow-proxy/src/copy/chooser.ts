@@ -4,6 +4,7 @@
  */
 import type { Sequencer } from '../lane/sequencer.js';
 import type { JobRequest } from '../record/job-file.js';
+import { isPart } from '../route/parts.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot, SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
@@ -61,8 +62,8 @@ export class Chooser {
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;
-      // Nobody's data: a large key on its way, perhaps another shard's.
-      if ((owners !== null || inParts.size > 0) && isTemporary(key)) continue;
+      // Nobody's data: a part of a counter, or a large key on its way, perhaps another shard's.
+      if (isPart(key) || ((owners !== null || inParts.size > 0) && isTemporary(key))) continue;
       if (!this.#isSampled(key)) continue;
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);

@@ -2,7 +2,7 @@
  * copy(key): the key's value and time to live, read on the authority's lane, replace the key on the mirror at that
  * reply's place in the order. Writes before it are inside the copy, writes after it come on top.
  *
- *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: SET | RESTORE | UNLINK, of each ─▶ confirmed
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: SET | RESTORE PEXPIRE | UNLINK, of each ─▶ confirmed
  *
  * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
  * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
@@ -14,7 +14,7 @@ import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
-import { COMMAND_BYTES, put, shortened, type Put } from './put.js';
+import { COMMAND_BYTES, put, refusalOf, shortened, type Put } from './put.js';
 
 export type CopyErrorCode =
   /** It is written to in a way that lets no copy in parts end. */
@@ -101,7 +101,7 @@ export class Copy<K extends CopiedKey> implements Sink {
     const puts = this.#puts;
     const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
     effect.bundle = {
-      replies: puts.length,
+      replies: puts.reduce((sum, { commands }) => sum + commands, 0),
       keys: puts.map(({ key }) => key.key),
       shorten: puts.some(({ pttl }) => pttl > 0) ? (ms) => shortened(frame, puts, ms) : null,
     };
@@ -126,13 +126,13 @@ export class Copy<K extends CopiedKey> implements Sink {
     const now = performance.now();
     const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
     const replies = new Scalars(answer);
-    for (const { key, pttl } of this.#puts) {
-      if (replies.isError) {
-        const refusal = replies.text();
+    for (const one of this.#puts) {
+      const { key, pttl } = one;
+      const refusal = refusalOf(one, replies);
+      if (refusal !== null) {
         this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
         continue;
       }
-      replies.skipLine();
       this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
       this.events.confirmed(key, late && pttl > 0);
     }

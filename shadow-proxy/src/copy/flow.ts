@@ -327,6 +327,7 @@ export class Flow {
     }
     if (++task.looks < LOOKS) return this.#again([task], false);
     counts.verified++;
+    if (!difference.sure) return this.request.repair ? this.#start([task], true) : this.#end(task);
     // The proxy knows of it: it is being copied again and again, or cannot be.
     if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {

@@ -1,18 +1,18 @@
 /**
  * restore(key): what an authority that came back has lost is given back to it from its mirror, unless it was written since.
  *
- *   reserved ─▶ nothing in flight ─▶ both servers asked at one place in the order ─▶ RESTORE on the authority ─▶ free again
+ *   reserved ─▶ nothing in flight ─▶ both servers asked at one place in the order ─▶ RESTORE PEXPIRE on the authority ─▶ free again
  *
  * Clients' commands on the key wait meanwhile, for two round trips. What came back although it was deleted is left as it is.
  */
-import { NOTHING, Operation } from '../lane/operation.js';
+import { NOTHING, Operation, questions } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Lane } from '../lane/lane.js';
-import { decodeReply, isError, text } from '../resp/decode.js';
+import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import { CopyError } from './copier.js';
 import type { CopiedKey, Held } from './held.js';
-import { put } from './put.js';
+import { put, refusalOf, type Put } from './put.js';
 import type { Since } from './since.js';
 import { Verification, type Difference } from './verifier.js';
 
@@ -41,7 +41,7 @@ export async function restoreKey(sequencer: Sequencer, since: Since, restored: C
     await lanes.emptied(db);
     if (!untouched()) return 'written';
     const difference = await differenceAt(sequencer, lane, restored);
-    if (difference === null || difference.mirror.payload === null || difference.mirror.pttl === -2 || difference.mirror.pttl === 0) return 'equal';
+    if (!difference?.sure || difference.mirror.payload === null || difference.mirror.pttl === -2 || difference.mirror.pttl === 0) return 'equal';
     await give(sequencer, lane, restored, difference.mirror);
     return untouched() ? 'restored' : 'written';
   } finally {
@@ -62,24 +62,27 @@ function differenceAt(sequencer: Sequencer, lane: Lane, key: CopiedKey): Promise
 function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held): Promise<void> {
   const { db, key, workload } = restored;
   return new Promise((resolve, reject) => {
-    const command = new CommandWriter();
+    const writer = new CommandWriter();
+    let commands: Put<CopiedKey>;
     try {
-      put(restored, held, command);
+      commands = put(restored, held, writer);
     } catch (problem) {
       return reject(new CopyError('payload', (problem as Error).message));
     }
-    const frame = command.finish();
+    const frame = writer.finish();
     const asked = performance.now();
     const sink: Operation['sink'] = {
       lost: () => reject(new CopyError('lost', 'the connection to the authority was lost')),
       answered: (_operation, buffer, start) => {
-        const { reply } = decodeReply(buffer, start);
-        if (isError(reply)) return reject(new CopyError('authority', `the authority refused: ${text(reply)}`));
+        const refusal = refusalOf(commands, new Scalars(buffer, start));
+        if (refusal !== null) return reject(new CopyError('authority', `the authority refused: ${refusal}`));
         sequencer.expiry.copied(db, key, held.pttl, asked, performance.now());
         resolve();
       },
     };
     // Nothing follows on the mirror, from which it comes.
-    sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING), lane);
+    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+    operation.bundle = questions(commands.commands);
+    sequencer.submit(operation, lane);
   });
 }

@@ -17,8 +17,14 @@ import { decodeDump, openString } from './rdb/transcode.js';
 /** How a key differs: the mirror lacks it; it alone has it; another type, value or time to live. */
 export type DifferenceKind = 'missing' | 'extra' | 'type' | 'value' | 'ttl';
 
-export interface Difference {
+/** How two differ. */
+export interface Differing {
   readonly kind: DifferenceKind;
+  /** False where only their times to live may differ: the look took too long to tell. */
+  readonly sure: boolean;
+}
+
+export interface Difference extends Differing {
   readonly authority: Held;
   readonly mirror: Held;
 }
@@ -76,38 +82,46 @@ export class Verification<K extends CopiedKey> implements Sink {
       const [one, other] = [readHeld(authority), readHeld(mirror)];
       const refusal = [one, other].find((held) => typeof held === 'string');
       if (refusal !== undefined) this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
-      else this.#judge(key, one as Held, other as Held, lagMs + TTL_TOLERANCE_MS);
+      else this.#judge(key, one as Held, other as Held, lagMs);
     }
   }
 
-  #judge(key: K, authority: Held, mirror: Held, toleranceMs: number): void {
-    let kind: DifferenceKind | null;
+  #judge(key: K, authority: Held, mirror: Held, lagMs: number): void {
+    let differing: Differing | null;
     try {
-      kind = differenceOf(authority, mirror, toleranceMs);
+      differing = differenceOf(authority, mirror, lagMs);
     } catch (error) {
       return this.events.failed(key, new CopyError('payload', (error as Error).message));
     }
-    this.events.verified(key, kind === null ? null : { kind, authority, mirror });
+    this.events.verified(key, differing === null ? null : { ...differing, authority, mirror });
   }
 }
 
 /**
  * How the two differ; null where they do not.
- * @param toleranceMs by how much times to live may differ, and within which of its end a key may be there or not
+ * @param lagMs how much later than the authority the mirror may have been read, at most
+ * @param toleranceMs by how much times to live may differ; so close to its end a key may be there or not
  * @throws {TranscodeError} where a payload cannot be read
  */
-export function differenceOf(authority: Held, mirror: Held, toleranceMs: number): DifferenceKind | null {
-  const ending = ({ pttl }: Held): boolean => pttl >= 0 && pttl <= toleranceMs;
+export function differenceOf(authority: Held, mirror: Held, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+  const ending = ({ pttl }: Held): boolean => pttl >= 0 && pttl <= toleranceMs + lagMs;
   if (authority.payload === null || mirror.payload === null) {
     if (authority.payload === mirror.payload || ending(authority) || ending(mirror)) return null;
-    return mirror.payload === null ? 'missing' : 'extra';
+    return { kind: mirror.payload === null ? 'missing' : 'extra', sure: true };
   }
   const kind = valuesDiffer(authority.payload, mirror.payload);
-  if (kind !== null) return kind;
-  // Between its DUMP and its PTTL it may have ended.
-  if (authority.pttl === -2 || mirror.pttl === -2) return null;
-  if (authority.pttl === -1 || mirror.pttl === -1) return authority.pttl === mirror.pttl ? null : 'ttl';
-  return Math.abs(authority.pttl - mirror.pttl) <= toleranceMs ? null : 'ttl';
+  if (kind !== null) return { kind, sure: true };
+  return ttlsDiffer(authority.pttl, mirror.pttl, lagMs, toleranceMs);
+}
+
+/** Whether two times to live in ms differ; the mirror's was read up to `lagMs` later, and is so much the shorter. */
+export function ttlsDiffer(authority: number, mirror: number, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+  // Since its value was read it may have ended.
+  if (authority === -2 || mirror === -2) return null;
+  if (authority === -1 || mirror === -1) return authority === mirror ? null : { kind: 'ttl', sure: true };
+  const [least, most] = [mirror - authority, mirror - authority + lagMs];
+  if (least >= -toleranceMs && most <= toleranceMs) return null;
+  return { kind: 'ttl', sure: least > toleranceMs || most < -toleranceMs };
 }
 
 function valuesDiffer(a: Buffer, b: Buffer): 'type' | 'value' | null {

@@ -326,18 +326,18 @@ null-form | LPOP nosuch 1
 = | OBJECT FREQ n3
 = | ZADD minus -0 a 1 b
 = | ZUNIONSTORE minus2 1 z WEIGHTS -0
-signed-zero | ZSCORE minus a
-signed-zero | ZMSCORE minus a b
-signed-zero | ZRANGE minus 0 -1 WITHSCORES
-signed-zero | ZRANGEBYSCORE minus -1 1 WITHSCORES
-signed-zero | ZUNION 1 minus WITHSCORES
-signed-zero | ZSCAN minus 0
-signed-zero | ZINCRBY minus -0 a
-signed-zero | ZADD minus INCR -0 a
+score-form | ZSCORE minus a
+score-form | ZMSCORE minus a b
+score-form | ZRANGE minus 0 -1 WITHSCORES
+score-form | ZRANGEBYSCORE minus -1 1 WITHSCORES
+score-form | ZUNION 1 minus WITHSCORES
+score-form | ZSCAN minus 0
+score-form | ZINCRBY minus -0 a
+score-form | ZADD minus INCR -0 a
 = | ZRANGEBYSCORE minus 0 0
 = | ZCOUNT minus -0 0
 = | ZRANK minus a
-signed-zero | ZPOPMIN minus
+score-form | ZPOPMIN minus
 `;
 
 /** What servers refuse, and how. */

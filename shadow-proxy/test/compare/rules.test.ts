@@ -501,7 +501,7 @@ rule(
 );
 
 rule(
-  'signed-zero',
+  'score-form',
   [
     ['ZSCORE z m', string('0'), string('-0')],
     ['ZSCORE z m', double('0'), double('-0')],
@@ -520,10 +520,16 @@ rule(
     ['ZRANK z a WITHSCORE', array(integer(0), string('0')), array(integer(0), string('-0'))],
     ['ZSCAN z 0', array(string('0'), strings('a 0 b 1')), array(string('0'), strings('a -0 b 1'))],
     ['ZRANDMEMBER z 5 WITHSCORES', strings('a 0 b 1'), strings('a -0 b 1')],
+    ['ZSCORE z m', string('0.1'), string('0.10000000000000001')],
+    ['ZSCORE z m', double('-1e+300'), double('-1.0000000000000001e+300')],
+    ['ZREVRANGE z 0 -1 WITHSCORES', strings('a inf b 3.7000000000000002'), strings('a inf b 3.7')],
   ],
   [
     ['ZSCORE z m', string('1'), string('-1'), '!value'],
     ['ZSCORE z m', string('0'), string('-0.5'), '!value'],
+    ['ZSCORE z m', string('0.3'), string('0.30000000000000004'), '!value'],
+    ['ZSCORE z m', string('inf'), string('-inf'), '!value'],
+    ['ZRANGE z 0 -1', strings('0.1 b'), strings('0.10000000000000001 b'), '!value'],
     ['ZSCORE z m', nil, string('-0'), '!missing-on-authority'],
     ['ZCARD z', integer(4), integer(5), '!value'],
     // Members of these names.
@@ -535,7 +541,7 @@ rule(
   ],
 );
 
-test('a score without its sign is seen by the other rules as well', () => {
+test('a score in one form is seen by the other rules as well', () => {
   assert.equal(judge('ZSCAN z 0', array(string('0'), strings('a 0 b 1')), array(string('0'), strings('b 1 a -0'))), 'cursor');
   assert.equal(judge('ZRANDMEMBER z 1 WITHSCORES', strings('a 0'), strings('b -0')), 'random');
 });

@@ -30,12 +30,14 @@ test('each key is put with its time to live, and what waits is put with what is 
     ['SET', 'none', 'v'],
     ['SET', 'string', 'v', 'PX', string5s],
     ['SET', 'short', 'v', 'PX', short],
-    ['RESTORE', 'list', list, '<payload>', 'REPLACE'],
+    ['RESTORE', 'list', '0', '<payload>', 'REPLACE'],
+    ['PEXPIRE', 'list', list],
     ['RESTORE', 'forever', '0', '<payload>', 'REPLACE'],
     ['UNLINK', 'ended'],
     ['UNLINK', 'gone'],
   ];
   assert.deepEqual(commandsIn(frame), wanted('5000', '30', '70000'));
-  // 0 would mean for ever to RESTORE, and be refused by SET.
+  assert.equal(puts.reduce((sum, { commands }) => sum + commands, 0), commandsIn(frame).length);
+  // SET would refuse 0.
   assert.deepEqual(commandsIn(shortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
 });

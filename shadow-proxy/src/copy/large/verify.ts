@@ -8,7 +8,7 @@ import type { Connection } from '../../lane/connection.js';
 import { TTL_TOLERANCE_MS } from '../../lane/operation.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { CopyError } from '../copier.js';
-import type { DifferenceKind } from '../verifier.js';
+import { ttlsDiffer, type Differing } from '../verifier.js';
 import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
 import { CHUNK, meet } from './large.js';
 import { LIST_HARMLESS } from './list.js';
@@ -26,11 +26,13 @@ export interface Summary {
   readonly pttl: number;
 }
 
-export interface LargeDifference {
-  readonly kind: DifferenceKind;
+export interface LargeDifference extends Differing {
   readonly authority: Summary | null;
   readonly mirror: Summary | null;
 }
+
+const VALUE: Differing = { kind: 'value', sure: true };
+const surely = (differing: Differing | null): Differing | null => (differing?.sure ? differing : null);
 
 /** It is begun so many times. */
 const ATTEMPTS = 3;
@@ -72,11 +74,11 @@ class Comparison {
     // SWAPDB leaves a connection to KeyDB with what its database held before.
     await parts.look('SELECT', this.db);
     const size = await sizeOf(this.scout, parts.key);
-    const kind = (await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ?? (size.length === 0 ? null : await this.#values(size.type, size.length, size.bytes));
-    return kind === null ? null : { kind, ...this.#told };
+    const differing = surely(await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ?? (size.length === 0 ? null : await this.#values(size.type, size.length, size.bytes));
+    return differing && { ...differing, ...this.#told };
   }
 
-  async #values(type: string, length: number, bytes: number): Promise<DifferenceKind | null> {
+  async #values(type: string, length: number, bytes: number): Promise<Differing | null> {
     const { parts } = this;
     const count = fitting(parts.limits.chunkBytes, bytes / length, parts.limits.chunkElements);
     let equal: boolean;
@@ -84,27 +86,25 @@ class Comparison {
     else if (type === 'list') equal = await this.#list(count);
     else if (type === 'stream') equal = await this.#stream(count);
     else equal = await this.#elements(type, length, bytes);
-    return equal ? this.#whatThereIs(LENGTH[type]) : 'value';
+    return equal ? this.#whatThereIs(LENGTH[type]) : VALUE;
   }
 
   /** Type, length and time to live. */
-  async #whatThereIs(length: string): Promise<DifferenceKind | null> {
+  async #whatThereIs(length: string): Promise<Differing | null> {
     const { key } = this.parts;
     const both = await this.parts.both([['TYPE', key], ['PTTL', key], [length, key]]);
     const summary = ([type, pttl, size]: readonly Reply[]): Summary | null => (text(type) === 'none' ? null : { type: text(type), length: Number(text(size)), pttl: Number(text(pttl)) });
     const [authority, mirror] = [summary(both.authority), summary(both.mirror)];
     this.#told = { authority, mirror };
-    const toleranceMs = both.lagMs + TTL_TOLERANCE_MS;
-    const ending = (one: Summary | null): boolean => one !== null && one.pttl >= 0 && one.pttl <= toleranceMs;
+    const ending = (one: Summary | null): boolean => one !== null && one.pttl >= 0 && one.pttl <= both.lagMs + TTL_TOLERANCE_MS;
     if (authority === null || mirror === null) {
       if (authority === mirror || ending(authority) || ending(mirror)) return null;
-      return mirror === null ? 'missing' : 'extra';
+      return { kind: mirror === null ? 'missing' : 'extra', sure: true };
     }
-    if (authority.type !== mirror.type) return 'type';
+    if (authority.type !== mirror.type) return { kind: 'type', sure: true };
     // Neither tells one of what is of another type by now.
-    if (!Object.is(authority.length, mirror.length)) return 'value';
-    if (authority.pttl === -1 || mirror.pttl === -1) return authority.pttl === mirror.pttl ? null : 'ttl';
-    return Math.abs(authority.pttl - mirror.pttl) <= toleranceMs ? null : 'ttl';
+    if (!Object.is(authority.length, mirror.length)) return VALUE;
+    return ttlsDiffer(authority.pttl, mirror.pttl, both.lagMs);
   }
 
   async #string(): Promise<boolean> {

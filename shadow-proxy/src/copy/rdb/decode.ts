@@ -4,7 +4,7 @@ import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
 import { readStream } from './stream-decode.js';
-import { KEYDB_CRON, MAX_FIELD_EXPIRY, MODULE, MODULE_2, TYPES, WRITTEN } from './types.js';
+import { KEYDB_CRON, LAST_SHARED_VERSION, MAX_FIELD_EXPIRY, MODULE, MODULE_2, TYPES, VALKEY_VERSIONS, WRITTEN } from './types.js';
 import type { Form, TypeByte } from './types.js';
 import type { HashField, Value, ZsetMember } from './value.js';
 import { Ziplist, Zipmap } from './ziplist.js';
@@ -24,7 +24,7 @@ export interface Dump {
 }
 
 /**
- * The value in a DUMP payload of RDB 6 to 12, from Redis or KeyDB. Its Buffers are views of `payload`.
+ * The value in a DUMP payload of RDB 6 to 12, from Redis or KeyDB, or of Valkey 9. Its Buffers are views of `payload`.
  * @throws {TranscodeError} when the payload is damaged, unknown, or a module's
  */
 export const decodeDump = (payload: Buffer): Value => openDump(payload).value;
@@ -53,6 +53,7 @@ export function openString(payload: Buffer): Buffer | null {
 function typeOf(payload: Buffer, version: number): TypeByte {
   const type = TYPES.get(payload[0]);
   if (type) {
+    if (VALKEY_VERSIONS.includes(version) && type.since > LAST_SHARED_VERSION) throw new TranscodeError('TYPE', `type ${payload[0]}, which only Valkey has: a hash whose fields expire, or later`, 0);
     if (type.since <= version) return type;
     throw new TranscodeError('CORRUPT', `type ${payload[0]}, which RDB ${version} does not have`, 0, `${type.kind} (${type.form})`);
   }

@@ -1,7 +1,7 @@
 /** The end of a DUMP payload: the RDB version (16 bits) and the CRC-64 of all that is before it, little-endian. */
 import { Crc64 } from './crc64.js';
 import { TranscodeError } from './error.js';
-import { NEWEST_VERSION, OLDEST_VERSION } from './types.js';
+import { NEWEST_VERSION, OLDEST_VERSION, VALKEY_VERSIONS } from './types.js';
 
 /** Its size in bytes. */
 export const FOOTER = 10;
@@ -18,8 +18,8 @@ export function checkFooter(payload: Buffer): number {
   if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
     throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
   }
-  if (version < OLDEST_VERSION || version > NEWEST_VERSION) {
-    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}`, at);
+  if ((version < OLDEST_VERSION || version > NEWEST_VERSION) && !VALKEY_VERSIONS.includes(version)) {
+    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}, and of Valkey ${VALKEY_VERSIONS.join(' and ')}`, at);
   }
   return version;
 }
