@@ -1,7 +1,9 @@
 /** The ways to count that are drilled: what is written on both nodes, and what each node then says. */
+import { Redis } from 'ioredis';
 import { Counters, type GrowOnlyCounter, type Limiter } from '../../counters/src/index.js';
 import { ioredisStore } from '../../counters/src/ioredis.js';
 import type { Side } from '../../shadow-proxy/src/local/active-pair.js';
+import { ownDriver } from './driver.js';
 import { both, clientOf, NOTHING, takeMany, type Driven, type Place } from './place.js';
 
 /** A layout in one round. */
@@ -36,10 +38,12 @@ const WINDOW_S = WINDOW_MS / 1000;
 /** Both nodes at once. */
 const onBoth = async (work: (side: Side) => Promise<Driven>): Promise<Driven> => both(...(await Promise.all([work('a'), work('b')])));
 
-const increments = (place: Place, commandOf: (side: Side) => readonly string[]) => (share: number) =>
+const nodePort = ({ pair }: Place, side: Side): number => pair.nodes[side].port;
+
+const increments = (place: Place, commandOf: (side: Side) => readonly string[], port = nodePort) => (share: number) =>
   onBoth(async (side) => {
     const times = Math.round(TIMES[side] * share);
-    return { attempted: times, acknowledged: await place.drive(place.pair.nodes[side].port, times, commandOf(side)) };
+    return { attempted: times, acknowledged: await place.drive(port(place, side), times, commandOf(side)) };
   });
 
 const plain: Kind = {
@@ -190,7 +194,50 @@ const libraryLimiter: Kind = {
 
 const COUNTABLE = 1_000_000;
 
-export const KINDS: readonly Kind[] = [plain, fixedWindow, lua, sortedSet, hash, pinned('one writer, from 0', 0), pinned('one writer, from 100,000', 100_000), library, libraryLimiter];
-export const LIBRARY: ReadonlySet<string> = new Set([library.name, libraryLimiter.name]);
-/** Named as missing until the proxy has it. */
-export const REWRITING = 'the proxy’s rewriting';
+/** Plain `INCR` through a proxy at each node. */
+const rewriting: Kind = {
+  name: 'the proxy’s rewriting',
+  memtier: true,
+  async open(place) {
+    const key = `${place.prefix}:rewritten`;
+    const send = increments(place, () => ['INCR', key], portOf);
+    return {
+      before: () => send(SHARE_BEFORE),
+      drive: () => send(1 - SHARE_BEFORE),
+      again: () => onBoth(async (side) => ({ attempted: 1, acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]) })),
+      count: (side) => throughProxy(place, side, async (client) => Number(await client.get(key))),
+    };
+  },
+};
+
+const rewrittenWindow: Kind = {
+  name: 'rewritten window',
+  memtier: false,
+  async open(place) {
+    const key = `${place.prefix}:rewritten-window`;
+    const clients = { a: proxyClient(place, 'a'), b: proxyClient(place, 'b') };
+    const take = async (side: Side): Promise<boolean> => {
+      const count = await clients[side].incr(key);
+      if (count === 1) await clients[side].expire(key, WINDOW_S);
+      return count <= LIMIT;
+    };
+    return {
+      drive: limiter(take),
+      again: () => onBoth(async (side) => ({ attempted: 1, acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]) })),
+      count: (side) => throughProxy(place, side, async (client) => ((await client.ttl(key)) > 0 ? Number(await client.get(key)) : -1)),
+      close: async () => (clients.a.disconnect(), clients.b.disconnect()),
+    };
+  },
+};
+
+const portOf = ({ proxies }: Place, side: Side): number => proxies.ports[side];
+const proxyClient = (place: Place, side: Side): Redis => new Redis({ host: '127.0.0.1', port: portOf(place, side), maxRetriesPerRequest: null });
+
+async function throughProxy(place: Place, side: Side, read: (client: Redis) => Promise<number>): Promise<number> {
+  const client = proxyClient(place, side);
+  return read(client).finally(() => client.disconnect());
+}
+
+export const KINDS: readonly Kind[] = [plain, fixedWindow, lua, sortedSet, hash, pinned('one writer, from 0', 0), pinned('one writer, from 100,000', 100_000), library, libraryLimiter, rewriting, rewrittenWindow];
+/** What must not lose anything. */
+export const EXACT: ReadonlySet<string> = new Set([library.name, libraryLimiter.name, rewriting.name, rewrittenWindow.name]);

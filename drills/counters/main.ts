@@ -1,6 +1,6 @@
 /**
  * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which their link may heal.
- * Exit codes: 0 the library lost nothing, 1 it did, 2 wrong usage, 3 could not tell (there is no KeyDB, or a heal went otherwise).
+ * Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3 could not tell (there is no KeyDB, or a heal went otherwise).
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { onPath } from '../../loadtest/rig/programs.js';
@@ -10,8 +10,9 @@ import { ActivePair } from '../../shadow-proxy/src/local/active-pair.js';
 import { findKeydb, ServerMissing } from '../../shadow-proxy/src/local/program.js';
 import { MEMTIER, memtierDriver, ownDriver } from './driver.js';
 import { KINDS, type Kind } from './layouts.js';
-import type { Driver } from './place.js';
-import { failuresOf, lostIn, MISSING, notesOf, render, rowsOf, type Report } from './report.js';
+import type { Driver, Place } from './place.js';
+import { Proxies } from './proxies.js';
+import { failuresOf, lostIn, notesOf, render, rowsOf, type Report } from './report.js';
 import { playRound, SITUATIONS, WrongHeal, type Outcome, type Situation } from './rounds.js';
 
 interface Options {
@@ -45,25 +46,27 @@ async function main(): Promise<number> {
   const withMemtier = onPath(MEMTIER) !== null;
   const memtier = withMemtier ? memtierDriver(rig) : ownDriver;
   const pair = await ActivePair.start({ backlogBytes: BACKLOG_BYTES });
+  const proxies = await Proxies.start(pair);
   try {
-    const outcomes = await play(pair, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
+    const outcomes = await play({ pair, proxies }, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
     const rows = rowsOf(outcomes);
     const driver = withMemtier ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours` : `a client of ours: ${MEMTIER} is missing\n(apt install memtier-benchmark, or build it)`;
-    const report: Report = { keydb: `KeyDB ${keydb.version}`, driver, rows, missing: MISSING, failures: failuresOf(rows), notes: notesOf(rows) };
+    const report: Report = { keydb: `KeyDB ${keydb.version}`, driver, rows, failures: failuresOf(rows), notes: notesOf(rows) };
     process.stdout.write(`${json ? JSON.stringify({ ...report, outcomes }, null, 2) : render(report)}\n`);
     return report.failures.length === 0 ? 0 : 1;
   } finally {
+    await proxies.stop();
     await pair.stop();
     await rig.close();
   }
 }
 
-async function play(pair: ActivePair, situations: readonly Situation[], rounds: number, drives: (kind: Kind) => Driver): Promise<Outcome[]> {
+async function play(where: Pick<Place, 'pair' | 'proxies'>, situations: readonly Situation[], rounds: number, drives: (kind: Kind) => Driver): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let round = 1; round <= rounds; round++) {
     for (const situation of situations) {
       const since = performance.now();
-      const played = await playRound(pair, KINDS, drives, situation, round);
+      const played = await playRound(where, KINDS, drives, situation, round);
       outcomes.push(...played);
       const losing = played.filter((each) => lostIn(each) > 0).map((each) => `${each.layout} ${lostIn(each)}`);
       process.stderr.write(`round ${round}, ${situation}: lost ${losing.join(', ') || 'nothing'} (${((performance.now() - since) / 1000).toFixed(0)} s)\n`);

@@ -1,12 +1,15 @@
 /** Where a round takes place, and who drives the commands of one node. */
 import type { Redis } from 'ioredis';
 import type { ActivePair, Side } from '../../shadow-proxy/src/local/active-pair.js';
+import type { Proxies } from './proxies.js';
 
 /** Sends `times` of a command to a node. @returns how many were acknowledged */
 export type Driver = (port: number, times: number, command: readonly string[]) => Promise<number>;
 
 export interface Place {
   readonly pair: ActivePair;
+  /** In front of the nodes. */
+  readonly proxies: Proxies;
   /** Before all keys of the round. */
   readonly prefix: string;
   readonly drive: Driver;

@@ -23,11 +23,11 @@ const REST_MS = 300;
 export class WrongHeal extends Error {}
 
 /** @param drives how each layout is driven */
-export async function playRound(pair: ActivePair, kinds: readonly Kind[], drives: (kind: Kind) => Place['drive'], situation: Situation, round: number): Promise<Outcome[]> {
+export async function playRound({ pair, proxies }: Pick<Place, 'pair' | 'proxies'>, kinds: readonly Kind[], drives: (kind: Kind) => Place['drive'], situation: Situation, round: number): Promise<Outcome[]> {
   const prefix = `drill:${situation}:${round}`;
   const layouts: Layout[] = [];
   try {
-    for (const kind of kinds) layouts.push(await kind.open({ pair, prefix, drive: drives(kind) }));
+    for (const kind of kinds) layouts.push(await kind.open({ pair, proxies, prefix, drive: drives(kind) }));
     const before = await each(layouts, (layout) => layout.before?.());
     await pair.settle();
     const driven = await inSituation(pair, situation, () => each(layouts, (layout) => layout.drive()));

@@ -8,7 +8,7 @@ import { LeaseError } from './lane/lease.js';
 import { Ownership } from './lane/ownership.js';
 import { PlanError } from './plan/errors.js';
 import type { Plan, ShardPlan, Stages } from './plan/plan.js';
-import { checkOwns, checkReload, routingOf, writtenOwns } from './plan/reload.js';
+import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from './plan/reload.js';
 import { Ledger } from './record/ledger.js';
 import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
 import { authoritiesOf, type Side } from './route/stage.js';
@@ -99,7 +99,7 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
 }
 
-async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, shards = () => [] }: LaunchOptions): Promise<Omit<Launched, 'lost'>> {
+async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
@@ -119,7 +119,7 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike: alike === true, shards, listenMs: standby ? LISTEN_MS : 0 });
+    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike, shards, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
     await ledger.close();
     throw explain(error as NodeJS.ErrnoException, shardPlan);
@@ -186,9 +186,10 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
 async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, logger: Logger): Promise<void> {
   const { stages, notices, problems } = resolveStages(plan, state.current);
   const owned = state.previous && checkOwns(plan, shardPlan, state.current.owns, stages);
-  const wrong = owned === null ? problems : [...problems, owned];
+  const layouts = checkLayouts(plan, state.previous && state.current.perRegion, stages);
+  const wrong = [...problems, ...(owned === null ? [] : [owned]), ...layouts];
   if (wrong.length > 0) throw new PlanError('the plan', wrong.map((message) => ({ path: [], message })));
   for (const notice of notices) logger.warn(notice);
-  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan) });
+  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan), perRegion: perRegionOf(plan) });
   await state.update(patch, { event: 'plan', plan: plan.name, stages });
 }

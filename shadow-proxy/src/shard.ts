@@ -35,6 +35,7 @@ import { Journal } from './record/journal.js';
 import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
 import type { HistoryEvent, ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
+import { Regional } from './regional/regional.js';
 import { error } from './resp/encode.js';
 import { Owners } from './route/owner.js';
 import { increment, Router, type Workload } from './route/router.js';
@@ -93,6 +94,8 @@ class RunningShard implements Shard {
   /** The servers of the other shards that share the target. */
   readonly #neighbours: ReadonlyMap<string, Dialer>;
   readonly #strays: StraysContext;
+  /** Null where no workload's layout is `per-region`. */
+  readonly #regional: Regional | null;
   #plan: Plan;
   readonly #mirrorLimits: { queueBytes: number; readonly batchMs: number };
   #listener: NetServer | undefined;
@@ -167,6 +170,8 @@ class RunningShard implements Shard {
       if (up) this.#healer.wake();
     };
     this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits.clientOutputBytes);
+    this.#regional = this.#router.rewrites ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name }) : null;
+    this.#clients.regional = this.#regional;
     const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
@@ -186,6 +191,7 @@ class RunningShard implements Shard {
       isDown: (side) => this.#vigil.isDown(side),
       giveUp: (side) => this.#giveUp(side),
       redact: nameOf,
+      counters: () => this.#regional!.counters(),
     }, plan.limits.flipMs);
     this.#clocks = new Clocks({
       servers: this.#servers,
@@ -326,6 +332,7 @@ class RunningShard implements Shard {
       if (seen !== null) this.#servers[side].expect(seen.runId);
     }
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
+    if (this.#router.workloads.some(({ isRewritten }) => isRewritten)) await this.#regional!.counters();
     this.#startMirrors();
     const certain = this.#takeOver();
     if (first) await this.#beginCopies();
@@ -445,9 +452,12 @@ class RunningShard implements Shard {
     const unblocked = await until(() => this.#clients.blocked.size === 0);
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
     const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
+    await Promise.race([this.#regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && healed && this.#suspects.size === 0;
-    if (clean) this.#journal.settled();
-    if (clean) await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
+    if (clean) {
+      this.#journal.settled();
+      await this.#remember({ cleanShutdown: this.#router.workloads.every((workload) => workload.suspect === null) });
+    }
     return clean;
   }
 
@@ -464,6 +474,7 @@ class RunningShard implements Shard {
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
     for (const session of this.#clients.sessions.values()) session.destroy();
     this.#sequencer.close();
+    this.#regional?.close();
     await Promise.all([this.#servers.source.end(), this.#servers.target.end(), closed]);
     this.#journal.close();
   }
@@ -645,13 +656,13 @@ class RunningShard implements Shard {
         for (const [name, count] of from) increment(to, name, count);
       }
     }
+    const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
     const server = (side: Side): ShardSnapshot['source'] => {
       const { endpoint, runId, version, up, full } = this.#servers[side];
-      return { url: endpoint.label, runId: runId || null, version: version || null, up, full, silentMs: this.#vigil.silentMs(side) };
+      return { url: endpoint.label, runId: runId || null, version: version || null, up: this.#isNeeded(side) || needed.includes(side) ? up : null, full, silentMs: this.#vigil.silentMs(side) };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
     const suspects = this.#suspects.byWorkload();
-    const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
     return {
       name: this.name,
       source: server('source'),

@@ -144,7 +144,7 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem }: Guard):
 
 /** A node counts what its peers sent it, too; scripts only where clients sent them. */
 function callsAt({ calls, writers }: NodeFacts): string {
-  const kinds = byKind(Object.fromEntries(calls));
+  const kinds = byKind(Object.fromEntries([...calls].sort()));
   const told = Object.entries(kinds).map(([kind, commands]) => `${kind}: ${Object.entries(commands).map(([name, times]) => `${name} ${number(times)}`).join(', ')}`);
   const clients = [...new Set((writers ?? []).map(({ who, command }) => `${who} (${command})`))].slice(0, 3);
   return [...told, ...(clients.length === 0 ? [] : [`writing now: ${clients.join(', ')}`]), ...(writers === null ? ['does not list its clients'] : [])].join('\n') || 'none';

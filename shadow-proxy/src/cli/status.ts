@@ -4,7 +4,7 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
-import { list, number } from '../text/figures.js';
+import { list, number, unlessUp } from '../text/figures.js';
 import { sum, type LatencySnapshot, type OutageSnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
 import { tell } from '../guard/judge.js';
@@ -118,6 +118,6 @@ function noteOf({ name, suspect, strayWrites }: WorkloadSnapshot): string[] {
   return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
 }
 
-const server = ({ url, version, up, silentMs }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up && silentMs === 0 ? '' : ', DOWN'}`;
+const server = ({ url, version, up, silentMs }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${unlessUp(silentMs > 0 ? false : up)}`;
 const times = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`);
 const short = (value: number): string => (value < 100_000 ? number(value) : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value));

@@ -1,7 +1,7 @@
 /** A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal. */
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
-import { list, milliseconds, number } from '../text/figures.js';
+import { list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../record/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
 import type { RunVerdict } from './verdict.js';
@@ -64,7 +64,7 @@ export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
   return ms <= 0 ? 0 : ((now.operations - (before?.operations ?? 0)) / ms) * 1000;
 }
 
-const server = ({ url, version, up, full }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${up ? '' : ', down'}${full ? ', without memory for more' : ''}`;
+const server = ({ url, version, up, full }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${unlessUp(up)}${full ? ', without memory for more' : ''}`;
 const latency = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`);
 
 function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, dropped } }: ShardSnapshot): string {

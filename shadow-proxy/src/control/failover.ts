@@ -15,7 +15,7 @@ import type { Suspects } from '../record/suspects.js';
 import { formatPoint } from '../record/state.js';
 import type { Router, Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, type Side } from '../route/stage.js';
-import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
+import { LISTED, StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
 export interface FailoverFacts extends StagePoint {
   readonly name: string;
@@ -69,9 +69,6 @@ interface Outage {
   endedAt: Date | null;
   readonly workloads: Map<string, OutageWorkload>;
 }
-
-/** So many keys are listed. */
-const LISTED = 20;
 
 export class Failover {
   count = 0;

@@ -3,6 +3,7 @@
  * confirmed all that was on its way, then changes the rule; or gives up at a deadline with nothing changed.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { PlainCounters } from '../../../counters/src/index.js';
 import { NOT_COPIED } from '../copy/job.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Server } from '../lane/server.js';
@@ -10,7 +11,8 @@ import type { Suspect, Suspects } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
-import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
+import { Carry } from './carry.js';
+import { LISTED, StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
 export interface FlipContext {
   readonly sequencer: Sequencer;
@@ -38,10 +40,9 @@ export interface FlipContext {
   giveUp(side: Side): void;
   /** A key as it may be told. */
   redact(key: Buffer): string;
+  /** This region's counters, where a workload's layout is `per-region`. */
+  counters(): Promise<PlainCounters>;
 }
-
-/** So many keys in doubt are named where a change is refused for them. */
-const LISTED = 20;
 
 /** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
 const HEAL_MS = 2_000;
@@ -104,7 +105,10 @@ export class Flipper {
     const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
     // Both give clients the target's replies, and go back to where they get the source's.
     const back = from.stage === 'rampdown' && to.stage === 'shadow';
-    if (Math.abs(step) > 1 && !back) {
+    if (workload.perRegion && to.stage !== 'complete') {
+      throw new StageError('not-adjacent', `"${workload.name}" has counterLayout per-region: source and target hold other keys, so that it is off or complete, and nothing in between`);
+    }
+    if (!workload.perRegion && Math.abs(step) > 1 && !back) {
       throw new StageError('not-adjacent', `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`);
     }
     if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
@@ -172,6 +176,8 @@ export class Flipper {
     const { clients } = this.context;
     const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
+    let carry = workload.perRegion ? new Carry(this.context, workload) : null;
+    await carry?.prepare();
     try {
       for (const side of this.#leaving) this.down(side);
       if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
@@ -187,10 +193,12 @@ export class Flipper {
       await inTime(this.#drained());
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
       if (requireClean) this.#assertClean(workload);
+      if (carry !== null) await inTime(carry.run());
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
       const dead = this.#leaving.filter((side) => this.context.isDown(side));
       await this.context.persist(workload, from, to, note);
       workload.move(to.stage, to.percent);
+      carry = null;
       // Those who came meanwhile wait for a connection to it.
       for (const side of dead) this.context.giveUp(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
@@ -198,6 +206,9 @@ export class Flipper {
       for (const side of dead) this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
       this.context.moved();
       return performance.now() - since;
+    } catch (problem) {
+      await carry?.undo();
+      throw problem;
     } finally {
       workload.held = false;
       workload.moving = false;

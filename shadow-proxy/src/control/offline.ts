@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { redactKey } from '../compare/redact.js';
 import type { CopiedKey } from '../copy/held.js';
-import { put } from '../copy/put.js';
+import { put, refusalOf } from '../copy/put.js';
 import { connectTo, KeyReader } from '../copy/reader.js';
 import { differenceOf } from '../copy/verifier.js';
 import type { Connection } from '../lane/connection.js';
@@ -22,6 +22,7 @@ import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import { readJournal, type JournalRecords } from '../record/journal.js';
 import { StateStore, type HistoryEvent } from '../record/state.js';
 import { isError, text } from '../resp/decode.js';
+import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import { Router, type Workload } from '../route/router.js';
 import { StageError } from './status.js';
@@ -110,9 +111,11 @@ async function heal(shard: string, left: JournalRecords, router: Router, moving:
 /** Whether it had to be copied. */
 async function healKey(key: CopiedKey, source: KeyReader, target: KeyReader, writer: Connection): Promise<boolean> {
   const [[right], [there]] = await Promise.all([target.read(key.db, [key]), source.read(key.db, [key])]);
-  if (differenceOf(right, there, TOLERANCE_MS) === null) return false;
-  const command = new CommandWriter();
-  put(key, right, command);
-  for (const reply of [await writer.ask('SELECT', key.db), await writer.askFrame(command.finish())]) if (isError(reply)) throw new Error(`the source refused: ${text(reply)}`);
+  if (differenceOf(right, there, 0, TOLERANCE_MS) === null) return false;
+  const out = new CommandWriter();
+  const commands = put(key, right, out);
+  const selected = await writer.ask('SELECT', key.db);
+  const refusal = isError(selected) ? text(selected) : refusalOf(commands, new Scalars(await writer.askBytes(out.finish(), commands.commands)));
+  if (refusal !== null) throw new Error(`the source refused: ${refusal}`);
   return true;
 }

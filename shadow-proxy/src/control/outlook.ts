@@ -29,8 +29,8 @@ export interface ShardEvidence {
 }
 
 /** @param judge as `judgeGates`, for those who know less than a running proxy */
-export function outlookOf(workload: Pick<WorkloadPlan, 'name' | 'class'>, { spanning, stage, percent }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
+export function outlookOf(workload: Pick<WorkloadPlan, 'name' | 'class'>, { stage, percent, ...more }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
   const from = { stage, percent };
-  const to = stage === 'complete' ? null : nextPoint({ ...from, spanning });
+  const to = stage === 'complete' ? null : nextPoint({ ...from, ...more });
   return { workload: workload.name, class: workload.class, from, to, gates: to === null ? [] : judge(facts, from, to, now), evidence: facts.evidence };
 }

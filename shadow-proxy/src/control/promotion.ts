@@ -50,6 +50,8 @@ export interface Rollback {
 /** Where a workload is, and what forbids percent. */
 export interface Standing extends StagePoint {
   readonly spanning: number;
+  /** Whether its layout on the target is another one, so that both cannot hold the same. */
+  readonly perRegion?: boolean;
 }
 
 export interface PromotionContext {
@@ -68,8 +70,9 @@ export const STEPS = [1, 10, 50, 100];
 const DRILL_PERCENT = 1;
 
 /** What comes after this point. @throws {StageError} where nothing does */
-export function nextPoint({ stage, percent, spanning }: Standing): StagePoint {
+export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
   if (stage === 'complete') throw new StageError('no-return', 'it is complete: there is no next stage');
+  if (perRegion) return { stage: 'complete', percent: 100 };
   const first = spanning > 0 ? 100 : STEPS[0];
   if (stage === 'shadow') return { stage: 'live', percent: first };
   if (stage === 'live' && percent < 100) return { stage, percent: STEPS.find((step) => step > percent)! };

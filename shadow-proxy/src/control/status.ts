@@ -52,6 +52,9 @@ export type StageErrorCode =
   /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
   | 'refused';
 
+/** So many keys are named where a change is refused for them, or lost them. */
+export const LISTED = 20;
+
 /** A stage was not changed; the message says why and what to do next. */
 export class StageError extends Error {
   override readonly name = 'StageError';

@@ -113,8 +113,8 @@ export class Witness {
 
   /** @throws {StageError} code `unknown-workload` */
   standing(name: string): Standing {
-    const { stage, percent, counters } = this.#named(name);
-    return { stage, percent, spanning: counters.spanning };
+    const { stage, percent, counters, perRegion } = this.#named(name);
+    return { stage, percent, spanning: counters.spanning, perRegion };
   }
 
   /** @throws {StageError} code `unknown-workload` */

@@ -74,19 +74,25 @@ function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[
     return safe(`one node accepts writes: ${writable[0].label} (${writable[0].role})${counted}`);
   }
   const both = `${writable.map(({ label }) => label).join(' and ')} accept writes`;
-  if (workload.counterLayout !== 'plain') return judgeLayout(question, writable, seen);
+  if (workload.counterLayout !== 'plain') return judgeLayout(question, cluster, writable, seen);
   if (workload.writer !== null) return judgePinned(question, cluster, writable);
   const where = topology.mode === 'active-active' ? both : `the plan says primary-replica, but ${both}`;
   return unsafe(seen.length === 0 ? where : `${where}; seen: ${tell(seen)}`, losses(seen), todoFor(question, seen));
 }
 
 /** A conflict-free layout: what was seen must be it, and KeyDB must have been tried so. */
-function judgeLayout({ workload: { counterLayout } }: Question, writable: readonly NodeFacts[], seen: readonly Seen[]): Finding {
+function judgeLayout({ workload: { name, counterLayout }, sightings }: Question, { nodes }: Cluster, writable: readonly NodeFacts[], seen: readonly Seen[]): Finding {
+  const stray = sightings?.stray[name] ?? 0;
+  if (counterLayout === 'per-region' && stray > 0) {
+    return unsafe(`counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: somebody writes beside the proxy, or they were left there`, LOSES.increment, 'point these clients at a proxy, and delete the plain keys');
+  }
   const plain = seen.filter(({ kind }) => kind === 'increment' || kind === 'float' || kind === 'rewrite');
   if (counterLayout === 'library' && plain.length > 0) {
     return unsafe(`counterLayout is library, but plain counters came through the proxy: ${tell(plain)}`, losses(plain), 'have these clients use the counters package, too');
   }
   if (writable.length > 2) return unknown(`conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tried with two`, 'keep to two active nodes, with replicas behind them');
+  const [beside] = counterLayout === 'per-region' ? besideAt(nodes) : [];
+  if (beside !== undefined) return unknown(`conflict-free layout (per-region), but ${beside}, beside the proxy; which keys, the node does not tell`, 'point that client at a proxy, or make sure that it writes other keys');
   return safe(`conflict-free layout (${counterLayout})`);
 }
 
@@ -107,7 +113,7 @@ function judgePinned({ workload: { name, writer }, sightings }: Question, { shar
   const others = writable.filter(({ runId }) => runId !== home);
   const silent = others.find(({ writers }) => writers === null);
   if (silent !== undefined) return unknown(`its writer is ${writer}, but ${silent.label} does not list its clients`, 'allow CLIENT LIST to the kit’s user');
-  const [beside] = others.flatMap(({ label, writers }) => writers!.filter(isBeside).map(({ who, command }) => `${who} writes at ${label} (${command})`));
+  const [beside] = besideAt(others);
   if (beside !== undefined) return unknown(`its writer is ${writer}, but ${beside}, beside the proxy; which keys, the node does not tell`, 'point that client at the proxy, or make sure that it writes other keys');
   if (unread.length > 0) return unknown(`${unread[0].label} cannot be asked (${unread[0].why})`, 'see that it answers, and to the same user as the target');
   return safe(`one writer: ${writer}`);
@@ -115,6 +121,7 @@ function judgePinned({ workload: { name, writer }, sightings }: Question, { shar
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
+const besideAt = (nodes: readonly NodeFacts[]): string[] => nodes.flatMap(({ label, writers }) => (writers ?? []).filter(isBeside).map(({ who, command }) => `${who} writes at ${label} (${command})`));
 const isBeside = ({ who, command }: Writer): boolean => !who.startsWith(KIT) && countingKind(command) !== null;
 
 function losses(seen: readonly Seen[]): string {

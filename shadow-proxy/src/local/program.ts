@@ -37,9 +37,12 @@ export async function findKeydb(): Promise<Program | null> {
   return (await installed('keydb', 'KEYDB_SERVER', 'keydb-server')) ?? (await contained());
 }
 
+/** `VALKEY_SERVER`, then `valkey-server` on the PATH. */
+export const findValkey = (): Promise<Program | null> => installed('valkey', 'VALKEY_SERVER', 'valkey-server');
+
 /** What may stand in for KeyDB: Valkey, else Redis itself. */
 export async function findStandIn(): Promise<Program> {
-  return (await installed('valkey', 'VALKEY_SERVER', 'valkey-server')) ?? (await findRedis());
+  return (await findValkey()) ?? (await findRedis());
 }
 
 async function installed(name: Program['name'], variable: string, file: string): Promise<Program | null> {

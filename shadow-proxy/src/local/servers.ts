@@ -13,7 +13,7 @@ import { promisify } from 'node:util';
 import getPort from 'get-port';
 import { afterDeath } from './guard.js';
 import { ping } from './ping.js';
-import { findKeydb, findRedis, findStandIn, ServerMissing, type Program } from './program.js';
+import { findKeydb, findRedis, findStandIn, findValkey, ServerMissing, type Program } from './program.js';
 
 export { ServerMissing } from './program.js';
 
@@ -187,6 +187,13 @@ export async function startKeydb(options: ServerOptions = {}): Promise<LocalServ
   const program = await findKeydb();
   if (program !== null) return launch(program, options);
   throw new ServerMissing('no keydb-server: install KeyDB 6.3.4, or set KEYDB_SERVER to its path, or start Docker or Podman');
+}
+
+/** Where one may go from KeyDB. @throws {ServerMissing} {ServerFailed} */
+export async function startValkey(options: ServerOptions = {}): Promise<LocalServer> {
+  const program = await findValkey();
+  if (program !== null) return launch(program, options);
+  throw new ServerMissing('no valkey-server: install Valkey, or set VALKEY_SERVER to its path');
 }
 
 /** KeyDB if this machine has it; otherwise a stand-in, which `standIn` of the result names: callers must say so. */

@@ -35,8 +35,8 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
   return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
 }
 
-const ofServer = (side: string, { up, full, runId }: ServerSnapshot): readonly Check[] => [
-  [!up && runId !== null, 'act', `the ${side} is down`],
+const ofServer = (side: string, { up, full }: ServerSnapshot): readonly Check[] => [
+  [up === false, 'act', `the ${side} is down`],
   [full, 'act', `the ${side} refuses writes for want of memory: raise maxmemory`],
 ];
 

@@ -79,11 +79,11 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
   );
 }
 
-const Server = ({ name, server: { url, version, up, runId }, latency: { p50, p99, p999, count } }: { name: string; server: ServerSnapshot; latency: LatencySnapshot }): JSX.Element => (
+const Server = ({ name, server: { url, version, up }, latency: { p50, p99, p999, count } }: { name: string; server: ServerSnapshot; latency: LatencySnapshot }): JSX.Element => (
   <tr>
     <th>{name}</th>
     <td>
-      <span class={`badge ${up ? 'yes' : runId === null ? 'unknown' : 'no'}`}>{up ? 'up' : runId === null ? 'not used yet' : 'DOWN'}</span> <code>{url}</code> {version !== null && <span class="note">{version}</span>}
+      <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>{up === null ? 'not used' : up ? 'up' : 'DOWN'}</span> <code>{url}</code> {version !== null && <span class="note">{version}</span>}
     </td>
     <td class="note">{count === 0 ? 'nothing timed yet' : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}</td>
   </tr>

@@ -124,8 +124,8 @@ function topology(plan: Plan, say: Say): void {
   duplicates(regions, (region) => region, (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is named already`));
   const placed = allWorkloads(plan).find(({ writer, counterLayout }) => writer !== null || counterLayout === 'per-region');
   plan.shards.forEach(({ region, target }, i) => {
-    if (region === null && placed !== undefined && mode === 'active-active') {
-      say(['shards', i, 'region'], `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ')}) its target is`);
+    if (region === null && placed !== undefined && (mode === 'active-active' || placed.counterLayout === 'per-region')) {
+      say(['shards', i, 'region'], `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ') || 'name them'}) its target is`);
     }
     if (region !== null && !regions.includes(region)) say(['shards', i, 'region'], `is ${region}, which topology.regions does not name`);
     const other = plan.shards.findIndex((shard) => shard.region !== region && sameServer(shard.target, target));
@@ -134,11 +134,21 @@ function topology(plan: Plan, say: Say): void {
   eachWorkload(plan, (workload, path) => {
     const problem = counterProblem(workload, plan.topology);
     if (problem !== null) say([...path, problem.field], problem.message);
-    // Believed, it would let plain counters pass for safe.
-    if (workload.counterLayout === 'per-region') say([...path, 'counterLayout'], 'is per-region, which the proxy does not do yet: use library, or writer');
+    if (workload.counterLayout === 'per-region') perRegion(plan, workload, path, say);
     const elsewhere = plan.shards.find(({ region }) => workload.writer !== null && region !== null && region !== workload.writer);
     if (elsewhere === undefined || plan.topology.secondWriter === 'count' || workload.stage === 'off' || workload.stage === 'complete') return;
     say([...path, 'stage'], `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`);
+  });
+}
+
+/** What the proxy needs to count it in parts. */
+function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: Say): void {
+  if (name === 'default') say([...path, 'counterLayout'], 'is per-region, and default has the keys that nobody names: give the counters a workload of their own');
+  if (writer !== null) say([...path, 'writer'], `is ${writer}, but counterLayout is per-region, in which each region writes: leave one of them out`);
+  if (stage !== 'off' && stage !== 'complete') say([...path, 'stage'], `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`);
+  plan.shards.forEach((shard, i) => {
+    // They become names of a writer, whose parts a dot divides.
+    for (const field of ['name', 'region'] as const) if (shard[field]?.includes('.')) say(['shards', i, field], `is ${shard[field]}, but ${name} has counterLayout per-region: a name without a dot is allowed`);
   });
 }
 

@@ -18,7 +18,7 @@ export const routingOf = (plan: Plan): [string, string][] =>
 
 /** Why `next` cannot replace `previous` in a running process; empty where it can. `stages` are the effective ones. */
 export function checkReload(previous: Plan, next: Plan, stages: Stages): string[] {
-  return [...needsRestart(previous, next), ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next))];
+  return [...needsRestart(previous, next), ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next), perRegionOf(next))];
 }
 
 /** The stages that a plan gives to workloads which no state knows yet. */
@@ -74,19 +74,21 @@ const changedParts = <T>(parts: readonly Part<T>[], before: T, now: T): string[]
  * pattern j only if some key matches both, and neither list has something in front that takes all keys of the other's pattern.
  *
  * @param first stages of workloads that `stages` does not know
+ * @param perRegion workloads whose keys the target has in parts: to others it has nothing of them
  */
-export function checkRouting(previous: Routing, next: Routing, stages: Stages, first: Stages): string[] {
+export function checkRouting(previous: Routing, next: Routing, stages: Stages, first: Stages, perRegion: readonly string[] = []): string[] {
   const [before, after] = [withDefault(previous), withDefault(next)];
   const stageOf = (workload: string): StagePoint | undefined => stages[workload] ?? first[workload];
+  const inParts = (workload: string): boolean => perRegion.includes(workload) && stageRule(stageOf(workload)?.stage ?? 'off').authority === 'target';
   const problems = new Set<string>();
   before.forEach(([was, from], i) => {
     after.forEach(([is, to], j) => {
-      if (from === to || samePoint(stageOf(from), stageOf(to))) return;
+      if (from === to || (samePoint(stageOf(from), stageOf(to)) && inParts(from) === inParts(to))) return;
       if (takenBefore(before, i, is) || takenBefore(after, j, was)) return;
       if (!patternsOverlap(was, is)) return;
       problems.add(
         `keys of ${describe(was, is)} could move from workload ${from} (${show(stageOf(from))}) to ${to} (${show(stageOf(to))}): ` +
-          'bring both to the same stage first',
+          (inParts(from) === inParts(to) ? 'bring both to the same stage first' : 'counterLayout of one of them is per-region, and the target has its counters otherwise'),
       );
     });
   });
@@ -107,6 +109,21 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   if (shard.sharedTarget && shard.owns === null) return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
   if (writtenOwns(plan, shard) === before) return null;
   return `owns of shard ${shard.name} is not what it was (${before ?? 'nothing'}), and ${where}: bring it back to shadow first`;
+}
+
+/** Which workloads' counters are in parts on the target, one a region. */
+export const perRegionOf = (plan: Plan): string[] => plan.workloads.filter(({ counterLayout }) => counterLayout === 'per-region').map(({ name }) => name);
+
+/** Why workloads cannot have the layouts that the plan says in these stages. @param before those in parts until now; null: nothing was there */
+export function checkLayouts(plan: Plan, before: readonly string[] | null, stages: Stages): string[] {
+  const now = perRegionOf(plan);
+  return plan.workloads.flatMap(({ name }) => {
+    const inParts = now.includes(name);
+    const point = stages[name];
+    if (inParts && point.stage !== 'off' && point.stage !== 'complete') return [`workload ${name} is ${show(point)}, and counterLayout per-region has no such stage: bring it back to off first`];
+    if (before === null || before.includes(name) === inParts || stageRule(point.stage).authority === 'source') return [];
+    return [`counterLayout of ${name} changed, and it is ${show(point)}: the target has its counters ${inParts ? 'as plain keys' : 'in parts'}, which would not be found; bring it back to off first, or take the layout back`];
+  });
 }
 
 const takenBefore = (routing: Routing, end: number, pattern: string): boolean =>

@@ -111,7 +111,7 @@ const shard = z.strictObject({
 /** How a workload is written where several nodes accept writes. */
 const writing = {
   writer: name.describe('The one region whose node may write it, in an active-active topology; proxies of other regions refuse or count its writes').optional(),
-  counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters (not there yet: refused)'),
+  counterLayout: z.enum(COUNTER_LAYOUTS).default('plain').describe('Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters to one part a region; such a workload is "off" or complete'),
 };
 
 const failover = z

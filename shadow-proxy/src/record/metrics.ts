@@ -35,7 +35,7 @@ const ANSWERS = ['yes', 'no', 'unknown'] as const;
 const SAFETIES = ['safe', 'unsafe', 'unknown'] as const;
 
 export const METRICS: readonly Metric[] = [
-  gauge('up', 'The server answers', ['server'], (s) => bothServers(s, ({ up }) => Number(up))),
+  gauge('up', 'The server answers; absent where no workload uses it', ['server'], (s) => bothServers(s, ({ up }) => up === null ? null : Number(up))),
   gauge('server_silent_seconds', 'For how long a server that clients are sent to has not answered; 0 where it does', ['server'], (s) => bothServers(s, ({ silentMs }) => silentMs / 1000)),
   gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
@@ -114,7 +114,7 @@ export const METRICS: readonly Metric[] = [
   ofWorkload('workload_compared_total', 'counter', 'Pairs of replies by verdict', ['verdict'], (w) =>
     byName('verdict', { match: w.matched, explained: w.explained, mismatch: w.mismatches, inconclusive: w.inconclusive }),
   ),
-  ofWorkload('workload_stray_writes_total', 'counter', 'Writes that came here although another region is its one writer', [], (w) => one(w.strayWrites)),
+  ofWorkload('workload_stray_writes_total', 'counter', 'Writes that came here although another region is its one writer; with counterLayout per-region, samples that found a plain key on the target', [], (w) => one(w.strayWrites)),
   ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
   ofWorkload('workload_all_suspect', 'gauge', 'All its keys are in doubt; the status page says why', [], (w) => one(Number(w.suspect !== null))),
   ofWorkload('workload_clean', 'gauge', 'The mirror has confirmed everything that was acknowledged, and no key is suspect', [], (w) =>
@@ -183,8 +183,8 @@ function byName(label: string, counts: Readonly<Record<string, number>>): readon
 
 const SIDES = ['source', 'target'] as const;
 
-function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => number): readonly Sample[] {
-  return SIDES.map((server) => [{ server }, value(shard[server])]);
+function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => number | null): readonly Sample[] {
+  return SIDES.flatMap((server) => known(value(shard[server])).map(([, told]): Sample => [{ server }, told]));
 }
 
 function serverInfo(shard: ScrapedShard): readonly Sample[] {

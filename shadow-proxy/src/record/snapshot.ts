@@ -13,7 +13,8 @@ export interface ServerSnapshot {
   readonly runId: string | null;
   /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
   readonly version: string | null;
-  readonly up: boolean;
+  /** Whether it answers; null where no workload uses it, so that nobody looks: the target while all are `off`, the source once all are `complete`. */
+  readonly up: boolean | null;
   /** It has refused a write for want of memory just now. */
   readonly full: boolean;
   /** For how long it has not answered, in ms; 0 where it does, or where no client is sent to it. */

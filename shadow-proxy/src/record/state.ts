@@ -11,7 +11,7 @@ import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/prom
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
-import { checkRouting, firstStages, routingOf } from '../plan/reload.js';
+import { checkRouting, firstStages, perRegionOf, routingOf } from '../plan/reload.js';
 import { formatPoint, STAGES } from '../route/stage.js';
 
 export { formatPoint };
@@ -26,6 +26,8 @@ const shardState = z.strictObject({
   routing: z.array(z.tuple([z.string(), z.string()])),
   /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
   owns: z.string().nullable().default(null),
+  /** Workloads whose counters the target has in parts, one a region. */
+  perRegion: z.array(z.string()).default([]),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   cleanShutdown: z.boolean(),
@@ -155,6 +157,7 @@ const emptyState = (shard: string): ShardState => ({
   workloads: {},
   routing: [],
   owns: null,
+  perRegion: [],
   source: null,
   target: null,
   cleanShutdown: true,
@@ -273,5 +276,5 @@ export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
     if (now === undefined || (now.stage === point.stage && now.percent === point.percent)) return [];
     return [`workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only its first stage and is ignored`];
   });
-  return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first) };
+  return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first, perRegionOf(plan)) };
 }

@@ -1,7 +1,7 @@
 /** The report as Markdown, for a ticket or a wiki. */
 import type { Outlook } from '../control/outlook.js';
 import { describeEvent } from '../record/history.js';
-import { list, milliseconds, number } from '../text/figures.js';
+import { list, milliseconds, number, unlessUp } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Report, type ShardReport } from './facts.js';
@@ -25,7 +25,7 @@ function ofShard(report: ShardReport): string {
   return [
     `## Shard ${plain(shard)}`,
     ...(problem === null ? [] : [`**From the durable state, not from a running proxy**: ${plain(problem)}`]),
-    ...(snapshot === null ? [] : [bullets([`source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${snapshot.source.up ? '' : ', DOWN'}`, `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${snapshot.target.up ? '' : ', DOWN'}`, `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`])]),
+    ...(snapshot === null ? [] : [bullets([`source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${unlessUp(snapshot.source.up)}`, `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${unlessUp(snapshot.target.up)}`, `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`])]),
     ...evidence.workloads.map(ofWorkload),
     '### Latency',
     latencyRows(evidence.latencies).length === 0 ? 'Nothing was timed.' : table(['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'], latencyRows(evidence.latencies).map((row) => [row.server, milliseconds(row.p50), milliseconds(row.p99), milliseconds(row.p999), number(row.replies), number(row.minutes)])),

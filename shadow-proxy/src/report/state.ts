@@ -46,7 +46,7 @@ function outlook(workload: WorkloadPlan, state: ShardState, known: Known | undef
     latencies: latencies.filter(({ at }) => at >= evidence.since),
     ...NOT_KNOWN,
   };
-  return outlookOf(workload, { ...point, spanning: 0 }, facts, new Date(), (...args) => judgeGates(...args).map((gate) => (LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate)));
+  return outlookOf(workload, { ...point, spanning: 0, perRegion: workload.counterLayout === 'per-region' }, facts, new Date(), (...args) => judgeGates(...args).map((gate) => (LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate)));
 }
 
 const NOT_KNOWN = { suspects: 0, suspect: null, frozen: null, unsupported: {}, bypassing: null, passed: { since: null, last: null }, evicted: null, counters: null, writtenIn: null };

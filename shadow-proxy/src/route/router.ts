@@ -13,6 +13,8 @@ export interface WorkloadDefinition {
   readonly channels?: readonly string[];
   /** The one region that writes it; null, or absent, where each may. */
   readonly writer?: string | null;
+  /** `per-region`: on the target it is counted in parts, one a region. */
+  readonly counterLayout?: string;
   readonly stage: Stage;
   /** Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`. */
   readonly percent: number;
@@ -74,8 +76,16 @@ export class Workload {
 
   /** The region that writes it, where that is another one than this shard's. */
   writtenIn: string | null = null;
-  /** Writes that came here all the same. */
+  /** Writes that came here all the same; of one that is rewritten, looks that found a plain key on the target. */
   strayWrites = 0;
+
+  /** Whether its layout on the target is `per-region`. */
+  perRegion = false;
+
+  /** Whether its commands are rewritten to that layout now. */
+  get isRewritten(): boolean {
+    return this.perRegion && this.#rule.authority === 'target';
+  }
 
   /** How often its stage has changed. */
   moves = 0;
@@ -152,6 +162,8 @@ export class Router {
   readonly elsewhere: Workload;
   /** Whether any workload's one writer is another region. */
   readonly pinsElsewhere: boolean;
+  /** Whether any workload's layout is `per-region`. */
+  readonly rewrites: boolean;
 
   /** @param isElsewhere whether a key is not this shard's; null where all are */
   constructor(
@@ -167,6 +179,8 @@ export class Router {
     this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
     definitions.forEach(({ writer = null }, i) => (workloads[i].writtenIn = writer === this.region ? null : writer));
+    definitions.forEach(({ counterLayout }, i) => (workloads[i].perRegion = counterLayout === 'per-region'));
+    this.rewrites = workloads.some(({ perRegion }) => perRegion);
     this.default.writtenIn = rest.writer === undefined || rest.writer === this.region ? null : rest.writer;
     this.pinsElsewhere = this.workloads.some(({ writtenIn }) => writtenIn !== null);
     this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, { workloads: 0 });

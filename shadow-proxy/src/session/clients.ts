@@ -4,6 +4,7 @@ import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
 import { isAboutCode } from '../lane/frame-keys.js';
 import type { Sequencer } from '../lane/sequencer.js';
+import type { Regional } from '../regional/regional.js';
 import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
@@ -26,6 +27,8 @@ export class Clients {
   readonly coming = new Coming();
   readonly subscribers = new Subscribers();
   readonly counterWatch = new CounterWatch();
+  /** Set where a workload's layout is `per-region`. */
+  regional: Regional | null = null;
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;

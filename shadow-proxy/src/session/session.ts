@@ -31,6 +31,7 @@ import type { Clients } from './clients.js';
 import { answerLocally } from './local.js';
 import { answerOwned } from './owned.js';
 import { publish, subscription, type Subscriptions } from './pubsub.js';
+import { takeRegional } from './regional.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, shapeOf } from './scan.js';
 import { takeScript } from './scripts.js';
@@ -183,6 +184,7 @@ export class Session implements Sink {
       return;
     }
     if (clients.sequencer.router.pinsElsewhere && takeStray(this, spec, again)) return;
+    if (clients.sequencer.router.rewrites && takeRegional(this, spec)) return;
     if (spec.watched >= 0 && !again) clients.counterWatch.offer(this, spec);
     if (this.transaction !== null) {
       this.transaction.queue(spec);

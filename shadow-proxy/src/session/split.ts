@@ -64,9 +64,9 @@ export function submitSplit(session: Session, spec: CommandSpec): void {
     if (session.closed) return leave();
     const parts = partsOf(session);
     // The stages may have changed while it waited, or a barrier be under way, or a lane be lost.
-    if (parts === null || sequencer.barred) {
+    if (parts === null || parts === 'rewritten' || sequencer.barred) {
       leave();
-      return session.awaitOpen();
+      return parts === 'rewritten' ? session.awaitIdle() : session.awaitOpen();
     }
     if (parts.some(({ authority }) => lanes[authority].closed)) {
       leave();
@@ -92,13 +92,15 @@ export function submitSplit(session: Session, spec: CommandSpec): void {
 
 const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('latin1'));
 
-function partsOf(session: Session): Part[] | null {
+/** Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another way. */
+function partsOf(session: Session): Part[] | 'rewritten' | null {
   const { router } = session.clients.sequencer;
   const parts = new Map<Side, Part>();
   for (let i = 1; i < session.parser.argc; i++) {
     const key = session.argument(i);
     const workload = router.match(key, 0, key.length);
     if (workload.held) return null;
+    if (workload.isRewritten) return 'rewritten';
     const rule = workload.rule(key, 0, key.length);
     let part = parts.get(rule.authority);
     if (part === undefined) parts.set(rule.authority, (part = { authority: rule.authority, workload, rule, mixed: false, places: [], keys: [] }));

@@ -3,7 +3,7 @@ import type { CommandSpec } from '../command/table.js';
 import type { Lane } from '../lane/lane.js';
 import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
-import { decodeReply } from '../resp/decode.js';
+import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import { array, encodeCommand, error, simple } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
@@ -13,6 +13,8 @@ import { otherSide, type Side } from '../route/stage.js';
 import { alone, hidesKeys, mayBegin } from './barrier.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { ASKS_FOR_ALL } from './owned.js';
+import { Refusal, rewrite, type Rewritten } from '../regional/commands.js';
+import { carryOut, perform, rewrittenIn } from './regional.js';
 import { crossesDatabases, routeKeys } from './routing.js';
 import { hiddenBy, prepared, refusalOf } from './scripts.js';
 import { crossing } from './split.js';
@@ -46,6 +48,9 @@ export class Transaction {
 
   constructor(private readonly session: Session) {}
 
+  /** Commands on counters that are rewritten: these are a transaction by themselves. */
+  readonly #regional: (Queued & { readonly workload: Workload })[] = [];
+
   /** EXEC will refuse. */
   spoil(): void {
     this.#spoiled = true;
@@ -57,15 +62,18 @@ export class Transaction {
     this.session.reply(QUEUED);
   }
 
+  /** Takes the command at hand, which is about counters that are rewritten. */
+  queueRegional(spec: CommandSpec, workload: Workload): void {
+    if (this.#isMalformed(spec)) return;
+    this.#regional.push({ frame: Buffer.from(this.session.command), spec, workload });
+    this.session.reply(QUEUED);
+  }
+
   /** Takes the command at hand. */
   queue(spec: CommandSpec): void {
     const { session } = this;
     const { parser } = session;
-    if (spec.arity > 0 ? parser.argc !== spec.arity : parser.argc < -spec.arity) {
-      this.spoil();
-      session.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
-      return;
-    }
+    if (this.#isMalformed(spec)) return;
     if (spec.handling === 'subscribe') session.clients.unsupported(spec.name);
     if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'both' || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
@@ -93,6 +101,13 @@ export class Transaction {
     session.reply(QUEUED);
   }
 
+  #isMalformed(spec: CommandSpec): boolean {
+    const { argc } = this.session.parser;
+    if (spec.arity > 0 ? argc === spec.arity : argc >= -spec.arity) return false;
+    this.session.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
+    return true;
+  }
+
   /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
   exec(): void {
     const { session } = this;
@@ -102,6 +117,7 @@ export class Transaction {
       session.reply(ABORTED);
       return;
     }
+    if (this.#regional.length > 0) return this.#execRegional();
     if (this.#queue.length === 0 && session.watch === null) {
       session.transaction = null;
       session.reply(array(this.#own.map(({ reply }) => reply)));
@@ -147,6 +163,24 @@ export class Transaction {
     watch.end();
     session.transaction = null;
     return true;
+  }
+
+  /** Not the others' way: the replies are this region's, and nobody else's. */
+  #execRegional(): void {
+    const { session } = this;
+    const [{ workload }] = this.#regional;
+    if (this.#queue.length > 0 || this.#own.length > 0 || session.watch !== null) {
+      session.transaction = null;
+      session.watch?.end();
+      return session.reply(error(`EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, has nothing else in it, and no WATCH before it`));
+    }
+    const commands = this.#regional.map(({ frame, spec }) => rewrite(spec.name, argumentsOf(frame), session.protocol));
+    const begun = carryOut(session, this.#regional.map(({ frame }) => frame), workload, async (plain) => {
+      for (const { spec, workload: of } of this.#regional) session.clients.count(spec, of);
+      const done = await perform(plain, commands.filter((command): command is Rewritten => !(command instanceof Refusal)));
+      return array(commands.map((command) => (command instanceof Refusal ? command.reply : done.shift()!)));
+    });
+    if (begun) session.transaction = null;
   }
 
   #execWatched(watch: Watch, plan: Plan): void {
@@ -215,6 +249,8 @@ export class Transaction {
         commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false });
         continue;
       }
+      // The stage may have changed since it was queued.
+      if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null) return new Error('EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again');
       const route = routeKeys(router, spec, parser);
       if (route === null) return 'held';
       if (keyed && route.keys > 0) {

@@ -7,6 +7,7 @@ import { IGNORED, NOTHING, Operation, type Sink } from '../lane/operation.js';
 import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { encodeCommand, error, OK } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
+import { notAllowed, rewrittenIn } from './regional.js';
 import { routeKeys } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
@@ -154,6 +155,8 @@ export function watch(session: Session): void {
   if (session.inFlight > 0) return session.awaitIdle();
   const { clients } = session;
   const { router, table, lanes } = clients.sequencer;
+  const rewritten = router.rewrites ? rewrittenIn(router, table.byName('watch')!, session.parser).workload : null;
+  if (rewritten !== null) return session.refuse(notAllowed('WATCH', rewritten));
   const route = routeKeys(router, table.byName('watch')!, session.parser);
   if (route === null) return session.awaitOpen();
   const { workload, rule, other } = route;

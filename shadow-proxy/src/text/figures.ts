@@ -23,5 +23,8 @@ export function duration(seconds: number): string {
   return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
+/** Said behind the name of a server: nothing where it answers. */
+export const unlessUp = (up: boolean | null): string => (up === null ? ', not used' : up ? '' : ', DOWN');
+
 /** Microseconds as `0.25 ms`. */
 export const milliseconds = (us: number): string => `${(us / 1000).toFixed(2)} ms`;

@@ -8,6 +8,7 @@ import { cluster, node, pair } from './nodes.js';
 const COUNTER = { name: 'rl', class: 'counter', writer: null, counterLayout: 'plain' } as const;
 const PINNED = { ...COUNTER, writer: 'eu' };
 const LIBRARY = { ...COUNTER, counterLayout: 'library' } as const;
+const REWRITTEN = { ...COUNTER, counterLayout: 'per-region' } as const;
 const GENERAL = { ...COUNTER, class: 'general' } as const;
 const TOPOLOGY = { mode: 'active-active', regions: ['eu', 'us'], secondWriter: 'refuse', outageMinutes: 60 } as const;
 const PRIMARY = { ...TOPOLOGY, mode: 'primary-replica', regions: [] } as const;
@@ -36,6 +37,10 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   ['a conflict-free layout', 'safe', /^conflict-free layout \(library\)$/, { workload: LIBRARY, clusters: [pair({ policy: 'noeviction' })] }],
   ['a conflict-free layout on three nodes', 'unknown', /3 nodes accept writes, and it was tried with two/, { workload: LIBRARY, clusters: [cluster([node('a'), node('b'), node('c')])] }],
   ['a layout that is not used', 'unsafe', /plain counters came through the proxy: rl:\* incr 1,200 \(20\/s\)/, { workload: LIBRARY, sightings: sighted(seen('increment', 'incr')) }],
+  ['counters that the proxy rewrites', 'safe', /^conflict-free layout \(per-region\)$/, { workload: REWRITTEN, sightings: sighted(seen('increment', 'incr')) }],
+  ['the same, and plain keys of it on the target', 'unsafe', /the proxy met plain keys of it on the target, 3 times in its samples: somebody writes beside the proxy/, { workload: REWRITTEN, sightings: { counting: [], stray: { rl: 3 } } }],
+  ['the same, and a client beside the proxy', 'unknown', /api writes at us:6379 \(incr\), beside the proxy/, { workload: REWRITTEN, clusters: [pair({ writers: [{ who: 'api', command: 'incr' }] })] }],
+  ['the same, and only the proxy', 'safe', /^conflict-free layout/, { workload: REWRITTEN, clusters: [pair({ writers: [{ who: 'shadow-proxy:us', command: 'incr' }] })] }],
   ['no counter', null, /^$/, { workload: GENERAL }],
   ['a counter that the plan does not know', 'unsafe', /accept writes; seen: rl:\* incr 1,200/, { workload: GENERAL, sightings: sighted(seen('increment', 'incr')) }],
   ['the same on one node', 'safe', /counted in, though its class is general: rl:\* incr 1,200/, { workload: GENERAL, topology: PRIMARY, clusters: [one()], sightings: sighted(seen('increment', 'incr')) }],

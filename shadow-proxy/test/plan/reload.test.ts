@@ -134,6 +134,13 @@ describe('patterns may not change', () => {
     assert.match(checkRouting(routing, [], stages, {}).join(), /from workload x \(live 10 %\) to default \(live 20 %\)/);
     assert.deepEqual(checkRouting(routing, [], { ...stages, default: at('live', 10) }, {}), []);
   });
+
+  test('keys between layouts, where the target has them', () => {
+    const [before, after]: [string, string][][] = [[['x:*', 'x']], [['x:1*', 'y'], ['x:*', 'x']]];
+    const check = (stage: 'off' | 'complete') => checkRouting(before, after, { x: at(stage), y: at(stage), default: at(stage) }, {}, ['y']);
+    assert.match(check('complete').join(), /could move from workload x \(complete\) to y \(complete\): counterLayout of one of them is per-region/);
+    assert.deepEqual(check('off'), []);
+  });
 });
 
 test('a plan’s own stages are first stages', () => {

@@ -126,8 +126,8 @@ const READERS: Record<string, Reader> = {
   // Equal scores in the order of the server, which is that of the members.
   zset: async (client, key) => {
     const flat = (await client.callBuffer('ZRANGE', key, '0', '-1', 'WITHSCORES')) as Buffer[];
-    // Redis forgets the sign of a zero in a small sorted set, KeyDB does not.
-    return { value: text(flat.map((item, i) => (i % 2 === 1 && String(item) === '-0' ? Buffer.from('0') : item))) };
+    // Redis forgets the sign of a zero in a small sorted set, KeyDB does not; and Valkey writes other digits for the same number.
+    return { value: text(flat.map((item, i) => (i % 2 === 1 && Number.isFinite(Number(item)) ? Buffer.from(`${Number(item) + 0}`) : item))) };
   },
   stream: readStream,
 };

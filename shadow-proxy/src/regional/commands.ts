@@ -1,0 +1,131 @@
+/** What each command on a plain counter does to its parts, and what the client is told; pure. */
+import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
+import { array, bulk, error, integer } from '../resp/encode.js';
+
+/** What a step answers: where it cannot be done, why. */
+export type Answer = number | boolean | Standing | CounterError;
+
+/** A command as steps. */
+export interface Rewritten {
+  /** The counters it is about, in its order. */
+  readonly names: readonly string[];
+  readonly step: Step<Answer>;
+  /** It changes nothing. */
+  readonly asks: boolean;
+  /** The reply, of what was answered for each name. */
+  reply(answers: readonly Answer[]): Buffer;
+}
+
+type Parse = (args: readonly Buffer[], protocol: 2 | 3) => Rewritten | Refusal;
+
+/** The error reply of a command that is not run. */
+export class Refusal {
+  readonly reply: Buffer;
+  constructor(message: string) {
+    this.reply = error(message);
+  }
+}
+
+const NOT_INTEGER = new Refusal('ERR value is not an integer or out of range');
+const MOST = BigInt(Number.MAX_SAFE_INTEGER);
+const [INT64_MIN, INT64_MAX] = [-(2n ** 63n), 2n ** 63n - 1n];
+
+/** As Redis's string2ll takes it: no sign but minus, no zeros before. */
+function int64(arg: Buffer): bigint | null {
+  const text = arg.toString('latin1');
+  if (!/^(0|-?[1-9]\d{0,18})$/.test(text)) return null;
+  const value = BigInt(text);
+  return value >= INT64_MIN && value <= INT64_MAX ? value : null;
+}
+
+const nameOf = (arg: Buffer): string => arg.toString('latin1');
+
+const count = (answers: readonly Answer[]): Buffer => integer(answers.reduce((sum: number, each) => sum + Number(each), 0));
+const first = ([answer]: readonly Answer[]): Buffer => integer(Number(answer));
+
+/** A step whose foreseen failure is an answer: in a transaction the others go on. */
+const answering =
+  (step: Step<number | boolean>): Step<Answer> =>
+  (scene) => {
+    try {
+      return step(scene);
+    } catch (problem) {
+      if (!(problem instanceof CounterError)) throw problem;
+      return { own: scene.own, reply: problem };
+    }
+  };
+
+const OVERFLOW = new Refusal(`ERR increment or decrement would overflow: shadow-proxy counts from -${MOST} to ${MOST} where counterLayout is per-region`);
+
+const change = (names: readonly string[], step: Step<number | boolean>, reply: Rewritten['reply']): Rewritten => ({
+  names,
+  step: answering(step),
+  asks: false,
+  reply: (answers) => (answers.some((each) => each instanceof CounterError) ? OVERFLOW.reply : reply(answers)),
+});
+
+const question = (args: readonly Buffer[], reply: (found: readonly Standing[]) => Buffer): Rewritten => ({
+  names: args.map(nameOf),
+  step: (scene) => ({ own: scene.own, reply: look(scene) }),
+  asks: true,
+  reply: (answers) => reply(answers as readonly Standing[]),
+});
+
+const increment = (key: Buffer, by: bigint): Rewritten | Refusal => (by > MOST || by < -MOST ? OVERFLOW : change([nameOf(key)], add(Number(by)), first));
+
+const incrementBy =
+  (sign: 1n | -1n): Parse =>
+  ([, key, amount]) => {
+    const by = int64(amount);
+    if (by === null) return NOT_INTEGER;
+    return sign < 0n && by === INT64_MIN ? new Refusal('ERR decrement would overflow') : increment(key, sign * by);
+  };
+
+/** @param unit ms of the argument. @param relative from now on, else since 1970 */
+const expire =
+  (name: string, unit: bigint, relative: boolean): Parse =>
+  ([, key, amount, option]) => {
+    if (option !== undefined) return new Refusal(`ERR shadow-proxy: ${name.toUpperCase()} with ${option.toString('latin1').slice(0, 8).toUpperCase()} is refused where counterLayout is per-region: leave the option out`);
+    const given = int64(amount);
+    if (given === null) return NOT_INTEGER;
+    const ms = given * unit;
+    if (ms > MOST / 2n || ms < -MOST) return new Refusal(`ERR invalid expire time in '${name}' command`);
+    return change([nameOf(key)], (scene) => expireAt(Number(ms) + (relative ? scene.now : 0))(scene), first);
+  };
+
+const timeToLive =
+  (unit: number): Parse =>
+  ([, key]) =>
+    question([key], ([{ exists, endsAt }]) => integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - Date.now()) / unit)));
+
+const text = ({ exists, value }: Standing, protocol: 2 | 3): Buffer => bulk(exists ? String(value) : null, protocol);
+
+/** Each counts once, however often it is named. */
+const del: Parse = ([, ...keys]) => change([...new Set(keys.map(nameOf))], remove, count);
+
+const COMMANDS = new Map<string, Parse>([
+  ['incr', ([, key]) => increment(key, 1n)],
+  ['decr', ([, key]) => increment(key, -1n)],
+  ['incrby', incrementBy(1n)],
+  ['decrby', incrementBy(-1n)],
+  ['get', ([, key], protocol) => question([key], ([found]) => text(found, protocol))],
+  ['mget', ([, ...keys], protocol) => question(keys, (found) => array(found.map((each) => text(each, protocol))))],
+  ['exists', ([, ...keys]) => question(keys, (found) => count(found.map(({ exists }) => exists)))],
+  ['del', del],
+  ['unlink', del],
+  ['expire', expire('expire', 1000n, true)],
+  ['pexpire', expire('pexpire', 1n, true)],
+  ['expireat', expire('expireat', 1000n, false)],
+  ['pexpireat', expire('pexpireat', 1n, false)],
+  ['persist', ([, key]) => change([nameOf(key)], expireAt(null), first)],
+  ['ttl', timeToLive(1000)],
+  ['pttl', timeToLive(1)],
+]);
+
+/** For people: what there is. */
+export const REWRITTEN = [...COMMANDS.keys()].map((name) => name.toUpperCase()).join(', ');
+
+export const isRewritten = (name: string): boolean => COMMANDS.has(name);
+
+/** @param args the command, whose number of arguments the server has looked at */
+export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): Rewritten | Refusal => COMMANDS.get(name)!(args, protocol);
