@@ -4,8 +4,9 @@
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { chromium } from 'playwright-core';
+import { positive } from '../../shadow-proxy/src/cli/exit.js';
 import { onPath } from '../../loadtest/rig/programs.js';
 import { Prometheus } from '../rig/prometheus.js';
 import { play, seed } from '../rig/scenario.js';
@@ -22,11 +23,6 @@ interface Options {
 }
 
 const STEPS = 240;
-
-function positive(text: string): number {
-  if (Number(text) > 0) return Number(text);
-  throw new InvalidArgumentError('a number above 0 is allowed');
-}
 
 const program = new Command('dashboards:png')
   .description('Draws every dashboard, for review: a preview, not Grafana')

@@ -3,7 +3,7 @@ import type { CSSProperties, JSX } from 'preact';
 import { renderToStaticMarkup } from 'preact-render-to-string';
 import type { Dashboard, GridPos, Panel, RowPanel } from '@grafana/grafana-foundation-sdk/dashboard';
 import { isRow, type Variables } from '../rig/ask.js';
-import type { LinesView, Span, StatesView, TableView, TileView, View } from './view.js';
+import { isEmpty, type LinesView, type Span, type StatesView, type TableView, type TileView, type View } from './view.js';
 
 export const WIDTH = 1500;
 const MARGIN = 12;
@@ -65,7 +65,7 @@ function PanelBox({ panel, view, span, marks }: { panel: Panel; view: View; span
   return (
     <section class={view.kind} style={place(panel.gridPos!)}>
       <h3 title={panel.description}>{panel.title}</h3>
-      <Content view={view} span={span} marks={marks} height={panel.gridPos!.h * ROW - GAP - TITLE} />
+      {isEmpty(view) ? <p class="nothing">{panel.fieldConfig?.defaults.noValue ?? 'No data'}</p> : <Content view={view} span={span} marks={marks} height={panel.gridPos!.h * ROW - GAP - TITLE} />}
     </section>
   );
 }
@@ -79,44 +79,35 @@ function Content({ view, span, marks, height }: { view: View; span: Span; marks:
     case 'state-timeline':
       return <States view={view} span={span} />;
     case 'timeseries':
-      return view.lines.length === 0 ? <NoData /> : <Plot view={view} marks={marks} height={height} />;
+      return <Plot view={view} marks={marks} height={height} />;
   }
 }
 
-const NoData = (): JSX.Element => <p class="nothing">No data</p>;
+const Tile = ({ view: { values, solid } }: { view: TileView }): JSX.Element => (
+  <div class="tiles">
+    {values.map(({ name, text, color }) => (
+      <div key={name} style={solid ? { background: COLORS[color], color: '#111217' } : { color: COLORS[color] }}>
+        {values.length > 1 && <small>{name}</small>}
+        <b>{text}</b>
+      </div>
+    ))}
+  </div>
+);
 
-const Tile = ({ view: { values, solid } }: { view: TileView }): JSX.Element =>
-  values.length === 0 ? (
-    <NoData />
-  ) : (
-    <div class="tiles">
-      {values.map(({ name, text, color }) => (
-        <div key={name} style={solid ? { background: COLORS[color], color: '#111217' } : { color: COLORS[color] }}>
-          {values.length > 1 && <small>{name}</small>}
-          <b>{text}</b>
-        </div>
+const Rows = ({ view: { head, rows } }: { view: TableView }): JSX.Element => (
+  <table>
+    <thead>
+      <tr>{head.map((name) => <th key={name}>{name}</th>)}</tr>
+    </thead>
+    <tbody>
+      {rows.map((row, at) => (
+        <tr key={at}>{row.map(({ text, color }, column) => <td key={column} style={color === 'text' ? {} : { color: COLORS[color] }}>{text}</td>)}</tr>
       ))}
-    </div>
-  );
-
-const Rows = ({ view: { head, rows } }: { view: TableView }): JSX.Element =>
-  rows.length === 0 ? (
-    <NoData />
-  ) : (
-    <table>
-      <thead>
-        <tr>{head.map((name) => <th key={name}>{name}</th>)}</tr>
-      </thead>
-      <tbody>
-        {rows.map((row, at) => (
-          <tr key={at}>{row.map(({ text, color }, column) => <td key={column} style={color === 'text' ? {} : { color: COLORS[color] }}>{text}</td>)}</tr>
-        ))}
-      </tbody>
-    </table>
-  );
+    </tbody>
+  </table>
+);
 
 function States({ view: { bands }, span: { from, to } }: { view: StatesView; span: Span }): JSX.Element {
-  if (bands.length === 0) return <NoData />;
   const percent = (at: number): number => (100 * (at - from)) / (to - from);
   return (
     <div class="bands">

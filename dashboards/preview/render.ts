@@ -1,18 +1,16 @@
 /** A dashboard as a picture: its questions are asked, its page is made, and headless Chromium draws it. */
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import type { Browser } from 'playwright-core';
 import type { AnnotationQuery, Dashboard } from '@grafana/grafana-foundation-sdk/dashboard';
+import { PLOT_FILES } from '../../shadow-proxy/src/html/document.js';
 import { filledIn, nameOf, panelsOf, queriesOf, variablesOf, type Variables } from '../rig/ask.js';
 import type { Prometheus } from '../rig/prometheus.js';
 import { pageOf, WIDTH, type Drawn, type Mark } from './page.js';
 import { viewOf, type Answered, type Span, type View } from './view.js';
 
-const require = createRequire(import.meta.url);
-
 const FILES: Readonly<Record<string, { readonly file: string | URL; readonly type: string }>> = {
-  '/uPlot.min.css': { file: require.resolve('uplot/dist/uPlot.min.css'), type: 'text/css' },
-  '/uPlot.iife.min.js': { file: require.resolve('uplot/dist/uPlot.iife.min.js'), type: 'text/javascript' },
+  '/uPlot.min.css': { file: PLOT_FILES.css, type: 'text/css' },
+  '/uPlot.iife.min.js': { file: PLOT_FILES.library, type: 'text/javascript' },
   '/draw.js': { file: new URL('./draw.js', import.meta.url), type: 'text/javascript' },
   '/units.js': { file: new URL('./units.js', import.meta.url), type: 'text/javascript' },
 };

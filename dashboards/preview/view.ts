@@ -51,6 +51,20 @@ export interface LinesView {
 
 export type View = TileView | TableView | StatesView | LinesView;
 
+/** Nothing was answered: Grafana then shows the panel's `noValue`. */
+export function isEmpty(view: View): boolean {
+  switch (view.kind) {
+    case 'stat':
+      return view.values.length === 0;
+    case 'table':
+      return view.rows.length === 0;
+    case 'state-timeline':
+      return view.bands.length === 0;
+    case 'timeseries':
+      return view.lines.length === 0;
+  }
+}
+
 interface Settings {
   readonly unit: string;
   readonly decimals?: number;

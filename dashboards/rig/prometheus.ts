@@ -40,6 +40,7 @@ export class Prometheus {
     const response = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(parameters)}`).catch((error: Error) => {
       throw new Error(`no Prometheus answers at ${this.url} (${(error.cause as Error | undefined)?.message ?? error.message})`);
     });
+    if (!/json/.test(response.headers.get('content-type') ?? '')) throw new Error(`no Prometheus answers at ${this.url}, or it is not ready (${response.status} ${response.statusText})`);
     const answer = (await response.json()) as Answer<T>;
     if (answer.status !== 'success') throw new Error(`${parameters.query ?? path}: ${answer.error}`);
     return answer.data;

@@ -35,12 +35,15 @@ export async function play(stack: Stack, say: (line: string) => void = () => und
 }
 
 async function story(admin: AdminClient, { pair }: Stack, client: App, say: (line: string) => void): Promise<void> {
+  const moving = ['sessions', 'api-cache', 'rate-limits', 'auth-cache'];
   const stage = async (workload: string, to: 'dualwrite' | 'shadow' | 'live', percent?: number): Promise<void> => void (await admin.changeStage({ workload, stage: to, percent, force: true }));
   await sleep(SCENE_MS / 2);
+  say('dualwrite');
+  for (const workload of moving) await stage(workload, 'dualwrite');
   say('backfill');
   await job(admin, 'backfill');
   say('shadow');
-  for (const workload of ['sessions', 'api-cache', 'rate-limits', 'auth-cache']) await stage(workload, 'shadow');
+  for (const workload of moving) await stage(workload, 'shadow');
   await sleep(SCENE_MS);
   say('verify');
   await job(admin, 'verify');

@@ -23,6 +23,8 @@ export const SCRAPE_SECONDS = 1;
 /** The proxy, a Redis, two KeyDB nodes, the host. */
 const TARGETS = 5;
 
+const READY_MS = 60_000;
+
 const PROGRAMS = {
   prometheus: 'prometheus (apt-get install prometheus)',
   'prometheus-redis-exporter': 'prometheus-redis-exporter (apt-get install prometheus-redis-exporter)',
@@ -76,18 +78,18 @@ async function startProxy(rig: Rig, source: string, target: string): Promise<Sta
   return { port, admin: `127.0.0.1:${admin}` };
 }
 
-/** The workloads are those of the demo's traffic. */
+/** The workloads are those of the demo's traffic, all of them off: the first day. */
 const planOf = (source: string, target: string, port: number, admin: number, state: string): object => ({
   version: 1,
   name: 'dashboards',
   shards: [{ name: SHARD, listen: `redis://127.0.0.1:${port}`, source, target, region: 'eu' }],
   workloads: [
-    { name: 'sessions', keys: ['session:*'], class: 'read-mostly', stage: 'dualwrite' },
-    { name: 'api-cache', keys: ['api:*'], class: 'read-mostly', stage: 'dualwrite' },
-    { name: 'rate-limits', keys: ['rl:*'], class: 'counter', writer: 'eu', stage: 'dualwrite' },
-    { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard', writer: 'eu', stage: 'off' },
-    { name: 'auth-cache', keys: ['auth:*'], class: 'critical', stage: 'dualwrite' },
-    { name: 'feature-flags', keys: ['flag:*'], class: 'critical', stage: 'off' },
+    { name: 'sessions', keys: ['session:*'], class: 'read-mostly' },
+    { name: 'api-cache', keys: ['api:*'], class: 'read-mostly' },
+    { name: 'rate-limits', keys: ['rl:*'], class: 'counter', writer: 'eu' },
+    { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard', writer: 'eu' },
+    { name: 'auth-cache', keys: ['auth:*'], class: 'critical' },
+    { name: 'feature-flags', keys: ['flag:*'], class: 'critical' },
   ],
   gates: { minCompared: 500, minMinutes: 1 },
   knownClients: ['redis_exporter'],
@@ -108,7 +110,14 @@ async function startPrometheus(rig: Rig, admin: string, servers: Readonly<Record
     alertmanager: [],
   });
   await rig.start('prometheus', port, 'prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${rig.file('data')}`, `--web.listen-address=127.0.0.1:${port}`]);
-  return new Prometheus(`http://127.0.0.1:${port}`);
+  const prometheus = new Prometheus(`http://127.0.0.1:${port}`);
+  await ready(prometheus);
+  return prometheus;
+}
+
+/** It listens before it answers. */
+async function ready({ url }: Prometheus): Promise<void> {
+  for (const deadline = Date.now() + READY_MS; !(await fetch(`${url}/-/ready`)).ok; await sleep(100)) if (Date.now() > deadline) throw new Error('Prometheus was not ready in time');
 }
 
 /** One exporter asks all servers, as Ansible has it for sources; each is known by its own address. */

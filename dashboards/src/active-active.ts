@@ -8,8 +8,8 @@ const TARGET = 'side="target"';
 const BY = 'shard, instance';
 const target = (name: string, labels = ''): string => server(name, [TARGET, labels].filter(Boolean).join(','));
 
-/** 0 down, 1 up, 2 for a node that replicates from nobody. */
-const link = `${maxBy(BY, target('master_link_up'))} or on (shard, instance) 2 + 0 * ${maxBy(BY, target('up'))}`;
+/** 0 down, 1 up, 2 for a node that answers and replicates from nobody. */
+const link = `${maxBy(BY, target('master_link_up'))} or on (shard, instance) 2 + 0 * (${maxBy(BY, target('up'))} == 1)`;
 
 /** Increments by all names: what a node runs for its peer is counted there, too. */
 const COUNTING = 'cmd=~"incr|incrby|incrbyfloat|decr|decrby|hincrby|hincrbyfloat|zincrby"';

@@ -38,7 +38,7 @@ export const cutover = dashboard({
       panels: [
         states({ title: 'Stage', description: 'The way so far: back steps are rollbacks or failovers, and shadow-compare history says whose.', width: 12, height: 4, queries: { '{{shard}}': stageNumber }, mappings: STAGE_WORDS }),
         states({ title: 'Counters', description: 'What guard says of its counters on the target’s nodes: unsafe means that two nodes may write one key, so see Active-active and counters.', width: 12, height: 4, queries: { '{{shard}}': guardNumber }, mappings: GUARD_WORDS }),
-        states({ title: 'Gates of the next stage', description: 'Green is open; unknown bars as much as no, and shadow-compare promote --dry-run says what is missing.', width: 24, height: 10, queries: { '{{shard}} {{gate}}': gateNumber }, mappings: words({ 0: ['no', 'red'], 1: ['unknown', 'orange'], 2: ['yes', 'green'] }) }),
+        states({ title: 'Gates of the next stage', description: 'Green is open; no is not yet, or not any more, unknown bars as much, and shadow-compare promote --dry-run says what is missing.', width: 24, height: 10, queries: { '{{shard}} {{gate}}': gateNumber }, mappings: words({ 0: ['no', 'orange'], 1: ['unknown', 'yellow'], 2: ['yes', 'green'] }) }),
       ],
     },
     {

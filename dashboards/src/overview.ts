@@ -19,7 +19,7 @@ const now = [
   }),
   tile({
     title: 'Servers down',
-    description: 'Sources and targets that do not answer the proxy: see Source against target for which one, and shadow-compare status for what its clients get.',
+    description: 'Sources and targets that workloads use, and that do not answer the proxy: see Source against target for which one, and shadow-compare status for what its clients get.',
     width: 3,
     queries: { down: `sum(1 - ${proxy('up')})` },
     thresholds: badFrom(1),

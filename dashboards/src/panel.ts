@@ -95,10 +95,15 @@ function targets(queries: Readonly<Record<string, string>>, now: boolean): Dataq
 
 type Any = stat.PanelBuilder | statetimeline.PanelBuilder | table.PanelBuilder | timeseries.PanelBuilder;
 
+/** Every panel has something to show from the first scrape on. */
+const NOTHING = 'No data: is it scraped?';
+
 /** What panels of every kind have. */
 function dressed<T extends Any>(panel: T, { title, description, width, height = 8, unit = 'short', decimals, thresholds = PLAIN, mappings = [] }: Omit<Asked, 'queries'>): T {
   panel.title(title).description(description).datasource(DATASOURCE).span(width).height(height).unit(unit).mappings([...mappings]);
   panel.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([...thresholds]));
+  // In a table it would stand in every cell that is empty.
+  if (!(panel instanceof table.PanelBuilder)) panel.noValue(NOTHING);
   if (decimals !== undefined) panel.decimals(decimals);
   return panel;
 }

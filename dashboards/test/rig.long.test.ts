@@ -1,6 +1,9 @@
 /** Every panel against the real thing: servers, exporters, proxy and Prometheus of `rig/`. */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { AdminClient } from '../../shadow-proxy/src/cli/admin-client.js';
+import { gather } from '../preview/render.js';
+import type { Look, View } from '../preview/view.js';
 import { filledIn, panelsOf, queriesOf, variablesOf, type Variables } from '../rig/ask.js';
 import { knownNames, namesOf } from '../rig/exporters.js';
 import { play, seed } from '../rig/scenario.js';
@@ -29,6 +32,20 @@ async function unanswered({ prometheus }: Stack): Promise<string[]> {
   return empty;
 }
 
+/** What is shown in words or figures with a colour: now in a tile or a table, or at any moment in a band. */
+function looksOf(view: View): readonly Look[] {
+  switch (view.kind) {
+    case 'stat':
+      return view.values;
+    case 'table':
+      return view.rows.flat();
+    case 'state-timeline':
+      return view.bands.flatMap(({ spans }) => spans);
+    case 'timeseries':
+      return [];
+  }
+}
+
 describe('the dashboards against a real Prometheus', { skip }, () => {
   let stack: Stack;
   const from = Math.floor(Date.now() / 1000);
@@ -40,6 +57,22 @@ describe('the dashboards against a real Prometheus', { skip }, () => {
 
   test('no panel is empty on day one: nothing has moved, and nobody has asked for anything', async () => {
     assert.deepEqual(await unanswered(stack), []);
+  });
+
+  test('nor is anything red, and no alert fires or is about to', async () => {
+    const { prometheus } = stack;
+    const now = Math.floor(Date.now() / 1000);
+    const span = { from: now - 10, to: now, ...PACE };
+    const red: string[] = [];
+    // Those of the hosts tell of this machine.
+    for (const dashboard of DASHBOARDS.filter(({ title }) => title !== 'Hosts')) {
+      const { views } = await gather(dashboard, prometheus, span, { workload: 'sessions' });
+      for (const panel of panelsOf(dashboard)) if (looksOf(views.get(panel.id!)!).some(({ color }) => color === 'red')) red.push(`${dashboard.title}: ${panel.title}`);
+    }
+    assert.deepEqual(red, []);
+    assert.deepEqual((await prometheus.instant('ALERTS')).map(({ labels }) => labels), []);
+    const [{ target }] = await new AdminClient({ admin: stack.proxy.admin }).status();
+    assert.equal(target.up, null, 'no workload uses KeyDB yet');
   });
 
   test('the exporters give what the list says that they give', async () => {
@@ -63,7 +96,7 @@ describe('the dashboards against a real Prometheus', { skip }, () => {
       return found.map((series) => `${series.labels.workload} ${series.labels.stage ?? ''}`.trim()).toSorted();
     };
     const sessions = await variablesOf(cutover, prometheus, { workload: 'sessions' });
-    assert.deepEqual(await labels('Stage', sessions), ['sessions live', 'sessions shadow']);
+    assert.deepEqual(await labels('Stage', sessions), ['sessions dualwrite', 'sessions live', 'sessions shadow']);
     assert.deepEqual(await labels('Percent', sessions), ['sessions']);
     assert.deepEqual(await labels('Mismatch', { ...sessions, workload: 'auth-cache' }), ['auth-cache']);
     const cut = await prometheus.range('redis_master_link_up == 0', from, to, 1);
