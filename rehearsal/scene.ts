@@ -16,7 +16,7 @@ export const WORKLOADS = ['sessions', 'rate-limits', 'leaderboards', 'default'] 
 
 export const PORTS = { keydb: 6390, writer: 6379, any: 6380, haproxy: 8404, admin: 9400, node_exporter: 9100, redis_exporter: 9121, prometheus: 9090, grafana: 3000, alertmanager: 9093 };
 export const LISTEN = 6400;
-const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-haproxy', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin'] as const;
+const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-haproxy', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin', 'source-exporter'] as const;
 export type Secret = (typeof SECRETS)[number];
 
 /** What the sources may hold; the target takes it over. */
@@ -102,6 +102,7 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
         migration_kit_archive: programs.archive,
         migration_kit_version: 'rehearsal',
         grafana_install_method: 'none',
+        source_exporter_user: 'exporter',
         source_maxmemory: SOURCE_MAXMEMORY,
         source_policy: SOURCE_POLICY,
       },
@@ -137,6 +138,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
       { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard' },
     ],
     gates: { minCompared: 200, minMinutes: 0, maxMismatches: 0, maxP99Ratio: 20, maxVerifyHours: 1, drill: true },
+    knownClients: ['redis_exporter'],
     state: '/var/lib/shadow-proxy',
   };
 }

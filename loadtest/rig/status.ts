@@ -7,14 +7,33 @@ import type { Proxy } from './proxy.js';
 /** The proxy's only shard. @throws {LoadtestError} when the admin HTTP does not answer as it should */
 export async function snapshotOf(proxy: Proxy): Promise<ShardSnapshot> {
   const url = `${proxy.admin}/api/status`;
-  const response = await fetch(url).catch((cause: Error) => cause);
-  if (response instanceof Error) throw new LoadtestError('STATUS', `${url}: ${response.message}`);
-  if (!response.ok) throw new LoadtestError('STATUS', `${url}: HTTP ${response.status}`);
+  const response = await asked(url);
   const { shards } = (await response.json()) as { shards?: ShardSnapshot[] };
   if (shards?.length !== 1 || typeof shards[0].compared !== 'number') {
     throw new LoadtestError('STATUS', `${url} does not hold one shard with its counts`);
   }
   return shards[0];
+}
+
+/** @throws {LoadtestError} */
+async function asked(url: string): Promise<Response> {
+  const response = await fetch(url).catch((cause: Error) => cause);
+  if (response instanceof Error) throw new LoadtestError('STATUS', `${url}: ${response.message}`);
+  if (!response.ok) throw new LoadtestError('STATUS', `${url}: HTTP ${response.status}`);
+  return response;
+}
+
+/** Gauges of the process itself, by name. @throws {LoadtestError} when one is not told */
+export async function gaugesOf<Name extends string>(proxy: Proxy, ...names: readonly Name[]): Promise<Record<Name, number>> {
+  const url = `${proxy.admin}/metrics`;
+  const body = await (await asked(url)).text();
+  return Object.fromEntries(
+    names.map((name) => {
+      const [, value] = new RegExp(`^${name} (\\S+)$`, 'm').exec(body) ?? [];
+      if (value === undefined) throw new LoadtestError('STATUS', `${url} does not tell ${name}`);
+      return [name, Number(value)];
+    }),
+  ) as Record<Name, number>;
 }
 
 /** The snapshot once the mirror has confirmed everything, or as it is after `limitMs`. */

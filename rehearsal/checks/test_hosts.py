@@ -2,6 +2,7 @@
 
 import os
 import re
+import time
 
 import pytest
 import yaml
@@ -139,3 +140,18 @@ def test_prometheus_reads_every_target(host, only):
     told = yaml.safe_load(host.check_output(f'python3 -c "{script}"'))
     assert {job for job, *_ in told} == {"redis-exporter", "shadow-proxy", "haproxy", "node"}
     assert [each for each in told if each[2] == "down"] == []
+
+
+def test_an_exporter_is_logged_in_at_every_server(host, only):
+    """Sources, whose exporter is that of this host, as well as nodes: redis_up is 0 where the login is refused."""
+    only("monitoring")
+    script = "import json,urllib.request as u;print(json.dumps([[r['metric'].get(n) for n in ('side','shard','instance')]+[r['value'][1]] for r in json.load(u.urlopen('http://127.0.0.1:9090/api/v1/query?query=redis_up'))['data']['result']]))"
+    sources = {("source", shard, f"{of['host']}:{of['port']}", "1") for shard, of in INVENTORY["vars"]["infra_sources"].items()}
+    nodes = INVENTORY["children"][NODES]["hosts"].items()
+    wanted = sources | {("target", shard, node, "1") for node, of in nodes for shard in INVENTORY["vars"]["infra_targets"][of["infra_target"]]["shards"]}
+    for _ in range(60):
+        told = {tuple(each) for each in yaml.safe_load(host.check_output(f'python3 -c "{script}"'))}
+        if told == wanted:
+            break
+        time.sleep(1)
+    assert told == wanted

@@ -12,10 +12,10 @@ import { memory, resetPeak } from '../../rig/proc.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { missingServers, startServers } from '../../rig/servers.js';
-import { settledSnapshot, snapshotOf } from '../../rig/status.js';
+import { gaugesOf, settledSnapshot, snapshotOf } from '../../rig/status.js';
 import type { ClientsMessage, ClientsTask, Totals } from './clients.js';
 import { parseOptions, type Options } from './options.js';
-import { asText, judge, type Report } from './report.js';
+import { asText, judge, type Report, type Sample } from './report.js';
 import { trendOf, type MemorySample } from './verdict.js';
 
 async function main(): Promise<number> {
@@ -75,14 +75,15 @@ async function startClients(rig: Rig, proxy: Proxy, options: Options): Promise<C
 }
 
 /** The proxy's memory at every interval of the run. */
-async function sample(rig: Rig, proxy: Proxy, options: Options): Promise<MemorySample[]> {
+async function sample(rig: Rig, proxy: Proxy, options: Options): Promise<Sample[]> {
   const start = Date.now();
-  const samples: MemorySample[] = [];
+  const samples: Sample[] = [];
   for (let next = start; next <= start + options.minutes * 60_000; next += options.sampleSeconds * 1000) {
     await sleep(Math.max(0, next - Date.now()));
     rig.assertAlive();
     const at = Math.round((Date.now() - start) / 100) / 10;
-    samples.push({ at, rss: memory(proxy.pid).rss });
+    const told = await gaugesOf(proxy, 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes');
+    samples.push({ at, rss: memory(proxy.pid).rss, heap: told.nodejs_heap_size_total_bytes, buffers: told.nodejs_external_memory_bytes });
     if (samples.length % 6 === 1) progress(samples[samples.length - 1], await snapshotOf(proxy));
   }
   return samples;

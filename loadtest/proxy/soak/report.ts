@@ -2,7 +2,9 @@
 import Table from 'cli-table3';
 import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
 import type { Totals } from './clients.js';
-import { RULE, type MemorySample, type Trend } from './verdict.js';
+import { RULE, type MemoryParts, type MemorySample, type Trend } from './verdict.js';
+
+export type Sample = MemorySample & MemoryParts;
 
 export interface Measured {
   readonly minutes: number;
@@ -11,7 +13,7 @@ export interface Measured {
   /** Bytes before the first client, and the highest under load. */
   readonly idleRss: number;
   readonly peakRss: number;
-  readonly samples: readonly MemorySample[];
+  readonly samples: readonly Sample[];
   readonly trend: Trend;
   readonly totals: Totals;
   readonly snapshot: ShardSnapshot;
@@ -59,10 +61,19 @@ export function asText(report: Report): string {
     ['compared', `${snapshot.compared}: ${snapshot.matched} equal, ${excused} explained, ${sum(snapshot.mismatches)} mismatches`],
     ['not to be told', `${sum(snapshot.inconclusive)} ${JSON.stringify(snapshot.inconclusive)}`],
     ['RSS idle, last, peak', `${mib(report.idleRss)}, ${mib(last.rss)}, ${mib(report.peakRss)} (limit ${report.limitMib} MiB)`],
+    ['made of', madeOf(samples)],
     ['RSS trend', `${growthOf(trend)}: ${flatness(trend)}`],
   );
   const verdict = report.failures.length > 0 ? `It does NOT hold: ${report.failures.join('; ')}.` : conclusion(trend);
   return [table.toString(), RULE, verdict].join('\n');
+}
+
+/** Whose the memory is, in the first and in the last third of the time. */
+function madeOf(samples: readonly Sample[]): string {
+  const third = Math.ceil(samples.length / 3);
+  const mean = (part: readonly Sample[], of: (sample: Sample) => number): string => (part.reduce((total, sample) => total + of(sample), 0) / part.length / 2 ** 20).toFixed(1);
+  const told = (of: (sample: Sample) => number): string => `${mean(samples.slice(0, third), of)} → ${mean(samples.slice(-third), of)}`;
+  return `V8's heap ${told(({ heap }) => heap)}, buffers ${told(({ buffers }) => buffers)}, the rest ${told(({ rss, heap, buffers }) => rss - heap - buffers)} MiB`;
 }
 
 const growthOf = ({ growth, seconds, noise }: Trend): string =>

@@ -8,6 +8,14 @@ export interface MemorySample {
   readonly rss: number;
 }
 
+/** What memory is made of, in bytes, as the process tells it. */
+export interface MemoryParts {
+  /** What V8 has taken for its heap, used or not. */
+  readonly heap: number;
+  /** Buffers' own memory, outside that heap. */
+  readonly buffers: number;
+}
+
 export interface Trend {
   /** Seconds that the judged part spans: the last two thirds of the samples. */
   readonly seconds: number;
