@@ -27,6 +27,9 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   const client = new Redis(running.proxy);
   t.after(() => client.disconnect());
   assert.equal(await client.set('greeting', 'a'), 'OK');
+  const { stdout: status } = await runProgram(t, 'shadow-compare', ['status', '--plan', running.plan]);
+  assert.match(status, /source +redis\S+ \([\d.]+\)\n/);
+  assert.match(status, /target +redis\S+, not used\n/, 'a KeyDB that nobody needs yet is not down');
   const again = await local('up');
   assert.equal(again.code, 1);
   assert.match(again.stderr, /runs in .* already/);

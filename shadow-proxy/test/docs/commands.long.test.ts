@@ -14,11 +14,12 @@ import { STAGES, type Stage } from '../../src/route/stage.js';
 import type { ShardSnapshot } from '../../src/record/snapshot.js';
 import { commandsIn, pages, ROOT, type Documented } from './documented.js';
 
-/** What does not end by itself, and the test that runs it. */
+/** What does not end by itself, or follows what was done before; and the test that runs it. */
 const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-proxy --plan \S+$/, 'cli/daemon.test.ts'],
   [/^shadow-proxy .*--standby/, 'cli/standby.test.ts'],
   [/^shadow-compare guard .*--watch/, 'guard/live.long.test.ts'],
+  [/^shadow-compare runbook .*(--next|--check)/, 'runbook/walk.long.test.ts'],
 ];
 
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */
@@ -80,7 +81,7 @@ describe('the commands of the docs', () => {
   /** The documents' servers and files are those of this test; what takes minutes takes seconds. */
   function here({ program: name, args }: Documented): string[] {
     const [source, other, target] = free.map(({ url }) => url);
-    const known: Readonly<Record<string, string>> = { 'redis://10.0.0.11:6379': source, 'redis://10.0.0.12:6379': other, 'redis://10.0.0.21:6379': target, 'migration.yaml': running.plan, '10m': '2s', '1m': '2s' };
+    const known: Readonly<Record<string, string>> = { 'redis://10.0.0.11:6379': source, 'redis://10.0.0.12:6379': other, 'redis://10.0.0.21:6379': target, 'migration.yaml': running.plan, '1h': '2s', '10m': '2s', '1m': '2s' };
     const mine = args.map((arg) => known[arg] ?? arg);
     const planless = ['run', 'assess', 'guard', 'demo', 'local'].includes(args[0]) || args.includes('--plan') || name !== 'shadow-compare';
     return planless ? mine : [...mine, '--plan', running.plan];

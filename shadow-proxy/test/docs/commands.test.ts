@@ -1,6 +1,7 @@
-/** Every command in README.md and the docs exists, with the options and values that it is shown with. */
+/** Every command in README.md, the docs and the runbooks exists, with the options and values that it is shown with. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
+import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { before, describe, test } from 'node:test';
 import { fileURLToPath, pathToFileURL } from 'node:url';
@@ -9,6 +10,8 @@ import { commandsIn, pages, ROOT, textOf, type Documented } from './documented.j
 
 /** Programs that take no options, and do not read their command line with commander. */
 const BARE = ['counters:cost', 'dashboards', 'dashboards:metrics', 'terraform:schema'];
+/** pytest's, which takes its own. */
+const PYTEST = ['test:ansible'];
 /** What a sentence may leave out. */
 const LEFT_OUT = ['commander.missingArgument', 'commander.missingMandatoryOptionValue'];
 
@@ -26,14 +29,29 @@ describe('every command in the docs', () => {
   before(() => {
     const of = (page: string): number => all.filter(({ where }) => where.startsWith(`${page}:`)).length;
     assert.ok(of('README.md') > 30 && of('docs/handbook.md') > 20 && of('docs/architecture.md') > 8, 'they were found');
+    assert.ok(of('runbooks/week-2-read-only.md') > 15 && of('runbooks/upgrade-keydb.md') > 5 && of('runbooks/MirrorBehind.md') > 2, 'those of the runbooks, too');
   });
 
   test('is one of npm that package.json has', () => {
     const runs = all.filter(({ program }) => program === 'npm run');
     assert.deepEqual(runs.filter(({ script }) => !(script! in scripts)).map(show), []);
-    const bare = runs.filter(({ script }) => BARE.includes(script!) || !(script! in PROGRAMS));
+    const bare = runs.filter(({ script }) => BARE.includes(script!) || !(script! in PROGRAMS || PYTEST.includes(script!)));
     assert.deepEqual(bare.filter(({ args }) => args.some((arg) => arg.startsWith('-'))).map(show), [], 'these take no options');
     assert.deepEqual(all.filter(({ program, args }) => program === 'npm test' && args.some((part) => testFiles([part]).length === 0)).map(show), [], 'each names tests');
+  });
+
+  test('is on a playbook with variables that it reads, or in a folder that there is', () => {
+    const known = filesBelow('ansible').filter((file) => /\.(yml|j2)$/.test(file)).map(textOf).join('\n').replace(/^\s*#.*$/gm, '');
+    const wrong = all.flatMap(({ program, args, ...told }) => {
+      const problem = program === 'ansible-playbook' ? problemOfPlaybook(args, known) : program === 'terraform' ? problemOfTerraform(args) : null;
+      return problem === null ? [] : [`${told.where} ${told.text}: ${problem}`];
+    });
+    assert.deepEqual(wrong, []);
+    assert.ok(all.filter(({ program }) => program === 'ansible-playbook').length > 5 && all.filter(({ program }) => program === 'terraform').length > 4);
+    assert.match(problemOfPlaybook(['-i', 'x', 'playbooks/sight.yml'], known) ?? '', /no playbooks\/sight.yml/);
+    assert.match(problemOfPlaybook(['playbooks/upgrade.yml', '-e', 'upgrade_now=true'], known) ?? '', /reads upgrade_now/);
+    assert.match(problemOfPlaybook(['playbooks/upgrade.yml', '--chek'], known) ?? '', /--chek/);
+    assert.match(problemOfTerraform(['-chdir=terraform/nowhere', 'plan']) ?? '', /nowhere/);
   });
 
   /** By the program's file: what it is asked to do, wherever that is told. */
@@ -57,6 +75,25 @@ describe('every command in the docs', () => {
     assert.deepEqual(codes, ['commander.unknownOption', 'commander.unknownCommand', 'commander.invalidArgument', 'commander.missingArgument', 'commander.invalidArgument', 'commander.excessArguments', null]);
   });
 });
+
+const ANSIBLE_OPTIONS = ['-i', '-e', '--check'];
+
+/** @param known the text of all that reads variables */
+function problemOfPlaybook(args: readonly string[], known: string): string | null {
+  const playbook = args.find((word) => word.endsWith('.yml') && !word.startsWith('@'));
+  if (playbook === undefined || ![playbook, `ansible/${playbook}`].some((file) => existsSync(join(ROOT, file)))) return `there is no ${playbook}`;
+  const option = args.find((word) => word.startsWith('-') && !ANSIBLE_OPTIONS.includes(word));
+  if (option !== undefined) return `${option} is not one of those that are known here: ${ANSIBLE_OPTIONS.join(', ')}`;
+  const variable = args.flatMap((word) => /^(\w+)=/.exec(word)?.[1] ?? []).find((name) => !new RegExp(`\\b${name}\\b`).test(known));
+  return variable === undefined ? null : `nothing reads ${variable}`;
+}
+
+function problemOfTerraform(args: readonly string[]): string | null {
+  const folder = args.find((word) => word.startsWith('-chdir='))?.slice('-chdir='.length);
+  return folder === undefined || existsSync(join(ROOT, folder)) ? null : `there is no ${folder}`;
+}
+
+const filesBelow = (folder: string): string[] => readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((file) => `${folder}/${file}`);
 
 const show = ({ where, text }: Documented): string => `${where} ${text}`;
 

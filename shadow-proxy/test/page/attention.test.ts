@@ -20,8 +20,8 @@ test('what is wrong comes before what should not stay so', () => {
   ]);
 });
 
-test('a target that nobody has needed yet is not down, and a mirror that nobody writes to need not be connected', () => {
-  const target = { ...shardSnapshot().target, up: false, runId: null };
+test('a server that no workload uses is not down, and a mirror that nobody writes to need not be connected', () => {
+  const target = { ...shardSnapshot().target, up: null, runId: null };
   const mirror = { ...shardSnapshot().mirror, connected: false };
   assert.deepEqual(texts({ target, mirror, workloads: [workloadSnapshot({ stage: 'off' })] }), []);
   assert.match(texts({ target, mirror }).join(), /act: the mirror is not connected/);

@@ -93,7 +93,7 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
 
     // At rest, figures stand still: what the page shows is what the API tells.
     await stop();
-    await until(async () => (await status(admin))[0].mirror.queuedEffects === 0);
+    await until(async () => (await status(admin)).every(({ mirror, workloads }) => mirror.queuedEffects === 0 && workloads.every(({ suspect, suspects }) => suspect !== null || suspects === 0)));
     const [snapshot] = await status(admin);
     for (const { name } of snapshot.workloads.filter(({ suspect }) => suspect === null)) {
       await page.waitForFunction(([workload, compared]) => document.querySelector(`[data-workload="${workload}"] [data-figure="compared"]`)?.textContent === compared, [name, told(snapshot, name).compared]);

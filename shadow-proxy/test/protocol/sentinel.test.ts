@@ -106,7 +106,7 @@ test('a source that hands over while it lives is followed, and the old one gets 
       await until(() => counter.last() > 20);
       await sentinel.call('SENTINEL', 'FAILOVER', 'main');
       await until(async () => (await infoOf(replica)).includes('role:master'), 20_000);
-      await until(() => shard.snapshot().source.up && shard.snapshot().frozen !== null, 20_000);
+      await until(() => shard.snapshot().source.up === true && shard.snapshot().frozen !== null, 20_000);
       const before = counter.last();
       const left = await ask(master, (client) => client.get('n'));
       await until(() => counter.last() > before + 20, 20_000);

@@ -70,13 +70,19 @@ test('ancient and unusual encodings become what the servers themselves read from
   });
 });
 
+test('what Valkey 9 writes as Redis 7.2 did is read', () => {
+  for (const version of [80, 81]) assert.deepEqual(transcode(seal([0, 1, 65], version)), seal([0, 1, 65], 9));
+});
+
 test('what cannot be translated is named, with its type and its place', () => {
   refused('TRUNCATED', () => transcode(Buffer.alloc(0)));
   refused('TRUNCATED', () => transcode(Buffer.alloc(10)));
   refused('CHECKSUM', () => transcode(Buffer.concat([seal([0, 1, 65]).subarray(0, -1), Buffer.from([0])])));
   refused('VERSION', () => transcode(seal([0, 1, 65], 5)));
   refused('VERSION', () => transcode(seal([0, 1, 65], 13)));
-  refused('VERSION', () => transcode(seal([0, 1, 65], 80)));
+  refused('VERSION', () => transcode(seal([0, 1, 65], 79)));
+  refused('VERSION', () => transcode(seal([0, 1, 65], 82)));
+  assert.match(refused('TYPE', () => transcode(seal([22, 1, 1, 65, 1, 66], 80))).message, /only Valkey has: a hash whose fields expire/);
   refused('TYPE', () => transcode(seal([26, 1, 65], 12)));
   assert.match(refused('TYPE', () => transcode(seal([64, 1, 65], 9))).message, /scheduled script/);
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';

@@ -36,6 +36,12 @@ describe('metrics', () => {
     }
   });
 
+  test('say nothing of whether a server answers that no workload uses', async () => {
+    const { target } = shardSnapshot();
+    const told = async (up: boolean | null): Promise<number | undefined> => (await scrape(of(scrapedShard({ target: { ...target, up } })))).get('shadow_proxy_up{shard="cache-0",server="target"}');
+    assert.deepEqual([await told(null), await told(false), await told(true)], [undefined, 0, 1]);
+  });
+
   test('show the totals of now, however often they are scraped, and forget labels that are gone', async () => {
     let shard = scrapedShard({ suspects: { total: 1, byReason: { outage: 1 } } });
     const metrics = new Metrics(() => ({ shards: [shard], waiting: [] }));

@@ -10,6 +10,8 @@ import { Program } from '../cli/process.js';
 /** A step may have to wait for a gate. */
 const GATE_MS = 600_000;
 const STEP_MS = 120_000;
+/** A gate that is closed is asked again soon: the command that asks takes as long. */
+const AGAIN_MS = 1_000;
 
 export interface Told {
   readonly stop: string;
@@ -51,6 +53,6 @@ export async function* walked(tool: Tool, name: string, ...options: readonly str
       continue;
     }
     assert.ok(/ promote | --drill/.test(told.command) && Date.now() < deadline, `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`);
-    await sleep(5_000);
+    await sleep(AGAIN_MS);
   }
 }

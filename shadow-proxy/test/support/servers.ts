@@ -1,6 +1,6 @@
 /** The real thing for tests: a Redis, a KeyDB, what is between them, and no leftovers. */
 import type { TestContext } from 'node:test';
-import { findKeydb } from '../../src/local/program.js';
+import { findKeydb, findValkey, type Program } from '../../src/local/program.js';
 import { startKeydb, startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 
 export { makeCertificates, type Certificates } from '../../src/local/certificates.js';
@@ -34,9 +34,14 @@ export async function withServers<T>(
  * False, with the test skipped and a line on stderr that names it, where there is no KeyDB:
  * `if (!(await needsKeydb(t))) return;`
  */
-export async function needsKeydb(t: TestContext): Promise<boolean> {
-  if ((await findKeydb()) !== null) return true;
-  const reason = `NOT TESTED AGAINST KEYDB: "${t.name}" needs a keydb-server (set KEYDB_SERVER, or put it on the PATH)`;
+export const needsKeydb = (t: TestContext): Promise<boolean> => needs(t, 'keydb', findKeydb);
+
+/** Likewise for Valkey. */
+export const needsValkey = (t: TestContext): Promise<boolean> => needs(t, 'valkey', findValkey);
+
+async function needs(t: TestContext, name: string, find: () => Promise<Program | null>): Promise<boolean> {
+  if ((await find()) !== null) return true;
+  const reason = `NOT TESTED AGAINST ${name.toUpperCase()}: "${t.name}" needs a ${name}-server (set ${name.toUpperCase()}_SERVER, or put it on the PATH)`;
   process.stderr.write(`${reason}\n`);
   t.skip(reason);
   return false;

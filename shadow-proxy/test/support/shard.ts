@@ -7,6 +7,7 @@ import { pino } from 'pino';
 import type { Shard, ShardSnapshot } from '../../src/control/status.js';
 import { launch } from '../../src/launch.js';
 import { planFrom } from '../../src/plan/load.js';
+import type { CounterLayout } from '../../src/plan/counters.js';
 import type { Plan, WorkloadClass } from '../../src/plan/plan.js';
 import type { Ledger, LedgerEntry } from '../../src/record/ledger.js';
 import { StateStore, type ShardState } from '../../src/record/state.js';
@@ -19,6 +20,7 @@ export interface TestWorkload {
   readonly channels?: readonly string[];
   readonly class?: WorkloadClass;
   readonly writer?: string;
+  readonly counterLayout?: CounterLayout;
   readonly stage?: Stage;
   readonly percent?: number;
 }
