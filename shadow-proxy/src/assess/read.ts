@@ -15,6 +15,8 @@ import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './fact
 const PING_MS = 20;
 /** Keys that are looked at for large ones. */
 const SAMPLED_KEYS = 2_000;
+/** KeyDB answers a COUNT of 100 or more from a snapshot, which harms it: lane/page.ts. */
+const PAGE_KEYS = 99;
 const LARGEST = 5;
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));
 
@@ -185,7 +187,7 @@ async function sampleKeys(asker: Asker, databases: readonly number[]): Promise<I
     let cursor = '0';
     const most = SAMPLED_KEYS / databases.length;
     for (let seen = 0; seen < most; ) {
-      const page = await asker.may('SCAN', cursor, 'COUNT', 200);
+      const page = await asker.may('SCAN', cursor, 'COUNT', PAGE_KEYS);
       if (page === null) return { keys, largest: [] };
       const names = page.items![1].items!.map(({ data }) => data!);
       const replies = await asker.all(names.flatMap((name) => [['MEMORY', 'USAGE', name], ['TYPE', name]]));

@@ -10,6 +10,7 @@
  */
 import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { ScanError } from '../lane/page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../record/job-file.js';
 import type { JobDifference, JobFailure, JobSnapshot } from '../record/snapshot.js';
 import type { Workload } from '../route/router.js';
@@ -20,7 +21,7 @@ import { Flow, Halt, type FlowContext } from './flow.js';
 import type { Thresholds } from './large/size.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
-import { ScanError, Scanner, type Checkpoint } from './scanner.js';
+import { Scanner, type Checkpoint } from './scanner.js';
 
 export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance'>, ChooserContext {
   /** Why nothing may be copied, or compared, now; null where it may. */

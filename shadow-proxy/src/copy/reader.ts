@@ -2,10 +2,10 @@
 import { Connection } from '../lane/connection.js';
 import type { Dialer } from '../lane/dialer.js';
 import { greet, requireMaster } from '../lane/handshake.js';
+import { ScanError } from '../lane/page.js';
 import type { Turn } from '../lane/turn.js';
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
-import { ScanError } from './scanner.js';
 import type { Held } from './held.js';
 
 /** So many keys are one question while none is missing. */
@@ -55,7 +55,7 @@ export class KeyReader {
       const refused = replies.find(isError);
       if (refused === undefined) return replies.slice(1);
       // Whatever else it is, such as LOADING, may pass.
-      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses: ${text(refused)}; allow it to the kit's user`);
+      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses`, text(refused));
       throw new Error(text(refused));
     } catch (error) {
       if (error instanceof ScanError) throw error;

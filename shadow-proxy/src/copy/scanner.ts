@@ -6,10 +6,10 @@
  * was being walked over starts over.
  */
 import { isError, text } from '../resp/decode.js';
-import { encodeCommand } from '../resp/encode.js';
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import type { Connection } from '../lane/connection.js';
+import { FIRST_PAGE, scanPage, ScanError, type KeyPage } from '../lane/page.js';
 import type { Server } from '../lane/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from './large/size.js';
 
@@ -37,14 +37,8 @@ export interface Page {
   readonly next: Checkpoint | null;
 }
 
-/** A server does not let its keys be walked over. */
-export class ScanError extends Error {
-  readonly code = 'SCAN';
-}
-
 /** Keys that a server looks at for one page: about half a millisecond. */
 const PAGE_KEYS = 2000;
-const START = '0';
 /** What a key is taken for whose size is not known, in bytes. */
 const UNKNOWN_BYTES = 16 << 10;
 const MEMORY_USAGE = Buffer.from('*3\r\n$6\r\nMEMORY\r\n$5\r\nUSAGE\r\n');
@@ -71,13 +65,13 @@ export class Scanner {
     const databases = await this.#databases(from?.db ?? 0);
     for (const [i, db] of databases.entries()) {
       if (db !== this.#db) await this.#select(connection, db);
-      let coming = this.#scan(connection, from !== null && from.db === db && from.runId === runId ? from.cursor : START);
-      for (let cursor = ''; cursor !== START; ) {
+      let coming = this.#scan(connection, from !== null && from.db === db && from.runId === runId ? from.cursor : FIRST_PAGE);
+      for (let cursor = ''; cursor !== FIRST_PAGE; ) {
         const page = await coming;
         cursor = page.cursor;
-        if (cursor !== START) coming = this.#scan(connection, cursor);
+        if (cursor !== FIRST_PAGE) coming = this.#scan(connection, cursor);
         const keys = await this.#measured(connection, page.keys);
-        const after = cursor !== START ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
+        const after = cursor !== FIRST_PAGE ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
         yield { db, keys, next: after };
       }
     }
@@ -87,13 +81,8 @@ export class Scanner {
     this.#connection?.destroy();
   }
 
-  #scan(connection: Connection, cursor: string): Promise<RawPage> {
-    const page = connection.askBytes(encodeCommand(['SCAN', cursor, 'COUNT', PAGE_KEYS])).then((bytes) => {
-      const replies = new Scalars(bytes);
-      if (replies.isError) this.#refuse('SCAN', replies.text());
-      replies.integer();
-      return { cursor: replies.text(), keys: Array.from({ length: replies.integer() }, () => replies.bytes()!) };
-    });
+  #scan(connection: Connection, cursor: string): Promise<KeyPage> {
+    const page = scanPage(this.server, connection, cursor, PAGE_KEYS);
     // Its failure is told when it is looked at.
     page.catch(() => undefined);
     return page;
@@ -128,19 +117,9 @@ export class Scanner {
 
   async #select(connection: Connection, db: number): Promise<void> {
     const reply = await connection.ask('SELECT', db);
-    if (isError(reply)) this.#refuse('SELECT', text(reply));
+    if (isError(reply)) throw new ScanError(`${this.server.endpoint.label} refuses SELECT`, text(reply));
     this.#db = db;
   }
-
-  #refuse(command: string, why: string): never {
-    throw new ScanError(`${this.server.endpoint.label} refuses ${command}: ${why}; allow it to the kit's user`);
-  }
-}
-
-interface RawPage {
-  /** Of the next page; `START` after the last one. */
-  readonly cursor: string;
-  readonly keys: readonly Buffer[];
 }
 
 /** A reply of MEMORY USAGE; null where it is refused: servers before 4.0, and users who may not, have none. */

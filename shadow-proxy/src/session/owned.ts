@@ -4,6 +4,7 @@
  * the whole database, and counts twice what a table that shrinks meanwhile shows twice.
  */
 import type { Connection } from '../lane/connection.js';
+import { FIRST_PAGE, scanPage } from '../lane/page.js';
 import { HandshakeRefused } from '../lane/server.js';
 import type { CommandSpec } from '../command/table.js';
 import { isError, text, type Reply } from '../resp/decode.js';
@@ -73,13 +74,13 @@ async function ask(session: Session, name: string, answer: Answer, owned: Matche
 }
 
 async function* pages(session: Session, connection: Connection, owned: Matcher): AsyncGenerator<Buffer[], void, undefined> {
-  let cursor = '0';
+  const server = session.clients.sequencer.servers.target;
+  let cursor = FIRST_PAGE;
   do {
-    const reply = await connection.ask('SCAN', cursor, 'COUNT', PAGE_KEYS);
-    if (isError(reply)) throw new Error(text(reply));
-    cursor = text(reply.items![0]);
-    yield ownedOf(reply.items![1].items!, owned);
-  } while (cursor !== '0' && !session.closed);
+    const page = await scanPage(server, connection, cursor, PAGE_KEYS);
+    ({ cursor } = page);
+    yield page.keys.filter((key) => owned(key, 0, key.length));
+  } while (cursor !== FIRST_PAGE && !session.closed);
 }
 
 const ownedOf = (keys: readonly Reply[], owned: Matcher): Buffer[] => keys.flatMap(({ data }) => (data && owned(data, 0, data.length) ? [data] : []));

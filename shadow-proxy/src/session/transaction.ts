@@ -328,8 +328,8 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
 
 /**
  * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or more,
- * on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to come; not
- * so in a transaction.
+ * on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to come; and
+ * from a snapshot, which harms it (lane/page.ts). Not so in a transaction.
  * @param shape what the client gets instead of the reply
  */
 export function sendInside(session: Session, operation: Operation, lane: Lane, shape: ((reply: Buffer) => Buffer) | null): void {

@@ -1,0 +1,56 @@
+/** One page of SCAN, in a way that leaves KeyDB as it was. */
+import type { Server } from './server.js';
+import type { Connection } from './connection.js';
+import { encodeCommand } from '../resp/encode.js';
+import { Scalars } from '../resp/scalars.js';
+
+/** A server does not let its keys be walked over. */
+export class ScanError extends Error {
+  readonly code = 'SCAN';
+
+  /** @param refusal who refuses what, for people */
+  constructor(refusal: string, reply: string) {
+    super(`${refusal}: ${reply}; allow it to the kit's user`);
+  }
+}
+
+export interface KeyPage {
+  /** Of the next page; `FIRST_PAGE` after the last one. */
+  readonly cursor: string;
+  /** Slices of the reply. */
+  readonly keys: readonly Buffer[];
+}
+
+export const FIRST_PAGE = '0';
+
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);
+
+/**
+ * The page at the cursor: about `count` keys.
+ *
+ * KeyDB answers SCAN with a COUNT of 100 or more, and KEYS, from a snapshot. A SET that meets a key with a time to live
+ * while there is one takes it for a new key: `KEEPTTL` keeps nothing, and the server counts one key with a time to live
+ * too many, after which no process of it can save any more (`ckeysExpired == db->expireSize()`, rdb.cpp:1372 of 6.3.4).
+ * Inside MULTI there is no snapshot.
+ * @throws {ScanError} where the server refuses
+ * @throws {ConnectionLost}
+ */
+export async function scanPage(server: Server, connection: Connection, cursor: string, count: number): Promise<KeyPage> {
+  const scan = encodeCommand(['SCAN', cursor, 'COUNT', count]);
+  const replies = new Scalars(await (server.isKeydb ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3) : connection.askBytes(scan)));
+  const orRefused = (): void => {
+    if (replies.isError) throw new ScanError(`${server.endpoint.label} refuses SCAN`, replies.text());
+  };
+  if (server.isKeydb) {
+    for (let queued = 0; queued < 2; queued++) {
+      orRefused();
+      replies.skipLine();
+    }
+    orRefused();
+    replies.integer();
+  }
+  orRefused();
+  replies.integer();
+  return { cursor: replies.text(), keys: Array.from({ length: replies.integer() }, () => replies.bytes()!) };
+}
