@@ -65,7 +65,8 @@ async function compare({ shards: [{ host, port }], login, expected: file }: Orde
   const expected = JSON.parse(readFileSync(file, 'utf8')) as Expected;
   const client = new Redis({ host, port, username: login.user, password: login.password });
   const found = new Set<string>();
-  for await (const page of client.scanStream({ count: 1_000 })) for (const key of page as string[]) found.add(key);
+  // As docs/handbook.md advises: KeyDB answers more at once from a snapshot, which harms it.
+  for await (const page of client.scanStream({ count: 99 })) for (const key of page as string[]) found.add(key);
   const differences = [...found].filter((key) => !Object.hasOwn(expected, key)).map((key) => `${key} is there, and should not be`);
   const wanted = Object.entries(expected);
   for (let i = 0; i < wanted.length; i += AT_ONCE) {
