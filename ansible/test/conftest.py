@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# For `from resp import Server`: the client that the modules have.
+sys.path.insert(0, str(ROOT / "plugins/module_utils"))
 # ansible-playbook stands beside this Python, whatever the PATH says.
 PROGRAM = Path(sys.executable).parent / "ansible-playbook"
 

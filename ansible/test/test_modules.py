@@ -1,6 +1,11 @@
 """The modules against a real KeyDB: read before write, and what CONFIG REWRITE leaves behind."""
 
+import re
+import socket
+import time
+
 from conftest import ROOT
+from resp import Server
 
 
 def settings(keydb, wanted):
@@ -78,3 +83,26 @@ def test_a_password_of_any_characters_reaches_keydb_through_its_settings(play, k
     keydb.restart()
     code, output = play(settings(keydb, {"masterauth": password}))
     assert code == 0 and "RESULT False set= restart= END" in output, output
+
+
+def test_a_keydb_that_lost_count_of_its_keys_is_found_out_by_a_snapshot(play, keydb):
+    """`INFO` says that all is well: KeyDB calls a snapshot whose process has died cancelled."""
+    snapshot = [{"keydb_save": {"port": keydb.port, "timeout": 60}}]
+    code, output = play(snapshot)
+    assert code == 0 and "changed=0" in output, output
+    with Server("127.0.0.1", keydb.port) as writer, socket.create_connection(("127.0.0.1", keydb.port)) as walker:
+
+        def counted():
+            return int(re.search(r"expires=(\d+)", writer.call("INFO", "keyspace"))[1])
+
+        writer.call("DEBUG", "POPULATE", 200_000)
+        writer.call("SET", "session", "1", "EX", "3600")
+        assert counted() == 1
+        walker.sendall(b"KEYS *\r\n")
+        deadline = time.monotonic() + 10
+        while counted() == 1 and time.monotonic() < deadline:
+            writer.call("SET", "session", "2", "EX", "3600")
+        assert counted() > 1, "this KeyDB counts as it should: neither lane/page.ts nor the runbook is needed for it"
+        code, output = play(snapshot)
+        assert code != 0 and "has written no snapshot" in output and "KeydbCannotSave" in output, output
+        assert writer.info()["rdb_last_bgsave_status"] == "ok"

@@ -14,6 +14,7 @@ import pytest
 
 from conftest import PROGRAM, ROOT, free_port
 from host import LACKS, Host
+from resp import Server
 
 pytestmark = pytest.mark.long
 
@@ -83,9 +84,6 @@ class Target:
 
     def ask(self, name, *words, user="admin", password=PASSWORDS["keydb-admin"]["use"]):
         """The reply of a node to a command, as the role's own module reads it."""
-        sys.path.insert(0, str(ROOT / "plugins" / "module_utils"))
-        from resp import Server
-
         with Server(NAMES[name], self.port, user, password, tls_ca=self.common["keydb_tls_ca"]) as server:
             return server.call(*words)
 

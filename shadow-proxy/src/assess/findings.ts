@@ -64,7 +64,7 @@ export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclu
 }
 
 export function findingsOf(question: Question): Finding[] {
-  const each = [cpu, connections, queueing, memory, modules, newerCommands, managed, proxyCeiling, versions, clocks, replicas, settings, clients, users, scripts, databases, largeKeys, evictions, refusals];
+  const each = [cpu, connections, queueing, memory, modules, newerCommands, managed, proxyCeiling, versions, clocks, replicas, settings, clients, users, scripts, walks, databases, largeKeys, evictions, refusals];
   return each.flatMap((judge) => judge(question));
 }
 
@@ -237,6 +237,12 @@ function users({ sources }: Question): Finding[] {
 function scripts({ sources }: Question): Finding[] {
   const calls = sources.reduce((total, source) => total + ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'].reduce((sum, name) => sum + (source.calls.get(name) ?? 0), 0), 0);
   return calls === 0 ? [] : [{ about: 'scripts', weight: 'note', what: `scripts ran ${number(calls)} times`, means: 'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated' }];
+}
+
+/** KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: lane/page.ts. */
+function walks({ sources }: Question): Finding[] {
+  const used = ['keys', 'scan'].map((name) => [name, sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0)] as const).filter(([, calls]) => calls > 0);
+  return used.length === 0 ? [] : [{ about: 'walks', weight: 'first', what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '), means: 'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/handbook.md)' }];
 }
 
 function databases({ sources }: Question): Finding[] {

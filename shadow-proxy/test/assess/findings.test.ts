@@ -19,7 +19,7 @@ const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   databases: new Map([[0, 1000]]),
   ping: { p50: 0.3, p99: 1, count: 500 },
   calls: new Map([['get', 10], ['client|list', 1]]),
-  commands: new Set(['get', 'client']),
+  commands: new Set(['get', 'scan', 'client']),
   modules: [],
   functions: 0,
   settings: new Map(),
@@ -91,16 +91,18 @@ test('what has to be done first', () => {
         replicas: [{ address: '10.0.0.2:6379', reads: 77 }, { address: '10.0.0.3:6379', reads: 0 }, { address: '10.0.0.4:6379', reads: null }],
         connections: [{ host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' }, { host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' }],
         users: 3,
+        calls: new Map([['scan', 1_200], ['get', 5]]),
         settings: new Map([['maxmemory-policy', 'allkeys-lru'], ['maxmemory-clients', '5%'], ['appenddirname', 'appendonlydir']]),
       },
     ],
-    { target: facts({ isKeydb: true, commands: new Set(['get', 'client']), settings: new Map([['maxmemory-policy', 'noeviction']]) }) },
+    { target: facts({ isKeydb: true, commands: new Set(['get', 'scan', 'client']), settings: new Map([['maxmemory-policy', 'noeviction']]) }) },
   );
   const first = (about: string): string => findings.filter((finding) => finding.about === about && finding.weight === 'first').map(({ what }) => what).join('; ');
   assert.match(first('clocks'), /-900 ms off/);
   assert.match(first('replicas'), /10\.0\.0\.2:6379 .* 77 reads; .*10\.0\.0\.4:6379 .* cannot be asked/);
   assert.match(first('clients'), /2 clients .*: 10\.1\.0\.1 api ioredis 5\.4\.1 \(2\)$/);
   assert.match(first('users'), /3 ACL users/);
+  assert.match(first('walks'), /^SCAN was called 1,200 times$/);
   assert.match(first('settings'), /maxmemory-policy \(source "allkeys-lru", target "noeviction"\)$/);
   assert.match(findings.find(({ about, weight }) => about === 'settings' && weight === 'note')!.what, /no counterpart: maxmemory-clients \("5%"\)$/);
 });
