@@ -8,6 +8,7 @@ import { build } from 'hdr-histogram-js';
 import { COMMANDS } from '../command/table.generated.js';
 import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
 import { clientField } from '../lane/handshake.js';
+import { isKeydb } from '../lane/server.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
 import { text, type Reply } from '../resp/decode.js';
 import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
@@ -47,11 +48,10 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
   const calls = callsOf(await asker.info('commandstats'));
   const commands = namesOf(await asker.must('COMMAND'));
   const settings = mapOf(await asker.may('CONFIG', 'GET', '*'));
-  const isKeydb = info.has('server_threads') || /keydb/i.test(info.get('executable') ?? '');
   return {
     label: endpoint.label,
     version: info.get('redis_version') ?? 'unknown',
-    isKeydb,
+    isKeydb: isKeydb(info),
     mode: info.get('redis_mode') ?? 'unknown',
     role: info.get('role') ?? 'unknown',
     opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),

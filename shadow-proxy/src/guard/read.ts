@@ -7,6 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMANDS } from '../command/table.generated.js';
 import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
 import { clientField } from '../lane/handshake.js';
+import { isKeydb } from '../lane/server.js';
 import { formatAddress, parseAddress, type Endpoint } from '../plan/endpoint.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { text, type Reply } from '../resp/decode.js';
@@ -83,7 +84,7 @@ async function read(asker: Asker, label: string, watchMs: number): Promise<NodeF
     label,
     runId: info.get('run_id') ?? label,
     version: info.get('redis_version') ?? 'unknown',
-    isKeydb: info.has('server_threads') || /keydb/i.test(info.get('executable') ?? ''),
+    isKeydb: isKeydb(info),
     role: info.get('role') ?? 'unknown',
     readOnly: info.get('slave_read_only') === '1',
     masters: mastersOf(info),

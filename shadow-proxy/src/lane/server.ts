@@ -50,6 +50,7 @@ const SET_CLOCK_MS = 500;
 export class Server {
   runId = '';
   version = '';
+  isKeydb = false;
   /** Lower-case names from the server's `COMMAND`. */
   commands: ReadonlySet<string> = new Set();
   /** By command id: 0 not asked yet, 1 known, 2 not known. */
@@ -124,10 +125,6 @@ export class Server {
     return answer;
   }
 
-  get isKeydb(): boolean {
-    return this.commands.has('keydb.cron');
-  }
-
   /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
   async ask(...args: Argument[]): Promise<Reply> {
     return (await this.#controlConnection()).ask(...args);
@@ -168,9 +165,10 @@ export class Server {
 
   async #learn(runId: string): Promise<void> {
     // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
-    const [reply, stranger] = await Promise.all([this.ask('COMMAND'), this.#connect({ db: 0, protocol: 2, credentials: undefined })]);
+    const [reply, cpu, stranger] = await Promise.all([this.ask('COMMAND'), this.ask('INFO', 'cpu'), this.#connect({ db: 0, protocol: 2, credentials: undefined })]);
     stranger.destroy();
     if (isError(reply)) throw new HandshakeRefused(text(reply));
+    this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.commands = supportedCommands(reply);
     this.#knows.fill(0);
     this.#learnt = runId;
@@ -319,6 +317,9 @@ export class Server {
     }
   }
 }
+
+/** Whether it is a KeyDB, by its `INFO cpu`: what only KeyDB's `COMMAND` has, a careful operator renames away. */
+export const isKeydb = (info: ReadonlyMap<string, string>): boolean => info.has('server_threads');
 
 /** `INFO` as a map: lines of `field:value`. */
 export function parseInfo(info: string): Map<string, string> {

@@ -1,8 +1,9 @@
 /** Both servers and a shard between them, for as long as a test needs them. */
 import assert from 'node:assert/strict';
-import { startKeydb, startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
+import { startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 import { clientsOf, type Clients } from './clients.js';
 import { differences } from './keyspace.js';
+import { startTargetKeydb } from './servers.js';
 import { startTestShard, type TestShard, type TestShardOptions } from './shard.js';
 
 export interface Rig extends Clients {
@@ -30,7 +31,7 @@ export async function withRig<T>(options: RigOptions, body: (rig: Rig) => Promis
 /** Starts servers and a shard; `stop` ends them all. */
 export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {}): Promise<Rig & { stop(): Promise<void> }> {
   const source = await startRedis(servers.source);
-  const target = await startKeydb(servers.target);
+  const target = await startTargetKeydb(servers.target);
   const stop = async (): Promise<void> => void (await Promise.all([source.stop(), target.stop()]));
   try {
     const rig = await startOn({ ...shardOptions, source, target });

@@ -12,6 +12,12 @@ export interface Pair {
   readonly target: LocalServer;
 }
 
+/** What Ansible's role denies to everybody, so that nothing of the kit may need it. */
+const DENIED = ['KEYDB.NHGET', 'KEYDB.NHSET', 'KEYDB.CRON'];
+
+/** A KeyDB as Ansible's role sets it up. */
+export const startTargetKeydb = (options: ServerOptions = {}): Promise<LocalServer> => startKeydb({ ...options, config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config } });
+
 /** Starts both servers, and stops them after `body`, however it ends. */
 export async function withServers<T>(
   body: (servers: Pair) => Promise<T>,
@@ -19,7 +25,7 @@ export async function withServers<T>(
 ): Promise<T> {
   const source = await startRedis(options.source);
   try {
-    const target = await startKeydb(options.target);
+    const target = await startTargetKeydb(options.target);
     try {
       return await body({ source, target });
     } finally {

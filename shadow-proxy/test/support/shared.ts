@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { launch, type Launched } from '../../src/launch.js';
-import { startKeydb, startRedis, type LocalServer } from '../../src/local/servers.js';
+import { startRedis, type LocalServer } from '../../src/local/servers.js';
 import { planFrom } from '../../src/plan/load.js';
 import type { JobRequest } from '../../src/record/job-file.js';
 import type { JobSnapshot } from '../../src/record/snapshot.js';
 import type { Stage } from '../../src/route/stage.js';
 import { keyspace } from './keyspace.js';
-import { withServers } from './servers.js';
+import { startTargetKeydb, withServers } from './servers.js';
 import { until, type TestWorkload } from './shard.js';
 import { Wire } from './wire.js';
 
@@ -110,7 +110,7 @@ export class Shared {
 export async function withSharedTarget(options: SharedOptions, body: (shared: Shared) => Promise<void>): Promise<void> {
   await withServers(async ({ source, target }) => {
     const more = await Promise.all(options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })));
-    const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startKeydb()));
+    const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startTargetKeydb()));
     const state = mkdtempSync(join(tmpdir(), 'shared-'));
     const shared = new Shared([source, ...more], [target, ...moreTargets], options, state);
     try {
