@@ -1,8 +1,10 @@
 """What the playbooks promise, seen from the hosts."""
 
+import json
 import os
 import re
 import time
+from urllib.parse import quote
 
 import pytest
 import yaml
@@ -134,24 +136,40 @@ def test_haproxy_finds_the_writer(host, groups):
     assert up["keydb-0-any"] == 3
 
 
+def prometheus(host, path):
+    """What the API of Prometheus on this host says."""
+    return json.loads(host.check_output("python3 -c %s", f"import urllib.request as u;print(u.urlopen('http://127.0.0.1:9090/api/v1/{path}').read().decode())"))["data"]
+
+
+def soon(host, query, labels, wanted):
+    """The labels and values of what Prometheus finds, once they are `wanted`, or after a minute."""
+    for _ in range(60):
+        told = {tuple(each["metric"].get(label) for label in labels) + (each["value"][1],) for each in prometheus(host, f"query?query={quote(query)}")["result"]}
+        if told == wanted:
+            break
+        time.sleep(1)
+    return told
+
+
 def test_prometheus_reads_every_target(host, only):
     only("monitoring")
-    script = "import json,urllib.request as u;print(json.dumps([(t['labels']['job'],t['labels']['instance'],t['health'],t['lastError']) for t in json.load(u.urlopen('http://127.0.0.1:9090/api/v1/targets'))['data']['activeTargets']]))"
-    told = yaml.safe_load(host.check_output(f'python3 -c "{script}"'))
-    assert {job for job, *_ in told} == {"redis-exporter", "shadow-proxy", "haproxy", "node"}
-    assert [each for each in told if each[2] == "down"] == []
+    told = prometheus(host, "targets")["activeTargets"]
+    assert {each["labels"]["job"] for each in told} == {"redis-exporter", "shadow-proxy", "haproxy", "node"}
+    assert [each for each in told if each["health"] == "down"] == []
 
 
 def test_an_exporter_is_logged_in_at_every_server(host, only):
     """Sources, whose exporter is that of this host, as well as nodes: redis_up is 0 where the login is refused."""
     only("monitoring")
-    script = "import json,urllib.request as u;print(json.dumps([[r['metric'].get(n) for n in ('side','shard','instance')]+[r['value'][1]] for r in json.load(u.urlopen('http://127.0.0.1:9090/api/v1/query?query=redis_up'))['data']['result']]))"
     sources = {("source", shard, f"{of['host']}:{of['port']}", "1") for shard, of in INVENTORY["vars"]["infra_sources"].items()}
     nodes = INVENTORY["children"][NODES]["hosts"].items()
     wanted = sources | {("target", shard, node, "1") for node, of in nodes for shard in INVENTORY["vars"]["infra_targets"][of["infra_target"]]["shards"]}
-    for _ in range(60):
-        told = {tuple(each) for each in yaml.safe_load(host.check_output(f'python3 -c "{script}"'))}
-        if told == wanted:
-            break
-        time.sleep(1)
-    assert told == wanted
+    assert soon(host, "redis_up", ("side", "shard", "instance"), wanted) == wanted
+
+
+def test_services_that_have_failed_would_be_told(host, only):
+    only("monitoring")
+    units = {NODES: "keydb.service", PROXIES: "shadow-proxy.service"}
+    wanted = {(name, unit, "1") for group, unit in units.items() for name in INVENTORY["children"][group]["hosts"]}
+    query = 'node_systemd_unit_state{name=~"(keydb|shadow-proxy)[.]service",state="active"}'
+    assert soon(host, query, ("instance", "name"), wanted) == wanted
