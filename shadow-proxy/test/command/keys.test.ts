@@ -7,7 +7,7 @@ import { Redis } from 'ioredis';
 import { arityHolds, MALFORMED, READS, UNKNOWN_KEYS, WRITES } from '../../src/command/keys.js';
 import { CommandTable, type CommandSpec } from '../../src/command/table.js';
 import { startRedis, type LocalServer } from '../../src/local/servers.js';
-import { needsKeydb, withServers } from '../support/servers.js';
+import { EVERY_COMMAND, needsKeydb, withServers } from '../support/servers.js';
 import { find, keys, told } from './frames.js';
 
 const BOTH = READS | WRITES;
@@ -271,5 +271,5 @@ test('both servers find the same keys in what both know', async (t) => {
     } finally {
       keydb.disconnect();
     }
-  });
+  }, { target: EVERY_COMMAND });
 });

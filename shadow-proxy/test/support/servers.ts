@@ -15,6 +15,9 @@ export interface Pair {
 /** What Ansible's role denies to everybody, so that nothing of the kit may need it. */
 const DENIED = ['KEYDB.NHGET', 'KEYDB.NHSET', 'KEYDB.CRON'];
 
+/** Options of a KeyDB that denies nothing. */
+export const EVERY_COMMAND: ServerOptions = { config: { 'rename-command': [] } };
+
 /** A KeyDB as Ansible's role sets it up. */
 export const startTargetKeydb = (options: ServerOptions = {}): Promise<LocalServer> => startKeydb({ ...options, config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config } });
 
