@@ -50,7 +50,7 @@ const SET_CLOCK_MS = 500;
 export class Server {
   runId = '';
   version = '';
-  /** As it told when it was first seen. */
+  /** As the process that runs there told when it was first seen. */
   isKeydb = false;
   /** Lower-case names from the server's `COMMAND`. */
   commands: ReadonlySet<string> = new Set();
