@@ -5,13 +5,8 @@ DOCUMENTATION = """
 module: keydb_command
 short_description: Sends commands to a Redis or KeyDB
 description: Sends commands in order and stops at the first that the server refuses. In check mode nothing is sent.
+extends_documentation_fragment: login
 options:
-  host: {type: str, default: 127.0.0.1, description: Address of the server.}
-  port: {type: int, required: true, description: Port of the server.}
-  user: {type: str, description: ACL user.}
-  password: {type: str, description: Its password.}
-  tls: {type: bool, default: false, description: Whether the port speaks TLS; the certificate is always verified.}
-  tls_ca: {type: path, description: PEM file of the authority; implies tls.}
   commands: {type: list, elements: list, required: true, description: Each a list of words.}
 """
 

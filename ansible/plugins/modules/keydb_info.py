@@ -5,13 +5,8 @@ DOCUMENTATION = """
 module: keydb_info
 short_description: Reads INFO and parameters of a Redis or KeyDB server
 description: Reads what a running server says of itself, and waits for a condition where asked. Changes nothing.
+extends_documentation_fragment: login
 options:
-  host: {type: str, default: 127.0.0.1, description: Address of the server.}
-  port: {type: int, required: true, description: Port of the server.}
-  user: {type: str, description: ACL user.}
-  password: {type: str, description: Its password.}
-  tls: {type: bool, default: false, description: Whether the port speaks TLS; the certificate is always verified.}
-  tls_ca: {type: path, description: PEM file of the authority; implies tls.}
   settings: {type: list, elements: str, default: [], description: Parameters to read with CONFIG GET; what it does not tell is left out.}
   until:
     type: str

@@ -8,13 +8,8 @@ description:
   - Sends BGSAVE, and waits until the moment of the last snapshot has moved on.
   - KeyDB calls a snapshot whose process has died cancelled, and rdb_last_bgsave_status stays ok; so only LASTSAVE tells.
   - In check mode nothing is sent.
+extends_documentation_fragment: login
 options:
-  host: {type: str, default: 127.0.0.1, description: Address of the server.}
-  port: {type: int, required: true, description: Port of the server.}
-  user: {type: str, description: ACL user.}
-  password: {type: str, description: Its password.}
-  tls: {type: bool, default: false, description: Whether the port speaks TLS; the certificate is always verified.}
-  tls_ca: {type: path, description: PEM file of the authority; implies tls.}
   timeout: {type: int, default: 3600, description: Seconds to wait.}
 """
 

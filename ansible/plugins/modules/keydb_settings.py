@@ -7,13 +7,8 @@ short_description: Sets parameters of a running Redis or KeyDB where they differ
 description: >-
   Compares each parameter with CONFIG GET and sets only what differs. What the server does not let itself be set, or does not tell, is
   returned in C(restart): it holds after a restart.
+extends_documentation_fragment: login
 options:
-  host: {type: str, default: 127.0.0.1, description: Address of the server.}
-  port: {type: int, required: true, description: Port of the server.}
-  user: {type: str, description: ACL user.}
-  password: {type: str, description: Its password.}
-  tls: {type: bool, default: false, description: Whether the port speaks TLS; the certificate is always verified.}
-  tls_ca: {type: path, description: PEM file of the authority; implies tls.}
   settings: {type: dict, required: true, description: Parameters with the values that they have to have.}
 """
 
