@@ -121,7 +121,7 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   try {
     shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike, shards, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
-    await ledger.close();
+    await Promise.all([ledger.close(), state.close()]);
     throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
   return {

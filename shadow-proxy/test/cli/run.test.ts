@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
@@ -7,6 +9,7 @@ import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { scratch } from '../plan/plans.js';
 import { needsKeydb, withServers, type Pair } from '../support/servers.js';
+import { startTestShard } from '../support/shard.js';
 import { Program, runProgram } from './process.js';
 
 const toServers = ({ source, target }: Pair): string[] => ['--source', source.url, '--target', target.url, '--listen', '127.0.0.1:0'];
@@ -122,6 +125,25 @@ describe('shadow-compare run', () => {
       assert.deepEqual([taken.code, /^shard run cannot listen at redis:\/\/localhost:\d+: it is taken; choose another address/.test(taken.stderr)], [2, true], taken.stderr);
       assert.equal((await runProgram(t, 'shadow-compare', [...args, '--log-level', 'silent'])).code, 3, 'the source is asked first');
     });
+  });
+});
+
+test('a shard that does not start has written all it will', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const other = createServer().listen(0, '127.0.0.1');
+  await once(other, 'listening');
+  t.after(() => other.close());
+  const { port } = other.address() as AddressInfo;
+  await withServers(async (servers) => {
+    for (let i = 0; i < 20; i++) {
+      const stateDir = scratch(t);
+      // The servers are met while the address is found taken.
+      await assert.rejects(startTestShard({ ...servers, stateDir, port }), /cannot listen at .* it is taken/);
+      const files = (): string[] => readdirSync(join(stateDir, 'test')).map((name) => `${name} ${statSync(join(stateDir, 'test', name)).ino}`);
+      const before = files();
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      assert.deepEqual(files(), before);
+    }
   });
 });
 
