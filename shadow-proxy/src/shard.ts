@@ -276,12 +276,14 @@ class RunningShard implements Shard {
       return new KeyReader(`the ${side} of shard ${this.name}`, () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
     };
     const neighbours = [...this.#neighbours].map(([name, dialer]) => new KeyReader(`the source of shard ${name}`, () => connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn)));
+    const here = (): readonly Shard[] => this.#options.shards().filter((each) => each !== this && this.#neighbours.has(each.name));
     const settled: StraysContext['settled'] = async (db, keys) => {
       let left = keys;
-      for (const shard of [this, ...this.#options.shards().filter((each) => each !== this && this.#neighbours.has(each.name))]) left = await shard.settled(db, left);
+      for (const shard of [this, ...here()]) left = await shard.settled(db, left);
       return left;
     };
-    return { owners, readers: { source: own('source'), target: own('target') }, neighbours, settled };
+    const knowsAll = (): boolean => here().length === this.#neighbours.size;
+    return { owners, readers: { source: own('source'), target: own('target') }, neighbours, settled, knowsAll };
   }
 
   async settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]> {

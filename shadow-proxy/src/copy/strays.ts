@@ -24,6 +24,8 @@ export interface StraysContext {
    * which none of them is in doubt then, and none was too far behind to tell.
    */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
+  /** Whether every shard that has keys on the target is of this process, so that `settled` knows of all that is on the way there. */
+  knowsAll(): boolean;
 }
 
 export type StrayKind = 'contested' | 'undeclared' | 'unowned';
@@ -33,9 +35,11 @@ type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void
 
 /** Values that are read at once. */
 const READ = 16;
-/** What only the target has is looked at so often, after times that double: its delete may be on the way, from a shard of another process. */
-const AGAIN_MS = 200;
+/** What only the target has is looked at so often, after times that double: it may come and go, and its delete may be on the way. */
 const LOOKS = 5;
+const AGAIN_MS = 10;
+/** Where a shard of another process may be the one that deletes it. */
+const AGAIN_ELSEWHERE_MS = 200;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
 export async function claim({ owners, readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<ScannedKey[]> {
@@ -61,7 +65,8 @@ export async function claim({ owners, readers, neighbours }: StraysContext, db: 
 }
 
 /** Tells of those of the keys, of the target and nobody's by the plan, that no source has. */
-export async function tellUnheld({ readers, neighbours, settled }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
+export async function tellUnheld({ readers, neighbours, settled, knowsAll }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
+  const againMs = knowsAll() ? AGAIN_MS : AGAIN_ELSEWHERE_MS;
   let left = keys;
   for (let look = 1; left.length > 0; look++) {
     for (const source of [readers.source, ...neighbours]) left = await source.absent(db, left);
@@ -70,7 +75,7 @@ export async function tellUnheld({ readers, neighbours, settled }: StraysContext
     const gone = new Set(await readers.target.absent(db, left));
     left = left.filter((scanned) => !gone.has(scanned));
     if (look === LOOKS) break;
-    if (left.length > 0) await sleep(AGAIN_MS * 2 ** (look - 1));
+    if (left.length > 0) await sleep(againMs * 2 ** (look - 1));
   }
   for (const { key } of left) tell('unowned', db, key, { [readers.target.name]: null });
 }
