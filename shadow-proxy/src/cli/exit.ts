@@ -1,6 +1,5 @@
 /** How the programs end: four exit codes, and errors that say what to do. */
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
-import { ServerFailed, ServerMissing } from '../local/servers.js';
 import { redactUrl } from '../plan/endpoint.js';
 
 /** 0 it holds, 1 it does not, 2 wrong usage or plan, 3 it could not be told. */
@@ -22,7 +21,7 @@ export class CliError extends Error {
 function exitCodeOf(error: Error & { readonly code?: string }): number | undefined {
   if (error instanceof CliError) return error.exit;
   if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
-  if (error instanceof ServerMissing || error instanceof ServerFailed) return exitCode.inconclusive;
+  if (['ServerMissing', 'ServerFailed'].includes(error.name)) return exitCode.inconclusive;
   if (error.name === 'LaunchError' && error.code === 'lease') return exitCode.fails;
   return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name) ? exitCode.usage : undefined;
 }

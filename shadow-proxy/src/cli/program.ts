@@ -1,38 +1,32 @@
-/** The operator's program, with its commands: one file for each. */
+/** The operator's program, with its commands: one file for each, in the order in which help lists them. */
 import { Command } from 'commander';
-import { addAssess } from './assess.js';
-import { addAccept } from './accept.js';
-import { addBackfill } from './backfill.js';
-import { addGuard } from './guard.js';
-import { addHistory } from './history.js';
-import { addLocal } from './local.js';
-import { addPromote } from './promote.js';
-import { addReport } from './report.js';
-import { addRollback } from './rollback.js';
-import { addDemo } from './demo.js';
 import { usage } from './exit.js';
-import { addRun } from './run.js';
-import { addRunbook } from './runbook.js';
-import { addStage } from './stage.js';
-import { addStatus } from './status.js';
-import { addVerify } from './verify.js';
 
-export function operatorProgram(): Command {
+const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void>>> = {
+  assess: async () => (await import('./assess.js')).addAssess,
+  run: async () => (await import('./run.js')).addRun,
+  status: async () => (await import('./status.js')).addStatus,
+  stage: async () => (await import('./stage.js')).addStage,
+  backfill: async () => (await import('./backfill.js')).addBackfill,
+  verify: async () => (await import('./verify.js')).addVerify,
+  accept: async () => (await import('./accept.js')).addAccept,
+  promote: async () => (await import('./promote.js')).addPromote,
+  rollback: async () => (await import('./rollback.js')).addRollback,
+  history: async () => (await import('./history.js')).addHistory,
+  guard: async () => (await import('./guard.js')).addGuard,
+  report: async () => (await import('./report.js')).addReport,
+  runbook: async () => (await import('./runbook.js')).addRunbook,
+  demo: async () => (await import('./demo.js')).addDemo,
+  local: async () => (await import('./local.js')).addLocal,
+};
+
+/**
+ * The program with the command of this name alone, whose file is all that is loaded; with every command where there is none
+ * of that name: help lists them, and an error offers the one that is like it.
+ */
+export async function operatorProgram(name?: string): Promise<Command> {
   const program = new Command('shadow-compare').description('Compares a Redis and the KeyDB that is to replace it, reply by reply.');
-  addAssess(program);
-  addRun(program);
-  addStatus(program);
-  addStage(program);
-  addBackfill(program);
-  addVerify(program);
-  addAccept(program);
-  addPromote(program);
-  addRollback(program);
-  addHistory(program);
-  addGuard(program);
-  addReport(program);
-  addRunbook(program);
-  addDemo(program);
-  addLocal(program);
+  const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
+  for (const load of asked) (await load())(program);
   return usage(program);
 }

@@ -2,4 +2,4 @@
 import { parseArguments } from './exit.js';
 import { operatorProgram } from './program.js';
 
-await parseArguments(operatorProgram());
+await parseArguments(await operatorProgram(process.argv[2]));

@@ -8,6 +8,7 @@ const run = promisify(execFile);
 
 /** No program for a server that is needed. */
 export class ServerMissing extends Error {
+  override readonly name = 'ServerMissing';
   readonly code = 'SERVER_MISSING';
 }
 

@@ -26,6 +26,7 @@ const LISTENS = /Server initialized|Ready to accept connections|Sentinel ID is/i
 
 /** A server that did not start. The message ends with the last lines of its log. */
 export class ServerFailed extends Error {
+  override readonly name = 'ServerFailed';
   readonly code = 'SERVER_FAILED';
 }
 

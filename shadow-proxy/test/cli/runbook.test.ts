@@ -102,7 +102,7 @@ test('wrong use is named', async (t) => {
     [[page, '--plan', plan, '--log', directory], /cannot be read \(EISDIR\)/],
   ];
   for (const [args, said] of cases) {
-    const program = operatorProgram().configureOutput({ writeErr: () => undefined });
+    const program = (await operatorProgram()).configureOutput({ writeErr: () => undefined });
     await assert.rejects(program.parseAsync(['node', 'shadow-compare', 'runbook', ...args]), (error: Error) => said.test(error.message), args.join(' '));
   }
 });

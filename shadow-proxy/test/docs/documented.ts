@@ -31,7 +31,7 @@ export function pages(): string[] {
 export const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
 
 const PROGRAMS: ReadonlySet<string> = new Set(['shadow-compare', 'shadow-proxy', 'ansible-playbook', 'terraform']);
-const NAMES: ReadonlySet<string> = new Set(operatorProgram().commands.map((command) => command.name()));
+const NAMES: ReadonlySet<string> = new Set((await operatorProgram()).commands.map((command) => command.name()));
 
 /** In the order of the page. */
 export function commandsIn(page: string): Documented[] {
