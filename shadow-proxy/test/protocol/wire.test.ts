@@ -175,7 +175,7 @@ describe('the wire', { skip }, () => {
     stubborn.resume().write('*1\r\n!\r\n');
     await until(() => beside.rig.shard.snapshot().clients === 1);
     const keep = setInterval(() => stubborn.write('PING\r\n'), 50);
-    await until(() => beside.rig.shard.snapshot().clients === 0, 3_000);
+    await until(() => beside.rig.shard.snapshot().clients === 0);
     clearInterval(keep);
     stubborn.destroy();
   });

@@ -96,7 +96,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
     snapshot: () => shard.snapshot(),
     findings: () => ledger.latest(),
     state: async () => (await StateStore.open(stateDir, shardPlan.name)).current,
-    settled: (ms = 10_000) => {
+    settled: (ms = 30_000) => {
       const left = (): string => {
         const { mirror, suspects, undecided, workloads, frozen } = shard.snapshot();
         return JSON.stringify({ mirror, suspects, undecided, frozen, unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name) });
@@ -142,7 +142,7 @@ const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean => m
  * Waits until the condition holds.
  * @throws after `ms` milliseconds, with what `left` says of how things stand
  */
-export async function until(condition: () => boolean | Promise<boolean>, ms = 10_000, left: () => string = () => condition.toString()): Promise<void> {
+export async function until(condition: () => boolean | Promise<boolean>, ms = 30_000, left: () => string = () => condition.toString()): Promise<void> {
   const deadline = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`not so within ${ms} ms: ${left()}`);

@@ -4,7 +4,7 @@ import { connect as connectTls, type ConnectionOptions } from 'node:tls';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { FrameReader } from '../../src/resp/reader.js';
 
-const REPLY_MS = 5_000;
+const REPLY_MS = 20_000;
 
 export interface WireOptions {
   readonly host?: string;
