@@ -18,7 +18,7 @@ import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import type { Workload } from '../route/router.js';
-import type { StageRule } from '../route/stage.js';
+import { otherSide, type Side, type StageRule } from '../route/stage.js';
 import { attemptOf, isNothing } from './attempt.js';
 import { routeKeys, type Route } from './routing.js';
 import { crossing } from './split.js';
@@ -32,6 +32,11 @@ interface Way {
   readonly mixed: boolean;
 }
 
+/**
+ * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7, cut what they make of 0.001
+ * down to 0 ms, and so block for ever.
+ */
+const LEAST_MS = 2;
 /** How often a command is told to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
 
@@ -57,7 +62,7 @@ export function block(session: Session, spec: CommandSpec): void {
     session.blocked?.drop();
     return session.refuse(crossing(spec.name, route.workload, route.other));
   }
-  const blocked = (session.blocked ??= new Blocked(session, spec));
+  const blocked = (session.blocked ??= new Blocked(session, spec, route.rule.authority));
   if (blocked.isOver) return blocked.timeOut();
   const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
   if (!blocked.attempt(route, follow)) void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
@@ -66,6 +71,8 @@ export function block(session: Session, spec: CommandSpec): void {
 export class Blocked {
   /** Among those who wait for a flip to end, from when it first came. */
   readonly place: number;
+  /** How long it may take, in ms; Infinity for as long as may be. */
+  readonly #time: number;
   /** When its time is over, in ms of the monotonic clock; Infinity for never. */
   readonly #until: number;
   /** The command as it came. */
@@ -94,13 +101,18 @@ export class Blocked {
   constructor(
     private readonly session: Session,
     private readonly spec: CommandSpec,
+    authority: Side,
   ) {
     // The bytes of the parser are the client's next ones some day.
     this.#frame = Buffer.from(session.command);
     this.#args = argumentsOf(this.#frame);
     this.#keys = session.clients.sequencer.keys.ids(this.#frame, 0);
     const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
-    this.#until = time > 0 ? performance.now() + time : Infinity;
+    this.#time = time > 0 ? time : Infinity;
+    this.#until = performance.now() + this.#time;
+    const { router, servers } = session.clients.sequencer;
+    // Clients will miss it once they have left the proxy.
+    if (this.#time <= 1 && spec.blocking!.unit > 1 && router.mirrors && servers[otherSide(authority)].isKeydb) session.clients.unsupported(`${spec.name} 0.001`);
     this.place = session.clients.nextPlace();
     session.clients.blocked.add(this);
   }
@@ -278,13 +290,14 @@ export class Blocked {
     waking?.answered();
   }
 
-  /** The command, or, when it is sent anew, the command with the time that is left. */
+  /** The command; or, when it is sent anew, or has less time than every server can tell from none, the command with another time. */
   #frameNow(): Buffer {
-    if (this.#nothing === null || this.#until === Infinity) return this.#frame;
-    const { blocking } = this.spec;
-    const left = Math.max(1, Math.ceil(this.#until - performance.now()));
-    const at = timeoutAt(this.#args, blocking!);
-    return encodeCommand(this.#args.map((arg, i) => (i === at ? String(left / blocking!.unit) : arg)));
+    const { unit } = this.spec.blocking!;
+    const leastMs = unit === 1 ? 1 : LEAST_MS;
+    if (this.#until === Infinity || (this.#nothing === null && this.#time >= leastMs)) return this.#frame;
+    const left = Math.max(leastMs, Math.ceil(this.#until - performance.now()));
+    const at = timeoutAt(this.#args, this.spec.blocking!);
+    return encodeCommand(this.#args.map((arg, i) => (i === at ? String(left / unit) : arg)));
   }
 
   /** What two clients of different domains take may be told to the mirror in any order. */

@@ -80,6 +80,26 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
   }
 }
 
+test('a client that waits a millisecond or less is answered, also by a KeyDB, which itself would block for ever; and it is counted', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const brief = [['BLPOP', 'none', 0.001], ['BRPOP', 'none', 'none2', '1e-3'], ['BLMOVE', 'none', 'l2', 'LEFT', 'RIGHT', 0.0001], ['BZPOPMIN', 'none', '0.001']];
+  for (const stage of ['shadow', 'live'] as const) {
+    await withScene({ default: { stage } }, async (scene) => {
+      const wire = await scene.wire();
+      for (const command of brief) assert.match(await wire.ask(...command), /^(\*|\$)-1$/, command.join(' '));
+      const counted = { 'blpop 0.001': 1, 'brpop 0.001': 1, 'blmove 0.001': 1, 'bzpopmin 0.001': 1 };
+      assert.deepEqual(scene.shard.snapshot().unsupported, stage === 'shadow' ? counted : {});
+    });
+  }
+  await withScene({}, async (scene) => {
+    const direct = await scene.wire(scene.target);
+    direct.send('BRPOP', 'none', '0.001');
+    await sleep(500);
+    assert.deepEqual(direct.unread, [], 'KeyDB rounds: no need for another time any more');
+    direct.destroy();
+  });
+});
+
 /** How many connections block at the authority. */
 async function blockedAt(server: Redis): Promise<number> {
   return Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
