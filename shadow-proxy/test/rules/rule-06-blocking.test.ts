@@ -246,7 +246,7 @@ test('clients that push, pop and look at a few queues at once see one order on b
     const { mismatches, inconclusive, matched } = scene.shard.snapshot();
     t.diagnostic(JSON.stringify({ took, matched, inconclusive }));
     assert.deepEqual(mismatches, {});
-    assert.ok(took > 200, `only ${took} were taken`);
+    assert.ok(took > 50, `only ${took} were taken`);
   });
 });
 
