@@ -7,21 +7,12 @@ locals {
   ami_ids = { for name in keys(var.hosts) : name => lookup(var.ami_overrides, name, var.ami_id) }
 }
 
+# No conditions here: Terraform would read these when it applies, after whatever the conditions name has changed, and until
+# then know no zone of a volume, which it would replace for that.
 data "aws_subnet" "this" {
   for_each = local.subnet_ids
 
   id = each.value
-
-  lifecycle {
-    postcondition {
-      condition     = self.vpc_id == var.vpc_id
-      error_message = "Subnet ${each.value} is in ${self.vpc_id}, not in ${var.vpc_id}: give subnets of vpc_id."
-    }
-    postcondition {
-      condition     = !self.map_public_ip_on_launch
-      error_message = "Subnet ${each.value} gives its hosts public addresses: give a private subnet, or set map_public_ip_on_launch = false there."
-    }
-  }
 }
 
 data "aws_ec2_instance_type" "this" {
@@ -34,13 +25,6 @@ data "aws_ami" "this" {
   filter {
     name   = "image-id"
     values = [var.ami_id]
-  }
-
-  lifecycle {
-    postcondition {
-      condition     = contains(data.aws_ec2_instance_type.this.supported_architectures, self.architecture)
-      error_message = "AMI ${var.ami_id} is for ${self.architecture}, and ${var.instance_type} runs ${join(", ", data.aws_ec2_instance_type.this.supported_architectures)}: give an AMI of that architecture, or another instance type."
-    }
   }
 }
 
@@ -104,6 +88,13 @@ resource "aws_launch_template" "this" {
       tags          = merge(var.tags, { Name = var.name })
     }
   }
+
+  lifecycle {
+    precondition {
+      condition     = contains(data.aws_ec2_instance_type.this.supported_architectures, data.aws_ami.this.architecture)
+      error_message = "AMI ${var.ami_id} is for ${data.aws_ami.this.architecture}, and ${var.instance_type} runs ${join(", ", data.aws_ec2_instance_type.this.supported_architectures)}: give an AMI of that architecture, or another instance type."
+    }
+  }
 }
 
 resource "aws_placement_group" "this" {
@@ -129,6 +120,17 @@ resource "aws_instance" "this" {
   launch_template {
     id      = aws_launch_template.this.id
     version = aws_launch_template.this.latest_version
+  }
+
+  lifecycle {
+    precondition {
+      condition     = data.aws_subnet.this[each.value.subnet_id].vpc_id == var.vpc_id
+      error_message = "Subnet ${each.value.subnet_id} is in ${data.aws_subnet.this[each.value.subnet_id].vpc_id}, not in ${var.vpc_id}: give subnets of vpc_id."
+    }
+    precondition {
+      condition     = !data.aws_subnet.this[each.value.subnet_id].map_public_ip_on_launch
+      error_message = "Subnet ${each.value.subnet_id} gives its hosts public addresses: give a private subnet, or set map_public_ip_on_launch = false there."
+    }
   }
 }
 

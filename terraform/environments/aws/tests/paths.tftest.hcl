@@ -45,6 +45,16 @@ variables {
   sources                   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
 }
 
+# A zone that is known only when the plan is applied has Terraform replace the volumes, whatever else the plan is about.
+run "zones_are_known_while_something_else_changes" {
+  command = plan
+
+  assert {
+    condition     = length(module.keydb.zones) == 2
+    error_message = "the zones of the volumes are read in the plan"
+  }
+}
+
 run "only_named_paths" {
   command = plan
 

@@ -94,7 +94,7 @@ run "refuses_a_public_subnet" {
     target = data.aws_subnet.this
     values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1a", map_public_ip_on_launch = true }
   }
-  expect_failures = [data.aws_subnet.this["subnet-0a"], data.aws_subnet.this["subnet-0b"]]
+  expect_failures = [aws_instance.this["one"], aws_instance.this["two"]]
 }
 
 run "refuses_a_subnet_of_another_vpc" {
@@ -104,7 +104,7 @@ run "refuses_a_subnet_of_another_vpc" {
     target = data.aws_subnet.this
     values = { vpc_id = "vpc-0b", availability_zone = "eu-central-1a", map_public_ip_on_launch = false }
   }
-  expect_failures = [data.aws_subnet.this["subnet-0a"], data.aws_subnet.this["subnet-0b"]]
+  expect_failures = [aws_instance.this["one"], aws_instance.this["two"]]
 }
 
 run "refuses_an_ami_of_another_architecture" {
@@ -114,7 +114,7 @@ run "refuses_an_ami_of_another_architecture" {
     target = data.aws_ami.this
     values = { architecture = "x86_64", root_device_name = "/dev/xvda" }
   }
-  expect_failures = [data.aws_ami.this]
+  expect_failures = [aws_launch_template.this]
 }
 
 run "refuses_a_long_name" {
