@@ -33,6 +33,10 @@ mock_provider "aws" {
     defaults = { arn = "arn:aws:sns:eu-central-1:123456789012:checkout-cache-alarms" }
   }
 }
+override_data {
+  target = module.migration.module.keydb.module.hosts.data.aws_subnet.this["subnet-0b"]
+  values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1b", map_public_ip_on_launch = false }
+}
 variables {
   region                    = "eu-central-1"
   vpc_id                    = "vpc-0a"
