@@ -16,8 +16,8 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-/** Written after a build that had no errors; what is newer than it is not in the build. */
-const STAMP = join(DIST, '.built');
+/** Written after a build that had no errors: when it began, and whether types were checked. What is newer is not in the build. */
+const STAMP = join(DIST, '.build.json');
 
 /** What `npm run` starts, by script: the compiled file, and its first arguments. */
 export const PROGRAMS = {
@@ -37,20 +37,23 @@ export const PROGRAMS = {
   'dashboards:metrics': ['dashboards/rig/capture.js'],
 };
 
-/** Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. */
-export async function prepare() {
+/**
+ * Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. Whoever only
+ * runs the kit does not wait for its types to be checked.
+ */
+export async function prepare({ checked = false } = {}) {
   // Installed as a package, there are no sources: all is there already.
   if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
   if (!isInstalled()) {
     note('Installing packages (npm ci) …');
     await must(npm(), ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed: check the network and the registry, then try again');
   }
-  if (!isBuilt()) {
+  if (!isBuilt(checked)) {
     note('Compiling …');
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const startedAt = new Date();
-    await must(process.execPath, [tsc, '--project', join(ROOT, 'tsconfig.json')], 'the sources do not compile');
-    writeFileSync(STAMP, startedAt.toISOString());
+    await must(process.execPath, [tsc, '--project', join(ROOT, 'tsconfig.json'), ...(checked ? [] : ['--noCheck'])], 'the sources do not compile');
+    writeFileSync(STAMP, JSON.stringify({ startedAt, checked }));
   }
 }
 
@@ -72,10 +75,10 @@ function isInstalled() {
   });
 }
 
-function isBuilt() {
-  const stamp = readText(STAMP);
-  if (stamp === null) return false;
-  const builtAt = Date.parse(stamp);
+function isBuilt(checked) {
+  const stamp = readJson(STAMP);
+  if (stamp === undefined || (checked && !stamp.checked)) return false;
+  const builtAt = Date.parse(stamp.startedAt);
   const { include = [] } = readJson(join(ROOT, 'tsconfig.json')) ?? {};
   return [...include, 'tsconfig.json', 'package-lock.json'].every((path) => newest(join(ROOT, path)) <= builtAt);
 }
@@ -205,7 +208,7 @@ if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
   const [what, ...args] = process.argv.slice(2);
   const jobs = { ...PROGRAMS, test: runTests, schema: writeSchema, docs: writeDocs, 'docs:metrics': writeMetrics, build: () => undefined };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
-  await prepare();
+  await prepare({ checked: !Object.hasOwn(PROGRAMS, what) });
   if (Object.hasOwn(PROGRAMS, what)) {
     const [script, ...first] = PROGRAMS[what];
     await runProgram(script, [...first, ...args]);
