@@ -276,7 +276,7 @@ class RunningShard implements Shard {
       return new KeyReader(`the ${side} of shard ${this.name}`, () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
     };
     const neighbours = [...this.#neighbours].map(([name, dialer]) => new KeyReader(`the source of shard ${name}`, () => connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn)));
-    const here = (): readonly Shard[] => this.#options.shards().filter((each) => each !== this && this.#neighbours.has(each.name));
+    const here = (): readonly Shard[] => this.#options.shards().filter(({ name }) => this.#neighbours.has(name));
     const settled: StraysContext['settled'] = async (db, keys) => {
       let left = keys;
       for (const shard of [this, ...here()]) left = await shard.settled(db, left);

@@ -33,8 +33,8 @@ interface Way {
 }
 
 /**
- * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue #11687), cut what they make of 0.001
- * down to 0 ms, and so block for ever.
+ * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue #11687),
+ * cut what they make of 0.001 down to 0 ms, and so block for ever.
  */
 const LEAST_MS = 2;
 /** How often a command is told to end that does not block yet, in ms. */
