@@ -1,8 +1,10 @@
 /**
  * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been silent for
- * `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told.
+ * `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own event loop is
+ * no silence of the server (`lane/listening.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { afterReading, listenedMs } from '../lane/listening.js';
 import type { Server } from '../lane/server.js';
 import { isError, text } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
@@ -20,7 +22,7 @@ export interface VigilContext {
 }
 
 export class Vigil {
-  /** In ms of the monotonic clock. */
+  /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
   #stopped = false;
 
@@ -37,7 +39,7 @@ export class Vigil {
   /** For how long it has not answered, in ms; 0 where it does, or where nobody needs it. */
   silentMs(side: Side): number {
     const since = this.#silentSince[side];
-    return since === null || !this.context.isNeeded(side) ? 0 : performance.now() - since;
+    return since === null || !this.context.isNeeded(side) ? 0 : listenedMs() - since;
   }
 
   isDown(side: Side): boolean {
@@ -53,10 +55,11 @@ export class Vigil {
         this.#heard(server);
         continue;
       }
-      const since = performance.now();
+      const since = listenedMs();
       // One question at a time: a server that hangs may answer it yet.
       asked ??= this.#ask(server, since).finally(() => (asked = null));
       await Promise.race([asked, sleep(POLL_MS, undefined, { ref: false })]);
+      await afterReading();
       if (asked !== null) this.#silentSince[server.side] ??= since;
       if (!this.#stopped && this.isDown(server.side)) this.context.down(server.side);
     }
