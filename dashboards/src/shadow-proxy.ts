@@ -30,6 +30,7 @@ export const shadowProxy = dashboard({
         lines({ title: 'p99', description: 'Of the last minute, one reply in a hundred is slower: where the target is worse by more than a fifth, do not promote.', width: 8, unit: 's', colors: SIDES, queries: { '{{server}} {{shard}}': quantile('0.99') } }),
         states({ title: 'Servers', description: 'Whether each server answers that a workload uses: red on the authority’s side means that clients get errors.', width: 8, queries: { '{{server}} {{shard}}': maxBy('server, shard', proxy('up')), 'mirror lane {{shard}}': maxBy('shard', proxy('mirror_connected')) }, mappings: UP_WORDS }),
         lines({ title: 'Clients', description: 'Connections of applications: a saw of losses and returns is a pool that gives up too soon.', width: 8, queries: { '{{shard}}': maxBy('shard', proxy('clients')) } }),
+        lines({ title: 'Errors that clients get', description: 'In a second, by the server that answers and by code: NOAUTH, WRONGPASS or NOPERM from the target after a promotion means that its users differ.', width: 8, unit: 'ops', queries: { '{{server}} {{kind}} {{shard}}': sumBy('shard, server, kind', perSecond(proxy('client_errors_total'))) } }),
         lines({ title: 'Silence of a server', description: 'For how long a server that clients are sent to has not answered: at downAfterMs it is taken for dead.', width: 8, unit: 's', colors: SIDES, queries: { '{{server}} {{shard}}': maxBy('server, shard', proxy('server_silent_seconds')) }, thresholds: badFrom(3, 1) }),
       ],
     },

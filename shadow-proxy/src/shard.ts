@@ -681,6 +681,7 @@ class RunningShard implements Shard {
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
       elsewhere: elsewhere.reads + elsewhere.writes,
       unmirroredErrors: totals.refused,
+      clientErrors: this.#clients.errors.snapshot(),
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
       clockAheadMs: sequencer.mirrors.target.clockAheadMs,
       mirror: {

@@ -7,6 +7,7 @@ import { NOT_COPIED } from '../copy/job.js';
 import { list, number, unlessUp } from '../text/figures.js';
 import { sum, type LatencySnapshot, type OutageSnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
+import { SIDES } from '../route/stage.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
@@ -91,6 +92,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [sum(explained) > 0, 'excused', list(explained)],
     [sum(inconclusive) > 0, 'untold', list(inconclusive)],
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
+    ...SIDES.map((side): [boolean, string, string] => [sum(shard.clientErrors[side]) > 0, 'errors', `clients got from the ${side}: ${list(shard.clientErrors[side])}`]),
     [sum(unsupported) > 0, 'one-sided', list(unsupported)],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],

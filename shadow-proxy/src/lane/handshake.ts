@@ -2,12 +2,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
+import type { Side } from '../route/stage.js';
 import type { Connection } from './connection.js';
 import type { Credentials } from './dialer.js';
 
 /** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
 export class HandshakeRefused extends Error {
   readonly code = 'HANDSHAKE_REFUSED';
+  /** Which server, where that is known. */
+  side: Side | undefined;
   constructor(readonly reply: string) {
     super(reply);
   }

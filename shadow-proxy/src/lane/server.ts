@@ -311,6 +311,7 @@ export class Server {
       if (this.endpoint.followsSentinel) await requireMaster(connection, this.endpoint.label);
       return connection;
     } catch (error) {
+      if (error instanceof HandshakeRefused) error.side = this.side;
       connection.destroy();
       throw error;
     } finally {

@@ -1,6 +1,7 @@
 /** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
 import { count, list, number } from '../text/figures.js';
-import { sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { SIDES, type Side } from '../route/stage.js';
+import { ACCESS_ERRORS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 
 export interface Attention {
   /** `act`: something is wrong. `look`: something is not as it should stay. */
@@ -28,6 +29,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     [mirror.lagMs > MAX_LAG_MS, 'look', `the mirror is ${number(mirror.lagMs)} ms behind`],
     [suspects.total > 0, 'look', `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
     [job?.state === 'running' && job.reason !== null, 'look', `the ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}`],
+    ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
     [sum(unsupported) > 0, 'look', `commands that went to one server only: ${list(unsupported)}`],
     [clockAheadMs !== 0, 'look', `the target's clock is ahead of the source's by ${number(clockAheadMs)} ms`],
   ];
@@ -39,5 +41,11 @@ const ofServer = (side: string, { up, full }: ServerSnapshot): readonly Check[] 
   [up === false, 'act', `the ${side} is down`],
   [full, 'act', `the ${side} refuses writes for want of memory: raise maxmemory`],
 ];
+
+/** Clients that the server does not let in, or not do what they ask. */
+function ofRefused(side: Side, errors: Readonly<Record<string, number>>): Check {
+  const refused = Object.fromEntries(ACCESS_ERRORS.flatMap((kind) => (errors[kind] > 0 ? [[kind, errors[kind]]] : [])));
+  return [sum(refused) > 0, side === 'target' ? 'act' : 'look', `clients are refused by the ${side}: ${list(refused)}`];
+}
 
 const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [suspect !== null, 'look', `every key of ${name} is in doubt: ${suspect ?? ''}`];

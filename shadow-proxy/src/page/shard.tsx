@@ -2,9 +2,9 @@
 import type { JSX } from 'preact';
 import type { ShardEvidence } from '../control/outlook.js';
 import { Plot } from '../html/plot.js';
-import { milliseconds, number } from '../text/figures.js';
+import { list, milliseconds, number } from '../text/figures.js';
 import type { SeriesSnapshot } from '../record/series.js';
-import type { LatencySnapshot, ServerSnapshot, ShardSnapshot } from '../record/snapshot.js';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
 import type { HistoryEvent } from '../record/state.js';
 import type { Attention } from './attention.js';
 import { doubtPlot, lagPlot, latencyPlot, trafficPlot } from './plots.js';
@@ -58,12 +58,12 @@ export const AttentionList = ({ items }: { items: readonly Attention[] }): JSX.E
   );
 
 export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: number | null }): JSX.Element {
-  const { source, target, latency, mirror, clients, operations } = snapshot;
+  const { source, target, latency, mirror, clients, operations, clientErrors } = snapshot;
   return (
     <table class="servers">
       <tbody>
-        <Server name="source" server={source} latency={latency.source} />
-        <Server name="target" server={target} latency={latency.target} />
+        <Server name="source" server={source} latency={latency.source} errors={clientErrors.source} />
+        <Server name="target" server={target} latency={latency.target} errors={clientErrors.target} />
         <tr>
           <th>mirror</th>
           <td>
@@ -79,13 +79,24 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
   );
 }
 
-const Server = ({ name, server: { url, version, up }, latency: { p50, p99, p999, count } }: { name: string; server: ServerSnapshot; latency: LatencySnapshot }): JSX.Element => (
+interface ServerProps {
+  readonly name: string;
+  readonly server: ServerSnapshot;
+  readonly latency: LatencySnapshot;
+  /** That clients got from it, by code. */
+  readonly errors: Readonly<Record<string, number>>;
+}
+
+const Server = ({ name, server: { url, version, up }, latency: { p50, p99, p999, count }, errors }: ServerProps): JSX.Element => (
   <tr>
     <th>{name}</th>
     <td>
       <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>{up === null ? 'not used' : up ? 'up' : 'DOWN'}</span> <code>{url}</code> {version !== null && <span class="note">{version}</span>}
     </td>
-    <td class="note">{count === 0 ? 'nothing timed yet' : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}</td>
+    <td class="note">
+      {count === 0 ? 'nothing timed yet' : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}
+      {sum(errors) > 0 && `; errors to clients: ${list(errors)}`}
+    </td>
   </tr>
 );
 

@@ -4,7 +4,7 @@
  *   GET /metrics → scrape() of each shard → METRICS → text
  */
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { sum, type LatencySnapshot, type ScrapedShard, type ServerSnapshot, type WorkloadSnapshot, type WorkloadWatch } from './snapshot.js';
+import { ACCESS_ERRORS, sum, type LatencySnapshot, type ScrapedShard, type ServerSnapshot, type WorkloadSnapshot, type WorkloadWatch } from './snapshot.js';
 import { stageRule, STAGES } from '../route/stage.js';
 
 type Labels = Readonly<Record<string, string>>;
@@ -60,6 +60,7 @@ export const METRICS: readonly Metric[] = [
   ),
   counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) => one(s.elsewhere)),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
+  counter('client_errors_total', 'Errors that clients got, by the server that answers them and by code; PROXY is what the proxy refuses', ['server', 'kind'], clientErrors),
   gauge('latency_seconds', 'Reply time of the server since the start, as the proxy sees it', ['server', 'quantile'], (s) => latencies(s.latency)),
   gauge('latency_minute_seconds', 'Reply time of the server in the last minute, as the proxy sees it; 0 where nothing was answered', ['server', 'quantile'], (s) => latencies(s.watch.latency)),
   counter('latency_observations_total', 'Replies behind the latency', ['server'], (s) =>
@@ -185,6 +186,12 @@ const SIDES = ['source', 'target'] as const;
 
 function bothServers(shard: ScrapedShard, value: (server: ServerSnapshot) => number | null): readonly Sample[] {
   return SIDES.flatMap((server) => known(value(shard[server])).map(([, told]): Sample => [{ server }, told]));
+}
+
+function clientErrors({ clientErrors: errors }: ScrapedShard): readonly Sample[] {
+  // From the start: an increase is only seen from a value that was there before.
+  const none = Object.fromEntries(ACCESS_ERRORS.map((kind) => [kind, 0]));
+  return SIDES.flatMap((server) => byName('kind', { ...none, ...errors[server] }).map(([labels, value]): Sample => [{ server, ...labels }, value]));
 }
 
 function serverInfo(shard: ScrapedShard): readonly Sample[] {

@@ -167,6 +167,12 @@ export interface OutageWorkload {
   readonly keys: readonly string[];
 }
 
+/** Errors of a client that may not log in, or may not run a command. */
+export const ACCESS_ERRORS = ['NOAUTH', 'WRONGPASS', 'NOPERM'] as const;
+
+/** Errors that clients were answered with, since the start: by the server that was their authority, by code such as `NOAUTH`. */
+export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string, number>>>>;
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;
@@ -193,6 +199,8 @@ export interface ShardSnapshot {
   readonly elsewhere: number;
   /** Commands that the authority refused, and that were therefore not repeated. */
   readonly unmirroredErrors: number;
+  /** `PROXY` is what the proxy itself refused. */
+  readonly clientErrors: ClientErrorsSnapshot;
   readonly latency: { readonly source: LatencySnapshot; readonly target: LatencySnapshot };
   /** By how much the target's clock is ahead of the source's; 0 where they agree. */
   readonly clockAheadMs: number;

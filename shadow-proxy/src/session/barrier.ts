@@ -91,7 +91,7 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
     await work(lane, calm);
     await woken(sequencer.lanes[side]);
   } catch (problem) {
-    if (problem instanceof HandshakeRefused) session.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
+    if (problem instanceof HandshakeRefused) session.replyRefused(problem);
     else session.destroy();
   } finally {
     sequencer.barred = false;

@@ -9,6 +9,7 @@ import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
+import { ClientErrors } from './client-errors.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
 import { Session } from './session.js';
@@ -33,6 +34,8 @@ export class Clients {
   split = 0;
   crossRefused = 0;
   operations = 0;
+  /** What clients were refused. */
+  readonly errors = new ClientErrors();
   /** By command: sent to the authority alone. */
   readonly unsupportedCommands = new Map<string, number>();
   readonly #counts: Float64Array[];

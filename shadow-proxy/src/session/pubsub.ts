@@ -164,7 +164,7 @@ export class Subscriptions {
       if (session.replies === 'skip') session.replies = 'on';
     };
     this.#change = run().catch((problem: Error) => {
-      if (problem instanceof HandshakeRefused) session.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
+      if (problem instanceof HandshakeRefused) session.replyRefused(problem);
       else session.destroy();
     });
     void this.#change.then(() => session.resume());

@@ -443,7 +443,7 @@ export class Session implements Sink {
       this.transaction = null;
       this.#again = false;
       this.#held = false;
-      this.reply(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
+      this.replyRefused(problem);
       this.socket.resume();
       this.#run();
     } else {
@@ -456,6 +456,7 @@ export class Session implements Sink {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     if (!this.closed) {
+      if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
       if (end - start > LARGE_REPLY && this.outbox.bytes > this.clients.outputBytes) this.socket.destroy();
       else if (!operation.silent) this.outbox.add(buffer, start, end);
@@ -489,15 +490,26 @@ export class Session implements Sink {
     }
   }
 
-  /** A reply of the proxy's own: behind the replies that are in flight. */
-  reply(bytes: Buffer): void {
+  /** A server does not let the client in: its own error. */
+  replyRefused({ reply, side }: HandshakeRefused): void {
+    this.reply(Buffer.from(`-${reply}\r\n`, 'latin1'), side);
+  }
+
+  /** A reply of the proxy's own, or of the server `from`: behind the replies that are in flight. */
+  reply(bytes: Buffer, from?: Side): void {
     if (this.replies !== 'on') {
       if (this.replies === 'skip') this.replies = 'on';
       return;
     }
+    if (bytes[0] === MINUS) this.#countError(from, bytes, 0, bytes.length);
     const last = this.#last;
     if (last === null) this.outbox.addWhole(bytes);
     else last.tail = last.tail === null ? bytes : Buffer.concat([last.tail, bytes]);
+  }
+
+  #countError(authority: Side | undefined, buffer: Buffer, start: number, end: number): void {
+    const { clients } = this;
+    clients.errors.count(authority ?? clients.sequencer.router.default.keylessRule.authority, buffer, start, end);
   }
 
   refuse(message: string): void {

@@ -46,7 +46,7 @@ export function submitSplit(session: Session, spec: CommandSpec): void {
       session.destroy();
       return;
     }
-    session.reply(Buffer.from(`-${problem.reply}\r\n`));
+    session.replyRefused(problem);
     session.resume();
   };
   const turns = new Map<KeyOrder, Ticket>();

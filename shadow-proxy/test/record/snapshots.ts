@@ -37,6 +37,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   crossWorkload: { split: 0, refused: 0 },
   elsewhere: 0,
   unmirroredErrors: 0,
+  clientErrors: { source: {}, target: {} },
   latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
   clockAheadMs: 0,
   mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
