@@ -31,7 +31,7 @@ export class Routine {
   ) {
     this.#code = withoutComments(text);
     this.#calls = callsOf(this.#code);
-    this.#chance = /\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
+    this.#chance = /\bx?pcall\b|\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
     this.#tooManyFrom = tooManyFrom(this.#code);
     const calls = (...names: string[]): boolean => this.#calls === null || names.some((name) => this.#calls!.has(name));
     this.setsMoment = calls('expireat', 'pexpireat') || optionGiven(text);

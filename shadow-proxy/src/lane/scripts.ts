@@ -11,6 +11,9 @@ import { UNTOLD, type NamedKey } from './script-text.js';
 import type { Server } from './server.js';
 
 export class Script extends Routine {
+  /** Whether a server has taken it from a client: run by its text, or loaded. */
+  accepted = false;
+
   constructor(
     readonly body: Buffer,
     readonly sha: string,
@@ -85,6 +88,13 @@ export class Scripts {
       return keys.filter((key) => !declared.has(key.toString('latin1')));
     };
     return { reads: reads && keysOf(reads), writes: routine?.writesNothing(table) === true ? [] : writes && keysOf(writes) };
+  }
+
+  /** A server has run the script of this EVAL or EVALSHA, or loaded that of this SCRIPT LOAD. */
+  accepted(args: readonly Buffer[]): void {
+    const loads = args[0].toString('latin1').toLowerCase() === 'script';
+    const script = loads ? this.#read(args[2]) : this.find(args);
+    if (script instanceof Script) script.accepted = true;
   }
 
   knownTo(server: Server, script: Script): boolean {

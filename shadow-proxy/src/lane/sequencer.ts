@@ -327,10 +327,13 @@ export class Sequencer implements LaneEvents {
 
   /**
    * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be repeated on the mirror;
-   * if so, the mirror is given its text where it lacks it.
+   * if so, the mirror is given its text where it lacks it. The mirror runs it as the kit's user, who may do everything:
+   * so it is repeated only for users who may, too.
    */
   repeatsScript(operation: Operation, args: readonly Buffer[]): boolean {
     const mirror = this.mirrorOf(operation);
+    const { server, identity } = operation.lane!;
+    if (!server.privileges.isUnrestricted(identity.credentials)) return false;
     const script = this.scripts.find(args);
     if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length) || (script.setsMoment && mirror.clockAheadMs !== 0)) return false;
     const byDigest = args[0].length >= 'evalsha'.length;

@@ -16,6 +16,7 @@ import type { Credentials, Dialer } from './dialer.js';
 import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
 import type { Intake } from './intake.js';
 import type { Lease } from './lease.js';
+import { Privileges } from './privileges.js';
 import type { Turn } from './turn.js';
 
 export { HandshakeRefused };
@@ -74,6 +75,7 @@ export class Server {
   clockErrorMs = Infinity;
   /** The address that was connected to last. */
   address: Address | undefined;
+  readonly privileges = new Privileges((...args) => this.ask(...args));
   #fullUntil = 0;
   #control: Promise<Connection> | undefined;
   /** The run id under which `commands` was read. */
@@ -145,6 +147,7 @@ export class Server {
     if (runId !== this.#learnt) await this.#learn(runId);
     const before = this.runId;
     this.runId = runId;
+    if (before !== runId) this.privileges.close();
     if (before !== '' && before !== runId) this.events.replaced(this, before, runId);
     else if (first) this.events.identified(this);
     else if (setByMs !== 0) this.events.clockSet(this, setByMs);
@@ -263,6 +266,7 @@ export class Server {
   /** Closes for good: nothing connects any more. */
   async end(): Promise<void> {
     this.ended = true;
+    this.privileges.close();
     await this.close();
   }
 

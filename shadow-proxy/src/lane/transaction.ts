@@ -165,9 +165,10 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
     else sequencer.doubts.frame(exec.db, frame, 0, workload, 'copy');
   };
   for (const [i, { command, args, probed }] of elements.entries()) {
-    if (command.follow === NOTHING) continue;
     const at = replyIndex(elements, i);
     const raw = replies[at];
+    if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
+    if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
       if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, raw });
       if (command.follow === WRITE) command.workload.counters.refused++;

@@ -13,6 +13,7 @@ import { isAboutCode } from '../lane/frame-keys.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { HandshakeRefused, type Server } from '../lane/server.js';
 import { Waking } from '../lane/waking.js';
+import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { routeKeys } from './routing.js';
@@ -148,6 +149,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
     if (spec.name.startsWith('function|')) operation.confirmed = (answer) => (answer?.[0] === MINUS ? clients.unsupported(spec.name) : undefined);
     sequencer.submit(operation, lane);
   });
+  if (spec.handling === 'script' && reply[0] !== MINUS) sequencer.scripts.accepted(argumentsOf(frame, start));
   const { side } = lane.server;
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     if (mirrored) sequencer.expiry.swapping();

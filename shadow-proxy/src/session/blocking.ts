@@ -151,6 +151,16 @@ export class Blocked {
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
+    // Another command may be allowed where this one is denied.
+    if (spec !== this.spec) {
+      const { privileges } = sequencer.servers[rule.authority];
+      const learning = privileges.learn(session.credentials);
+      if (learning !== null) {
+        session.awaitSettled(learning);
+        return true;
+      }
+      if (!privileges.isUnrestricted(session.credentials)) return false;
+    }
     const lane = session.laneTo(rule.authority);
     if (lane === null || !session.admitted(lane, this.#keys, spec.write)) return true;
     this.#attempted = true;

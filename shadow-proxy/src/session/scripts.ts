@@ -1,6 +1,7 @@
 /** Scripts and functions: what must be seen to before one may run. */
 import { KeyList, keysOf } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
+import type { Sink } from '../lane/operation.js';
 import { Script } from '../lane/scripts.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
@@ -41,13 +42,20 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
 
 /**
  * Whether the server knows the script, or will say itself that it does not. If the proxy knows its text and the server
- * perhaps not, it is loaded there; of a function it is asked what it does. The client waits meanwhile.
+ * perhaps not, it is loaded there; of a function it is asked what it does. What the client's user may do is asked, too,
+ * for that decides what follows on the mirror. The client waits meanwhile.
  */
 export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
   const { sequencer } = session.clients;
+  const isMirrored = !spec.readOnlyScript && sequencer.router.mirrors;
+  const learning = isMirrored ? sequencer.servers[side].privileges.learn(session.credentials) : null;
+  if (learning !== null) {
+    session.awaitSettled(learning);
+    return false;
+  }
   if (!isKnown(session, spec, frame, side)) return false;
   const changes = sequencer.changes[side];
-  if (spec.readOnlyScript || changes.ready || !changes.mayStart || !sequencer.router.mirrors || !sequencer.hidesChanges(frame, 0)) return true;
+  if (!isMirrored || changes.ready || !changes.mayStart || !sequencer.hidesChanges(frame, 0)) return true;
   session.awaitSettled(changes.start());
   return false;
 }
@@ -67,10 +75,22 @@ function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side)
   if (!(script instanceof Script)) return true;
   if (script.hasShebang && router.mirrors && !servers[otherSide(side)].commands.has('fcall')) session.clients.unsupported(`${spec.name} #!lua`);
   if (script.endsKeydb(args.length) && router.mirrors && servers[otherSide(side)].isKeydb) session.clients.unsupported(`${spec.name} unpack`);
-  if (!spec.name.startsWith('evalsha') || scripts.knownTo(server, script)) return true;
+  // What no server has taken yet is not loaded for a client: it may be one whose user may not EVAL.
+  if (!spec.name.startsWith('evalsha') || !script.accepted || scripts.knownTo(server, script)) return true;
   session.awaitSettled(scripts.load(server, script));
   return false;
 }
+
+/** The sink of a command with a script's text or digest, which notes that the server has taken it before the client is told. */
+export const noting = (session: Session): Sink => ({
+  answered: (operation, buffer, start, end) => {
+    if (buffer[start] !== MINUS) session.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
+    session.answered(operation, buffer, start, end);
+  },
+  lost: (operation, reason) => session.lost(operation, reason),
+});
+
+const MINUS = '-'.charCodeAt(0);
 
 /** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {

@@ -34,7 +34,7 @@ import { publish, subscription, type Subscriptions } from './pubsub.js';
 import { takeRegional } from './regional.js';
 import { crossesDatabases, routeKeys, type Route } from './routing.js';
 import { scanOf, shapeOf } from './scan.js';
-import { takeScript } from './scripts.js';
+import { noting, takeScript } from './scripts.js';
 import { crossing, splits, submitSplit } from './split.js';
 import { takeStray } from './stray.js';
 import { sendInside, sendProbed, type Transaction } from './transaction.js';
@@ -295,7 +295,10 @@ export class Session implements Sink {
       if (key > 0) sequencer.journal.noteKey(this.db, parser.frame, parser.argStart[key], parser.argEnd[key]);
       else sequencer.doubts.note(this.db, parser.frame, parser.start);
     }
-    if (follow === WRITE && spec.handling === 'script' && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
+    if (spec.handling === 'script') {
+      operation.sink = noting(this);
+      if (follow === WRITE && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
+    }
     clients.count(spec, workload);
     if (probe !== null) sendProbed(this, operation, lane, probe);
     else this.submit(operation, lane);
@@ -619,7 +622,8 @@ export class Session implements Sink {
     if (lane === null) return;
     if (spec !== undefined) this.clients.count(spec, router.default);
     const [frame, start, end] = scan?.frame ? [scan.frame, 0, scan.frame.length] : [parser.frame, parser.start, parser.end];
-    const operation = new Operation(frame, start, end, this, spec, router.default, this.db, this.protocol, NOTHING);
+    const sink = spec?.handling === 'script' ? noting(this) : this;
+    const operation = new Operation(frame, start, end, sink, spec, router.default, this.db, this.protocol, NOTHING);
     const shape = spec !== undefined && lane.server.side === 'target' ? shapeOf(spec.name, owned) : null;
     if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb) return sendInside(this, operation, lane, shape);
     if (shape !== null) {
