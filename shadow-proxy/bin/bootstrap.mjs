@@ -28,6 +28,7 @@ export const PROGRAMS = {
   soak: ['loadtest/proxy/soak/main.js'],
   'drill:counters': ['drills/counters/main.js'],
   'counters:cost': ['counters/cost/main.js'],
+  adversary: ['drills/adversary/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],

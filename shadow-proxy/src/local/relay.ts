@@ -27,6 +27,8 @@ export class Link {
   readonly #waiting: Record<Direction, Chunk[]> = { up: [], down: [] };
   readonly #held = new Set<Direction>();
   readonly #busy = new Set<Direction>();
+  /** Bytes that may still pass before the direction is held, and who wants to know. */
+  readonly #quota: Partial<Record<Direction, { bytes: number; readonly spent: () => void }>> = {};
   #abandoned = false;
 
   constructor(
@@ -58,9 +60,20 @@ export class Link {
     for (const direction of directions) this.#held.add(direction);
   }
 
+  /** Passes on so many more bytes in the direction, then holds it; resolves at that moment. */
+  holdAfter(direction: Direction, bytes: number): Promise<void> {
+    if (bytes === 0) {
+      this.hold(direction);
+      return Promise.resolve();
+    }
+    return new Promise((spent) => (this.#quota[direction] = { bytes, spent }));
+  }
+
   /** Passes on what was held, in its order. */
   release(): void {
     this.#held.clear();
+    delete this.#quota.up;
+    delete this.#quota.down;
     for (const direction of DIRECTIONS) void this.#passOn(direction);
   }
 
@@ -101,7 +114,7 @@ export class Link {
       const late = this.#waiting[direction][0].at + this.pace.delayMs - performance.now();
       if (this.pace.delayMs > 0 && late > 0) await sleep(late);
       if (this.#held.has(direction)) break;
-      const { bytes } = this.#waiting[direction].shift()!;
+      const bytes = this.#takeQuota(direction, this.#waiting[direction].shift()!);
       this.passed[direction] += bytes.length;
       if (!to.destroyed && !to.write(bytes)) await drained(to);
       const takes = (bytes.length / this.pace.bytesPerSecond) * 1000;
@@ -109,6 +122,21 @@ export class Link {
     }
     this.#busy.delete(direction);
     if (this.#waiting[direction].length === 0) this.#sender(direction).resume();
+  }
+
+  /** The bytes of the chunk that the quota lets pass; the rest waits, and the direction is held. */
+  #takeQuota(direction: Direction, chunk: Chunk): Buffer {
+    const quota = this.#quota[direction];
+    if (quota === undefined || chunk.bytes.length < quota.bytes) {
+      if (quota !== undefined) quota.bytes -= chunk.bytes.length;
+      return chunk.bytes;
+    }
+    const passes = chunk.bytes.subarray(0, quota.bytes);
+    if (passes.length < chunk.bytes.length) this.#waiting[direction].unshift({ bytes: chunk.bytes.subarray(quota.bytes), at: chunk.at });
+    delete this.#quota[direction];
+    this.#held.add(direction);
+    quota.spent();
+    return passes;
   }
 }
 
