@@ -64,6 +64,18 @@ export const shadowProxy = dashboard({
       panels: [
         lines({ title: 'Keys in doubt', description: 'By reason: they heal by themselves; one reason that stays names what to mend.', width: 8, queries: { '{{shard}} {{reason}}': orNone('reason', sumBy('shard, reason', proxy('suspects'))) }, thresholds: worthALook(1) }),
         lines({ title: 'Differences being asked about', description: 'Differences without a verdict yet: more than a handful for long means that a server answers slowly.', width: 8, queries: { '{{shard}}': maxBy('shard', proxy('undecided')) } }),
+        lines({
+          title: 'Keys reserved',
+          description: 'Age of the oldest reservation, and the longest wait for keys: more than a second for long means commands that hang.',
+          width: 8,
+          unit: 's',
+          queries: {
+            '{{shard}} oldest': maxBy('shard', proxy('oldest_reservation_seconds')),
+            '{{shard}} longest wait': maxBy('shard', proxy('longest_wait_for_keys_seconds')),
+          },
+          thresholds: badFrom(10),
+        }),
+        lines({ title: 'Reservations', description: 'By age: those that are older than 10 s have outlived their operation.', width: 8, queries: { '{{shard}} {{age}}': orNone('age', sumBy('shard, age', proxy('reservations'))) } }),
         states({ title: 'Way back is safe', description: 'No key in doubt, and the mirror less than 5 s behind: where it says no, rollback names what would be lost.', width: 8, queries: { '{{shard}} {{workload}}': wayBack }, mappings: SAFE_WORDS }),
         states({ title: 'Frozen', description: 'An authority came back as another process: nothing heals until you decide with shadow-compare accept.', width: 8, queries: { '{{shard}}': maxBy('shard', proxy('frozen')) }, mappings: words({ 0: ['no', 'green'], 1: ['frozen', 'red'] }) }),
         lines({ title: 'Writes past the proxy', description: 'That the source has run and the proxy did not send, since the start: find the client, and verify with repair.', width: 8, queries: { '{{shard}}': maxBy('shard', proxy('bypassing_writes_total')) }, thresholds: badFrom(1) }),

@@ -24,6 +24,7 @@ import { Since } from './copy/since.js';
 import { isContested, type StraysContext } from './copy/strays.js';
 import { Dialer } from './lane/dialer.js';
 import { Judge } from './lane/judge.js';
+import { reservationsOf } from './lane/order.js';
 import { Scripts } from './lane/scripts.js';
 import { Sequencer } from './lane/sequencer.js';
 import { Server } from './lane/server.js';
@@ -39,7 +40,7 @@ import { Regional } from './regional/regional.js';
 import { error } from './resp/encode.js';
 import { Owners } from './route/owner.js';
 import { increment, Router, type Workload } from './route/router.js';
-import { authoritiesOf, otherSide, type Side } from './route/stage.js';
+import { authoritiesOf, otherSide, SIDES, type Side } from './route/stage.js';
 import { Clients } from './session/clients.js';
 
 /** How long effects wait for others to share a write to the mirror. */
@@ -691,6 +692,7 @@ class RunningShard implements Shard {
         dropped: sequencer.dropped,
         connected: needed.every((side) => sequencer.mirrors[side].connected),
       },
+      reservations: reservationsOf(SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]), now),
       suspects: { total: this.#suspects.size, byReason: this.#suspects.byReason() },
       workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS)),
       flips: this.#flipper.flips,

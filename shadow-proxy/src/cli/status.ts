@@ -4,8 +4,9 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
-import { list, number, unlessUp } from '../text/figures.js';
-import { sum, type LatencySnapshot, type OutageSnapshot, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { count, duration, list, number, unlessUp } from '../text/figures.js';
+import { OLD_RESERVATION_MS, sum, type LatencySnapshot, type OutageSnapshot, type ReservationsSnapshot } from '../record/snapshot.js';
+import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
 import { SIDES } from '../route/stage.js';
 import { tell } from '../guard/judge.js';
@@ -79,7 +80,7 @@ function unplanned({ counting, workloads }: ShardSnapshot): string {
 }
 
 function factsOf(shard: ShardSnapshot): [string, string][] {
-  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, suspects, unsupported, elsewhere, clockAheadMs, frozen, outage } = shard;
+  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, reservations, suspects, unsupported, elsewhere, clockAheadMs, frozen, outage } = shard;
   const facts: [string, string][] = [
     ['source', server(source)],
     ['target', server(target)],
@@ -92,6 +93,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [sum(explained) > 0, 'excused', list(explained)],
     [sum(inconclusive) > 0, 'untold', list(inconclusive)],
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
+    [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],
     ...SIDES.map((side): [boolean, string, string] => [sum(shard.clientErrors[side]) > 0, 'errors', `clients got from the ${side}: ${list(shard.clientErrors[side])}`]),
     [sum(unsupported) > 0, 'one-sided', list(unsupported)],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
@@ -102,6 +104,11 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
   ];
   return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
 }
+
+/** Keys that a command has had to itself for too long. */
+const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): string =>
+  `${count(byAge.older, 'reservation')} of keys, the oldest ${duration(oldestMs / 1000)} old; a command waits for ${duration(longestWaitMs / 1000)}` +
+  '\nnext: runbooks/KeysReserved.md';
 
 /** What happened to each workload, and what can be done. */
 function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {

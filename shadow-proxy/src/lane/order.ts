@@ -13,6 +13,7 @@
  *
  * While there is one lane, and nothing is reserved, there is nothing to do.
  */
+import { OLD_RESERVATION_MS, type ReservationsSnapshot } from '../record/snapshot.js';
 import type { Lane } from './lane.js';
 import type { Waking } from './waking.js';
 
@@ -42,6 +43,8 @@ export interface Waiter {
 /** Keys that only the one who reserved them may use. */
 export interface Reservation {
   readonly keys: ReadonlySet<string>;
+  /** When it was made, in ms of the monotonic clock. */
+  readonly since: number;
   readonly then: (() => void)[];
 }
 
@@ -59,7 +62,22 @@ export interface Request {
 export interface Ticket {
   readonly order: KeyOrder;
   readonly number: number;
+  /** When it was first queued, in ms of the monotonic clock. */
+  readonly since: number;
   readonly request: Request;
+}
+
+/** What the orders have reserved, and who waits; `now` in ms of the monotonic clock. */
+export function reservationsOf(orders: readonly KeyOrder[], now: number): ReservationsSnapshot {
+  const ages = orders.flatMap((order) => order.reservedSince().map((since) => now - since));
+  const waits = orders.flatMap((order) => order.waitsSince() ?? []).map((since) => now - since);
+  const old = ages.filter((age) => age >= OLD_RESERVATION_MS).length;
+  const young = ages.filter((age) => age < 1000).length;
+  return {
+    byAge: { 'under-1s': young, 'under-10s': ages.length - young - old, older: old },
+    oldestMs: Math.max(0, ...ages),
+    longestWaitMs: Math.max(0, ...waits),
+  };
 }
 
 export class KeyOrder {
@@ -148,7 +166,7 @@ export class KeyOrder {
    * @param turn the ticket that it had, whose place it keeps
    */
   wait(request: Request, turn: Ticket | null = null): Ticket {
-    const ticket: Ticket = { order: this, number: turn?.number ?? ++this.#lastNumber, request };
+    const ticket: Ticket = { order: this, number: turn?.number ?? ++this.#lastNumber, since: turn?.since ?? performance.now(), request };
     this.#waiting.add(ticket);
     for (const key of new Set(request.keys)) {
       const queue = this.#queues.get(key);
@@ -224,7 +242,7 @@ export class KeyOrder {
 
   /** From now on, until it is given up, no command on these keys is admitted. */
   reserve(keys: Iterable<string>): Reservation {
-    const reservation: Reservation = { keys: new Set(keys), then: [] };
+    const reservation: Reservation = { keys: new Set(keys), since: performance.now(), then: [] };
     this.#reservations.add(reservation);
     for (const key of reservation.keys) this.#reserved.set(key, (this.#reserved.get(key) ?? 0) + 1);
     this.#activate();
@@ -241,6 +259,18 @@ export class KeyOrder {
     this.#activate();
     for (const then of reservation.then) then();
     this.#advance(reservation.keys);
+  }
+
+  /** When each reservation was made that is not given up, in ms of the monotonic clock. */
+  reservedSince(): number[] {
+    return [...this.#reservations].map(({ since }) => since);
+  }
+
+  /** When the command was queued that has waited for its keys for longest; null where none waits. */
+  waitsSince(): number | null {
+    let first: number | null = null;
+    for (const { since } of this.#waiting) if (first === null || since < first) first = since;
+    return first;
   }
 
   /** Resolves once all that is reserved now is given up. */

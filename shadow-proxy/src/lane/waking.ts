@@ -5,6 +5,8 @@
  *
  *   write ─▶ reserve ─▶ answered ─▶ effect ─▶ CLIENT LIST ─┬─ still blocked ─────────────▶ give up the reservation
  *                                                          └─ its reply comes ─▶ effect ─▶ give up the reservation
+ *
+ * Rule 19: a blocked client belongs to one waking at a time, which alone waits for it and holds its keys.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { KeyOrder, Reservation, Waiter } from './order.js';
@@ -39,9 +41,10 @@ export class Waking {
     keys: Iterable<string>,
     woken: ReadonlySet<Waiter>,
   ) {
-    this.#reservation = order.reserve([...keys, ...[...woken].flatMap((waiter) => waiter.keys)]);
-    this.#open = new Set(woken);
-    for (const waiter of woken) waiter.waking = this;
+    // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it for ever.
+    this.#open = new Set([...woken].filter(({ waking }) => waking === null));
+    this.#reservation = order.reserve([...keys, ...[...this.#open].flatMap((waiter) => waiter.keys)]);
+    for (const waiter of this.#open) waiter.waking = this;
   }
 
   /** The write's effect has its place in the order. */

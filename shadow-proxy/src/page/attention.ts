@@ -1,7 +1,7 @@
 /** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
-import { count, list, number } from '../text/figures.js';
+import { count, duration, list, number } from '../text/figures.js';
 import { SIDES, type Side } from '../route/stage.js';
-import { ACCESS_ERRORS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { ACCESS_ERRORS, OLD_RESERVATION_MS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
 
 export interface Attention {
   /** `act`: something is wrong. `look`: something is not as it should stay. */
@@ -15,7 +15,7 @@ const MAX_LAG_MS = 1_000;
 type Check = readonly [applies: boolean, level: Attention['level'], text: string];
 
 export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
-  const { source, target, mirror, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
+  const { source, target, mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
   const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
   const checks: readonly Check[] = [
     ...ofServer('source', source),
@@ -23,6 +23,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     [frozen !== null, 'act', `repair is frozen: ${frozen ?? ''}; next: shadow-compare accept --dry-run`],
     [writtenTwice && !mirror.connected, 'act', 'the mirror is not connected: what it misses is kept in doubt'],
     [sum(mismatches) > 0, 'act', `${count(sum(mismatches), 'mismatch', 'mismatches')} since the process started: ${list(mismatches)}`],
+    [reservations.oldestMs >= OLD_RESERVATION_MS, 'act', `keys have been reserved for ${duration(reservations.oldestMs / 1000)}: commands on them wait; next: runbooks/KeysReserved.md`],
     [mirror.dropped > 0, 'act', `${count(mirror.dropped, 'effect')} did not reach the mirror: the keys are in doubt`],
     [job?.state === 'failed', 'act', `the last ${job?.kind ?? 'job'} failed: ${job?.reason ?? ''}`],
     ...shard.workloads.map(ofWorkload),

@@ -72,6 +72,11 @@ export const METRICS: readonly Metric[] = [
   gauge('mirror_queue_limit_bytes', 'Beyond this the keys of effects that wait become suspects', [], (s) => one(s.watch.queueLimitBytes)),
   gauge('mirror_queued_effects', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedEffects)),
   counter('mirror_dropped_total', 'Effects given up; their keys are suspects', [], (s) => one(s.mirror.dropped)),
+  gauge('reservations', 'Reservations of keys, which one command each has to itself, by their age', ['age'], (s) => byName('age', s.reservations.byAge)),
+  gauge('oldest_reservation_seconds', 'Age of the oldest reservation of keys; 0 where there is none', [], (s) => one(s.reservations.oldestMs / 1000)),
+  gauge('longest_wait_for_keys_seconds', 'For how long a command has waited for its keys, at most; 0 where none waits', [], (s) =>
+    one(s.reservations.longestWaitMs / 1000),
+  ),
   gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
   gauge('bypassing_clients', 'Clients that are connected to the source beside the proxy; absent where it does not list them', [], (s) => known(s.watch.bypassing)),
   counter('bypassing_writes_total', 'Writes that the source has run at least and the proxy did not send', [], (s) => one(s.watch.passedWrites)),

@@ -173,6 +173,20 @@ export const ACCESS_ERRORS = ['NOAUTH', 'WRONGPASS', 'NOPERM'] as const;
 /** Errors that clients were answered with, since the start: by the server that was their authority, by code such as `NOAUTH`. */
 export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string, number>>>>;
 
+/** Keys that one command has to itself, and the commands that wait for them. */
+export interface ReservationsSnapshot {
+  /** How many reservations there are, by their age. */
+  readonly byAge: Readonly<Record<(typeof RESERVATION_AGES)[number], number>>;
+  /** Age of the oldest, in ms; 0 where there is none. */
+  readonly oldestMs: number;
+  /** For how long the command has waited that has waited longest for its keys, in ms; 0 where none waits. */
+  readonly longestWaitMs: number;
+}
+
+export const RESERVATION_AGES = ['under-1s', 'under-10s', 'older'] as const;
+/** A reservation that is older than this, in ms, has outlived its operation, or its server does not answer. */
+export const OLD_RESERVATION_MS = 10_000;
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;
@@ -205,6 +219,7 @@ export interface ShardSnapshot {
   /** By how much the target's clock is ahead of the source's; 0 where they agree. */
   readonly clockAheadMs: number;
   readonly mirror: MirrorSnapshot;
+  readonly reservations: ReservationsSnapshot;
   readonly suspects: SuspectsSnapshot;
   readonly workloads: readonly WorkloadSnapshot[];
   /** Changes of stage that were carried out. */

@@ -106,12 +106,15 @@ async function woken(lanes: Lanes): Promise<void> {
   await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
 }
 
-const wakeAll = (order: KeyOrder, server: Server): Promise<void> =>
-  new Promise((resolve) => {
-    const waking = new Waking(order, server, [], order.blocked());
-    waking.after(resolve);
-    waking.answered();
-  });
+async function wakeAll(order: KeyOrder, server: Server): Promise<void> {
+  const blocked = order.blocked();
+  // Some of them belong to the waking of the command that ran alone.
+  const wakings = new Set([...blocked].flatMap(({ waking }) => waking ?? []));
+  const rest = new Waking(order, server, [], blocked);
+  const over = [...wakings, rest].map((waking) => new Promise<void>((resolve) => waking.after(resolve)));
+  rest.answered();
+  await Promise.all(over);
+}
 
 /**
  * Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long.

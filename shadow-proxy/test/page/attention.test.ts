@@ -20,6 +20,12 @@ test('what is wrong comes before what should not stay so', () => {
   ]);
 });
 
+test('keys that have been reserved for too long are something to act on', () => {
+  const reservations = { byAge: { 'under-1s': 3, 'under-10s': 1, older: 1 }, oldestMs: 63_000, longestWaitMs: 40_000 };
+  assert.deepEqual(texts({ reservations }), ['act: keys have been reserved for 1 min 3 s: commands on them wait; next: runbooks/KeysReserved.md']);
+  assert.deepEqual(texts({ reservations: { ...reservations, oldestMs: 9_000 } }), []);
+});
+
 test('a server that no workload uses is not down, and a mirror that nobody writes to need not be connected', () => {
   const target = { ...shardSnapshot().target, up: null, runId: null };
   const mirror = { ...shardSnapshot().mirror, connected: false };

@@ -41,6 +41,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
   clockAheadMs: 0,
   mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
+  reservations: { byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 }, oldestMs: 0, longestWaitMs: 0 },
   suspects: { total: 0, byReason: {} },
   workloads: [workloadSnapshot()],
   flips: 0,
