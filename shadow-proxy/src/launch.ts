@@ -43,8 +43,11 @@ const LISTEN_MS = 5_000;
 export class LaunchError extends Error {
   override readonly name = 'LaunchError';
   constructor(
-    /** `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it; `lease`: another process has it. */
-    readonly code: 'listen' | 'servers' | 'lease',
+    /**
+     * `listen`: its address cannot be opened; `servers`: a server that it needs cannot be reached, or refuses it;
+     * `lease`: another process has it; `one-server`: source and target are one.
+     */
+    readonly code: 'listen' | 'servers' | 'lease' | 'one-server',
     message: string,
     cause?: unknown,
   ) {
@@ -92,6 +95,7 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   try {
     await ownership.acquire({ standby, needed, waiting });
   } catch (error) {
+    if (error instanceof LeaseError && error.code === 'one-server') throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
     if (error instanceof LeaseError) throw new LaunchError('lease', `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`, error);
     if (error instanceof StateError) throw error;
     throw explain(error as NodeJS.ErrnoException, shardPlan);

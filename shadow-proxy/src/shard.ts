@@ -23,6 +23,7 @@ import { Report } from './copy/report.js';
 import { Since } from './copy/since.js';
 import { isContested, type StraysContext } from './copy/strays.js';
 import { Dialer } from './lane/dialer.js';
+import { oneServer } from './lane/identity.js';
 import { Judge } from './lane/judge.js';
 import { reservationsOf } from './lane/order.js';
 import { Scripts } from './lane/scripts.js';
@@ -112,7 +113,9 @@ class RunningShard implements Shard {
     const server = (side: Side): Server =>
       new Server(side, options.ownership.leases[side], this.#turn, {
         identified: () => this.#rememberSoon(),
-        replaced: (which, before, now) => this.#trust.replaced(which, before, now),
+        replaced: (which, change) => this.#trust.replaced(which, change),
+        demoted: (which) => this.#trust.demoted(which),
+        refusal: (which, runId) => this.#twin(which, runId),
         clockRead: () => this.#clocks.compare(),
         full: (which) => this.#full(which),
         clockSet: (which, byMs) => this.#clocks.set(which, byMs),
@@ -265,6 +268,8 @@ class RunningShard implements Shard {
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
       counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
       sent: () => this.#clients.sentWrites(),
+      shard: () => this.name,
+      sharing: () => neighboursOf(this.#plan, this.#planned).map(({ name }) => name),
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, join(plan.state, shard.name));
@@ -332,7 +337,7 @@ class RunningShard implements Shard {
     const first = state.current.source === null && state.current.target === null;
     for (const side of ['source', 'target'] as const) {
       const seen = state.current[side];
-      if (seen !== null) this.#servers[side].expect(seen.runId);
+      if (seen !== null) this.#servers[side].expect(seen, Date.parse(seen.seenAt));
     }
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     if (this.#router.workloads.some(({ isRewritten }) => isRewritten)) await this.#regional!.counters();
@@ -510,6 +515,15 @@ class RunningShard implements Shard {
     this.#options.logger.warn({ shard: this.name, server: side }, 'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)');
   }
 
+  /** Two addresses that lead to one server: every write would be made twice. */
+  #twin({ side, problem }: Server, runId: string): string | null {
+    const other = this.#servers[otherSide(side)];
+    if (runId === '' || other.identity?.runId !== runId) return null;
+    const refusal = oneServer(side, runId);
+    if (problem !== refusal) this.#options.logger.error({ shard: this.name, server: side, runId }, refusal);
+    return refusal;
+  }
+
   /** Whether clients are sent to it. */
   #isNeeded(side: Side): boolean {
     return authoritiesOf(this.#router.workloads).includes(side);
@@ -594,8 +608,8 @@ class RunningShard implements Shard {
   #remember(patch: { cleanShutdown?: boolean }, event?: HistoryEvent): Promise<void> {
     return this.#options.state.update((current) => {
       const seen = (side: Side): ServerSeen | null => {
-        const { runId, version } = this.#servers[side];
-        return version === '' || this.#trust.distrusts(side) ? current[side] : { runId, version, seenAt: new Date().toISOString() };
+        const { runId, replId, version } = this.#servers[side];
+        return version === '' || this.#trust.distrusts(side) ? current[side] : { runId, replId, version, seenAt: new Date().toISOString() };
       };
       return { ...patch, source: seen('source'), target: seen('target') };
     }, event);
@@ -661,8 +675,18 @@ class RunningShard implements Shard {
     }
     const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
     const server = (side: Side): ShardSnapshot['source'] => {
-      const { endpoint, runId, version, up, full } = this.#servers[side];
-      return { url: endpoint.label, runId: runId || null, version: version || null, up: this.#isNeeded(side) || needed.includes(side) ? up : null, full, silentMs: this.#vigil.silentMs(side) };
+      const { endpoint, runId, version, up, full, identity, problem } = this.#servers[side];
+      return {
+        url: endpoint.label,
+        runId: runId || null,
+        replId: identity?.replId || null,
+        role: identity?.role || null,
+        version: version || null,
+        up: this.#isNeeded(side) || needed.includes(side) ? up : null,
+        problem,
+        full,
+        silentMs: this.#vigil.silentMs(side),
+      };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
     const suspects = this.#suspects.byWorkload();

@@ -4,6 +4,7 @@
  */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
+import { fingerprint } from '../lane/identity.js';
 import { sum, type ShardSnapshot } from '../record/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
@@ -50,7 +51,7 @@ async function accept(options: AcceptOptions): Promise<number> {
   if (!options.yes) await confirm(found, options.fromMirror === true);
   if (options.fromMirror) await giveBack(client, frozen, options.json === true);
   const accepted = [];
-  for (const { name, source, target } of frozen) accepted.push(...(await client.accept({ shard: name, runIds: [source.runId ?? '', target.runId ?? ''] })));
+  for (const { name, source, target } of frozen) accepted.push(...(await client.accept({ shard: name, runIds: [source, target].map(({ runId, replId }) => fingerprint({ runId: runId ?? '', replId: replId ?? '' })) })));
   if (options.json) print(JSON.stringify(accepted.map((each) => ({ ...each, found: found.find(({ shard }) => shard === each.shard)?.job })), null, 2));
   else for (const { shard, servers } of accepted) print(`${shard}: the ${servers.join(' and the ')} is accepted as it is; its mirror is being verified and repaired (shadow-compare status)`);
   return exitCode.holds;

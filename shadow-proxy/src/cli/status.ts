@@ -127,6 +127,7 @@ function noteOf({ name, suspect, strayWrites }: WorkloadSnapshot): string[] {
   return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
 }
 
-const server = ({ url, version, up, silentMs }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${unlessUp(silentMs > 0 ? false : up)}`;
+const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): string =>
+  `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;
 const times = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`);
 const short = (value: number): string => (value < 100_000 ? number(value) : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value));

@@ -416,6 +416,7 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
   'not-frozen': 409,
   changed: 409,
   away: 409,
+  replica: 409,
 };
 
 function asAdminError(error: unknown): AdminError {

@@ -17,7 +17,7 @@ export interface Gate {
   readonly evidence: string;
 }
 
-export type GateName = 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill';
+export type GateName = 'servers' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
@@ -36,6 +36,8 @@ export interface GateFacts {
   readonly suspect: string | null;
   readonly frozen: string | null;
   readonly latencies: readonly LatencyWindow[];
+  /** What is wrong with the two servers and their roles; null where that is not known. */
+  readonly servers: readonly string[] | null;
   /** By command: sent to the authority alone. */
   readonly unsupported: Readonly<Record<string, number>>;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
@@ -51,9 +53,9 @@ export interface GateFacts {
 
 /** Which gates a step needs. */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
-  if (from === 'off') return ['bypass', 'counters'];
-  if (from === 'dualwrite') return ['suspects', 'mismatches', 'bypass', 'counters'];
-  const watched: readonly GateName[] = ['compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
+  if (from === 'off') return ['servers', 'bypass', 'counters'];
+  if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
+  const watched: readonly GateName[] = ['servers', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
   if (to === 'live') return [...watched, 'latency', 'drill'];
   // Nothing is compared in rampdown but writes; the source is about to be left.
   return to === 'complete' ? ['time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
@@ -77,6 +79,11 @@ const MIN_REPLIES = 1_000;
 const HOUR_MS = 3_600_000;
 
 const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>> = {
+  servers: ({ servers }) => {
+    if (servers === null) return untold('the servers have not been asked yet');
+    return says(servers.length === 0, servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '));
+  },
+
   compared: ({ evidence: { compared }, gates: { minCompared } }) => says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
 
   time: ({ evidence: { minutes, hours, since }, gates: { minMinutes } }, now) => {

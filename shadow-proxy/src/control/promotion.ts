@@ -141,4 +141,4 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
 }
 
 /** Without these, clients could be told what is wrong, be it for a moment. */
-const MUST_BE_OPEN: ReadonlySet<string> = new Set(['suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);
+const MUST_BE_OPEN: ReadonlySet<string> = new Set(['servers', 'suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);

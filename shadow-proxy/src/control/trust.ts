@@ -1,12 +1,14 @@
 /**
  * Rule 1: who is right can change. An authority that is another process than before may have come back empty, old or failed
- * over: nothing is copied from it, nor deleted because it lacks it, until somebody decides.
+ * over: nothing is copied from it, nor deleted because it lacks it, until somebody decides. Rule 21: the same holds for an
+ * authority that is a replica, or was one: it has another server's data under the same run ID.
  *
  *   another process ─▶ frozen ─┬─▶ it is given up as an authority (a change of stage): the other server is right
  *                              └─▶ it is accepted as it is: the mirror is made equal to it
  */
 import type { Logger } from 'pino';
 import type { Since } from '../copy/since.js';
+import { fingerprint, isReplica } from '../lane/identity.js';
 import type { Server } from '../lane/server.js';
 import type { Plan } from '../plan/plan.js';
 import type { HistoryEvent } from '../record/state.js';
@@ -36,6 +38,8 @@ export type TrustErrorCode =
   | 'not-frozen'
   /** It is yet another process than the one that was looked at. */
   | 'changed'
+  /** It is a replica: it takes no writes, and may lose what it has. */
+  | 'replica'
   /** It does not answer. */
   | 'away';
 
@@ -66,22 +70,34 @@ export class Trust {
     return this.#distrusted.has(side);
   }
 
-  /** The process behind an endpoint is another one: what it holds is not what was written through us. */
-  replaced({ side }: Server, before: string, now: string): void {
-    const { logger, onAuthorityChange, isAuthority, doubtAll, freeze } = this.context;
-    const lost = `the ${side} is another process than before (run id ${before.slice(0, 8)}… → ${now.slice(0, 8)}…)`;
+  /** The server behind an endpoint may hold other data than what was written through us. @param change as in "the source …" */
+  replaced({ side }: Server, change: string): void {
+    const { logger, onAuthorityChange, isAuthority, doubtAll } = this.context;
+    const lost = `the ${side} ${change}`;
     const accepts = onAuthorityChange === 'accept';
-    logger.warn({ server: side, before, now }, isAuthority(side) && accepts ? 'another process answers at this address: it is accepted as it is, as the plan says' : 'another process answers at this address');
-    if (isAuthority(side) && !accepts) {
-      if (this.#distrusted.size === 0) this.#since = this.context.watch(side);
-      // Of two authorities nobody keeps count.
-      else if (!this.#distrusted.has(side)) this.#forget();
-      this.#distrusted.add(side);
-      freeze(`${lost} and an authority: what it has lost would be deleted on the mirror`);
-    }
+    logger.warn({ server: side, change }, isAuthority(side) && accepts ? 'the server at this address may hold other data: it is accepted as it is, as the plan says' : 'the server at this address may hold other data than before');
+    if (isAuthority(side) && !accepts) this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
     doubtAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
     if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
+  }
+
+  /** A server has become a replica: as an authority it takes no writes, and loses what it has as soon as it synchronizes. */
+  demoted({ side, identity }: Server): void {
+    const { logger, onAuthorityChange, isAuthority } = this.context;
+    const master = identity?.replicates ?? 'another server';
+    logger.warn({ server: side, master }, `the ${side} is a replica of ${master}`);
+    if (!isAuthority(side) || onAuthorityChange === 'accept') return;
+    this.#distrust(side, `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`);
+    this.context.distrusted(side);
+  }
+
+  #distrust(side: Side, reason: string): void {
+    if (this.#distrusted.size === 0) this.#since = this.context.watch(side);
+    // Of two authorities nobody keeps count.
+    else if (!this.#distrusted.has(side)) this.#forget();
+    this.#distrusted.add(side);
+    this.context.freeze(reason);
   }
 
   /** A stage has changed: an authority that was not trusted may be one no more. */
@@ -98,7 +114,7 @@ export class Trust {
 
   /**
    * Takes every authority as it is: what it has lost is lost, and its mirror is verified and repaired from it.
-   * @param runIds the processes that were looked at; null where that does not matter
+   * @param runIds run IDs or fingerprints of the servers that were looked at; null where that does not matter
    * @throws {TrustError} with nothing changed
    */
   async accept(runIds: readonly string[] | null): Promise<Side[]> {
@@ -109,7 +125,10 @@ export class Trust {
       await servers[side].identify().catch((problem: Error) => {
         throw new TrustError('away', `the ${side} does not answer (${problem.message}): bring it up first`);
       });
-      if (runIds?.includes(servers[side].runId) === false) throw new TrustError('changed', `the ${side} has become yet another process since: look again at what it lacks`);
+      const { runId, identity } = servers[side];
+      if (identity !== null && isReplica(identity)) throw new TrustError('replica', `the ${side} is a replica of ${identity.replicates ?? 'another server'}: promote it first (REPLICAOF NO ONE)`);
+      const seen = [runId, fingerprint(servers[side])];
+      if (runIds !== null && !seen.some((id) => runIds.includes(id))) throw new TrustError('changed', `the ${side} has become yet another process since: look again at what it lacks`);
     }
     for (const side of sides) {
       this.#distrusted.delete(side);

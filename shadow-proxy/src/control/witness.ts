@@ -18,6 +18,7 @@ import { foreignWrites, parseCalls, type CallCounts } from './bypass.js';
 import type { GateFacts, PassedWrites } from './gates.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
+import { lookAt, serverProblems } from './servers.js';
 import { StageError } from './status.js';
 
 export interface WitnessContext {
@@ -32,6 +33,9 @@ export interface WitnessContext {
   readonly sampled: (latest: Latest) => void;
   /** Whether the shard's counters are safe, by what their servers say now. */
   readonly counters: () => Promise<readonly Verdict[]>;
+  /** The shard's name, and those of the other shards that the plan lets have its target. */
+  readonly shard: () => string;
+  readonly sharing: () => readonly string[];
   readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
   readonly logger: Logger;
 }
@@ -49,7 +53,7 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'bypassing' | 'passed' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
+type Told = Pick<GateFacts, 'servers' | 'bypassing' | 'passed' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
 
 /** What is known without waiting for a server. */
 export interface Glance {
@@ -137,7 +141,7 @@ export class Witness {
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
     const fresh = this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
-    const told: Told = { bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, passed: this.#passedSoFar() };
+    const told: Told = { servers: fresh?.servers ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, passed: this.#passedSoFar() };
     return {
       outlook: this.#outlook(told),
       guard: told.counters ?? [],
@@ -212,14 +216,21 @@ export class Witness {
 
   async #ask(): Promise<Told> {
     const { servers } = this.context.sequencer;
-    const [bypassing, passed, evicted, counters] = await Promise.all([
+    const [problems, bypassing, passed, evicted, counters] = await Promise.all([
+      this.#problems(),
       this.#bypassing(this.context.plan().knownClients),
       this.#passedWrites(),
       this.#evicted(),
       soon(this.context.counters()),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
-    return { bypassing, passed, evicted, counters };
+    return { servers: problems, bypassing, passed, evicted, counters };
+  }
+
+  async #problems(): Promise<readonly string[]> {
+    const { source, target } = this.context.sequencer.servers;
+    const [from, to] = await Promise.all([lookAt(source, false), lookAt(target, true)]);
+    return serverProblems({ source: from, target: to }, this.context.shard(), this.context.sharing());
   }
 
   #askAtTimes(everyMs: number): Promise<Told> {

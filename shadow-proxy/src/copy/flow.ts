@@ -327,15 +327,24 @@ export class Flow {
     }
     if (++task.looks < LOOKS) return this.#again([task], false);
     counts.verified++;
-    if (!difference.sure) return this.request.repair ? this.#start([task], true) : this.#end(task);
+    if (!difference.sure) return this.request.repair ? this.#repair(task) : this.#end(task);
     // The proxy knows of it: it is being copied again and again, or cannot be.
     if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {
       counts.differences[difference.kind] = (counts.differences[difference.kind] ?? 0) + 1;
       this.context.report(task, difference);
-      if (this.request.repair) return this.#start([task], true);
+      if (this.request.repair) return this.#repair(task);
     }
     this.#end(task);
+  }
+
+  /** It differs; the authority is looked at first: one that is another server by now is not copied from. */
+  #repair(task: Task): void {
+    const { authority } = task.workload.rule(task.key, 0, task.key.length);
+    this.context.sequencer.servers[authority].look().then(
+      () => this.#start([task], true),
+      () => this.#again([task], true),
+    );
   }
 
   #problem(task: Task, error: CopyError, copies: boolean): void {

@@ -35,6 +35,8 @@ const MOVING_MS = 30_000;
 const FULL_MS = 1_000;
 /** What moves all the time is copied whole up to so many times the size from which on a key is large: no server takes 20 ms for that. */
 const BEARABLE = 2;
+/** Reasons of keys in which a reply has differed: the authority may hold other data since a moment. */
+const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
 /** So many large keys are remembered. */
 const MAX_RESTING = 10_000;
 
@@ -190,7 +192,10 @@ export class Healer {
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
       const asker = onLane(this.sequencer, lane, workload, db);
-      if (mayBeLarge(usedBytes(await asker.ask('MEMORY', 'USAGE', key)), this.large)) {
+      const used = usedBytes(await asker.ask('MEMORY', 'USAGE', key));
+      // What the authority has lost because it is another server by now must not be lost on the mirror.
+      if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
+      if (mayBeLarge(used, this.large)) {
         const size = await sizeOf(asker, key);
         if (isLarge(size, this.large) && (await this.#healInParts(suspect, size))) return true;
       }

@@ -67,7 +67,7 @@ export interface Tenure {
 export class LeaseError extends Error {
   override readonly name = 'LeaseError';
   constructor(
-    readonly code: 'held' | 'lost',
+    readonly code: 'held' | 'lost' | 'one-server',
     message: string,
   ) {
     super(message);

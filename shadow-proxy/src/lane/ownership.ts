@@ -9,6 +9,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from './dialer.js';
+import { oneServer } from './identity.js';
 import { Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
 
 /** How often who waits looks; twice that long stays to be seen who has given the lease back. */
@@ -77,7 +78,7 @@ export class Ownership {
 
   /**
    * Resolves when the shard is ours at every server that can be reached.
-   * @throws {LeaseError} code `held`, unless as a standby
+   * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
   async acquire({ standby, takeOver = false, needed, waiting }: AcquireOptions): Promise<void> {
@@ -89,6 +90,7 @@ export class Ownership {
       // Not in step with others that look.
       if (attempt > 0) await sleep(LOOK_MS * (0.75 + Math.random() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
+      this.#refuseTwin();
       const reached = this.#all.filter(({ connected }) => connected);
       const views = await Promise.all(reached.map((lease) => lease.look().catch(() => null)));
       if (this.#ended) throw this.#ended;
@@ -181,6 +183,14 @@ export class Ownership {
     return fresh;
   }
 
+  /** Both addresses may lead to one server. @throws {LeaseError} */
+  #refuseTwin(side: Side = 'target'): void {
+    const { source, target } = this.leases;
+    if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
+      throw new LeaseError('one-server', oneServer(side, target.runId));
+    }
+  }
+
   async #claimAll(leases: readonly Lease[]): Promise<boolean> {
     const claimed = await Promise.all(leases.map((lease) => lease.claim().catch(() => false)));
     if (claimed.every(Boolean)) {
@@ -225,6 +235,7 @@ export class Ownership {
     const { tenure } = lease;
     await lease.open('holds');
     try {
+      this.#refuseTwin(lease.side);
       for (const rival of await lease.rivals()) {
         // What is left of the process that we took over from, at a server that we could not reach then.
         if (rival.process === this.predecessor?.process) await lease.kill(rival.id);

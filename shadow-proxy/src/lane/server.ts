@@ -14,6 +14,7 @@ import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
 import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
+import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
 import type { Intake } from './intake.js';
 import type { Lease } from './lease.js';
 import { Privileges } from './privileges.js';
@@ -30,10 +31,14 @@ export interface OpenOptions {
 }
 
 export interface ServerEvents {
-  /** The process behind the endpoint is known for the first time. */
+  /** The server behind the endpoint is known for the first time, or by another replication ID with the same data. */
   identified(server: Server): void;
-  /** The process behind the endpoint is another one than before. */
-  replaced(server: Server, before: string, now: string): void;
+  /** The server behind the endpoint may hold other data than before; `change` says why, as in "the source …". */
+  replaced(server: Server, change: string): void;
+  /** Why this server must not be used, by its run ID; null where it may. */
+  refusal(server: Server, runId: string): string | null;
+  /** It is a replica, and was none at the last look, or has not been looked at before. */
+  demoted(server: Server): void;
   /** Its clock was looked at. */
   clockRead(server: Server): void;
   /** It refuses writes for want of memory. */
@@ -49,8 +54,11 @@ const UNTOLD_CLOCK_MS = 1_000;
 const SET_CLOCK_MS = 500;
 
 export class Server {
-  runId = '';
+  /** As it was seen last; null before the first look. */
+  identity: Identity | null = null;
   version = '';
+  /** Why it must not be used although it answers; null where it may. */
+  problem: string | null = null;
   /** As the process that runs there told when it was first seen. */
   isKeydb = false;
   /** Lower-case names from the server's `COMMAND`. */
@@ -80,6 +88,10 @@ export class Server {
   #control: Promise<Connection> | undefined;
   /** The run id under which `commands` was read. */
   #learnt = '';
+  /** What is known of it, and since when, in ms since 1970. */
+  #known: KnownIdentity = { runId: '', replId: '' };
+  #knownAt = 0;
+  #look: Promise<void> | undefined;
 
   constructor(
     readonly side: Side,
@@ -90,6 +102,16 @@ export class Server {
 
   get endpoint(): Dialer {
     return this.lease.dialer;
+  }
+
+  /** Of the process that was seen last; empty before the first. */
+  get runId(): string {
+    return this.#known.runId;
+  }
+
+  /** Of the history that its data belong to; empty where it does not tell. */
+  get replId(): string {
+    return this.#known.replId;
   }
 
   /** What the kit's connections are called there. */
@@ -133,24 +155,46 @@ export class Server {
     return (await this.#controlConnection()).ask(...args);
   }
 
-  /** Asks a server for its run id, and tells if it is another process than the last time. */
+  /**
+   * Asks the server who it is, and tells if it may hold other data than the last time.
+   * @throws {HandshakeRefused} where it must not be used, or does not answer that
+   */
   async identify(): Promise<void> {
     const asked = performance.now();
-    const info = await this.ask('INFO', 'server');
+    const [info, replication] = await Promise.all([this.ask('INFO', 'server'), this.ask('INFO', 'replication')]);
     if (isError(info)) throw new HandshakeRefused(text(info));
     const fields = parseInfo(text(info));
+    const identity = identityOf(fields, isError(replication) ? new Map() : parseInfo(text(replication)));
+    this.problem = this.events.refusal(this, identity.runId);
+    if (this.problem !== null) {
+      this.up = false;
+      throw new HandshakeRefused(this.problem);
+    }
     const setByMs = this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
-    const runId = fields.get('run_id') ?? '';
     const first = this.version === '';
     this.version = fields.get('redis_version') ?? '';
     this.up = true;
-    if (runId !== this.#learnt) await this.#learn(runId);
-    const before = this.runId;
-    this.runId = runId;
-    if (before !== runId) this.privileges.close();
-    if (before !== '' && before !== runId) this.events.replaced(this, before, runId);
-    else if (first) this.events.identified(this);
+    if (identity.runId !== this.#learnt) await this.#learn(identity.runId);
+    const before = this.#known;
+    const demoted = isReplica(identity) && (this.identity === null || !isReplica(this.identity));
+    const change = changeOf(before, identity, Date.now() - this.#knownAt);
+    if (before.runId !== identity.runId) this.privileges.close();
+    this.identity = identity;
+    this.#known = { runId: identity.runId, replId: identity.replId };
+    this.#knownAt = Date.now();
+    if (demoted) this.events.demoted(this);
+    if (change !== null) this.events.replaced(this, change);
+    else if (first || before.replId !== identity.replId) this.events.identified(this);
     else if (setByMs !== 0) this.events.clockSet(this, setByMs);
+  }
+
+  /** As `identify`, with a look that begins after this call; calls of one turn share it. */
+  look(): Promise<void> {
+    this.#look ??= new Promise((resolve) => setImmediate(resolve)).then(() => {
+      this.#look = undefined;
+      return this.identify();
+    });
+    return this.#look;
   }
 
   /**
@@ -179,9 +223,10 @@ export class Server {
     this.#evictionsSpent = await this.#evictions();
   }
 
-  /** The run id that an earlier process of ours saw: a difference is told at the next look. */
-  expect(runId: string): void {
-    this.runId = runId;
+  /** What an earlier process of ours saw at that time (ms since 1970): a difference is told at the next look. */
+  expect(known: KnownIdentity, at: number): void {
+    this.#known = known;
+    this.#knownAt = at;
   }
 
   /** Tries a client's password; resolves to the server's refusal, or null. */

@@ -163,7 +163,7 @@ export class Relay {
   readonly #links = new Set<Link>();
   readonly #listener = createServer({ pauseOnConnect: true }, (client) => void this.#accept(client));
 
-  private constructor(private readonly to: number) {}
+  private constructor(private to: number) {}
 
   /** Listens on a free port of loopback, and passes everything on to `server`. */
   static async start(server: { readonly port: number }): Promise<Relay> {
@@ -238,6 +238,11 @@ export class Relay {
   /** Takes connections again. */
   up(): void {
     this.#down = false;
+  }
+
+  /** Later connections lead to another server. */
+  leadTo(server: { readonly port: number }): void {
+    this.to = server.port;
   }
 
   async close(): Promise<void> {

@@ -87,11 +87,13 @@ interface ServerProps {
   readonly errors: Readonly<Record<string, number>>;
 }
 
-const Server = ({ name, server: { url, version, up }, latency: { p50, p99, p999, count }, errors }: ServerProps): JSX.Element => (
+const Server = ({ name, server: { url, version, role, up, problem }, latency: { p50, p99, p999, count }, errors }: ServerProps): JSX.Element => (
   <tr>
     <th>{name}</th>
     <td>
       <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>{up === null ? 'not used' : up ? 'up' : 'DOWN'}</span> <code>{url}</code> {version !== null && <span class="note">{version}</span>}
+      {role !== null && role !== 'master' && <span class="note"> {role}</span>}
+      {problem !== null && <span class="no"> not used: {problem}</span>}
     </td>
     <td class="note">
       {count === 0 ? 'nothing timed yet' : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}

@@ -11,10 +11,16 @@ export interface ServerSnapshot {
   readonly url: string;
   /** Null until the first connection. */
   readonly runId: string | null;
+  /** Replication ID: which history its data belong to; null until the first connection, or where it does not tell. */
+  readonly replId: string | null;
+  /** `master`, `slave` or `active-replica`; null until the first connection. */
+  readonly role: string | null;
   /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
   readonly version: string | null;
   /** Whether it answers; null where no workload uses it, so that nobody looks: the target while all are `off`, the source once all are `complete`. */
   readonly up: boolean | null;
+  /** Why it is not used although it answers; null where it may be. */
+  readonly problem: string | null;
   /** It has refused a write for want of memory just now. */
   readonly full: boolean;
   /** For how long it has not answered, in ms; 0 where it does, or where no client is sent to it. */

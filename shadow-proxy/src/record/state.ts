@@ -16,7 +16,13 @@ import { formatPoint, STAGES } from '../route/stage.js';
 
 export { formatPoint };
 
-const serverSeen = z.strictObject({ runId: z.string(), version: z.string(), seenAt: z.string() });
+const serverSeen = z.strictObject({
+  runId: z.string(),
+  /** Replication ID: which history its data belong to. Empty where it was not told. */
+  replId: z.string().default(''),
+  version: z.string(),
+  seenAt: z.string(),
+});
 
 const shardState = z.strictObject({
   version: z.literal(1),

@@ -18,6 +18,11 @@ const option = (session: Session, index: number): string => text(session, index)
 
 /** Whether CLIENT SETNAME takes it: printable, without spaces. */
 export const isName = (name: string): boolean => /^[!-~]*$/.test(name);
+/** What another proxy calls its connections: this one is not a server. */
+const OF_A_PROXY = /^shadow-proxy(-[a-z]+)?:/;
+/** The refusal of a client by its name; null where there is none. */
+export const refusalOfName = (name: string): string | null =>
+  OF_A_PROXY.test(name) ? 'ERR this is a shadow-proxy, not a server: name the servers themselves as source and target' : null;
 /** The highest client id: of no client. */
 const NOBODY = '9223372036854775807';
 
@@ -25,6 +30,8 @@ const setName = (session: Session): Answer => {
   const { argc } = session.parser;
   if (argc !== 3 || !isName(text(session, 2))) return { reply: () => OK };
   const name = text(session, 2);
+  const refusal = refusalOfName(name);
+  if (refusal !== null) return { reply: () => error(refusal) };
   return {
     instead: ['CLIENT', 'SETNAME', session.clients.sequencer.servers.source.name],
     reply: () => {

@@ -4,7 +4,7 @@ import { HandshakeRefused } from '../lane/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../resp/decode.js';
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../resp/encode.js';
 import { otherSide, type Side } from '../route/stage.js';
-import { CLIENT, isName } from './client.js';
+import { CLIENT, isName, refusalOfName } from './client.js';
 import type { Session } from './session.js';
 import { Transaction } from './transaction.js';
 import { unwatch, watch } from './watch.js';
@@ -93,6 +93,8 @@ function helloOptions(session: Session): { credentials: Credentials | null; name
     } else if (option === 'SETNAME' && i + 1 < argc) {
       const given = text(session, ++i);
       if (!isName(given)) return { credentials, name, complaint: 'ERR Client names cannot contain spaces, newlines or special characters.' };
+      const refusal = refusalOfName(given);
+      if (refusal !== null) return { credentials: null, name, complaint: refusal };
       name = given;
     } else {
       return { credentials, name, complaint: `ERR Syntax error in HELLO option '${text(session, i)}'` };

@@ -34,6 +34,7 @@ const facts: GateFacts = {
   suspects: 0,
   suspect: null,
   frozen: null,
+  servers: [],
   latencies: [window(2_000, 2_100)],
   unsupported: {},
   bypassing: [],
@@ -53,6 +54,8 @@ test('with all of the evidence every gate is open', () => {
 
 test('each gate closes by itself, and says what was seen and what is wanted', () => {
   const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
+    ['servers', 'no', /^the source is a replica of a:1; b$/, { servers: ['the source is a replica of a:1', 'b'] }],
+    ['servers', 'unknown', /not been asked/, { servers: null }],
     ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
     ['time', 'no', /in 59 of 60 minutes \(180 have passed .*3 of 24 hours/, {}, { minutes: 59 }],
     ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
@@ -98,7 +101,7 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
 });
 
 test('each step asks for what can be seen before it', () => {
-  assert.deepEqual(gatesFor('off', 'dualwrite'), ['bypass', 'counters']);
+  assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'bypass', 'counters']);
   assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));
   for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const) assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
   for (const gate of ['time', 'verify', 'suspects', 'counters'] as const) assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);

@@ -14,7 +14,7 @@ const history = (directory: string): Record<string, unknown>[] =>
     .filter((line) => line !== '')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-const SEEN = { runId: 'abc', version: '7.0.15', seenAt: '2026-01-01T00:00:00.000Z' };
+const SEEN = { runId: 'abc', replId: 'f0', version: '7.0.15', seenAt: '2026-01-01T00:00:00.000Z' };
 
 describe('the durable state', () => {
   test('of a shard that never ran is empty, and is not written by reading it', async (t) => {

@@ -57,7 +57,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
 
       const markdown = toMarkdown(report);
       assert.match(markdown, /^# Migration report: test$/m);
-      assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of 13 \| 0 \|$/m);
+      assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of \d+ \| 0 \|$/m);
       assert.match(markdown, /^- [\d:.TZ-]+: sessions shadow → live 1 %, FORCED past closed gates, by somebody: the meeting of redis:\/\/u:\\\*\\\*\\\*@10\.0\.0\.1 said so$/m);
 
       const page = join(running.directory, 'report.html');

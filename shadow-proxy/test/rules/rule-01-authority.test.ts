@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ask, ended, job } from '../support/jobs.js';
+import { startRedis } from '../../src/local/servers.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import { withScene, type Scene } from './scene.js';
@@ -256,4 +257,80 @@ test('nothing is given back where it is not known what was written since', async
     assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do', message: /not known what was written/ });
     assert.equal(await countOn(scene, 'source'), 0);
   });
+});
+
+test('an authority that was a replica for a moment, and is empty under the same run ID, freezes repairs (rule 21)', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const empty = await startRedis({ config: { 'repl-diskless-sync-delay': 0 } });
+  try {
+    await withScene({}, async (scene) => {
+      await fill(scene);
+      const source = scene.client({ of: scene.source });
+      const before = scene.shard.snapshot().source;
+      await source.replicaof('127.0.0.1', empty.port);
+      await until(async () => (await source.info('replication')).includes('master_link_status:up'), 20_000);
+      await source.call('REPLICAOF', 'NO', 'ONE');
+      await readAll(scene);
+      await until(() => scene.shard.snapshot().frozen !== null, 5_000);
+      assert.match(scene.shard.snapshot().frozen!, /^the source (was made|is) a replica of /);
+      await passTime(scene);
+      assert.equal(await countOn(scene, 'source'), 0);
+      assert.equal(await countOn(scene, 'target'), KEYS.length, 'no read deletes anything on the mirror');
+      const after = scene.shard.snapshot().source;
+      assert.equal(after.runId, before.runId);
+      assert.notEqual(after.replId, before.replId);
+      // The next process knows of it, too.
+      await scene.stopShard();
+      await scene.startShard();
+      assert.match(scene.shard.snapshot().frozen ?? '', /^the source was made a replica of another server/);
+      // Not by the ID of before: whoever says so has not seen what it holds now.
+      await assert.rejects(scene.shard.shard.acceptAuthority([`${before.runId}/${before.replId}`]), { code: 'changed' });
+      await scene.shard.shard.acceptAuthority([`${after.runId}/${after.replId}`]);
+      await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+      await scene.assertEqual();
+      assert.equal(await countOn(scene, 'target'), 0);
+    });
+  } finally {
+    await empty.stop();
+  }
+});
+
+test('an authority that is a replica freezes repairs, and is not accepted as long as it is one', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await fill(scene);
+    const source = scene.client({ of: scene.source });
+    // Of a server that is not there: it keeps what it has.
+    await source.replicaof('127.0.0.1', 1);
+    await until(() => scene.shard.snapshot().frozen !== null, 5_000);
+    assert.equal(scene.shard.snapshot().frozen, 'the source is a replica of 127.0.0.1:1, and an authority: what it loses would be deleted on the mirror');
+    await assert.rejects(scene.shard.shard.acceptAuthority(null), { code: 'replica', message: /promote it first/ });
+    await source.call('REPLICAOF', 'NO', 'ONE');
+    await scene.shard.shard.acceptAuthority(null);
+    await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
+    await scene.assertEqual();
+  });
+});
+
+test('a replication ID that changes with the data untouched freezes nothing: a first replica, and a promotion without a synchronization', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const replica = await startRedis();
+  try {
+    await withScene({}, async (scene) => {
+      await fill(scene);
+      const source = scene.client({ of: scene.source });
+      const replId = (): string | null => scene.shard.snapshot().source.replId;
+      const first = replId();
+      await scene.client({ of: replica }).replicaof('127.0.0.1', scene.source.port);
+      await until(() => replId() !== first, 10_000);
+      const second = replId();
+      await source.multi().replicaof('127.0.0.1', 1).call('REPLICAOF', 'NO', 'ONE').exec();
+      await until(() => replId() !== second, 10_000);
+      assert.equal(scene.shard.snapshot().frozen, null);
+      await scene.assertEqual();
+      assert.deepEqual(scene.shard.snapshot().workloads.map(({ suspect }) => suspect), [null]);
+    });
+  } finally {
+    await replica.stop();
+  }
 });

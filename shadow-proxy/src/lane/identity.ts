@@ -1,0 +1,71 @@
+/**
+ * Who a server is: its process (run ID), the history that its data belong to (replication ID), and its role. Pure.
+ *
+ * A server that was a replica for a moment has another server's data under the same run ID. Redis and KeyDB then tell
+ * another `master_replid`. Two changes of it mean nothing: a master takes a new one when it begins or ends its backlog,
+ * and a server that was promoted without having synchronized continues its own, which it tells as `master_replid2`.
+ */
+
+import { otherSide, type Side } from '../route/stage.js';
+
+export interface Identity {
+  /** Of the process; empty where the server does not tell. */
+  readonly runId: string;
+  /** Of the history of its data; empty where the server does not tell. */
+  readonly replId: string;
+  /** The history that it continues since it was promoted; empty where it was not. */
+  readonly replIdBefore: string;
+  /** `master`, `slave`, or KeyDB's `active-replica`; empty where the server does not tell. */
+  readonly role: string;
+  /** `standalone`, `cluster` or `sentinel`; empty where the server does not tell. */
+  readonly mode: string;
+  /** `host:port` of the server that it replicates from; null where there is none. */
+  readonly replicates: string | null;
+}
+
+/** What is remembered of a server over the end of a process; `replId` is empty where it was not noted. */
+export type KnownIdentity = Pick<Identity, 'runId' | 'replId'>;
+
+const NO_HISTORY = '0'.repeat(40);
+/** A promoted server tells the history that it continues for so long: the default of `repl-backlog-ttl`, in ms. */
+const TOLD_FOR_MS = 3_600_000;
+
+/** @param server `INFO server` @param replication `INFO replication` */
+export function identityOf(server: ReadonlyMap<string, string>, replication: ReadonlyMap<string, string>): Identity {
+  const [host, port, before] = ['master_host', 'master_port', 'master_replid2'].map((field) => replication.get(field));
+  return {
+    runId: server.get('run_id') ?? '',
+    replId: replication.get('master_replid') ?? '',
+    replIdBefore: before === undefined || before === NO_HISTORY ? '' : before,
+    role: replication.get('role') ?? '',
+    mode: server.get('redis_mode') ?? '',
+    replicates: host === undefined ? null : `${host}:${port}`,
+  };
+}
+
+/** Whether it takes its data from another server, and nothing but that. */
+export const isReplica = ({ role }: Pick<Identity, 'role'>): boolean => role === 'slave' || role === 'replica';
+
+/** Tells two states of a server apart: another one may hold other data. */
+export const fingerprint = ({ runId, replId }: KnownIdentity): string => (replId === '' ? runId : `${runId}/${replId}`);
+
+/**
+ * Why the server may hold other data than at the last look; null where it holds the same history.
+ * @param sinceMs time since the last look
+ */
+export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number): string | null {
+  if (before.runId === '') return null;
+  if (before.runId !== now.runId) return `is another process than before (run id ${short(before.runId)} → ${short(now.runId)})`;
+  // Active replicas merge what their peers hold; their IDs tell nothing about that.
+  if (before.replId === '' || now.replId === '' || before.replId === now.replId || now.role === 'active-replica') return null;
+  const replaced = `was made a replica of another server (replication ID ${short(before.replId)} → ${short(now.replId)})`;
+  if (isReplica(now)) return replaced;
+  if (now.replIdBefore === before.replId) return null;
+  return now.replIdBefore === '' && sinceMs < TOLD_FOR_MS ? null : replaced;
+}
+
+/** The refusal where both addresses of a shard lead to one server. */
+export const oneServer = (side: Side, runId: string): string =>
+  `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would be made twice; name two servers`;
+
+const short = (id: string): string => `${id.slice(0, 8)}…`;
