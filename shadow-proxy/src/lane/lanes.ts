@@ -1,8 +1,12 @@
 /** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
 import { createHash } from 'node:crypto';
+import { encodeCommand } from '../resp/encode.js';
+import type { Workload } from '../route/router.js';
+import type { Connection } from './connection.js';
 import type { Credentials } from './dialer.js';
 import { Lane, type LaneEvents, type LaneIdentity } from './lane.js';
 import { Latencies, LatencyRecorder } from './latency.js';
+import { IGNORED, NOTHING, Operation } from './operation.js';
 import { KeyOrder } from './order.js';
 import type { Server } from './server.js';
 import type { Turn } from './turn.js';
@@ -25,12 +29,15 @@ export class Lanes {
   readonly #unmeasured = new Latencies();
   readonly #sweeper: NodeJS.Timeout;
   #closed = false;
+  /** How often the lanes have selected their databases anew. */
+  #selections = 0;
 
   constructor(
     readonly server: Server,
     readonly latencies: Latencies,
     private readonly events: LaneEvents,
     private readonly turn: Turn,
+    private readonly framing: Workload,
   ) {
     this.#sweeper = setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
   }
@@ -55,6 +62,32 @@ export class Lanes {
   /** Those that one client has to itself, and those that are kept for the next one. */
   private(): IterableIterator<Lane> {
     return this.#borrowed.values();
+  }
+
+  /**
+   * Has every lane select its database anew, those that are being opened, too. After SWAPDB, KeyDB 6.3.4 leaves a
+   * connection with what its database held before, until then.
+   */
+  selectAgain(): void {
+    this.#selections++;
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) this.#select(lane);
+  }
+
+  #select(lane: Lane): void {
+    const { db, protocol } = lane.identity;
+    const frame = encodeCommand(['SELECT', db]);
+    lane.submit(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
+  }
+
+  /** A lane on the connection, which was begun to be opened after so many selections. */
+  #laneOn(connection: Connection, identity: LaneIdentity, latency: LatencyRecorder, selections: number): Lane {
+    if (this.#closed || connection.ended) {
+      connection.destroy();
+      throw new Error('the connection ended');
+    }
+    const lane = new Lane(this.server, identity, connection, latency, this.events, this.turn);
+    if (selections !== this.#selections) this.#select(lane);
+    return lane;
   }
 
   /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */
@@ -112,12 +145,9 @@ export class Lanes {
       lane.home = home;
       return lane;
     }
+    const selections = this.#selections;
     const connection = await this.server.open(identity);
-    if (this.#closed || connection.ended) {
-      connection.destroy();
-      throw new Error('the connection ended');
-    }
-    const lane = new Lane(this.server, identity, connection, new LatencyRecorder(this.#unmeasured), this.events, this.turn);
+    const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.#unmeasured), selections);
     lane.home = home;
     this.#borrowed.add(lane);
     return lane;
@@ -152,14 +182,11 @@ export class Lanes {
     const siblings = [...this.#lanes.values()].filter((lane) => lane.identity.db === identity.db);
     const order = this.order(identity.db);
     if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db)) order.tracking = true;
+    const selections = this.#selections;
     const connection = await this.server.open(identity);
     // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
     await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
-    if (this.#closed || connection.ended) {
-      connection.destroy();
-      throw new Error('the connection ended');
-    }
-    const lane = new Lane(this.server, identity, connection, new LatencyRecorder(this.latencies), this.events, this.turn);
+    const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.latencies), selections);
     this.#lanes.set(name, lane);
     return lane;
   }

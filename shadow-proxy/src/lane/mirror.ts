@@ -55,6 +55,8 @@ const RETRY_MAX_MS = 1000;
 
 const PUSH = '>'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
+/** Of a connection whose database has to be selected before the next effect. */
+const UNSELECTED = -1;
 const [THREE, CR] = ['3'.charCodeAt(0), 13];
 
 export class MirrorLane implements ConnectionOwner {
@@ -77,6 +79,8 @@ export class MirrorLane implements ConnectionOwner {
   // What the connection is set to.
   #db = 0;
   #protocol: 2 | 3 = 2;
+  /** How often its database was to be selected anew. */
+  #selections = 0;
   #appended = 0;
   #confirmed = 0;
   /** So many of the oldest operations are detached. */
@@ -187,6 +191,12 @@ export class MirrorLane implements ConnectionOwner {
     for (const ring of [this.#sent, this.#unsent]) {
       for (let i = 0; i < ring.length; i++) if (!visit(ring.at(i)!)) return;
     }
+  }
+
+  /** Has the next effect select its database, whichever the connection is in: SWAPDB leaves KeyDB with what it held before. */
+  selectAgain(): void {
+    this.#selections++;
+    this.#db = UNSELECTED;
   }
 
   /** Sends what waits now, without waiting for more. */
@@ -415,13 +425,14 @@ export class MirrorLane implements ConnectionOwner {
 
   async #open(): Promise<void> {
     let connection: Connection | undefined;
+    const selections = this.#selections;
     try {
       connection = await this.server.open({ db: 0, protocol: 2, credentials: this.server.endpoint.credentials });
       // What the lost connection left in the server's receive buffer must not run after what comes now.
       if (this.#lostRunId === this.server.runId) await this.server.bury(this.#lostClientId);
       if (this.#closed || connection.ended) throw new Error('the connection ended');
       this.#lostClientId = 0;
-      this.#db = 0;
+      this.#db = selections === this.#selections ? 0 : UNSELECTED;
       this.#protocol = 2;
       this.#retryMs = RETRY_MIN_MS;
       this.#connection = connection;

@@ -58,6 +58,11 @@ export class Routine {
     return this.#callsOneOf('flushall', 'flushdb', 'swapdb');
   }
 
+  /** Whether it may swap databases, as far as its text tells. */
+  get swapsDatabases(): boolean {
+    return /swapdb/i.test(this.#code);
+  }
+
   /** Whether it asks what keys there are, as far as its text tells. */
   get asksForAllKeys(): boolean {
     return this.#callsOneOf('scan', 'keys', 'dbsize', 'randomkey');

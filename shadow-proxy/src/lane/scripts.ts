@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
+import { argumentsOf } from '../resp/decode.js';
 import { Functions } from './functions.js';
 import { Routine } from './routine.js';
 import { UNTOLD, type NamedKey } from './script-text.js';
@@ -65,6 +66,11 @@ export class Scripts {
       this.#byBody.set(text, script);
     }
     return script;
+  }
+
+  /** Whether what `frame` runs may swap databases: whatever keys it declares, it is about all of them. */
+  swapDatabases(frame: Buffer): boolean {
+    return this.find(argumentsOf(frame))?.swapsDatabases === true;
   }
 
   /** What an EVAL, EVALSHA or FCALL runs; undefined for a digest that was never seen with its text, and for an unknown function. */

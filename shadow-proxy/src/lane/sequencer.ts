@@ -89,7 +89,7 @@ export class Sequencer implements LaneEvents {
     this.doubts = new Doubts({ ...options, keys: this.keys });
     this.#effects = options.table.all.map((spec) => effectOf(spec.name));
     this.latencies = { source: new Latencies(), target: new Latencies() };
-    const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn);
+    const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn, router.default);
     this.lanes = { source: lanes('source'), target: lanes('target') };
     this.changes = { source: new Changes(servers.source), target: new Changes(servers.target) };
     const mirror = (side: Side): MirrorLane =>
@@ -353,6 +353,12 @@ export class Sequencer implements LaneEvents {
     return true;
   }
 
+  /** Databases were swapped at the server: every connection that stands in one selects it anew. */
+  selectAgain(side: Side): void {
+    this.lanes[side].selectAgain();
+    this.mirrors[side].selectAgain();
+  }
+
   /** Where the operation's effect goes: the server that is not its authority. */
   mirrorOf(operation: Operation): MirrorLane {
     return this.mirrors[otherSide(operation.lane!.server.side)];
@@ -382,7 +388,11 @@ export class Sequencer implements LaneEvents {
       accepted: (operation, now) => this.#accepted(operation, now),
       unconfirmed: (operation) => this.#unconfirmed(operation),
       dropped: (operation) => this.#drop(operation),
-      connected: (up) => this.mirrorChanged(side, up),
+      connected: (up) => {
+        // A SWAPDB that was lost with the connection may have run until it was seen gone.
+        if (up) this.lanes[side].selectAgain();
+        this.mirrorChanged(side, up);
+      },
     };
   }
 

@@ -47,6 +47,11 @@ export class Regional {
     if (this.#looks++ % LOOK_EVERY === 0) this.#store.send(['EXISTS', key]).then((there) => void (there === 1 && found()), () => undefined);
   }
 
+  /** Databases were swapped at the target: its connection selects its own anew. */
+  selectAgain(): void {
+    this.#store.send(['SELECT', '0']).catch(() => undefined);
+  }
+
   /** Writes everything a last time, and tells the other regions that it leaves. */
   async leave(): Promise<void> {
     if (this.#opening !== null) await (await this.#opening).counters.close();

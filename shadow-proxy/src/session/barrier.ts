@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command/table.js';
 import { ConnectionLost } from '../lane/connection.js';
 import type { Lane } from '../lane/lane.js';
-import { ACCEPT, IGNORED, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
+import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import type { Lanes } from '../lane/lanes.js';
 import type { KeyOrder } from '../lane/order.js';
 import { isAboutCode } from '../lane/frame-keys.js';
@@ -157,33 +157,39 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     if (mirrored) sequencer.expiry.swapping();
     sequencer.doubts.swapped(frame, start);
-    selectAgain(session, side, mirrored);
-    // KeyDB wakes clients that block by the database as it was.
-    if (lane.server.isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
+    await databasesSwapped(session, side, mirrored);
+  }
+  if (spec.handling === 'script' && sequencer.scripts.swapDatabases(session.command)) {
+    // Which databases, and whether the mirror has done the same, nothing tells.
+    if (mirrored) sequencer.doubts.hidden('swapped');
+    await databasesSwapped(session, side, mirrored);
   }
   if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
   if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
   session.reply(reply);
 }
 
-/** A connection to KeyDB 6.3.4 stays with what its database held before SWAPDB, until it selects the database anew. */
-function selectAgain(session: Session, side: Side, mirrored: boolean): void {
-  const { sequencer } = session.clients;
-  const { router, lanes, mirrors } = sequencer;
-  const select = (db: number, sink: Sink | null, protocol: 2 | 3): Operation => {
-    const frame = encodeCommand(['SELECT', db]);
-    return new Operation(frame, 0, frame.length, sink, undefined, router.default, db, protocol, NOTHING);
+/** The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it anew, at both servers. */
+export async function databasesSwapped({ clients, db, protocol }: Session, side: Side, mirrored: boolean): Promise<void> {
+  const { sequencer } = clients;
+  const selectAgain = (at: Side): void => {
+    sequencer.selectAgain(at);
+    if (at === 'target') clients.regional?.selectAgain();
   };
-  for (const lane of [...lanes[side].all(), ...lanes[side].private()]) {
-    const { db, protocol } = lane.identity;
-    sequencer.submit(select(db, IGNORED, protocol), lane);
+  selectAgain(side);
+  if (mirrored) {
+    const other = otherSide(side);
+    const mirror = sequencer.mirrors[other];
+    // Its lane is in the database of the SWAPDB that it was just told.
+    const frame = encodeCommand(['SELECT', db]);
+    const again = new Operation(frame, 0, frame.length, null, undefined, sequencer.router.default, db, protocol, NOTHING);
+    again.check = ACCEPT;
+    again.answeredAt = performance.now();
+    mirror.append(again);
+    mirror.afterAppended(() => selectAgain(other));
   }
-  if (!mirrored) return;
-  // Its lane is in the database of the SWAPDB that it was just told.
-  const again = select(session.db, null, session.protocol);
-  again.check = ACCEPT;
-  again.answeredAt = performance.now();
-  mirrors[otherSide(side)].append(again);
+  // KeyDB wakes clients that block by the database as it was.
+  if (sequencer.servers[side].isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
 }
 
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));

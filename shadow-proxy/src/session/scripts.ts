@@ -94,6 +94,7 @@ const MINUS = '-'.charCodeAt(0);
 
 /** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
+  if (!spec.readOnlyScript && servers[side].knows(spec) && scripts.swapDatabases(frame)) return 'writes';
   const [argStart, argEnd]: number[][] = [[], []];
   // With keys, or with a number of them that the server does not take.
   if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0) return 'nothing';
@@ -113,6 +114,7 @@ export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpe
   if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${shared}`;
   if (routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
   if (hidden === 'nothing' || router.oneAuthority) return null;
+  if (scripts.swapDatabases(frame)) return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
   const { reads, writes } = scripts.undeclared(args, table);
   if (reads?.length === 0 && writes?.length === 0) return null;
   return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;

@@ -10,7 +10,7 @@ import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
-import { alone, hidesKeys, mayBegin } from './barrier.js';
+import { alone, databasesSwapped, hidesKeys, mayBegin } from './barrier.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { ASKS_FOR_ALL } from './owned.js';
 import { Refusal, rewrite, type Rewritten } from '../regional/commands.js';
@@ -209,6 +209,11 @@ export class Transaction {
         exec.calm = calm;
       });
       watch?.giveBack();
+      if (plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))) {
+        const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
+        if (mirrored) sequencer.doubts.hidden('swapped');
+        await databasesSwapped(session, plan.authority, mirrored);
+      }
       session.reply(this.#withOwn(reply));
     });
   }
