@@ -88,7 +88,7 @@ export class Operation {
   /** It may wake clients that block. */
   waking: Waking | null = null;
   /** Local replies of the client's later commands, to follow this one's reply. */
-  tail: Buffer | null = null;
+  tail: Buffer[] | null = null;
   /** The reply that the mirror must give: `reply[replyStart, replyEnd)`. */
   reply: Buffer = NONE;
   replyStart = 0;

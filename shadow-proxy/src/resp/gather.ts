@@ -5,7 +5,8 @@
  *   feed(chunk) ──▶ buffer[at, limit) ──▶ consume(end), or expect(need) and then `more` or the next chunk
  *
  * A frame whose size is announced early (one big value) is copied once; one whose size shows bit by bit (many
- * values) about twice, as the buffer doubles. Bytes that were handed out are never written to again.
+ * values), or of which more is announced than is believed, about twice, as the buffer doubles. Bytes that were handed out
+ * are never written to again.
  */
 const MIN_GATHER = 256;
 
@@ -18,6 +19,8 @@ export class Gather {
   limit = 0;
   /** How many bytes, from `at`, have to be there before another look at them is worth it. */
   need = 1;
+  /** So many bytes, from `at`, were looked at: no line that is awaited ends in them. */
+  scanned = 0;
   /** How many bytes, from `at`, belong to the frame for all that is known: at least `need`. */
   #likely = 1;
   /** True while `buffer` is our own, with room behind `limit`. */
@@ -26,6 +29,14 @@ export class Gather {
   #rest: Buffer | null = null;
   #restAt = 0;
   #restEnd = 0;
+
+  /** @param believed bytes that are set aside for a frame because it was announced, before they have come */
+  constructor(private readonly believed = Infinity) {}
+
+  /** Bytes of memory that are kept for what is not consumed. */
+  get held(): number {
+    return this.#own ? this.buffer.length : this.limit - this.at;
+  }
 
   /** Takes the next chunk, `chunk[start, end)`; only once `more` has said that nothing is left of the one before. */
   feed(chunk: Buffer, start: number, end: number): void {
@@ -49,7 +60,7 @@ export class Gather {
       this.buffer = NONE;
       this.at = this.limit = 0;
     } else {
-      this.#gather(Math.max(this.need, this.#likely, this.limit - this.at));
+      this.#gather(this.limit - this.at);
     }
   }
 
@@ -57,6 +68,7 @@ export class Gather {
   consume(end: number): void {
     this.at = end;
     this.need = 1;
+    this.scanned = 0;
     this.#likely = 1;
   }
 
@@ -88,6 +100,7 @@ export class Gather {
     this.limit = end;
     this.#own = false;
     this.need = 1;
+    this.scanned = 0;
     this.#likely = 1;
   }
 
@@ -96,17 +109,18 @@ export class Gather {
     const rest = this.#rest!;
     const left = this.limit - this.at;
     const wanted = Math.max(this.need, this.#likely, left + 1);
-    if (!this.#own || this.buffer.length - this.at < wanted) this.#gather(Math.max(wanted, this.#own ? left * 2 : 0));
-    const end = Math.min(this.#restEnd, this.#restAt + wanted - left);
+    if (!this.#own || this.limit === this.buffer.length) this.#gather(left);
+    const end = Math.min(this.#restEnd, this.#restAt + Math.min(wanted - left, this.buffer.length - this.limit));
     rest.copy(this.buffer, this.limit, this.#restAt, end);
     this.limit += end - this.#restAt;
     this.#restAt = end;
     if (end === this.#restEnd) this.#rest = null;
   }
 
-  /** Moves what is not consumed into a buffer of our own with room for `bytes`. */
-  #gather(bytes: number): void {
-    const gathered = Buffer.allocUnsafeSlow(Math.max(bytes, MIN_GATHER));
+  /** Moves what is not consumed, `left` bytes, into a buffer of our own with room for the frame, as far as that is believed. */
+  #gather(left: number): void {
+    const wanted = Math.max(this.need, this.#likely, left + 1, this.#own ? left * 2 : 0);
+    const gathered = Buffer.allocUnsafeSlow(Math.max(Math.min(wanted, Math.max(this.believed, left * 2)), MIN_GATHER));
     this.buffer.copy(gathered, 0, this.at, this.limit);
     this.limit -= this.at;
     this.buffer = gathered;

@@ -20,6 +20,10 @@ const [CR, LF, STAR, DOLLAR, MINUS, ZERO, SPACE] = [13, 10, 42, 36, 45, 48, 32];
 const MAX_LINE = 64 * 1024;
 /** How much is gathered at a time for an inline command, which does not tell its length. */
 const MIN_LINE = 512;
+/** Digits of a number, with a sign: what is longer is none. */
+const MAX_DIGITS = 20;
+/** Bytes that are set aside for an argument because it was announced. */
+const BELIEVED = 256 * 1024;
 /** Redis's default `proto-max-bulk-len`. */
 const MAX_BULK = 512 * 1024 * 1024;
 export const MAX_ARGUMENTS = 2 ** 31 - 1;
@@ -52,7 +56,7 @@ export class RequestParser {
   maxArguments = MAX_ARGUMENTS;
   maxBulk = MAX_BULK;
 
-  readonly #in = new Gather();
+  readonly #in = new Gather(BELIEVED);
   /** The array under way, when its bytes ended in the middle: its count, and 0 when there is none. */
   #count = 0;
   /** How many of its arguments are parsed, where to go on, and where the command started by those offsets. */
@@ -74,6 +78,11 @@ export class RequestParser {
   /** Bytes that came and are not yet part of a whole command (once `next` has said false). */
   get pending(): number {
     return this.#in.limit - this.#in.at;
+  }
+
+  /** Bytes of memory that are kept for them. */
+  get held(): number {
+    return this.#in.held;
   }
 
   /**
@@ -106,7 +115,7 @@ export class RequestParser {
       const negative = at < limit && buffer[at] === MINUS;
       if (negative) at++;
       const digits = at;
-      for (; at < limit; at++) {
+      for (const most = Math.min(limit, at + MAX_DIGITS); at < most; at++) {
         const digit = buffer[at] - ZERO;
         if (digit < 0 || digit > 9) break;
         count = count * 10 + digit;
@@ -132,7 +141,7 @@ export class RequestParser {
       let p = at;
       let length = 0;
       if (buffer[at] === DOLLAR) {
-        for (p++; p < limit; p++) {
+        for (const most = Math.min(limit, ++p + MAX_DIGITS); p < most; p++) {
           const digit = buffer[p] - ZERO;
           if (digit < 0 || digit > 9) break;
           length = length * 10 + digit;
@@ -196,20 +205,22 @@ export class RequestParser {
    */
   #line(at: number, p: number, tooBig: string): boolean {
     const { buffer, at: start, limit } = this.#in;
-    let end = p;
-    while (end < limit && buffer[end] !== CR) end++;
+    const found = buffer.subarray(0, limit).indexOf(CR, Math.max(p, start + this.#in.scanned));
+    const end = found === -1 ? limit : found;
     if (end - at > MAX_LINE) throw new ProtocolError(tooBig);
     if (end + 1 < limit) return true;
+    this.#in.scanned = end - start;
     this.#in.expect(end - start + 2, end - start + 2 + ((end - at) >> 1));
     return false;
   }
 
   #inline(): Found {
     const { buffer, at: start, limit } = this.#in;
-    const newline = buffer.subarray(0, limit).indexOf(LF, start);
+    const newline = buffer.subarray(0, limit).indexOf(LF, start + this.#in.scanned);
     const length = (newline === -1 ? limit : newline) - start;
     if (length > MAX_LINE) throw new ProtocolError('too big inline request');
     if (newline === -1) {
+      this.#in.scanned = length;
       this.#in.expect(length + 1, length + 1 + Math.max(length, MIN_LINE));
       return INCOMPLETE;
     }

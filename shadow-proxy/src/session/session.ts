@@ -41,17 +41,26 @@ import { sendInside, sendProbed, type Transaction } from './transaction.js';
 import type { Watch } from './watch.js';
 
 const MINUS = '-'.charCodeAt(0);
-/** Commands of one client in flight at a time; reading from it stops meanwhile. */
-const MAX_IN_FLIGHT = 16_384;
+/** Commands of one client in flight at a time: others wait behind them on the lane. Reading from it stops meanwhile. */
+const MAX_IN_FLIGHT = 256;
+/** Bytes of replies that one client may have coming on the lane, by what its replies take. */
+const MAX_COMING = 1 << 20;
+/** What the first reply of a client is taken to need. */
+const FIRST_REPLY = 256 << 10;
+/** One large reply is remembered for about so many. */
+const REPLY_MEMORY = 4;
+/** What a client may cost in one turn, in bytes, before it is the others' turn; and what a command costs beside its bytes. */
+const TURN_COST = 64 << 10;
+const COMMAND_COST = 256;
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
 /** How long a client that was told so may take to close its end. */
 const LINGER_MS = 1_000;
 /** Bytes that a lane may owe its server before its clients are read no further. */
-const MAX_UNSENT = 8 << 20;
+const MAX_UNSENT = 1 << 20;
 /** Bytes of commands that a client may send while it blocks, before it is read no further. */
 const MAX_BACKLOG = 1 << 20;
-/** Bytes of replies that a client may owe reading before it is read no further. */
+/** Bytes of replies that a client may owe reading, or that wait behind one reply, before it is read no further. */
 const MAX_UNREAD = 1 << 20;
 
 export class Session implements Sink {
@@ -74,7 +83,14 @@ export class Session implements Sink {
   activeAt = Date.now();
   lastCommand = '';
   #inFlight = 0;
+  /** Bytes of a reply of this client: those of its largest of late. */
+  #replyBytes = FIRST_REPLY;
   #last: Operation | null = null;
+  /** Bytes of replies of the proxy's own that wait for `#last` to be answered. */
+  #tailBytes = 0;
+  /** The turn that it has begun to spend, and how much of that is left. */
+  #turnAt = 0;
+  #turnLeft = 0;
   /** The lane of its commands in flight, or of the last one. */
   #lane: Lane | null = null;
   /** The lanes for what it says of itself now. */
@@ -127,15 +143,28 @@ export class Session implements Sink {
       if (this.#backlogBytes > MAX_BACKLOG) this.socket.pause();
     } else {
       this.parser.feed(chunk, start, end);
-      this.#run();
+      this.#run(end - start);
     }
   }
 
-  #run(): void {
-    const parser = this.parser;
+  /** @param bytes that were read for it */
+  #run(bytes = 0): void {
+    const { parser, clients } = this;
+    const now = clients.sequencer.turn.now();
+    if (this.#turnAt !== now) {
+      this.#turnAt = now;
+      this.#turnLeft = TURN_COST;
+    }
+    this.#turnLeft -= bytes;
     this.#running = true;
     try {
       while (!this.#held && !this.#closing) {
+        if (this.#turnLeft <= 0 || this.#tailBytes > MAX_UNREAD) {
+          if (this.#turnLeft <= 0) this.#awaitTurn();
+          else this.#whenIdle(() => this.resume(), this.#again);
+          break;
+        }
+        this.#turnLeft -= COMMAND_COST;
         const again = this.#again;
         if (again) this.#again = false;
         else if (!parser.next()) {
@@ -157,7 +186,7 @@ export class Session implements Sink {
     }
     if (this.#held) return;
     parser.release();
-    if (this.outbox.bytes > MAX_UNREAD) this.#awaitReader();
+    if (this.outbox.bytes > MAX_UNREAD) this.#awaitTurn();
   }
 
   /** @param again whether the command at hand was looked at before, and had to wait */
@@ -398,7 +427,7 @@ export class Session implements Sink {
     this.#lane = lane;
     this.#last = operation;
     this.#inFlight++;
-    if (this.#inFlight >= MAX_IN_FLIGHT || lane.unsentBytes > MAX_UNSENT) {
+    if (this.#inFlight >= MAX_IN_FLIGHT || this.#inFlight * this.#replyBytes >= MAX_COMING || lane.unsentBytes > MAX_UNSENT) {
       this.#resumeAt = this.#inFlight >> 1;
       this.#hold(false);
     }
@@ -458,12 +487,15 @@ export class Session implements Sink {
   // ── out ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    const bytes = end - start;
+    if (bytes > this.#replyBytes) this.#replyBytes = bytes;
+    else this.#replyBytes -= (this.#replyBytes - bytes) >> REPLY_MEMORY;
     if (!this.closed) {
       if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
-      if (end - start > LARGE_REPLY && this.outbox.bytes > this.clients.outputBytes) this.socket.destroy();
+      if (bytes > LARGE_REPLY && this.outbox.bytes > this.clients.outputBytes) this.socket.destroy();
       else if (!operation.silent) this.outbox.add(buffer, start, end);
-      if (operation.tail !== null) this.outbox.addWhole(operation.tail);
+      if (operation.tail !== null) for (const reply of operation.tail) this.outbox.addWhole(reply);
     }
     this.#settle();
   }
@@ -482,7 +514,10 @@ export class Session implements Sink {
 
   #settle(): void {
     const left = --this.#inFlight;
-    if (left === 0) this.#last = null;
+    if (left === 0) {
+      this.#last = null;
+      this.#tailBytes = 0;
+    }
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;
       this.#onIdle = null;
@@ -506,8 +541,9 @@ export class Session implements Sink {
     }
     if (bytes[0] === MINUS) this.#countError(from, bytes, 0, bytes.length);
     const last = this.#last;
-    if (last === null) this.outbox.addWhole(bytes);
-    else last.tail = last.tail === null ? bytes : Buffer.concat([last.tail, bytes]);
+    if (last === null) return this.outbox.addWhole(bytes);
+    (last.tail ??= []).push(bytes);
+    this.#tailBytes += bytes.length;
   }
 
   #countError(authority: Side | undefined, buffer: Buffer, start: number, end: number): void {
@@ -580,10 +616,11 @@ export class Session implements Sink {
     );
   }
 
-  #awaitReader(): void {
-    this.#hold(false);
+  /** Goes on in the next turn; where the client leaves too much unread, when it has read. */
+  #awaitTurn(): void {
+    this.#hold(this.#again);
     setImmediate(() => {
-      if (this.socket.writableNeedDrain) this.socket.once('drain', () => this.resume());
+      if (this.outbox.bytes > MAX_UNREAD && this.socket.writableNeedDrain) this.socket.once('drain', () => this.resume());
       else this.resume();
     });
   }

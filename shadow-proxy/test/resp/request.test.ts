@@ -77,7 +77,7 @@ test('a command that came in one chunk is that chunk, not a copy', (t) => {
 });
 
 test('a big value is gathered once, and what is pipelined behind it not at all', (t) => {
-  const big = encodeCommand(['SET', 'key', Buffer.alloc(20_000_000, 'x')]);
+  const big = encodeCommand(['SET', 'key', Buffer.alloc(250_000, 'x')]);
   const behind = Buffer.concat(new Array<Buffer>(1000).fill(SMALL));
   // The chunks' boundaries do not fall on the frame's: its last chunk holds the beginning of what follows.
   const chunks = inChunks(Buffer.concat([SMALL, big, behind]), 65536);
@@ -86,6 +86,41 @@ test('a big value is gathered once, and what is pipelined behind it not at all',
   assert.equal(commands.length, 1002);
   // The small ones that a boundary cuts are gathered too.
   assert.ok(copied <= big.length + 10 * SMALL.length, `${copied} bytes copied for ${big.length}`);
+});
+
+test('of a value that is larger than is believed, what has come is copied about once more', (t) => {
+  const big = encodeCommand(['SET', 'key', Buffer.alloc(20_000_000, 'x')]);
+  let commands: Parsed[] = [];
+  const copied = bytesCopied(t, () => (commands = parse(inChunks(Buffer.concat([SMALL, big, SMALL]), 65536))));
+  assert.deepEqual(commands[1].frame, big);
+  assert.ok(copied <= 3 * big.length, `${copied} bytes copied for ${big.length}`);
+});
+
+test('a line that comes byte by byte is looked at once, not once a byte', (t) => {
+  for (const line of ['PING '.padEnd(20_000, 'x'), `*${'1'.repeat(20_000)}`, `*1\r\n$${'1'.repeat(20_000)}`]) {
+    const bytes = Buffer.from(line);
+    let scanned = 0;
+    const { indexOf } = Buffer.prototype;
+    const mocked = t.mock.method(Buffer.prototype, 'indexOf', function (this: Buffer, value: number, from: number) {
+      const found = indexOf.call(this, value, from);
+      scanned += (found === -1 ? this.length : found) - from;
+      return found;
+    });
+    const parser = new RequestParser();
+    parse(cut(bytes, 'every byte'), parser);
+    mocked.mock.restore();
+    assert.equal(parser.pending, bytes.length);
+    assert.ok(scanned < 3 * bytes.length, `${scanned} bytes looked at for ${bytes.length}`);
+  }
+});
+
+test('memory is set aside for what has come, not for what is announced', () => {
+  for (const announced of ['*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n', '*1000000\r\n$3\r\nDEL\r\n']) {
+    const parser = new RequestParser();
+    parse([Buffer.from(announced), Buffer.from('$')], parser);
+    parser.release();
+    assert.ok(parser.held <= 256 * 1024, `${parser.held} bytes`);
+  }
 });
 
 test('many big values in one command are copied about twice, not once for each', (t) => {
