@@ -48,6 +48,8 @@ import { Clients } from './session/clients.js';
 const MIRROR_BATCH_MS = 2;
 /** With so much of the authority's keys a mirror may hold all of them. */
 const ENOUGH_KEYS = 0.95;
+/** So long after the last eviction a server is taken to evict. */
+const EVICTING_MS = 60_000;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
 /** A mirror that is further behind tells nothing about what it lacks. */
@@ -460,6 +462,7 @@ class RunningShard implements Shard {
     const unblocked = await until(() => this.#clients.blocked.size === 0);
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
     const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
+    await Promise.race([this.#witness.watchLosses(), timedOut]);
     await Promise.race([this.#regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && healed && this.#suspects.size === 0;
     if (clean) {
@@ -675,7 +678,7 @@ class RunningShard implements Shard {
     }
     const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
     const server = (side: Side): ShardSnapshot['source'] => {
-      const { endpoint, runId, version, up, full, identity, problem } = this.#servers[side];
+      const { endpoint, runId, version, up, full, identity, problem, losses } = this.#servers[side];
       return {
         url: endpoint.label,
         runId: runId || null,
@@ -685,6 +688,10 @@ class RunningShard implements Shard {
         up: this.#isNeeded(side) || needed.includes(side) ? up : null,
         problem,
         full,
+        evicted: losses.evicted,
+        expired: losses.expired,
+        evictedAt: losses.evictedAt === null ? null : new Date(losses.evictedAt).toISOString(),
+        evicting: losses.evictedAt !== null && Date.now() - losses.evictedAt < EVICTING_MS,
         silentMs: this.#vigil.silentMs(side),
       };
     };

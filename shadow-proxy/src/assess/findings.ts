@@ -258,8 +258,18 @@ function largeKeys({ sources }: Question): Finding[] {
   });
 }
 
+/** What the source evicts, the target keeps: nothing tells the proxy which keys those are. */
 const evictions = ({ sources }: Question): Finding[] =>
-  sources.filter(({ evicted }) => evicted > 0).map(({ label, evicted }) => ({ about: 'evictions', weight: 'note', what: `${label} has evicted ${count(evicted, 'key')}`, means: 'the servers evict different keys: such differences are told apart, and evictions on the target keep gates closed' }));
+  sources
+    .filter(({ evicted }) => evicted > 0)
+    .map(({ label, evicted, memory: { max, policy } }) => ({
+      about: 'evictions',
+      weight: 'note',
+      what: `${label} has evicted ${count(evicted, 'key')}${max === null || policy === null ? '' : ` (maxmemory ${mebibytes(max)}, ${policy})`}`,
+      means:
+        'the target keeps what the source evicts: verify reports these keys as differences, and verify --repair deletes them on the target. ' +
+        'Evictions on the target keep gates closed: give it more memory, or raise maxmemory of the source first',
+    }));
 
 const refusals = ({ sources, target }: Question): Finding[] =>
   [...sources, ...(target === null ? [] : [target])]

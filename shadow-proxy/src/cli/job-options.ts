@@ -1,6 +1,9 @@
 /** What `backfill` and `verify` have in common. */
 import type { Command } from 'commander';
 import type { JobRequest } from '../record/job-file.js';
+import { sum } from '../record/snapshot.js';
+import { SIDES } from '../route/stage.js';
+import { evictionNote } from '../record/evictions.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
 import { CliError, positive } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
@@ -38,7 +41,17 @@ export async function runJob(order: Pick<JobRequest, 'kind'> & Partial<JobReques
   }
   const ended = await follow(client, shards, json);
   process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
+  if (!json && order.kind === 'verify') process.stdout.write(await evictionNotes(client, ended));
   return ended;
+}
+
+/** Where keys differ, and a server has evicted some: a line that says what that means. */
+async function evictionNotes(client: AdminClient, ended: readonly EndedJob[]): Promise<string> {
+  const differing = ended.filter(({ job }) => sum(job.differences) > 0).map(({ shard }) => shard);
+  if (differing.length === 0) return '';
+  const status = await client.status();
+  const notes = status.filter(({ name }) => differing.includes(name)).flatMap((shard) => SIDES.map((side) => ({ name: shard.name, note: evictionNote(side, shard[side], Date.now()) })));
+  return notes.filter(({ note }) => note !== '').map(({ name, note }) => `${name}: ${note}\n`).join('');
 }
 
 async function begin(client: AdminClient, order: JobOrder): Promise<readonly string[]> {

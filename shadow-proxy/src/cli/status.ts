@@ -4,11 +4,12 @@ import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
 import { NOT_COPIED } from '../copy/job.js';
+import { SIDES } from '../route/stage.js';
+import { evictionNote } from '../record/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';
 import { OLD_RESERVATION_MS, sum, type LatencySnapshot, type OutageSnapshot, type ReservationsSnapshot } from '../record/snapshot.js';
 import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../record/snapshot.js';
 import { formatPoint } from '../record/state.js';
-import { SIDES } from '../route/stage.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
@@ -99,6 +100,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
     [unplanned(shard) !== '', 'counters', `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`],
+    ...SIDES.map((side): [boolean, string, string] => [shard[side].evicted > 0, shard[side].evicting ? 'EVICTING' : 'evicted', evictionNote(side, shard[side], Date.now())]),
     [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
     [outage !== null, outage?.endedAt === null ? 'OUTAGE' : 'outage', outage === null ? '' : outageOf(outage)],
   ];

@@ -1,4 +1,6 @@
 /** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
+import { SIDES } from '../route/stage.js';
+import { evictionNote } from '../record/evictions.js';
 import { count, list } from '../text/figures.js';
 import { sum, type ShardSnapshot } from '../record/snapshot.js';
 import { exitCode } from './exit.js';
@@ -58,13 +60,14 @@ function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
   return checks.filter(([applies]) => applies).map(([, reason]) => reason);
 }
 
-function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors }: ShardSnapshot): string[] {
+function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors, ...servers }: ShardSnapshot): string[] {
   const untold = sum(inconclusive);
   const notes: [boolean, string][] = [
     [untold > 0 && untold <= MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
     [crossWorkload.split > 0, `${count(crossWorkload.split, 'command')} over several workloads were split`],
     [crossWorkload.refused > 0, `${count(crossWorkload.refused, 'command')} over several workloads were refused: put their keys into one workload`],
     [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} were refused by the authority, and so not repeated`],
+    ...SIDES.map((side): [boolean, string] => [servers[side].evicted > 0, evictionNote(side, servers[side], Date.now())]),
   ];
   return notes.filter(([applies]) => applies).map(([, note]) => note);
 }

@@ -49,6 +49,8 @@ export interface GateFacts {
   readonly passed: PassedWrites;
   /** Keys that the target has evicted; null where it does not tell. */
   readonly evicted: number | null;
+  /** Keys that the source has evicted since the proxy started. */
+  readonly sourceEvicted: number;
 }
 
 /** Which gates a step needs. */
@@ -142,7 +144,11 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
     return verdict === 'unknown' ? untold(evidence) : says(verdict === 'safe', evidence);
   },
 
-  evictions: ({ evicted }) => (evicted === null ? untold('the target does not tell') : says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started`)),
+  evictions: ({ evicted, sourceEvicted }) => {
+    if (evicted === null) return untold('the target does not tell');
+    const kept = sourceEvicted === 0 ? '' : `; the source has evicted ${count(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
+    return says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started${kept}`);
+  },
 
   drill: ({ evidence: { drill }, gates: { drill: needed } }) => {
     if (drill !== null) return says(true, `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`);

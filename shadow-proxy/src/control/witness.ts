@@ -101,8 +101,12 @@ export class Witness {
 
   start(): void {
     this.#timer = setInterval(() => this.look(), LOOK_MS).unref();
-    this.#counter = setInterval(() => void this.#count(), COUNT_MS).unref();
+    this.#counter = setInterval(() => {
+      void this.#count();
+      void this.watchLosses();
+    }, COUNT_MS).unref();
     void this.#count();
+    void this.watchLosses();
   }
 
   /** Takes in what has happened up to now. */
@@ -167,6 +171,7 @@ export class Witness {
       gates: this.#planned(workload).gates,
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
+      sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.frozen(),
       latencies: windows,
       unsupported: this.context.unsupported(),
@@ -331,10 +336,15 @@ export class Witness {
     this.#countedSince = null;
   }
 
+  /** While keys are written twice: what one server removes by itself, the other keeps. */
+  async watchLosses(): Promise<void> {
+    const { router, servers } = this.context.sequencer;
+    if (!router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites)) return;
+    await Promise.all(SIDES.filter((side) => servers[side].up).map((side) => soon(servers[side].readStats())));
+  }
+
   async #evicted(): Promise<number | null> {
-    const reply = await soon(this.context.sequencer.servers.target.ask('INFO', 'stats'));
-    const told = reply === null || isError(reply) ? undefined : parseInfo(text(reply)).get('evicted_keys');
-    return told === undefined ? null : Number(told);
+    return soon(this.context.sequencer.servers.target.readStats());
   }
 }
 

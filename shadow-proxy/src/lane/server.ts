@@ -17,6 +17,7 @@ import { greet, HandshakeRefused, killClient, listClients, requireMaster } from 
 import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
 import type { Intake } from './intake.js';
 import type { Lease } from './lease.js';
+import { KeyLosses } from './losses.js';
 import { Privileges } from './privileges.js';
 import type { Turn } from './turn.js';
 
@@ -76,6 +77,8 @@ export class Server {
   #closed = 0;
   /** Whether a client that has not logged in is refused, as far as is known. */
   needsPassword = false;
+  /** Keys that it removed by itself. */
+  readonly losses = new KeyLosses();
   /** Closed for good. */
   ended = false;
   /** Its Unix time in ms when our monotonic clock was 0, and by how much that may be wrong. */
@@ -284,8 +287,18 @@ export class Server {
     this.#evictionsSpent++;
   }
 
+  /** Counts the keys that it has removed by itself. @returns those evicted since it started; null where it does not tell */
+  async readStats(): Promise<number | null> {
+    const reply = await this.ask('INFO', 'stats');
+    if (isError(reply)) return null;
+    const stats = parseInfo(text(reply));
+    this.losses.see(stats, Date.now());
+    const evicted = stats.get('evicted_keys');
+    return evicted === undefined ? null : Number(evicted);
+  }
+
   async #evictions(): Promise<number> {
-    return Number(parseInfo(text(await this.ask('INFO', 'stats'))).get('evicted_keys') ?? 0);
+    return (await this.readStats()) ?? 0;
   }
 
   /**

@@ -1,4 +1,5 @@
 /** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
+import { evictionNote } from '../record/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { ACCESS_ERRORS, OLD_RESERVATION_MS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
@@ -32,6 +33,7 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     [job?.state === 'running' && job.reason !== null, 'look', `the ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}`],
     ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
     [sum(unsupported) > 0, 'look', `commands that went to one server only: ${list(unsupported)}`],
+    ...SIDES.map((side): Check => [shard[side].evicting, 'look', evictionNote(side, shard[side], Date.now())]),
     [clockAheadMs !== 0, 'look', `the target's clock is ahead of the source's by ${number(clockAheadMs)} ms`],
   ];
   const found = checks.filter(([applies]) => applies).map(([, level, text]): Attention => ({ level, text }));

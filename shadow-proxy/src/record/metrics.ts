@@ -37,6 +37,10 @@ const SAFETIES = ['safe', 'unsafe', 'unknown'] as const;
 export const METRICS: readonly Metric[] = [
   gauge('up', 'The server answers; absent where no workload uses it', ['server'], (s) => bothServers(s, ({ up }) => up === null ? null : Number(up))),
   gauge('server_silent_seconds', 'For how long a server that clients are sent to has not answered; 0 where it does', ['server'], (s) => bothServers(s, ({ silentMs }) => silentMs / 1000)),
+  counter('server_evicted_keys_total', 'Keys that the server has evicted while keys were written twice: the other server keeps them', ['server'], (s) =>
+    bothServers(s, ({ evicted }) => evicted),
+  ),
+  counter('server_expired_keys_total', 'Keys that the server has expired while keys were written twice', ['server'], (s) => bothServers(s, ({ expired }) => expired)),
   gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),

@@ -23,6 +23,13 @@ export interface ServerSnapshot {
   readonly problem: string | null;
   /** It has refused a write for want of memory just now. */
   readonly full: boolean;
+  /** Keys that it has evicted, and expired, since the proxy started, while keys were written twice. */
+  readonly evicted: number;
+  readonly expired: number;
+  /** When an eviction was seen last (ISO 8601); null where none was. */
+  readonly evictedAt: string | null;
+  /** It has evicted keys in the last minute. */
+  readonly evicting: boolean;
   /** For how long it has not answered, in ms; 0 where it does, or where no client is sent to it. */
   readonly silentMs: number;
 }

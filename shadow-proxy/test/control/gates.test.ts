@@ -40,6 +40,7 @@ const facts: GateFacts = {
   bypassing: [],
   passed: { since: '2026-03-04T11:00:00Z', last: null },
   evicted: 0,
+  sourceEvicted: 0,
 };
 
 const counter = { workload: 'rl', class: 'counter', verdict: 'safe', why: 'two nodes write', lost: null, todo: null } as const;
@@ -80,6 +81,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['counters', 'unknown', /^two nodes write; ask it$/, { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } }],
     ['counters', 'no', /its one writer is us: here it stays off/, { writtenIn: 'us' }],
     ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],
+    ['evictions', 'no', /evicted 7 keys since it started; the source has evicted 1,364 .* verify --repair/, { evicted: 7, sourceEvicted: 1_364 }],
     ['evictions', 'unknown', /does not tell/, { evicted: null }],
     ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],
   ];

@@ -1,8 +1,11 @@
 /** Rule 13: a target that evicts has lawfully lost what the source still has. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { renderShard } from '../../src/cli/status.js';
+import { ask, ended, job } from '../support/jobs.js';
 import { needsKeydb } from '../support/servers.js';
 import { withRig } from '../support/rig.js';
+import { until } from '../support/shard.js';
 
 const KEYS = 12_000;
 const EVICTING = { target: { config: { maxmemory: '12mb', 'maxmemory-policy': 'allkeys-lru' } } };
@@ -80,3 +83,37 @@ for (const stage of ['shadow', 'live'] as const) {
     });
   });
 }
+
+test('a source that evicts is said to: the target keeps the keys, verify finds them, and its repair deletes them there', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ servers: { source: { config: { maxmemory: '5mb', 'maxmemory-policy': 'allkeys-lru' } } } }, async (rig) => {
+    const { wire, source, target, client, shard } = rig;
+    const proxy = await wire();
+    await until(() => shard.snapshot().target.version !== null);
+    for (let from = 0; from < 6_000; from += 1_000) {
+      await proxy.pipeline(Array.from({ length: 1_000 }, (_, i) => ['SET', `k:${from + i}`, 'x'.repeat(1_500)]));
+    }
+    await shard.settled();
+    const [from, to] = [client({ of: source }), client({ of: target })];
+    // It evicts no more from here on.
+    await from.config('SET', 'maxmemory', 0);
+    const lost = (await to.dbsize()) - (await from.dbsize());
+    assert.ok(lost > 1_000, `${lost}`);
+    await until(() => shard.snapshot().source.evicted === lost, 15_000, () => JSON.stringify(shard.snapshot().source));
+    const { source: seen, target: kept } = shard.snapshot();
+    assert.deepEqual([seen.evicting, kept.evicting, kept.evicted], [true, false, 0]);
+    assert.match(renderShard(shard.snapshot()).replace(/\s+/g, ' '), /EVICTING the source is evicting keys: [\d,]+ keys since the proxy started, the last .* the target keeps them\. verify reports them as differences/);
+    const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
+    assert.match(gates.find(({ name }) => name === 'evictions')!.evidence, /the source has evicted [\d,]+ since the proxy started, which the target keeps/);
+    // What is deleted after its eviction must not come back with the target.
+    let gone = 0;
+    while (await from.exists(`k:${gone}`)) gone++;
+    assert.equal(await proxy.ask('DEL', `k:${gone}`), ':0');
+    await shard.settled();
+    assert.equal(await to.exists(`k:${gone}`), 0);
+    ask(rig, { kind: 'verify', repair: true });
+    await ended(rig);
+    assert.deepEqual(job(rig).differences, { extra: lost - 1 });
+    assert.equal(await to.dbsize(), await from.dbsize());
+  });
+});
