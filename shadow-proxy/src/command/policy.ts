@@ -26,7 +26,7 @@ const RULES: readonly Rule[] = [
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
   ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
-  ['authority', 'about the server', 'info role time lastsave lolwut config|get config|resetstat config|rewrite command|* latency|* slowlog|* memory|* module|list'],
+  ['authority', 'about the server', 'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* memory|* module|list'],
   ['authority', "each server saves its own data; nothing of it depends on the other's", 'save bgsave bgrewriteaof pfselftest'],
   ['authority', 'by its subcommand: what harms a server, or changes data behind the proxy, is refused', 'debug'],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
@@ -41,7 +41,7 @@ const RULES: readonly Rule[] = [
   ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
   ['script', 'its keys are those that it declares', 'fcall fcall_ro'],
   ['both', 'both servers must know the same scripts', 'script|load'],
-  ['both', 'clients set what events they want to be told of; everything else is the affair of each server', 'config|set'],
+  ['both', 'clients set what events they want to be told of; most else is refused, by its parameter', 'config|set'],
   ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
   ['barrier', 'changes what scripts can be run', 'script|flush function|load function|delete function|restore function|flush'],
 
@@ -54,6 +54,7 @@ const RULES: readonly Rule[] = [
   ['refused', "it would show the commands of all clients under the proxy's address: connect directly to the server that you mean", 'monitor'],
   ['refused', 'the other server would not have it: load it in the configuration of both', 'module|load module|loadex module|unload'],
   ['refused', 'change the users on each server by itself, and on both alike: connect directly to them', 'acl|setuser acl|deluser acl|load acl|save'],
+  ['refused', 'it would write the settings of one server to its disk: connect directly to the server that you mean', 'config|rewrite'],
   ['refused', 'stop a server where it runs: through the proxy it would be gone for all clients', 'shutdown'],
   ['refused', 'replication is between servers: connect directly to the one that you mean, and not while a migration runs', 'replicaof slaveof failover sync psync replconf'],
   ['refused', 'it would move keys where the proxy does not see them: use DUMP here and RESTORE there', 'migrate'],
@@ -114,13 +115,20 @@ export const blockingOf = (name: string): Blocking | null => BLOCKING[name] ?? n
 /** Subcommands of DEBUG that look, wait, or change how one server works; the table has none of them. */
 const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
   ('help object sleep jmap stringmatch-len digest digest-value htstats htstats-key listpack ziplist ziplist-raw set-active-expire quicklist quicklist-packed-threshold ' +
-    'set-disable-deny-scripts change-repl-id replybuffer error log structsize client-eviction client-enforce-reply-list protocol pause-cron mallctl mallctl-str ' +
-    'replicate-getkeys config-rewrite-force-all stringmatch getkeys sdslen')
+    'set-disable-deny-scripts replybuffer error log structsize client-eviction client-enforce-reply-list protocol pause-cron mallctl mallctl-str ' +
+    'replicate-getkeys stringmatch getkeys sdslen')
     .split(' '),
 );
 
+/**
+ * Parameters that clients may set: what they are told, what is logged for them, and how values are encoded. All others are
+ * about memory, persistence, users, networking or replication of one server, which the other one would not follow.
+ */
+const SETTABLE =
+  /^(notify-keyspace-events|slowlog-(log-slower-than|max-len)|latency-(monitor-threshold|tracking(-info-percentiles)?)|(hash|set|zset|list)-max-(intset|listpack|ziplist)-(entries|value|size)|list-compress-depth|stream-node-max-(bytes|entries)|hll-sparse-max-bytes)$/;
+
 /** Whether `refusal` may say no to a command. */
-export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || name === 'debug';
+export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || name === 'debug' || name === 'config|set';
 
 /**
  * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
@@ -135,16 +143,29 @@ export function refusal(
 ): string | null {
   const title = spec.name.replace('|', ' ').toUpperCase();
   if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
+  if (spec.name === 'config|set') {
+    for (let i = 2; i < argc; i += 2) {
+      const parameter = frame.toString('latin1', argStart[i], Math.min(argEnd[i], argStart[i] + MAX_PARAMETER)).toLowerCase();
+      if (!SETTABLE.test(parameter)) return refusedParameter(parameter);
+    }
+  }
   if (spec.name === 'debug') return refusedDebug(argc < 2 ? 'help' : frame.toString('latin1', argStart[1], Math.min(argEnd[1], argStart[1] + MAX_SHOWN)));
   return null;
 }
 
 /** Of an argument that an error repeats. */
 const MAX_SHOWN = 32;
+/** No parameter of a server has a longer name. */
+const MAX_PARAMETER = 64;
+/** An argument as it may stand in an error. */
+const shownAs = (argument: string): string => argument.replace(/[^!-~]/g, '?');
+
+const refusedParameter = (parameter: string): string =>
+  `ERR shadow-proxy: CONFIG SET ${shownAs(parameter)} is not supported: the other server would not follow. Connect directly to each server, and set it on both`;
 
 function refusedDebug(subcommand: string): string | null {
   if (HARMLESS_DEBUG.has(subcommand.toLowerCase())) return null;
-  const shown = subcommand.toUpperCase().replace(/[^!-~]/g, '?');
+  const shown = shownAs(subcommand.toUpperCase());
   return `ERR shadow-proxy: DEBUG ${shown} is not supported: it may stop a server, or change data behind the proxy's back: connect directly to the server that you mean`;
 }
 

@@ -27,7 +27,7 @@ const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
   ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
   ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
   ['publish spublish', 'as asked; the number of receivers is not compared'],
-  ['config|set', '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing: each server is configured by itself'],
+  ['config|set', '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings'],
   ['hexpire hpexpire hexpireat hpexpireat hpersist hsetex hgetex hgetdel', 'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name'],
   ['restore', 'the key is copied: the payload has the RDB version of the source'],
 ];

@@ -49,8 +49,8 @@ describe('transactions', { skip }, () => {
   });
 
   test('a server that came to its limit after a command was queued refuses EXEC, and says why', async () => {
-    const told = async (port: number): Promise<string[]> => {
-      const [one, two] = await Promise.all([Wire.open({ port }), Wire.open({ port })]);
+    const told = async (port: number, server = port): Promise<string[]> => {
+      const [one, two] = await Promise.all([Wire.open({ port }), Wire.open({ port: server })]);
       const replies = await one.pipeline([['MULTI'], ['SET', 'oom', 1], ['GET', 'oom']]);
       await two.ask('CONFIG', 'SET', 'maxmemory', 1);
       replies.push(await one.ask('EXEC'));
@@ -59,7 +59,7 @@ describe('transactions', { skip }, () => {
       two.destroy();
       return replies;
     };
-    assert.deepEqual(await told(beside.rig.shard.port), await told(beside.twin.port));
+    assert.deepEqual(await told(beside.rig.shard.port, beside.rig.source.port), await told(beside.twin.port));
     await beside.rig.assertEqual();
   });
 

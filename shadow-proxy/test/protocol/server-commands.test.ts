@@ -24,8 +24,44 @@ for (const stage of ['shadow', 'live'] as const) {
       assert.deepEqual([onSource, onTarget], stage === 'shadow' ? ['77', before[1]] : [before[0], '77']);
       assert.equal((await setting('notify-keyspace-events'))[1], 'gxE');
       assert.equal(await proxy.ask('CONFIG', 'RESETSTAT'), '+OK');
-      assert.match(await proxy.ask('CONFIG', 'REWRITE'), /^(\+OK|-ERR)/);
       assert.match((await proxy.pipeline([['MULTI'], ['CONFIG', 'SET', 'slowlog-max-len', '7'], ['EXEC']])).at(-1)!, /^-EXECABORT/);
+    });
+  });
+
+  test(`what would change the settings or the users of one server only is refused, in ${stage}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withRig({ default: { stage } }, async ({ wire, client, source, target, assertEqual }) => {
+      const seen = (): Promise<unknown> =>
+        Promise.all(
+          [source, target].map(async (of) => {
+            const direct = client({ of });
+            const parameters = ['requirepass', 'maxmemory', 'maxmemory-policy', 'appendonly', 'save', 'dir', 'slowlog-max-len', 'replica-read-only', 'maxclients'];
+            return [await direct.call('ACL', 'LIST'), await Promise.all(parameters.map((name) => direct.config('GET', name)))];
+          }),
+        );
+      const before = await seen();
+      const proxy = await wire();
+      const refused = [
+        ...['requirepass secret', 'REQUIREPASS secret', 'masterauth x', 'maxmemory 1', 'maxmemory-policy allkeys-lru', 'appendonly yes', 'dir /tmp', 'replica-read-only no', 'maxclients 1', 'nosuch 1'].map((each) => ['SET', ...each.split(' ')]),
+        ['SET', 'save', ''],
+        ['SET', 'slowlog-max-len', '9', 'maxmemory', '1'],
+        ['set', 'requirepass\r\n+OK', 'x'],
+        ['REWRITE'],
+      ];
+      for (const words of refused) assert.match(await proxy.ask('CONFIG', ...words), /^-ERR shadow-proxy: CONFIG (SET \S+|REWRITE) is not supported.*: .*onnect directly/, words.join(' '));
+      for (const words of [['SETUSER', 'default', 'off'], ['setuser', 'x', 'on', 'nopass'], ['DELUSER', 'default'], ['LOAD'], ['SAVE']]) {
+        assert.match(await proxy.ask('ACL', ...words), /^-ERR shadow-proxy: ACL \S+ is not supported/, words.join(' '));
+      }
+      for (const call of ["'CONFIG','SET','requirepass','x'", "'ACL','SETUSER','default','off'", "'CONFIG','REWRITE'"]) {
+        assert.match(await proxy.ask('EVAL', `return redis.call(${call})`, '0'), /^-.*not allowed from script/);
+      }
+      for (const command of [['CONFIG', 'SET', 'requirepass', 'x'], ['ACL', 'SETUSER', 'default', 'off'], ['CONFIG', 'SET', 'notify-keyspace-events', 'KEA']]) {
+        assert.match((await proxy.pipeline([['MULTI'], command, ['EXEC']])).at(-1)!, /^-EXECABORT/);
+      }
+      await proxy.ask('SUBSCRIBE', 'c');
+      assert.match(await proxy.ask('CONFIG', 'SET', 'requirepass', 'x'), /^-ERR/);
+      assert.deepEqual(await seen(), before);
+      await assertEqual();
     });
   });
 
