@@ -10,6 +10,7 @@ import { Failover } from './control/failover.js';
 import { drained, Flipper } from './control/flip.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
+import { Logins } from './control/logins.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
 import type { JobSnapshot, Note, ScrapedShard, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
@@ -91,6 +92,7 @@ class RunningShard implements Shard {
   readonly #jobs: Jobs;
   readonly #trust: Trust;
   readonly #clocks: Clocks;
+  readonly #logins: Logins;
   readonly #vigil: Vigil;
   readonly #failover: Failover;
   readonly #jobFile: JobFile;
@@ -119,6 +121,7 @@ class RunningShard implements Shard {
         demoted: (which) => this.#trust.demoted(which),
         refusal: (which, runId) => this.#twin(which, runId),
         clockRead: () => this.#clocks.compare(),
+        passwordNeeded: (which) => this.#logins.changed(which),
         full: (which) => this.#full(which),
         clockSet: (which, byMs) => this.#clocks.set(which, byMs),
       });
@@ -176,6 +179,12 @@ class RunningShard implements Shard {
       if (up) this.#healer.wake();
     };
     this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits.clientOutputBytes);
+    this.#logins = new Logins({
+      sequencer: this.#sequencer,
+      clients: this.#clients,
+      isNeeded: (side) => this.#isNeeded(side),
+      logger: logger.child({ shard: shard.name }),
+    });
     this.#regional = this.#router.rewrites ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name }) : null;
     this.#clients.regional = this.#regional;
     const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
@@ -353,6 +362,7 @@ class RunningShard implements Shard {
     }
     this.#clocks.watch();
     this.#vigil.watch();
+    this.#logins.watch();
     this.#witness.start();
     this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
   }
@@ -477,6 +487,7 @@ class RunningShard implements Shard {
     clearInterval(this.#sentinels);
     this.#clocks.stop();
     this.#vigil.stop();
+    this.#logins.stop();
     this.#jobs.close();
     this.#witness.close();
     this.#clients.counterWatch.close();

@@ -28,6 +28,8 @@ export class Connection {
   readonly outbox: Outbox;
   /** The server's number for this connection, 0 where the server would not tell. */
   clientId = 0;
+  /** Whether its user was let in; false for one without a login where a password is needed. */
+  admitted = true;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
   #owner: ConnectionOwner;

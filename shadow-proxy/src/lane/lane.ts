@@ -8,6 +8,7 @@ import type { FrameReader } from '../resp/reader.js';
 import type { Connection, ConnectionOwner } from './connection.js';
 import type { Credentials } from './dialer.js';
 import type { LatencyRecorder } from './latency.js';
+import type { Login } from './login.js';
 import type { Operation } from './operation.js';
 import { Ring } from './ring.js';
 import type { Server } from './server.js';
@@ -17,6 +18,8 @@ export interface LaneIdentity {
   readonly db: number;
   readonly protocol: 2 | 3;
   readonly credentials: Credentials | undefined;
+  /** Whose it is; absent for the kit's own commands. */
+  readonly login?: Login;
 }
 
 export interface LaneEvents {
@@ -32,6 +35,8 @@ const FULL_CHUNK = 16_384;
 
 export class Lane implements ConnectionOwner {
   closed = false;
+  /** Not to be given to another client. */
+  retired = false;
   /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
   home: Lane = this;
   /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
@@ -62,6 +67,10 @@ export class Lane implements ConnectionOwner {
 
   get clientId(): number {
     return this.connection.clientId;
+  }
+  /** Whether the server let its user in. */
+  get admitted(): boolean {
+    return this.connection.admitted;
   }
   get inFlight(): number {
     return this.#inFlight.length;

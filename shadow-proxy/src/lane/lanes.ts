@@ -1,19 +1,23 @@
 /** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
-import { createHash } from 'node:crypto';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Connection } from './connection.js';
 import type { Credentials } from './dialer.js';
 import { Lane, type LaneEvents, type LaneIdentity } from './lane.js';
 import { Latencies, LatencyRecorder } from './latency.js';
+import { digestOf, type Login } from './login.js';
 import { IGNORED, NOTHING, Operation } from './operation.js';
 import { KeyOrder } from './order.js';
-import type { Server } from './server.js';
+import type { Side } from '../route/stage.js';
+import { HandshakeRefused, type Server } from './server.js';
 import type { Turn } from './turn.js';
 
 const IDLE_MS = 60_000;
 /** Private lanes that are kept for the next client. */
 const MAX_IDLE = 64;
+/** Logins of which the last answer is remembered. */
+const MAX_VERIFIED = 1_000;
+const NONE: ReadonlySet<Lane> = new Set();
 
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
@@ -28,6 +32,10 @@ export class Lanes {
   /** How long commands block is no latency. */
   readonly #unmeasured = new Latencies();
   readonly #sweeper: NodeJS.Timeout;
+  /** When the server was asked last whether it takes a login, and its answer. */
+  readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
+  /** Those that clients are on, who may have commands for them again. */
+  inUse: () => ReadonlySet<Lane> = () => NONE;
   #closed = false;
   /** How often the lanes have selected their databases anew. */
   #selections = 0;
@@ -39,7 +47,7 @@ export class Lanes {
     private readonly turn: Turn,
     private readonly framing: Workload,
   ) {
-    this.#sweeper = setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
+    this.#sweeper = setInterval(() => void this.#closeIdle(), IDLE_MS / 2).unref();
   }
 
   /** The order of the database's keys. */
@@ -49,9 +57,13 @@ export class Lanes {
     return order;
   }
 
-  /** The open lane, if there is one. */
+  #nameOf(identity: LaneIdentity): string {
+    return nameOf(identity, this.server.side);
+  }
+
+  /** The open lane, if there is one, and the client may use it. */
   get(identity: LaneIdentity): Lane | undefined {
-    return this.#lanes.get(nameOf(identity));
+    return identity.login?.standing[this.server.side] === 'unknown' ? undefined : this.#lanes.get(this.#nameOf(identity));
   }
 
   /** The shared ones. */
@@ -107,7 +119,8 @@ export class Lanes {
    * @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached
    */
   async open(identity: LaneIdentity): Promise<Lane> {
-    const name = nameOf(identity);
+    if (identity.login !== undefined) await this.admit(identity.login);
+    const name = this.#nameOf(identity);
     const open = this.#lanes.get(name);
     if (open) return open;
     let opening = this.#opening.get(name);
@@ -116,6 +129,55 @@ export class Lanes {
       this.#opening.set(name, opening);
     }
     return opening;
+  }
+
+  /**
+   * Has the server say whether it lets the client in, once: a lane that is open already was let in for others, perhaps
+   * under another password.
+   * @throws {HandshakeRefused} where it does not know the user, or has another password, {Error} where it cannot be asked
+   */
+  async admit(login: Login): Promise<void> {
+    const { side } = this.server;
+    if (login.standing[side] !== 'unknown') return;
+    if (login.credentials === undefined) login.standing[side] = (await this.server.askNeedsPassword()) ? 'barred' : 'admitted';
+    else {
+      await this.#verify(login.credentials, login.at);
+      login.standing[side] = 'admitted';
+    }
+  }
+
+  /** One answer is enough for all that logged in before the question. */
+  async #verify(credentials: Credentials, since: number): Promise<void> {
+    const digest = digestOf(credentials);
+    const known = this.#verified.get(digest);
+    if (known !== undefined && known.at >= since) return known.answer;
+    if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear();
+    const asked = { at: performance.now(), answer: this.server.verify(credentials) };
+    this.#verified.set(digest, asked);
+    asked.answer.catch(() => {
+      if (this.#verified.get(digest) === asked) this.#verified.delete(digest);
+    });
+    return asked.answer;
+  }
+
+  /**
+   * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened when
+   * it did not, are closed, once nothing is in flight there or at the next call.
+   */
+  retireBarred(): void {
+    const { side } = this.server;
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
+      if (lane.identity.login?.standing[side] !== 'barred' || !lane.admitted) continue;
+      const last = lane.retired;
+      lane.retired = true;
+      if (lane.inFlight === 0 || last) this.#shut(lane);
+    }
+  }
+
+  #shut(lane: Lane): void {
+    lane.closed = lane.inFlight === 0;
+    lane.close();
+    if (lane.closed) this.forget(lane);
   }
 
   /** Every database's order. */
@@ -137,9 +199,9 @@ export class Lanes {
   }
 
   async #borrow(identity: LaneIdentity): Promise<Lane> {
-    const name = nameOf(identity);
     const home = await this.open(identity);
-    const at = this.#idle.findIndex((lane) => nameOf(lane.identity) === name);
+    const name = this.#nameOf(identity);
+    const at = this.#idle.findIndex((lane) => this.#nameOf(lane.identity) === name);
     if (at !== -1) {
       const [lane] = this.#idle.splice(at, 1);
       lane.home = home;
@@ -156,13 +218,14 @@ export class Lanes {
   /** Takes a borrowed lane back; nothing of its client may be left on it. */
   giveBack(lane: Lane): void {
     if (lane.closed) return;
-    if (this.#idle.length < MAX_IDLE) this.#idle.push(lane);
+    if (lane.retired) this.#shut(lane);
+    else if (this.#idle.length < MAX_IDLE) this.#idle.push(lane);
     else lane.close();
   }
 
   /** Forgets a lane that was lost. */
   forget(lane: Lane): void {
-    const name = nameOf(lane.identity);
+    const name = this.#nameOf(lane.identity);
     if (this.#borrowed.delete(lane)) {
       const at = this.#idle.indexOf(lane);
       if (at !== -1) this.#idle.splice(at, 1);
@@ -191,15 +254,21 @@ export class Lanes {
     return lane;
   }
 
-  #closeIdle(): void {
-    const now = performance.now();
+  async #closeIdle(): Promise<void> {
+    const inUse = this.inUse();
     for (const lane of [...this.#lanes.values(), ...this.#idle]) {
-      if (lane.inFlight === 0 && now - lane.usedAt > IDLE_MS) {
-        lane.closed = true;
-        lane.close();
-        this.forget(lane);
-      }
+      const isIdle = (): boolean => !lane.closed && lane.inFlight === 0 && performance.now() - lane.usedAt > IDLE_MS;
+      if (isIdle() && !(inUse.has(lane) && (await this.#isLast(lane))) && isIdle()) this.#shut(lane);
     }
+  }
+
+  /** Whether the server would not open another one for its clients, who keep what they have, as at the server itself. */
+  async #isLast({ identity: { credentials } }: Lane): Promise<boolean> {
+    if (credentials === undefined) return this.server.needsPassword;
+    return this.server.verify(credentials).then(
+      () => false,
+      (problem) => problem instanceof HandshakeRefused,
+    );
   }
 
   /** One lane left: its order is the order. */
@@ -209,20 +278,10 @@ export class Lanes {
   }
 }
 
-/** Passwords are told apart by their digest. */
-function nameOf({ db, protocol, credentials }: LaneIdentity): string {
-  return `${db}/${protocol}/${credentials ? digestOf(credentials) : ''}`;
+/** Passwords are told apart by their digest; clients without a login by whether the server needed one when they came. */
+function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
+  const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';
+  return `${db}/${protocol}/${user}`;
 }
 
 const dbOf = (name: string): number => Number(name.slice(0, name.indexOf('/')));
-
-const digests = new WeakMap<Credentials, string>();
-
-function digestOf(credentials: Credentials): string {
-  let digest = digests.get(credentials);
-  if (digest === undefined) {
-    digest = createHash('sha256').update(`${credentials.username ?? 'default'}\0${credentials.password}`).digest('base64');
-    digests.set(credentials, digest);
-  }
-  return digest;
-}

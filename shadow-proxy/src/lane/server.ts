@@ -16,6 +16,8 @@ import type { Credentials, Dialer } from './dialer.js';
 import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
 import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
 import type { Intake } from './intake.js';
+import type { Login } from './login.js';
+import { LoginProbe } from './login-probe.js';
 import type { Lease } from './lease.js';
 import { KeyLosses } from './losses.js';
 import { Privileges } from './privileges.js';
@@ -27,6 +29,8 @@ export interface OpenOptions {
   readonly db: number;
   readonly protocol: 2 | 3;
   readonly credentials: Credentials | undefined;
+  /** Set for a client's connection. */
+  readonly login?: Login;
   /** Where what comes is put, for connections that are many and carry little. */
   readonly intake?: Intake;
 }
@@ -42,6 +46,8 @@ export interface ServerEvents {
   demoted(server: Server): void;
   /** Its clock was looked at. */
   clockRead(server: Server): void;
+  /** Clients must log in from now on, or need not any more. */
+  passwordNeeded(server: Server): void;
   /** It refuses writes for want of memory. */
   full(server: Server): void;
   /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
@@ -75,8 +81,6 @@ export class Server {
   readonly #greeting = new Set<Connection>();
   /** How often it was closed: what was being opened before is not wanted any more. */
   #closed = 0;
-  /** Whether a client that has not logged in is refused, as far as is known. */
-  needsPassword = false;
   /** Keys that it removed by itself. */
   readonly losses = new KeyLosses();
   /** Closed for good. */
@@ -96,12 +100,55 @@ export class Server {
   #knownAt = 0;
   #look: Promise<void> | undefined;
 
+  #needsPassword = false;
+  readonly #probe: LoginProbe;
+
   constructor(
     readonly side: Side,
     private readonly lease: Lease,
     private readonly turn: Turn,
     private readonly events: ServerEvents,
-  ) {}
+  ) {
+    this.#probe = new LoginProbe({
+      connect: () => this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials }),
+      knock: () => this.#knock(),
+      name: this.name,
+      credentials: () => this.endpoint.credentials,
+    });
+  }
+
+  /** Whether a client that has not logged in is refused, as far as is known. */
+  get needsPassword(): boolean {
+    return this.#needsPassword;
+  }
+
+  #setNeedsPassword(needed: boolean): void {
+    if (needed === this.#needsPassword) return;
+    this.#needsPassword = needed;
+    this.events.passwordNeeded(this);
+  }
+
+  /**
+   * Asks whether a client that connects now must log in.
+   * @throws {HandshakeRefused} while the server is down, {Error} where it cannot be asked
+   */
+  async askNeedsPassword(): Promise<boolean> {
+    if (this.refusal !== null) throw new HandshakeRefused(this.refusal);
+    const needed = await this.#probe.needsPassword();
+    this.#setNeedsPassword(needed);
+    return needed;
+  }
+
+  /** Likewise, by a connection that is made for it. */
+  async #knock(): Promise<boolean> {
+    (await this.#connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
+    return this.#needsPassword;
+  }
+
+  /** Whether the server takes this user and password now. @throws {HandshakeRefused} where it does not */
+  async verify(credentials: Credentials): Promise<void> {
+    (await this.#connect({ db: 0, protocol: 2, credentials })).destroy();
+  }
 
   get endpoint(): Dialer {
     return this.lease.dialer;
@@ -132,6 +179,8 @@ export class Server {
     if (this.refusal !== null) throw new HandshakeRefused(this.refusal);
     const connection = await this.#connect(options);
     try {
+      // Others may share it, which the server has let in.
+      if (!connection.admitted && options.login?.standing[this.side] !== 'barred') throw this.#refusedAs('NOAUTH Authentication required.');
       await this.identify();
       // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
       await this.lease.confirm(this.address);
@@ -141,6 +190,12 @@ export class Server {
     }
     if (connection.ended) throw new ConnectionLost('the server closed the connection');
     return connection;
+  }
+
+  #refusedAs(reply: string): HandshakeRefused {
+    const refused = new HandshakeRefused(reply);
+    refused.side = this.side;
+    return refused;
   }
 
   /** Whether the server has the command, by what its own `COMMAND` says. */
@@ -216,8 +271,7 @@ export class Server {
 
   async #learn(runId: string): Promise<void> {
     // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
-    const [reply, cpu, stranger] = await Promise.all([this.ask('COMMAND'), this.ask('INFO', 'cpu'), this.#connect({ db: 0, protocol: 2, credentials: undefined })]);
-    stranger.destroy();
+    const [reply, cpu] = await Promise.all([this.ask('COMMAND'), this.ask('INFO', 'cpu'), this.#knock()]);
     if (isError(reply)) throw new HandshakeRefused(text(reply));
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.commands = supportedCommands(reply);
@@ -331,6 +385,7 @@ export class Server {
   /** Closes the connection of questions, and those that are being opened; the next question opens another. */
   async close(): Promise<void> {
     this.#closed++;
+    this.#probe.close();
     for (const connection of this.#greeting) connection.destroy();
     const control = this.#control;
     this.#control = undefined;
@@ -365,7 +420,8 @@ export class Server {
     this.#greeting.add(connection);
     try {
       const wantsPassword = await greet(connection, protocol, credentials, this.name);
-      if (credentials === undefined) this.needsPassword = wantsPassword;
+      connection.admitted = !wantsPassword;
+      if (credentials === undefined) this.#setNeedsPassword(wantsPassword);
       if (db !== 0) {
         const selected = await connection.ask('SELECT', db);
         if (isError(selected)) throw new HandshakeRefused(text(selected));

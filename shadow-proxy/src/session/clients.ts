@@ -4,9 +4,11 @@ import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
 import { isAboutCode } from '../lane/frame-keys.js';
 import type { Sequencer } from '../lane/sequencer.js';
+import type { Server } from '../lane/server.js';
 import type { Regional } from '../regional/regional.js';
 import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
+import { SIDES, type Side } from '../route/stage.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
 import { ClientErrors } from './client-errors.js';
@@ -53,6 +55,9 @@ export class Clients {
     public outputBytes: number,
   ) {
     const { workloads, elsewhere } = sequencer.router;
+    for (const side of SIDES) {
+      sequencer.lanes[side].inUse = () => new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));
+    }
     this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
   }
 
@@ -66,9 +71,23 @@ export class Clients {
     this.sessions.delete(session.id);
   }
 
+  /** The authority of `default`: it says who may log in, and answers commands without keys. */
+  get side(): Side {
+    return this.sequencer.router.default.keylessRule.authority;
+  }
+
   /** Whether the authority wants a password of a client that has not logged in. */
   get needsPassword(): boolean {
-    return this.sequencer.servers[this.sequencer.router.default.keylessRule.authority].needsPassword;
+    return this.sequencer.servers[this.side].needsPassword;
+  }
+
+  /** A server wants a password from now on, or does not any more. */
+  passwordNeeded({ side, needsPassword }: Server): void {
+    for (const session of this.sessions.values()) {
+      session.checkLimits();
+      // It came while a password was needed, and subscribed while none was: its own connection would let it go on.
+      if (needsPassword && session.login.standing[side] === 'barred' && session.subscriptions?.links[side]) session.destroy();
+    }
   }
 
   /** More than this, KeyDB ends the connection, which many clients share. */

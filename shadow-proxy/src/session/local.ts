@@ -1,5 +1,6 @@
 /** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
 import type { Credentials } from '../lane/dialer.js';
+import { Login } from '../lane/login.js';
 import { HandshakeRefused } from '../lane/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../resp/decode.js';
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../resp/encode.js';
@@ -43,10 +44,12 @@ async function login(session: Session, credentials: Credentials, named: boolean)
   const { sequencer } = session.clients;
   const side = sequencer.router.default.keylessRule.authority;
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
+  const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
   if (refusal !== null) return Buffer.from(`-${refusal}\r\n`, 'latin1');
-  session.credentials = credentials;
-  session.parser.unauthenticated = false;
+  login.standing[side] = 'admitted';
+  session.login = login;
+  session.checkLimits();
   session.reidentify();
   return null;
 }
@@ -134,7 +137,7 @@ const select: Handler = (session) => {
     // The authority's answer changes nothing: it refuses, or is there already.
     if (db === -1 || db === session.db) return session.plain();
     alone(session, () => {
-      const identity = { db, protocol: session.protocol, credentials: session.credentials };
+      const identity = { ...session.identity, db };
       const { lanes, router } = session.clients.sequencer;
       lanes[router.default.keylessRule.authority].open(identity).then(
         () => {
@@ -143,8 +146,9 @@ const select: Handler = (session) => {
           finish(session, OK)(null);
         },
         (problem: Error) => {
-          if (problem instanceof HandshakeRefused) finish(session, OK)(Buffer.from(`-${problem.reply}\r\n`, 'latin1'));
-          else session.destroy();
+          if (!(problem instanceof HandshakeRefused)) return session.destroy();
+          session.replyRefused(problem);
+          session.resume();
         },
       );
     });
@@ -161,8 +165,8 @@ const reset: Handler = (session) => {
     session.db = 0;
     session.protocol = 2;
     session.name = '';
-    session.credentials = undefined;
-    session.parser.unauthenticated = session.clients.needsPassword;
+    session.login = new Login(undefined);
+    session.admit();
     session.replies = 'on';
     session.reidentify();
     finish(session, simple('RESET'))(null);
@@ -221,14 +225,17 @@ const kill: Handler = (session) => {
 /** What follows in an HTTP request could be commands. Redis closes the connection without a word, too. */
 const http: Handler = (session) => session.destroy();
 
-/** Answers the command at hand. Whether a client that has not logged in may do it is the authority's to say. */
+/** Answers the command at hand. A client that has to log in gets no transaction. */
 export function answerLocally(session: Session, name: string): void {
   const handler = LOCAL[name];
-  const needsPassword = session.credentials === undefined && session.clients.needsPassword;
-  if (!needsPassword || !(handler === multi || handler === exec || handler === discard)) handler(session);
-  else session.inquire(handler === multi ? PING : session.command, (refusal) => (refusal === null ? handler(session) : session.reply(refusal)));
+  if (session.credentials !== undefined || !(handler === multi || handler === exec || handler === discard)) return handler(session);
+  const { side, sequencer } = session.clients;
+  if (session.login.standing[side] === 'unknown') {
+    session.awaitSettled(sequencer.lanes[side].admit(session.login).catch((problem: Error) => session.noLane(problem)));
+  } else if (!session.mustLogIn) handler(session);
+  else session.reply(error(handler === exec ? `EXECABORT Transaction discarded because of: ${NOAUTH}` : NOAUTH));
 }
 
-const PING = encodeCommand(['PING']);
+const NOAUTH = 'NOAUTH Authentication required.';
 
 export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, watch, unwatch, 'script|kill': kill, 'function|kill': kill, post: http, 'host:': http, ...CLIENT };

@@ -14,6 +14,7 @@ import { refusal } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
 import type { Lane } from '../lane/lane.js';
+import { Login } from '../lane/login.js';
 import { readInto } from '../lane/intake.js';
 import type { KeyOrder, Ticket } from '../lane/order.js';
 import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
@@ -69,7 +70,7 @@ export class Session implements Sink {
   db = 0;
   protocol: 2 | 3 = 2;
   name = '';
-  credentials: Credentials | undefined;
+  login = new Login(undefined);
   transaction: Transaction | null = null;
   watch: Watch | null = null;
   blocked: Blocked | null = null;
@@ -115,7 +116,8 @@ export class Session implements Sink {
     this.clients = clients;
     this.id = clients.nextId();
     this.outbox = new Outbox(clients.sequencer.turn, socket);
-    this.parser.unauthenticated = clients.needsPassword;
+    this.identity = { db: 0, protocol: 2, credentials: undefined, login: this.login };
+    this.admit();
     this.parser.maxArguments = clients.maxArguments;
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
@@ -131,6 +133,37 @@ export class Session implements Sink {
 
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  get credentials(): Credentials | undefined {
+    return this.login.credentials;
+  }
+
+  /** Whether its next command is refused, as far as is known, unless it logs in. */
+  get mustLogIn(): boolean {
+    const { clients, login } = this;
+    return login.credentials === undefined && clients.needsPassword && login.standing[clients.side] !== 'admitted';
+  }
+
+  /** The client has just connected, or is as if it had: the server is asked whether it lets it in. */
+  admit(): void {
+    const { clients } = this;
+    this.parser.unauthenticated = this.mustLogIn;
+    // Where the server cannot be asked, the first command asks again.
+    clients.sequencer.lanes[clients.side].admit(this.login).then(
+      () => this.checkLimits(),
+      () => undefined,
+    );
+  }
+
+  /** Clients that have to log in may send less: Redis's limits. */
+  checkLimits(): void {
+    this.parser.unauthenticated = this.mustLogIn;
+  }
+
+  /** The lanes that it is on. */
+  get lanes(): readonly (Lane | null)[] {
+    return [this.#lanes.source, this.#lanes.target];
   }
 
   // ── in ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -439,7 +472,8 @@ export class Session implements Sink {
    */
   laneTo(side: Side): Lane | null {
     const known = this.#lanes[side];
-    if (known !== null && !known.closed) {
+    const wasLost = known !== null && known.closed;
+    if (known !== null && !wasLost) {
       if (known === this.#lane || this.#inFlight === 0) return known;
       this.#whenIdle(() => this.resume(), true);
       return null;
@@ -454,16 +488,17 @@ export class Session implements Sink {
     this.#hold(true);
     lanes.open(identity).then(
       () => this.resume(),
-      (problem: Error) => this.noLane(problem),
+      // What it had is lost, and the server lets it in no more: the server would have ended its connection.
+      (problem: Error) => (wasLost && isAboutLogin(problem) ? this.destroy() : this.noLane(problem)),
     );
     return null;
   }
 
-  identity: Lane['identity'] = { db: 0, protocol: 2, credentials: undefined };
+  identity: Lane['identity'];
 
   /** After a change of database, user or protocol. */
   reidentify(): void {
-    this.identity = { db: this.db, protocol: this.protocol, credentials: this.credentials };
+    this.identity = { db: this.db, protocol: this.protocol, credentials: this.credentials, login: this.login };
     this.#lanes = { source: null, target: null };
     this.subscriptions?.reidentified();
   }
@@ -702,3 +737,6 @@ export class Session implements Sink {
     this.socket.destroySoon();
   }
 }
+
+/** Whether a server does not let the user in, or not any more. */
+const isAboutLogin = (problem: Error): boolean => problem instanceof HandshakeRefused && /^(NOAUTH|WRONGPASS) /.test(problem.reply);

@@ -23,6 +23,8 @@ export class Peer {
   #nextId = 1;
   /** Those of the connections that stand for a lease. */
   readonly #leases = new Set<number>();
+  /** Those that ask whether a login is needed. */
+  readonly #probes = new Set<number>();
 
   private constructor(
     private readonly server: ReturnType<typeof createServer>,
@@ -66,6 +68,7 @@ export class Peer {
     socket.on('close', () => {
       this.sockets.delete(socket);
       this.#leases.delete(id);
+      this.#probes.delete(id);
     });
     socket.on('data', (chunk: Buffer) => {
       if (silent) return;
@@ -73,7 +76,7 @@ export class Peer {
       while (parser.next()) {
         const args = Array.from({ length: parser.argc }, (_, i) => parser.frame.toString('latin1', parser.argStart[i], parser.argEnd[i]));
         args[0] = args[0].toUpperCase();
-        const reply = this.#handshake(args, id) ?? (args[0] === 'PING' && this.#leases.has(id) ? simple('PONG') : this.#scripted(socket, args));
+        const reply = this.#handshake(args, id) ?? (args[0] === 'PING' && (this.#leases.has(id) || this.#probes.has(id)) ? simple('PONG') : this.#scripted(socket, args));
         if (reply !== null) socket.write(reply);
       }
     });
@@ -98,6 +101,9 @@ export class Peer {
         return array(['get', 'set', 'incr', 'mget', 'ping', 'del', 'xadd'].map((command) => array([bulk(command), integer(-2)])));
       case 'SELECT':
         return OK;
+      case 'RESET':
+        this.#probes.add(id);
+        return simple('RESET');
       case 'CLIENT':
         return word.toUpperCase() === 'LIST' ? bulk('') : word === 'SETNAME' ? OK : integer(0);
       default:

@@ -1,0 +1,79 @@
+/**
+ * Asks a server whether a client that connects now, and does not log in, may run commands. A connection keeps what it was
+ * given when it was made, so the probe's is made anew for each question, by RESET: one round trip.
+ *
+ *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─ HELLO AUTH SETNAME (the kit again)
+ */
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Argument } from '../resp/encode.js';
+import type { Connection } from './connection.js';
+import type { Credentials } from './dialer.js';
+
+export interface LoginProbeContext {
+  /** A connection of the kit's own user. */
+  connect(): Promise<Connection>;
+  /** Whether a new connection without a login is refused. */
+  knock(): Promise<boolean>;
+  readonly name: string;
+  credentials(): Credentials | undefined;
+}
+
+const isNoAuth = (reply: Reply): boolean => isError(reply) && text(reply).startsWith('NOAUTH');
+
+export class LoginProbe {
+  #connection: Promise<Connection> | undefined;
+  /** A question that is not sent yet: whoever asks now may share its answer. */
+  #next: Promise<boolean> | undefined;
+  #last: Promise<unknown> = Promise.resolve();
+  /** The server lacks RESET (before Redis 6.2), or the kit's user may not send it. */
+  #lacksReset = false;
+
+  constructor(private readonly context: LoginProbeContext) {}
+
+  /** Whether a password is needed, as the server says after this call. @throws {Error} where it cannot be asked */
+  needsPassword(): Promise<boolean> {
+    if (this.#next !== undefined) return this.#next;
+    const next = this.#last.then(() => {
+      this.#next = undefined;
+      return this.#ask();
+    });
+    this.#next = next;
+    this.#last = next.catch(() => undefined);
+    return next;
+  }
+
+  async #ask(): Promise<boolean> {
+    if (this.#lacksReset) return this.context.knock();
+    const connection = await this.#connected();
+    const { name } = this.context;
+    const credentials = this.context.credentials();
+    const login: Argument[] = credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
+    const [reset, ping] = await connection.askAll([['RESET'], ['PING'], ['HELLO', 2, ...login, 'SETNAME', name]]);
+    if (isNoAuth(reset) || isNoAuth(ping)) return true;
+    if (!isError(reset)) return false;
+    this.#lacksReset = true;
+    this.close();
+    return this.context.knock();
+  }
+
+  #connected(): Promise<Connection> {
+    if (this.#connection !== undefined) return this.#connection;
+    const opening = this.context.connect();
+    this.#connection = opening;
+    const gone = (): void => {
+      if (this.#connection === opening) this.#connection = undefined;
+    };
+    opening.then((connection) => connection.attachLost(gone), gone);
+    return opening;
+  }
+
+  /** The next question is asked on another connection, perhaps of another server. */
+  close(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    void connection?.then(
+      (open) => open.destroy(),
+      () => undefined,
+    );
+  }
+}

@@ -1,0 +1,35 @@
+/**
+ * Who a client is to the servers, from the moment that it connected, logged in, or sent RESET. As at Redis, what counts
+ * is whether the server let it in then: what it has, it keeps, whatever becomes of passwords and users later.
+ */
+import { createHash } from 'node:crypto';
+import type { Side } from '../route/stage.js';
+import type { Credentials } from './dialer.js';
+
+/**
+ * - `unknown`: the server has not been asked yet.
+ * - `admitted`: the server let it in.
+ * - `barred`: it has not logged in, and the server wanted a password when it connected.
+ */
+export type Standing = 'unknown' | 'admitted' | 'barred';
+
+export class Login {
+  /** In ms of the monotonic clock. */
+  readonly at = performance.now();
+  readonly standing: Record<Side, Standing> = { source: 'unknown', target: 'unknown' };
+
+  /** @param credentials undefined for a client that has not logged in: it is the user `default` where no password is needed */
+  constructor(readonly credentials: Credentials | undefined) {}
+}
+
+const digests = new WeakMap<Credentials, string>();
+
+/** Tells logins apart without showing their passwords. */
+export function digestOf(credentials: Credentials): string {
+  let digest = digests.get(credentials);
+  if (digest === undefined) {
+    digest = createHash('sha256').update(`${credentials.username ?? 'default'}\0${credentials.password}`).digest('base64');
+    digests.set(credentials, digest);
+  }
+  return digest;
+}
