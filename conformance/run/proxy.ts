@@ -53,7 +53,7 @@ export async function startProxy(servers: { source: Address; target: Address }, 
   writeFileSync(join(dir, 'migration.yaml'), stringify(plan));
   const log = join(dir, 'log');
   const output = openSync(log, 'a');
-  const child = spawn(process.execPath, [MAIN, '--plan', join(dir, 'migration.yaml')], { stdio: ['ignore', output, output], detached: true });
+  const child = spawn(process.execPath, [MAIN, '--first-start', '--plan', join(dir, 'migration.yaml')], { stdio: ['ignore', output, output], detached: true });
   closeSync(output);
   const callOff = afterDeath(`kill -KILL ${child.pid}; rm -rf -- "$1"`, dir);
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;

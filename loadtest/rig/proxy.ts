@@ -10,8 +10,8 @@ import { onPath } from './programs.js';
 import type { Rig, Running } from './rig.js';
 import type { Servers } from './servers.js';
 
-/** The compiled daemon beside this file, run by the Node that runs us. */
-export const DEFAULT_PROXY_COMMAND = `${process.execPath} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))}`;
+/** The compiled daemon beside this file, run by the Node that runs us; both servers may hold the same keys already. */
+export const DEFAULT_PROXY_COMMAND = `${process.execPath} ${fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url))} --first-start`;
 
 export interface Proxy extends Running {
   /** Where its admin HTTP answers. */

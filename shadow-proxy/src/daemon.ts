@@ -23,6 +23,7 @@ export class Daemon {
     private plan: Plan,
     private readonly only: string | null,
     private readonly logger: Logger,
+    private readonly firstStart: boolean,
   ) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
   }
@@ -31,10 +32,11 @@ export class Daemon {
    * Opens the admin HTTP, then the shards; `/readyz` answers 503 until all of them are up.
    * @param only name of the one shard that this process has; null takes all
    * @param standby wait until the process that has the shards ends
+   * @param firstStart as for `launch`
    * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
    */
-  static async start(plan: Plan, only: string | null, logger: Logger, standby = false): Promise<Daemon> {
-    const daemon = new Daemon(plan, only, logger);
+  static async start(plan: Plan, only: string | null, logger: Logger, { standby = false, firstStart = false }: { readonly standby?: boolean; readonly firstStart?: boolean } = {}): Promise<Daemon> {
+    const daemon = new Daemon(plan, only, logger, firstStart);
     try {
       daemon.#waiting = standby;
       await daemon.#openAdmins(standby);
@@ -50,12 +52,12 @@ export class Daemon {
   }
 
   async #launch(): Promise<void> {
-    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger, { shards: this.#shards }));
+    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger, { firstStart: this.firstStart, shards: this.#shards }));
   }
 
   /** All at once, for the process that has them ends with all of them. */
   async #takeOver(): Promise<void> {
-    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true, shards: this.#shards })));
+    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true, firstStart: this.firstStart, shards: this.#shards })));
     const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
     if (failed) throw failed.reason as Error;
   }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
+import { tracesOf } from './control/served.js';
 import type { Shard } from './control/status.js';
 import { Dialer } from './lane/dialer.js';
 import { LeaseError } from './lane/lease.js';
@@ -32,6 +33,8 @@ export interface LaunchOptions {
   readonly standby?: boolean;
   /** At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there. */
   readonly alike?: boolean;
+  /** Nobody has served the shard before, though its target holds keys: somebody has said so. */
+  readonly firstStart?: boolean;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
 }
@@ -62,13 +65,13 @@ export class LaunchError extends Error {
  * @throws {StateError} where the state cannot be read
  * @throws {LaunchError}
  */
-export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
+export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, firstStart = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
   try {
     await acquire(ownership, plan, shardPlan, logger, standby);
-    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, shards });
+    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, firstStart, shards });
     const lost = taken.then(async (reason) => {
       await launched.stop();
       return new LaunchError('lease', `shard ${shardPlan.name} ${reason.message}. It serves no more`, reason);
@@ -103,10 +106,12 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
 }
 
-async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
+async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, firstStart, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
+  if (firstStart && state.previous !== null) logger.warn({ shard: shardPlan.name }, 'the shard has a state: --first-start does nothing, and should not stay in the command');
+  if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
   state.fence = async ({ workloads }) => {
     await ownership.check();
     await ownership.tell(digestOf(workloads));
@@ -167,6 +172,19 @@ function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name
   const note = ownership.predecessor?.note ?? '';
   if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
   throw new LaunchError('lease', `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`);
+}
+
+/** Without a state the plan's stages hold, which are the wrong ones for a shard that was served. @throws {StateError} */
+async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan): Promise<void> {
+  // The process that we took over from has told its stages, and they are the plan's.
+  if ((predecessor?.note ?? '') !== '') return;
+  const traces = await tracesOf(plan, shard).catch((error: Error) => `cannot be asked whether it holds keys (${error.message})`);
+  if (traces === null) return;
+  throw new StateError(
+    'state-missing',
+    `shard ${shard.name} has no state in ${join(plan.state, shard.name)}, but its target ${shard.target.label} ${traces}: if a proxy served the shard before, its clients may belong on the target. ` +
+      'Mount or restore the folder with its state.json. Only if none ever did: start it once with --first-start',
+  );
 }
 
 /** Whether the folder was the predecessor's. */

@@ -18,6 +18,7 @@ interface Options {
   readonly plan: string;
   readonly shard?: string;
   readonly standby?: boolean;
+  readonly firstStart?: boolean;
   readonly check?: boolean;
   readonly logLevel: LogLevel;
 }
@@ -27,6 +28,7 @@ const program = new Command('shadow-proxy')
   .requiredOption('--plan <file>', 'the migration plan, in YAML')
   .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
   .option('--standby', 'wait until the process that has the shards ends, and take over')
+  .option('--first-start', 'no proxy has served the shards before, though their target holds keys: begin in the stages of the plan')
   .option('--check', 'check the plan and end: 0 it is right, 2 it is not')
   .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
   .action(async (options: Options) => {
@@ -43,7 +45,7 @@ async function serve(plan: Plan, options: Options): Promise<void> {
     // The event loop is not held up by more than a file of a few kilobytes.
     void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
   });
-  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, options.standby));
+  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, options));
   void serving.lost.then((reason) => {
     logger.fatal({ problem: reason.message }, 'ending: another process has taken over');
     process.stderr.write(`${reason.message}\n`);

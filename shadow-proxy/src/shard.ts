@@ -33,8 +33,9 @@ import { Server } from './lane/server.js';
 import { Turn } from './lane/turn.js';
 import { neighboursOf } from './plan/normalise.js';
 import { allWorkloads, type Plan, type ShardPlan } from './plan/plan.js';
-import { JobFile, type JobRecord, type JobRequest } from './record/job-file.js';
+import { readJob, writeJob, type JobRecord, type JobRequest } from './record/job-file.js';
 import { Journal } from './record/journal.js';
+import type { Author } from './record/sealed.js';
 import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
 import type { HistoryEvent, ServerSeen } from './record/state.js';
 import { Suspects } from './record/suspects.js';
@@ -95,7 +96,8 @@ class RunningShard implements Shard {
   readonly #logins: Logins;
   readonly #vigil: Vigil;
   readonly #failover: Failover;
-  readonly #jobFile: JobFile;
+  readonly #directory: string;
+  readonly #author: Author;
   readonly #journal: Journal;
   /** The servers of the other shards that share the target. */
   readonly #neighbours: ReadonlyMap<string, Dialer>;
@@ -113,6 +115,8 @@ class RunningShard implements Shard {
     this.#options = options;
     this.name = shard.name;
     this.#plan = plan;
+    this.#directory = join(plan.state, shard.name);
+    this.#author = { process: options.ownership.process, before: state.previous?.journal ?? null };
     this.#mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
     const server = (side: Side): Server =>
       new Server(side, options.ownership.leases[side], this.#turn, {
@@ -143,12 +147,14 @@ class RunningShard implements Shard {
       this.#trust.since?.marked(suspect);
       this.#healer.marked(suspect);
     });
-    this.#journal = new Journal(
-      join(plan.state, shard.name),
-      () => drained(this.#sequencer),
-      () => this.#noteDoubts(),
-      (problem) => logger.error({ shard: shard.name, problem: problem.message }, 'the journal cannot be written: a sudden end would leave doubts that nobody knows of'),
-    );
+    this.#journal = new Journal({
+      directory: this.#directory,
+      id: this.#author.process,
+      before: state.previous,
+      settle: () => drained(this.#sequencer),
+      carry: () => this.#noteDoubts(),
+      failed: (problem) => logger.error({ shard: shard.name, problem: problem.message }, 'the journal cannot be written: should the process end now, every key will be suspect'),
+    });
     this.#turn.beforeFlush = () => this.#journal.flush();
     this.#judge = new Judge((finding) => ledger.record(finding));
     this.#sequencer = new Sequencer({
@@ -227,7 +233,6 @@ class RunningShard implements Shard {
       watch: (side) => (this.#listener === undefined ? null : new Since(this.#sequencer, side)),
       logger: logger.child({ shard: shard.name }),
     });
-    this.#jobFile = new JobFile(join(plan.state, shard.name));
     this.#vigil = new Vigil({
       servers: this.#servers,
       isNeeded: (side) => this.#isNeeded(side),
@@ -248,7 +253,7 @@ class RunningShard implements Shard {
       redact: nameOf,
       logger: logger.child({ shard: shard.name }),
     });
-    const report = new Report(join(plan.state, shard.name, 'differences.jsonl'), () => this.#plan.ledger, nameOf);
+    const report = new Report(join(this.#directory, 'differences.jsonl'), () => this.#plan.ledger, nameOf);
     this.#jobs = new Jobs(
       {
         ...this.#strays,
@@ -283,7 +288,7 @@ class RunningShard implements Shard {
       sharing: () => neighboursOf(this.#plan, this.#planned).map(({ name }) => name),
       logger: logger.child({ shard: shard.name }),
     };
-    this.#witness = new Witness(witness, join(plan.state, shard.name));
+    this.#witness = new Witness(witness, this.#directory, this.#author);
   }
 
   /** Whom to ask about keys: this shard's own servers, and the others' sources. */
@@ -323,9 +328,15 @@ class RunningShard implements Shard {
     return null;
   }
 
+  #readJob(): JobRecord | null {
+    const { value, problem } = readJob(this.#directory, this.#author.before);
+    if (problem !== null) this.#options.logger.warn({ shard: this.name, problem }, 'a backfill or verification that was under way does not go on: start it again');
+    return value;
+  }
+
   #saveJob(record: JobRecord): void {
     try {
-      this.#jobFile.write(record);
+      writeJob(this.#directory, this.#author, record);
     } catch (problem) {
       this.#options.logger.error({ shard: this.name, problem: (problem as Error).message }, 'how far the job has come cannot be written: after a restart it begins anew');
     }
@@ -355,7 +366,8 @@ class RunningShard implements Shard {
     this.#startMirrors();
     const certain = this.#takeOver();
     if (first) await this.#beginCopies();
-    await this.#remember({ cleanShutdown: false });
+    await this.#remember({ cleanShutdown: false, journal: this.#author.process }, this.#journalEvent());
+    this.#journal.serve();
     await this.#listen(performance.now() + this.#options.listenMs);
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
@@ -364,7 +376,7 @@ class RunningShard implements Shard {
     this.#vigil.watch();
     this.#logins.watch();
     this.#witness.start();
-    this.#jobs.begin(this.#options.doubt === null ? this.#jobFile.read() : null, certain);
+    this.#jobs.begin(this.#options.doubt === null ? this.#readJob() : null, certain);
   }
 
   /** What the servers hold at the very first start is not known to be equal, whatever the plan says. */
@@ -592,17 +604,26 @@ class RunningShard implements Shard {
 
   /** What the last process left in doubt is in doubt. Returns whether it told all of it. */
   #takeOver(): boolean {
+    const { logger, doubt } = this.#options;
     const { keys, workloads, everything } = this.#journal.left;
     for (const { db, key } of keys) this.#sequencer.doubts.key(db, key, 'process-ended');
     for (const [name, why] of workloads) {
       const workload = this.#router.named(name);
       if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
     }
-    if (everything) this.#doubtAll('the last process ended with a write under way whose keys are not known');
-    if (this.#options.doubt !== null) this.#doubtAll(this.#options.doubt);
-    if (keys.length > 0) this.#options.logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are in doubt');
-    this.#journal.begin();
-    return !everything;
+    if (everything !== null) this.#doubtAll(`the last process ended suddenly: ${everything}`);
+    if (doubt !== null) this.#doubtAll(doubt);
+    if (keys.length > 0) logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are suspect');
+    if (everything !== null) logger.warn({ shard: this.name, problem: everything }, 'the journal does not tell all keys that the last process was writing: every key of what is written twice is suspect');
+    this.#journal.turn();
+    return everything === null;
+  }
+
+  /** What the history says of a journal that does not tell everything. */
+  #journalEvent(): HistoryEvent | undefined {
+    const reason = this.#journal.left.everything;
+    const workloads = this.#router.workloads.filter(({ keylessRule }) => keylessRule.mirrorsWrites).map(({ name }) => name);
+    return reason === null || workloads.length === 0 ? undefined : { event: 'suspect', workloads, reason };
   }
 
   #noteDoubts(): void {
@@ -619,7 +640,7 @@ class RunningShard implements Shard {
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */
-  #remember(patch: { cleanShutdown?: boolean }, event?: HistoryEvent): Promise<void> {
+  #remember(patch: { cleanShutdown?: boolean; journal?: string }, event?: HistoryEvent): Promise<void> {
     return this.#options.state.update((current) => {
       const seen = (side: Side): ServerSeen | null => {
         const { runId, replId, version } = this.#servers[side];

@@ -20,7 +20,7 @@ import { Ownership } from '../lane/ownership.js';
 import { Turn } from '../lane/turn.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import { readJournal, type JournalRecords } from '../record/journal.js';
-import { StateStore, type HistoryEvent } from '../record/state.js';
+import { readState, StateStore, type HistoryEvent } from '../record/state.js';
 import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
@@ -52,6 +52,8 @@ const TOLERANCE_MS = 1_000;
 
 /** @throws {StageError} with nothing changed but the process that had the shard; {Error} where the source cannot be reached */
 export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: OfflineRequest): Promise<OfflineRollback> {
+  const directory = join(plan.state, shard.name);
+  if ((await readState(directory, shard.name)) === null) throw new StageError('refused', `there is no state of shard ${shard.name} in ${directory}, and nothing was changed: run this where the state folder of its proxy is`);
   const dialers = { source: new Dialer(shard.source, plan.limits.connectMs), target: new Dialer(shard.target, plan.limits.connectMs) };
   const ownership = new Ownership({ shard: shard.name, dialers, lost: () => undefined });
   let fenced: string | null = null;
@@ -71,7 +73,7 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
   const router = new Router(plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })), point('default', plan.default));
   const moving = router.workloads.filter((each) => (wanted === null || each.name === wanted) && (each.stage === 'live' || each.stage === 'rampdown'));
   if (moving.length === 0) throw new StageError('refused', `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`);
-  const { healed, lost } = await heal(shard.name, readJournal(join(plan.state, shard.name)), router, moving, dialers);
+  const { healed, lost } = await heal(shard.name, readJournal(join(plan.state, shard.name), state.previous), router, moving, dialers);
   if (lost.length > 0 && !force) {
     throw new StageError('not-clean', `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again to heal it from the target, or add --force to lose it`, { lost });
   }
@@ -87,7 +89,7 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
 /** What was on its way to the source when the process ended is compared, and copied there. */
 async function heal(shard: string, left: JournalRecords, router: Router, moving: readonly Workload[], dialers: { source: Dialer; target: Dialer }): Promise<{ healed: number; lost: string[] }> {
   const lost = moving.flatMap(({ name }) => (left.workloads.has(name) ? [`keys of ${name} (every key is in doubt: ${left.workloads.get(name)!})`] : []));
-  if (left.everything) lost.push('writes whose keys are not known');
+  if (left.everything !== null) lost.push(`writes whose keys are not known (${left.everything})`);
   const keys: CopiedKey[] = left.keys.map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) })).filter(({ workload }) => moving.includes(workload));
   if (keys.length === 0) return { healed: 0, lost };
   const open = (side: 'source' | 'target'): Promise<Connection> => connectTo(dialers[side], `shadow-proxy-rollback:${shard}`, new Turn());

@@ -9,6 +9,7 @@ import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo } from '../lane/server.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../record/evidence.js';
+import type { Author } from '../record/sealed.js';
 import { SERIES_STEP_MS, type Latest } from '../record/series.js';
 import { sum, type JobSnapshot, type LatencySnapshot } from '../record/snapshot.js';
 import { isError, text } from '../resp/decode.js';
@@ -93,9 +94,11 @@ export class Witness {
   constructor(
     private readonly context: WitnessContext,
     directory: string,
+    author: Author,
   ) {
     const { latencies } = context.sequencer;
-    this.#book = new EvidenceBook(directory);
+    this.#book = new EvidenceBook(directory, author);
+    if (this.#book.problem !== null) context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
     this.#unwatch = (['source', 'target'] as const).map((side) => latencies[side].watch(this.#recent[side]));
   }
 

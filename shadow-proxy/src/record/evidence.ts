@@ -1,15 +1,15 @@
 /**
  * What was seen of each workload since it entered its stage: what the gates judge.
  *
- *   <state>/<shard>/evidence.json   replaced now and then, and at the end
+ *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
  *
- * What a sudden end loses makes the evidence less, never more. A file that cannot be read is begun anew, for the same reason.
+ * What a sudden end loses makes the evidence less, never more. A file that cannot be believed is begun anew, for the same reason.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { StagePoint } from '../plan/plan.js';
 import { STAGES } from '../route/stage.js';
+import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 import type { LatencySnapshot } from './snapshot.js';
 
 const counts = z.record(z.string(), z.number());
@@ -62,6 +62,8 @@ const MINUTE_MS = 60_000;
 type Mutable = { -readonly [K in keyof WorkloadEvidence]: WorkloadEvidence[K] };
 
 export class EvidenceBook {
+  /** Why what the last process wrote is not counted; null where it is, or there was nothing. */
+  readonly problem: string | null;
   readonly #path: string;
   readonly #workloads = new Map<string, Mutable>();
   readonly #before = new Map<string, Seen>();
@@ -70,12 +72,16 @@ export class EvidenceBook {
   #latencies: LatencyWindow[] = [];
   readonly #drilling = new Set<string>();
 
-  constructor(directory: string) {
+  constructor(
+    directory: string,
+    private readonly author: Author,
+  ) {
     this.#path = join(directory, FILE);
-    const read = readEvidence(directory);
-    if (read === null) return;
-    for (const [name, evidence] of Object.entries(read.workloads)) this.#workloads.set(name, evidence);
-    this.#latencies = read.latencies;
+    const { value, problem } = readEvidence(directory, author.before);
+    this.problem = problem;
+    if (value === null) return;
+    for (const [name, evidence] of Object.entries(value.workloads)) this.#workloads.set(name, evidence);
+    this.#latencies = value.latencies;
   }
 
   /** Adds what was seen since the last look. */
@@ -118,9 +124,7 @@ export class EvidenceBook {
 
   /** @throws {Error} when the disk does not take it */
   save(): void {
-    const temporary = `${this.#path}.tmp`;
-    writeFileSync(temporary, JSON.stringify({ version: 1, workloads: Object.fromEntries(this.#workloads), latencies: this.#latencies }), { mode: 0o600 });
-    renameSync(temporary, this.#path);
+    writeSealed(this.#path, this.author, { version: 1, workloads: Object.fromEntries(this.#workloads), latencies: this.#latencies });
   }
 
   #add(now: Date, seen: Seen): void {
@@ -173,11 +177,5 @@ function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, b
   }
 }
 
-/** What the last process wrote of it; null where there is nothing that can be read. */
-export function readEvidence(directory: string): z.infer<typeof file> | null {
-  try {
-    return file.parse(JSON.parse(readFileSync(join(directory, FILE), 'utf8')));
-  } catch {
-    return null;
-  }
-}
+/** What the process that served last wrote of it: `served`, as the state names it. */
+export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> => readSealed(join(directory, FILE), served, file);

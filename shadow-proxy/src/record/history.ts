@@ -1,7 +1,11 @@
 /** An event of the history in words, the same on a terminal, on the page and in the report. Pure, for browsers have it, too. */
 import type { StagePoint, Stages } from '../plan/plan.js';
 import { formatPoint } from '../route/stage.js';
-import type { HistoryEvent } from './state.js';
+
+export interface HistoryEvent {
+  readonly event: string;
+  readonly [detail: string]: unknown;
+}
 
 /** Without its time. */
 export function describeEvent(event: HistoryEvent): string {
@@ -10,7 +14,9 @@ export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'plan') return `the plan ${String(event.plan)} holds: ${Object.entries(event.stages as Stages).map(([name, point]) => `${name} ${formatPoint(point)}`).join(', ')}`;
   if (event.event === 'accept') return `accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
   if (event.event === 'runbook') return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and it did NOT do what is expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
-  const { time: _, event: name, ...details } = event;
+  if (event.event === 'suspect') return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
+  if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;
+  const { time: _, revision: __, event: name, ...details } = event;
   return `${name} ${JSON.stringify(details)}`;
 }
 

@@ -1,8 +1,8 @@
 /** What a shard's job has come to, on the disk: a process that is started again goes on from there. */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { SIDES } from '../route/stage.js';
+import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 
 const optionalNumber = z.number().positive().optional();
 
@@ -43,25 +43,10 @@ export type JobRecord = z.infer<typeof jobRecord>;
 
 export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, failed: 0, unsure: 0, bytes: 0, differences: {}, listed: {} });
 
-export class JobFile {
-  readonly #path: string;
+const FILE = 'job.json';
 
-  constructor(directory: string) {
-    this.#path = join(directory, 'job.json');
-  }
+/** The last job of the process that served last: `served`, as the state names it. */
+export const readJob = (directory: string, served: string | null): Read<JobRecord> => readSealed(join(directory, FILE), served, jobRecord);
 
-  /** The last job; null where there was none, or it cannot be read: then it begins anew. */
-  read(): JobRecord | null {
-    try {
-      return jobRecord.parse(JSON.parse(readFileSync(this.#path, 'utf8')));
-    } catch {
-      return null;
-    }
-  }
-
-  /** It outlives the process, not the host. @throws {Error} when the disk does not take it */
-  write(record: JobRecord): void {
-    writeFileSync(`${this.#path}.tmp`, JSON.stringify(record), { mode: 0o600 });
-    renameSync(`${this.#path}.tmp`, this.#path);
-  }
-}
+/** It outlives the process, not the host. @throws {Error} when the disk does not take it */
+export const writeJob = (directory: string, author: Author, record: JobRecord): void => writeSealed(join(directory, FILE), author, record);

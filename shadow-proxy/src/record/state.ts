@@ -1,20 +1,26 @@
 /**
  * The durable state of one shard: which stage each workload is in, which servers were seen, how the last process ended.
  *
- *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory
+ *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory; with a checksum
  *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
  *   <state>/<shard>/reserve         room for both on a disk that is full: nobody should be unable to go back for want of it
  *
- * A file that cannot be read stops the shard: a state that is guessed could send clients to the wrong server.
+ * A file that cannot be read, or that is older than its history, stops the shard: a state that is guessed could send clients to the wrong server.
  */
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
 import { checkRouting, firstStages, perRegionOf, routingOf } from '../plan/reload.js';
 import { formatPoint, STAGES } from '../route/stage.js';
+import { describeEvent, type HistoryEvent } from './history.js';
+import { seal, unseal } from './sealed.js';
 
 export { formatPoint };
+export type { HistoryEvent };
+
+const VERSION = 2;
+const HISTORY = 'history.jsonl';
 
 const serverSeen = z.strictObject({
   runId: z.string(),
@@ -25,7 +31,9 @@ const serverSeen = z.strictObject({
 });
 
 const shardState = z.strictObject({
-  version: z.literal(1),
+  version: z.literal(VERSION),
+  /** How many changes there were: a history that has a later one is newer than this file. */
+  revision: z.number().int().nonnegative(),
   shard: z.string(),
   workloads: z.record(z.string(), z.strictObject({ stage: z.enum(STAGES), percent: z.number().min(0).max(100) })),
   /** Which pattern gave its keys to which workload, in order: a changed plan is checked against it. */
@@ -37,6 +45,8 @@ const shardState = z.strictObject({
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   cleanShutdown: z.boolean(),
+  /** Which process writes the journal; null before the first one serves. */
+  journal: z.string().nullable(),
   /** The process that had the shard last, and under what: run id of the server and number of its lease's connection there. */
   owner: z.strictObject({ process: z.string(), source: z.string().nullable(), target: z.string().nullable() }).nullable().default(null),
 });
@@ -45,17 +55,13 @@ const shardState = z.strictObject({
 export type ServerSeen = Readonly<z.infer<typeof serverSeen>>;
 export type ShardState = Readonly<z.infer<typeof shardState>>;
 /** What a change may say, and what of the state it replaces. */
-export type StatePatch = Partial<Omit<ShardState, 'version' | 'shard'>>;
-export interface HistoryEvent {
-  readonly event: string;
-  readonly [detail: string]: unknown;
-}
+export type StatePatch = Partial<Omit<ShardState, 'version' | 'revision' | 'shard'>>;
 
 /** The durable state cannot be read or written; the message names the file and what to do. */
 export class StateError extends Error {
   override readonly name = 'StateError';
   constructor(
-    readonly code: 'state-corrupt' | 'state-missing' | 'state-version' | 'state-io',
+    readonly code: 'state-corrupt' | 'state-missing' | 'state-old' | 'state-version' | 'state-io',
     message: string,
     cause?: unknown,
   ) {
@@ -109,12 +115,13 @@ export class StateStore {
    */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
     const done = this.#queue.then(async () => {
-      const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch) };
+      const revision = this.#current.revision + 1;
+      const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch), revision };
       await this.fence(next);
       try {
-        await this.#write(() => replaceFile(this.#directory, 'state.json', JSON.stringify(next, null, 2) + '\n'));
+        await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
         this.#current = next;
-        if (event) await this.#write((again) => appendLine(join(this.#directory, 'history.jsonl'), { time: new Date().toISOString(), ...event }, again));
+        if (event) await this.#write(() => appendLine(this.#directory, { time: new Date().toISOString(), revision, ...event }));
       } catch (error) {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
@@ -125,13 +132,13 @@ export class StateStore {
   }
 
   /** Where the disk is full, the reserve is given for it. */
-  async #write(work: (again: boolean) => Promise<void>): Promise<void> {
+  async #write(work: () => Promise<void>): Promise<void> {
     try {
-      await work(false);
+      await work();
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error;
       await rm(this.#reserve, { force: true });
-      await work(true);
+      await work();
     }
   }
 
@@ -158,7 +165,8 @@ export class StateStore {
 }
 
 const emptyState = (shard: string): ShardState => ({
-  version: 1,
+  version: VERSION,
+  revision: 0,
   shard,
   workloads: {},
   routing: [],
@@ -167,29 +175,42 @@ const emptyState = (shard: string): ShardState => ({
   source: null,
   target: null,
   cleanShutdown: true,
+  journal: null,
   owner: null,
 });
 
-/** As `StateStore.history`, of a shard's directory. */
+/** As `StateStore.history`, of a shard's directory. A line that cannot be read is told as such. */
 export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
-  const text = await readFile(join(directory, 'history.jsonl'), 'utf8').catch(() => '');
-  const lines = text.split('\n').filter((line) => line !== '').slice(-most);
-  return lines.flatMap((line) => {
-    try {
-      return [JSON.parse(line) as HistoryEvent];
-    } catch {
-      return [];
-    }
-  });
+  const text = await readFile(join(directory, HISTORY), 'utf8').catch(() => '');
+  const lines = text.split('\n').map((line, at) => ({ line, number: at + 1 }));
+  // Behind the last newline is nothing, or what a sudden end has cut: its change may not have been made either.
+  const cut = lines.pop()!;
+  return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])]
+    .slice(-most)
+    .map(({ line, number }) => (parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number });
+}
+
+/** Null where it is not JSON. */
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return null;
+  }
 }
 
 /** For who only looks, and makes nothing where there is nothing: null. @throws {StateError} */
 export const readState = (directory: string, shard: string): Promise<ShardState | null> => read(directory, shard);
 
+/** What a shard that was served leaves. */
+const TRACES = [HISTORY, 'journal-a', 'journal-b', 'evidence.json', 'job.json'];
+
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');
   const wayOut =
     `Restore it from a copy. Only if no client was ever sent to the target: move ${directory} away, and the plan's stages hold again`;
+  // Before the state: whoever changes it now writes the state first.
+  const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
   try {
     text = await readFile(path, 'utf8');
@@ -197,24 +218,30 @@ async function read(directory: string, shard: string): Promise<ShardState | null
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
       throw new StateError('state-io', `${path} cannot be read: ${(error as Error).message}`, error);
     }
-    if (await hasContent(join(directory, 'history.jsonl'))) {
-      throw new StateError('state-missing', `${path} is gone, but its history is there. ${wayOut}`);
+    const traces = (await readdir(directory).catch(() => [])).filter((name) => TRACES.includes(name));
+    if (traces.length > 0) {
+      throw new StateError('state-missing', `${path} is missing, but the shard was served before: ${traces.join(', ')} beside it. ${wayOut}`);
     }
     return null;
   }
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch (error) {
-    throw new StateError('state-corrupt', `${path} is no JSON: ${(error as Error).message}. ${wayOut}`, error);
+  const state = check(text, path, shard, wayOut);
+  if (newest !== undefined && (newest.revision as number) > state.revision) {
+    const what = `${String(newest.time)}: ${describeEvent(newest)}`;
+    throw new StateError('state-old', `${path} is older than the history beside it, whose last change is missing in it (${what}). Restore the newest copy of state.json. Only if its stages are the right ones: move ${join(directory, HISTORY)} away`);
   }
-  return check(value, path, shard, wayOut);
+  return state;
 }
 
-function check(value: unknown, path: string, shard: string, wayOut: string): ShardState {
-  const version = (value as { version?: unknown } | null)?.version;
-  if (typeof version === 'number' && version !== 1) {
-    throw new StateError('state-version', `${path} has version ${version}, and this proxy reads 1: start the release that wrote it`);
+function check(text: string, path: string, shard: string, wayOut: string): ShardState {
+  const version = (parseJson(text) as { version?: unknown } | null)?.version;
+  if (typeof version === 'number' && version > VERSION) {
+    throw new StateError('state-version', `${path} has version ${version}, and this proxy reads ${VERSION}: start the release that wrote it`);
+  }
+  let value: unknown;
+  try {
+    value = fromEarlier(text) ?? unseal(text);
+  } catch (error) {
+    throw new StateError('state-corrupt', `${path} is damaged: ${(error as Error).message}. ${wayOut}`, error);
   }
   const parsed = shardState.safeParse(value);
   if (!parsed.success) {
@@ -227,8 +254,10 @@ function check(value: unknown, path: string, shard: string, wayOut: string): Sha
   return parsed.data;
 }
 
-async function hasContent(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null)) !== null && (await stat(path)).size > 0;
+/** A state of the release before checksums, as this one writes it; null where it is none. Its journal cannot be checked either. */
+function fromEarlier(text: string): unknown {
+  const value = parseJson(text) as { version?: unknown; checksum?: unknown } | null;
+  return value?.version === 1 && value.checksum === undefined ? { ...value, version: VERSION, revision: 0, journal: null } : null;
 }
 
 async function replaceFile(directory: string, name: string, text: string): Promise<void> {
@@ -250,11 +279,14 @@ async function replaceFile(directory: string, name: string, text: string): Promi
   }
 }
 
-/** @param again a part of it may be there already: it begins on a line of its own */
-async function appendLine(path: string, value: unknown, again: boolean): Promise<void> {
-  const file = await open(path, 'a', 0o600);
+async function appendLine(directory: string, value: unknown): Promise<void> {
+  const file = await open(join(directory, HISTORY), 'a+', 0o600);
   try {
-    await file.writeFile(`${again ? '\n' : ''}${JSON.stringify(value)}\n`);
+    const { size } = await file.stat();
+    const last = Buffer.from('\n');
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    // What a sudden end, or a full disk, has cut stays a line of its own.
+    await file.writeFile(`${last.toString() === '\n' ? '' : '\n'}${JSON.stringify(value)}\n`);
     await file.datasync();
   } finally {
     await file.close();

@@ -4,7 +4,7 @@ import { judgeGates, type GateFacts, type GateName } from '../control/gates.js';
 import { outlookOf, type Outlook } from '../control/outlook.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { noEvidence, readEvidence, type LatencyWindow } from '../record/evidence.js';
-import { JobFile, type JobRecord } from '../record/job-file.js';
+import { readJob, type JobRecord } from '../record/job-file.js';
 import { readLatest } from '../record/ledger-tail.js';
 import type { JobSnapshot } from '../record/snapshot.js';
 import { readHistory, readState, StateError, type ShardState } from '../record/state.js';
@@ -18,11 +18,11 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
   const directory = join(plan.state, shard);
   const state = await readState(directory, shard);
   if (state === null) throw new StateError('state-missing', `there is no proxy that answers for shard ${shard} (${problem}), and none has left a state in ${directory}`);
-  const book = readEvidence(directory);
+  const { value: book } = readEvidence(directory, state.journal);
   const latencies = book?.latencies ?? [];
   const workloads = allWorkloads(plan).map((workload) => outlook(workload, state, book?.workloads[workload.name], latencies));
   const latest = readLatest(join(directory, 'ledger.jsonl'), MISMATCHES);
-  const job = new JobFile(directory).read();
+  const { value: job } = readJob(directory, state.journal);
   return {
     shard,
     from: 'state',
@@ -34,7 +34,7 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
   };
 }
 
-type Known = NonNullable<ReturnType<typeof readEvidence>>['workloads'][string];
+type Known = NonNullable<ReturnType<typeof readEvidence>['value']>['workloads'][string];
 
 function outlook(workload: WorkloadPlan, state: ShardState, known: Known | undefined, latencies: readonly LatencyWindow[]): Outlook {
   const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };

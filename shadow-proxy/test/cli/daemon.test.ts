@@ -200,7 +200,7 @@ describe('the daemon', () => {
       writeFileSync(join(directory, 'state', 'a', 'state.json'), '{');
       const { code, stderr } = await runProgram(t, 'shadow-proxy', ['--plan', file, '--log-level', 'silent']);
       assert.equal(code, 2);
-      assert.match(stderr, /state\.json is no JSON.*Restore it from a copy/);
+      assert.match(stderr, /state\.json is damaged: it is not JSON.*Restore it from a copy/);
     });
   });
 });

@@ -1,24 +1,26 @@
 /** Evidence adds up over processes, and begins anew with a stage. */
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { EvidenceBook, type Seen } from '../../src/record/evidence.js';
 import { scratch } from '../plan/plans.js';
+
+const AUTHOR = { process: 'p1', before: 'p1' };
 
 const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({ name: 'w', stage: 'shadow', percent: 100, compared, explained: new Map(), mismatches: new Map(), inconclusive: 0, ...changes });
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 10, minute));
 
 test('totals of several processes add up, minutes and hours count once', (t) => {
   const directory = scratch(t);
-  const first = new EvidenceBook(directory);
+  const first = new EvidenceBook(directory, AUTHOR);
   first.look(at(0), [seen(10, { explained: new Map([['unordered', 4]]) })]);
   first.look(at(0), [seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
   first.look(at(1), [seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
   first.look(at(70), [seen(20, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
   first.verified('w', { endedAt: 'then', keys: 3, differences: 0, failed: 0, unsure: 0 });
   first.save();
-  const second = new EvidenceBook(directory);
+  const second = new EvidenceBook(directory, AUTHOR);
   second.look(at(71), [seen(100)]);
   assert.deepEqual(second.of('w'), {
     stage: 'shadow',
@@ -36,7 +38,7 @@ test('totals of several processes add up, minutes and hours count once', (t) => 
 });
 
 test('another stage begins anew; what was verified and rehearsed stays', (t) => {
-  const book = new EvidenceBook(scratch(t));
+  const book = new EvidenceBook(scratch(t), AUTHOR);
   book.look(at(0), [seen(50)]);
   book.drilled('w', { at: 'then', percent: 1, heldMs: 2 });
   book.look(at(5), [seen(60, { stage: 'live', percent: 10 })]);
@@ -45,7 +47,7 @@ test('another stage begins anew; what was verified and rehearsed stays', (t) => 
 });
 
 test('a rehearsed rollback takes nothing of the evidence, and what it saw counts', (t) => {
-  const book = new EvidenceBook(scratch(t));
+  const book = new EvidenceBook(scratch(t), AUTHOR);
   book.look(at(0), [seen(50)]);
   book.drilling('w', true);
   book.look(at(1), [seen(60, { stage: 'live', percent: 1, mismatches: new Map([['value', 1]]) })]);
@@ -60,10 +62,23 @@ test('a rehearsed rollback takes nothing of the evidence, and what it saw counts
   assert.equal(book.of('w')!.compared, 10);
 });
 
-test('a damaged file makes less of it, and stops nothing', (t) => {
+test('a file that cannot be believed makes less of it, says so, and stops nothing', (t) => {
   const directory = scratch(t);
-  writeFileSync(join(directory, 'evidence.json'), '{"version":1,"workloads":{"w":{"compared":1e9');
-  const book = new EvidenceBook(directory);
-  book.look(at(0), [seen(5)]);
-  assert.equal(book.of('w')!.compared, 5);
+  const file = join(directory, 'evidence.json');
+  const first = new EvidenceBook(directory, { process: 'p1', before: null });
+  first.look(at(0), [seen(1_000_000)]);
+  first.save();
+  const good = readFileSync(file, 'utf8');
+  const open = (text: string, before = 'p1'): [number, string | null] => {
+    writeFileSync(file, text);
+    const book = new EvidenceBook(directory, { process: 'p3', before });
+    book.look(at(0), [seen(5)]);
+    return [book.of('w')!.compared, book.problem?.replace(/^.*believed: /, '') ?? null];
+  };
+  assert.deepEqual(open(good), [1_000_005, null]);
+  assert.deepEqual(open(good.replace('1000000', '9000000')), [5, 'its checksum does not match: it was damaged, or changed by hand']);
+  assert.match(open(good.slice(0, -10)).join(), /^5,it is not JSON/);
+  assert.deepEqual(open('{"version":1,"workloads":{},"latencies":[]}'), [5, 'it has no checksum']);
+  // One that an operator put back from a copy, while another process had served.
+  assert.deepEqual(open(good, 'p2'), [5, 'it is not of the process that served last, but an older copy']);
 });

@@ -2,6 +2,9 @@ import assert from 'node:assert/strict';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { describeEvent } from '../../src/record/history.js';
+import { readJournal } from '../../src/record/journal.js';
+import { seal, unseal } from '../../src/record/sealed.js';
 import { resolveStages, StateError, StateStore, type ShardState } from '../../src/record/state.js';
 import { scratch, smallPlan, toPlan } from '../plan/plans.js';
 import { fillDisk, freeDisk, smallDisk } from '../support/disk.js';
@@ -36,7 +39,8 @@ describe('the durable state', () => {
     const next = await StateStore.open(directory, 'cache-0');
     assert.deepEqual(next.previous, store.current);
     assert.deepEqual(next.current, {
-      version: 1,
+      version: 2,
+      revision: 2,
       shard: 'cache-0',
       workloads: { sessions: { stage: 'live', percent: 10 } },
       routing: [],
@@ -45,6 +49,7 @@ describe('the durable state', () => {
       source: SEEN,
       target: null,
       cleanShutdown: false,
+      journal: null,
       owner: null,
     });
     const [line, ...others] = history(directory);
@@ -100,7 +105,7 @@ describe('the durable state', () => {
     })();
     let reads = 0;
     while (!done) {
-      assert.equal(read(directory).version, 1);
+      assert.equal((unseal(readFileSync(join(directory, 'cache-0', 'state.json'), 'utf8')) as ShardState).version, 2);
       reads++;
       await new Promise((resolve) => setImmediate(resolve));
     }
@@ -109,16 +114,47 @@ describe('the durable state', () => {
   });
 });
 
+describe('the history', () => {
+  test('tells of a line that cannot be read, and goes on behind one that was cut', async (t) => {
+    const directory = scratch(t);
+    const file = join(directory, 'cache-0', 'history.jsonl');
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({}, { event: 'first' });
+    await store.update({}, { event: 'second' });
+    writeFileSync(file, readFileSync(file, 'utf8').replace('"second"', 'second') + '{"event":"thi');
+    assert.deepEqual((await store.history(9)).map(({ event, line }) => [event, line]), [['first', undefined], ['unreadable', 2]]);
+    await store.update({}, { event: 'fourth' });
+    assert.deepEqual((await store.history(9)).map(({ event }) => event), ['first', 'unreadable', 'unreadable', 'fourth']);
+    assert.equal(describeEvent((await store.history(9))[1]), 'line 2 of the history cannot be read');
+  });
+});
+
+describe('a state of the release before checksums', () => {
+  test('is read, and its journal is not believed', async (t) => {
+    const directory = scratch(t);
+    mkdirSync(join(directory, 'cache-0'));
+    const before = { version: 1, shard: 'cache-0', workloads: { s: { stage: 'live', percent: 10 } }, routing: [], source: null, target: null, cleanShutdown: false };
+    writeFileSync(join(directory, 'cache-0', 'state.json'), JSON.stringify(before));
+    const { previous } = await StateStore.open(directory, 'cache-0');
+    assert.deepEqual([previous!.workloads, previous!.journal], [before.workloads, null]);
+    for (const name of ['journal-a', 'journal-b']) writeFileSync(join(directory, 'cache-0', name), '');
+    assert.match(readJournal(join(directory, 'cache-0'), previous).everything!, /is of an earlier release/);
+    assert.equal(readJournal(join(directory, 'cache-0'), { ...previous!, cleanShutdown: true }).everything, null);
+  });
+});
+
 describe('a state that cannot be trusted stops the shard, and says what to do:', () => {
-  const valid = { version: 1, shard: 'cache-0', workloads: {}, routing: [], source: null, target: null, cleanShutdown: true };
+  const valid = { version: 2, revision: 7, shard: 'cache-0', workloads: { s: { stage: 'live', percent: 10 } }, routing: [], source: null, target: null, cleanShutdown: true, journal: null };
   for (const [name, text, code, expected] of [
-    ['cut off', JSON.stringify(valid).slice(0, 40), 'state-corrupt', /state\.json is no JSON: .*Restore it from a copy.*move .*cache-0 away/s],
-    ['empty', '', 'state-corrupt', /is no JSON/],
-    ['of another shard', JSON.stringify({ ...valid, shard: 'b' }), 'state-corrupt', /is the state of shard b, not of cache-0/],
-    ['with an unknown stage', JSON.stringify({ ...valid, workloads: { s: { stage: 'lives', percent: 1 } } }), 'state-corrupt', /damaged at workloads\.s\.stage/],
-    ['without a field', JSON.stringify({ ...valid, routing: undefined }), 'state-corrupt', /damaged at routing/],
-    ['of a later release', JSON.stringify({ ...valid, version: 2, more: 1 }), 'state-version', /has version 2, and this proxy reads 1/],
-    ['null', 'null', 'state-corrupt', /damaged at its top/],
+    ['cut off', seal(valid).slice(0, 40), 'state-corrupt', /state\.json is damaged: it is not JSON: .*Restore it from a copy.*move .*cache-0 away/s],
+    ['empty', '', 'state-corrupt', /it is not JSON/],
+    ['with one letter changed', seal(valid).replace('"percent":10', '"percent":90'), 'state-corrupt', /its checksum does not match: it was damaged, or changed by hand/],
+    ['without a checksum', JSON.stringify(valid), 'state-corrupt', /it has no checksum/],
+    ['of another shard', seal({ ...valid, shard: 'b' }), 'state-corrupt', /is the state of shard b, not of cache-0/],
+    ['with an unknown stage', seal({ ...valid, workloads: { s: { stage: 'lives', percent: 1 } } }), 'state-corrupt', /damaged at workloads\.s\.stage/],
+    ['without a field', seal({ ...valid, routing: undefined }), 'state-corrupt', /damaged at routing/],
+    ['of a later release', JSON.stringify({ ...valid, version: 3, more: 1 }), 'state-version', /has version 3, and this proxy reads 2/],
+    ['null', 'null', 'state-corrupt', /it has no checksum/],
   ] as const) {
     test(name, async (t) => {
       const directory = scratch(t);
@@ -143,6 +179,32 @@ describe('a state that cannot be trusted stops the shard, and says what to do:',
     await assert.rejects(StateStore.open(directory, 'cache-0'), { code: 'state-missing' });
   });
 
+  test('gone, while a journal is there', async (t) => {
+    const directory = scratch(t);
+    mkdirSync(join(directory, 'cache-0'));
+    writeFileSync(join(directory, 'cache-0', 'journal-a'), '');
+    await assert.rejects(StateStore.open(directory, 'cache-0'), (error) => error instanceof StateError && error.code === 'state-missing' && /journal-a beside it/.test(error.message));
+  });
+
+  test('older than the history beside it', async (t) => {
+    const directory = scratch(t);
+    const file = join(directory, 'cache-0', 'state.json');
+    const store = await StateStore.open(directory, 'cache-0');
+    await store.update({ workloads: { s: { stage: 'shadow', percent: 100 } } }, { event: 'owner', process: 'p1' });
+    const backup = readFileSync(file);
+    await store.update({ workloads: { s: { stage: 'complete', percent: 100 } } }, { event: 'accept', servers: ['source'] });
+    writeFileSync(file, backup);
+    await assert.rejects(StateStore.open(directory, 'cache-0'), (error) => {
+      assert.ok(error instanceof StateError);
+      assert.equal(error.code, 'state-old');
+      assert.match(error.message, /whose last change is missing in it \(20.*: accepted as it is: source\)\. Restore the newest copy/);
+      return true;
+    });
+    // As the message says: where the operator knows that its stages are the right ones.
+    rmSync(join(directory, 'cache-0', 'history.jsonl'));
+    assert.equal((await StateStore.open(directory, 'cache-0')).current.workloads.s.stage, 'shadow');
+  });
+
   test('a directory that cannot be made', { skip: process.getuid?.() === 0 && 'root may write anywhere' }, async (t) => {
     const directory = scratch(t);
     chmodSync(directory, 0o500);
@@ -164,7 +226,8 @@ describe('state beats plan:', () => {
     ],
   });
   const state = (change: Partial<ShardState>): ShardState => ({
-    version: 1,
+    version: 2,
+    revision: 1,
     shard: 'a',
     workloads: { sessions: { stage: 'live', percent: 10 }, rl: { stage: 'off', percent: 100 }, default: { stage: 'off', percent: 100 } },
     routing: [
@@ -176,6 +239,7 @@ describe('state beats plan:', () => {
     source: null,
     target: null,
     cleanShutdown: true,
+    journal: null,
     owner: null,
     ...change,
   });

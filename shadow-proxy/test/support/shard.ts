@@ -39,6 +39,8 @@ export interface TestShardOptions {
   readonly failover?: Plan['failover'];
   /** As in `launch`. */
   readonly alike?: boolean;
+  /** As in `launch`; true by default. */
+  readonly firstStart?: boolean;
   /** As in a plan: `flipMs`, `queueBytes`, `clients`, `clientOutputBytes`, `connectMs`, `drainMs`. */
   readonly limits?: Readonly<Record<string, number>>;
   readonly name?: string;
@@ -81,7 +83,7 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   const discard = async (): Promise<void> => {
     if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
   };
-  const launched = await launch(plan, shardPlan, logger, { alike: options.alike }).catch(async (error: unknown) => {
+  const launched = await launch(plan, shardPlan, logger, { alike: options.alike, firstStart: options.firstStart ?? true }).catch(async (error: unknown) => {
     await discard();
     throw error;
   });

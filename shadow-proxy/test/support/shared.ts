@@ -60,7 +60,7 @@ export class Shared {
     const { stage = 'shadow', workloads = [] } = this.options;
     const shards = this.sources.map(({ url }, i) => ({ name: `s${i}`, listen: 'redis://127.0.0.1:0', source: url, target: this.targets[i % this.targets.length].url, ...(owns[i] && { owns: owns[i] }) }));
     const plan = planFrom({ version: 1, name: 'shared', shards, workloads, default: { stage }, admin: { listen: '127.0.0.1:0' }, state: this.state }, 'the test', { directory: this.state, env: {} });
-    for (const shard of plan.shards) this.shards.push(await launch(plan, shard, pino({ level: 'silent' }), { shards: () => this.shards.map((each) => each.shard) }));
+    for (const shard of plan.shards) this.shards.push(await launch(plan, shard, pino({ level: 'silent' }), { firstStart: true, shards: () => this.shards.map((each) => each.shard) }));
     this.#wires = await Promise.all(this.shards.map(({ shard }) => Wire.open({ port: shard.port })));
   }
 
