@@ -127,6 +127,11 @@ export class Blocked {
     return this.#lane !== null;
   }
 
+  /** Whether it has found nothing at once, and waits from then on. */
+  get isWaiting(): boolean {
+    return this.#workload !== null;
+  }
+
   /** Notes in the journal what it may take at any moment. */
   note(): void {
     if (this.#lane !== null && this.#writes) this.session.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
@@ -192,6 +197,11 @@ export class Blocked {
 
   async send(way: Way): Promise<void> {
     const { session } = this;
+    // Redis does not let a client block that has closed its side.
+    if (session.halfClosed) {
+      this.#end();
+      return session.destroy();
+    }
     this.#workload = way.workload;
     this.#db = session.db;
     this.#attempted = true;

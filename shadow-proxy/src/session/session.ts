@@ -55,8 +55,9 @@ const TURN_COST = 64 << 10;
 const COMMAND_COST = 256;
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
-/** How long a client that was told so may take to close its end. */
+/** How long a client that was told so may take to close its end; and one that has closed its end, to read its last replies. */
 const LINGER_MS = 1_000;
+const LAST_READ_MS = 60_000;
 /** Bytes that a lane may owe its server before its clients are read no further. */
 const MAX_UNSENT = 1 << 20;
 /** Bytes of commands that a client may send while it blocks, before it is read no further. */
@@ -107,6 +108,8 @@ export class Session implements Sink {
   #onIdle: (() => void) | null = null;
   #backlog: Buffer[] = [];
   #backlogBytes = 0;
+  /** The client sends nothing more, and may still read. */
+  halfClosed = false;
   #closing = false;
   #destroyed = false;
   closed = false;
@@ -121,6 +124,9 @@ export class Session implements Sink {
     this.parser.maxArguments = clients.maxArguments;
     socket.setNoDelay(true);
     socket.on('error', () => undefined);
+    // Not before: a TLS handshake that is given up ends with its connection.
+    socket.allowHalfOpen = true;
+    socket.on('end', () => this.#endOfInput());
     socket.on('close', () => {
       this.closed = true;
       this.subscriptions?.close();
@@ -218,8 +224,16 @@ export class Session implements Sink {
       this.#running = false;
     }
     if (this.#held) return;
+    if (this.halfClosed) return this.end();
     parser.release();
     if (this.outbox.bytes > MAX_UNREAD) this.#awaitTurn();
+  }
+
+  /** The client has closed its side: as with Redis it gets the replies to all that it has sent, but nothing that it would have to wait for. */
+  #endOfInput(): void {
+    this.halfClosed = true;
+    if (this.blocked?.isWaiting || (this.subscriptions !== null && this.subscriptions.total > 0)) this.destroy();
+    else if (!this.#held) this.end();
   }
 
   /** @param again whether the command at hand was looked at before, and had to wait */
@@ -721,7 +735,7 @@ export class Session implements Sink {
     this.subscriptions?.close();
     const close = (): void => {
       setImmediate(() => this.socket.end());
-      setTimeout(() => this.socket.destroy(), LINGER_MS).unref();
+      setTimeout(() => this.socket.destroy(), this.halfClosed ? LAST_READ_MS : LINGER_MS).unref();
     };
     if (this.#inFlight === 0) close();
     else this.#onIdle = close;
