@@ -90,8 +90,7 @@ export class Doubts {
     }
     // Those of a function are all that its library names.
     if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.key(db, key, reason);
-    // A digest whose text was never seen is believed to declare what it writes.
-    const trusted = routine instanceof Script ? writes?.length === 0 : routine === undefined ? args[0].toString('latin1').toLowerCase().startsWith('evalsha') : writes !== null;
+    const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
     if (!trusted) this.#workload(workload, 'a script that cannot be repeated may have written keys that it does not declare');
   }
 

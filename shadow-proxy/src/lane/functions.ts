@@ -6,7 +6,6 @@
 import type { CommandTable } from '../command/table.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import { Routine } from './routine.js';
-import { parametersOf, withoutComments } from './script-text.js';
 import type { Server } from './server.js';
 
 /** How long a server is believed that it does not have a function. */
@@ -18,7 +17,7 @@ class LibraryFunction extends Routine {
     code: string,
     private readonly noWrites: boolean,
   ) {
-    super(code, parametersOf(withoutComments(code)));
+    super(code, true);
   }
 
   override writesNothing(table: CommandTable): boolean {

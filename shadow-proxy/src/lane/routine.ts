@@ -1,22 +1,31 @@
 /** What can be said of a script, or of a function, by reading its text. */
 import { countingKind } from '../command/counting.js';
-import type { CommandTable } from '../command/table.js';
-import { callsOf, keysNamed, optionGiven, tooManyFrom, UNTOLD, withoutComments, type NamedKeys, type Names } from './script-text.js';
+import { READS, WRITES, type KeySpec } from '../command/keys.js';
+import type { CommandSpec, CommandTable } from '../command/table.js';
+import { mentionsDatabases, readText, tooManyFrom, type Call, type KeyName, type Reading } from './script-text.js';
 
-/** Commands whose reply or effect is not the same on two servers with the same data, or not in the same order. */
-const NOT_REPEATABLE = new Set(
-  ('time randomkey srandmember spop hrandfield zrandmember scan sscan hscan zscan info keys dbsize lastsave object memory debug config client ' +
-    'smembers sinter sunion sdiff hkeys hvals hgetall dump restore xadd xtrim xclaim xautoclaim xreadgroup xinfo xpending incrbyfloat hincrbyfloat ' +
-    'ttl pttl expiretime pexpiretime publish spublish')
-    .split(' '),
-);
+/** What a call does to a key. */
+export interface NamedKey {
+  readonly access: number;
+  readonly name: KeyName;
+}
+
+/** The keys that a text's calls name; null where some cannot be told. */
+export interface NamedKeys {
+  readonly reads: readonly NamedKey[] | null;
+  readonly writes: readonly NamedKey[] | null;
+}
+
+export const UNTOLD: NamedKeys = { reads: null, writes: null };
+
+/** Commands that leave the database. */
+const LEAVING = new Set(['select', 'move', 'copy', 'swapdb']);
 
 /** A script or a function, as far as its text tells what it does. */
 export class Routine {
-  readonly #code: string;
-  readonly #calls: ReadonlySet<string> | null;
-  /** Whether what it does may depend on more than the data and the arguments. */
-  readonly #chance: boolean;
+  readonly #reading: Reading;
+  readonly #mentionsDatabases: boolean;
+  readonly #mentionsSwapping: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
   /** Whether it may give a key a time to live. */
@@ -24,18 +33,19 @@ export class Routine {
   /** Whether it may give it as a moment, which is another one by another clock. */
   readonly setsMoment: boolean;
 
-  /** @param names null where it is not known what the text calls its keys */
-  constructor(
-    text: string,
-    private readonly names: Names | null,
-  ) {
-    this.#code = withoutComments(text);
-    this.#calls = callsOf(this.#code);
-    this.#chance = /\bx?pcall\b|\bmath\s*\.\s*random|redis\s*\.\s*(setresp|replicate_commands|set_repl)\b/.test(this.#code);
-    this.#tooManyFrom = tooManyFrom(this.#code);
-    const calls = (...names: string[]): boolean => this.#calls === null || names.some((name) => this.#calls!.has(name));
-    this.setsMoment = calls('expireat', 'pexpireat') || optionGiven(text);
-    this.setsTtl = calls('expire', 'pexpire', 'setex', 'psetex') || this.setsMoment;
+  /** @param text its bytes as latin1 */
+  constructor(text: string, isLibrary: boolean) {
+    this.#reading = readText(text, isLibrary);
+    this.#mentionsDatabases = mentionsDatabases(text);
+    this.#mentionsSwapping = /swapdb/i.test(text);
+    this.#tooManyFrom = tooManyFrom(text);
+    this.setsMoment = this.#mayCall(({ name, names, open }) => /^p?expireat$/.test(name) || (name === 'set' && (names.length > 2 || open)) || (name === 'getex' && (names.length > 1 || open)));
+    this.setsTtl = this.setsMoment || this.#mayCall(({ name }) => /^(p?expire|p?setex)$/.test(name));
+  }
+
+  /** Whether a call may be one of these, for all that is known. */
+  #mayCall(isSuch: (call: Call) => boolean): boolean {
+    return this.#reading.calls === null || this.#reading.calls.some(isSuch);
   }
 
   /** Whether KeyDB may end at it, where Redis goes on, when it is given so many arguments. */
@@ -43,14 +53,15 @@ export class Routine {
     return given >= this.#tooManyFrom;
   }
 
-  /** Whether it does the same on a server with the same data that knows `commands`. */
+  /** Whether it is proved to do the same on a server with the same data that knows `commands`. */
   repeatable(commands: ReadonlySet<string>): boolean {
-    if (this.#calls === null || this.#chance) return false;
-    for (const name of this.#calls) {
-      if (NOT_REPEATABLE.has(name)) return false;
-      if (commands.size > 0 && !commands.has(name)) return false;
-    }
-    return true;
+    const { calls, repeatable } = this.#reading;
+    return repeatable && (commands.size === 0 || calls!.every(({ name }) => commands.has(name)));
+  }
+
+  /** Whether it gives a command a number that was computed: as which text depends on the server's version. */
+  get writesNumbers(): boolean {
+    return this.#reading.writesNumbers;
   }
 
   /** Whether it calls what touches every key of a database, as far as its text tells. */
@@ -60,7 +71,7 @@ export class Routine {
 
   /** Whether it may swap databases, as far as its text tells. */
   get swapsDatabases(): boolean {
-    return /swapdb/i.test(this.#code);
+    return this.#reading.calls === null ? this.#mentionsSwapping : this.#callsOneOf('swapdb');
   }
 
   /** Whether it asks what keys there are, as far as its text tells. */
@@ -69,34 +80,80 @@ export class Routine {
   }
 
   #callsOneOf(...names: readonly string[]): boolean {
-    return names.some((name) => this.#calls?.has(name) === true);
+    return this.#reading.calls?.some(({ name }) => names.includes(name)) === true;
   }
 
-  /** Whether its text names no command that writes to another database than its own. */
-  get staysInDatabase(): boolean {
-    return !/(["'])(select|move|copy|swapdb)\1/i.test(this.#code);
+  /** Whether it writes to no other database than its own. Of a text that is not understood, no name of such a command is in it, or among the arguments. */
+  staysInDatabase(args: readonly Buffer[]): boolean {
+    if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => LEAVING.has(name));
+    return !this.#mentionsDatabases && !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()));
   }
 
-  /** Whether it calls any command at all. */
+  /** Whether it may call any command at all. */
   get callsCommands(): boolean {
-    return this.#calls === null || this.#calls.size > 0;
+    return this.#mayCall(() => true);
   }
 
   /** Whether its text shows that it calls no command that writes. */
   writesNothing(table: CommandTable): boolean {
-    return this.#calls !== null && [...this.#calls].every((name) => table.byName(name)?.write === false);
+    return !this.#mayCall((call) => specOf(call, table)?.write !== false);
   }
 
   /** Whether, as far as its text tells, it writes by what it has read, or counts. */
   readsAndWrites(table: CommandTable): boolean {
-    const calls = this.#calls;
+    const { calls } = this.#reading;
     if (calls === null) return true;
-    const specs = [...calls].map((name) => table.byName(name));
-    return [...calls].some((name) => countingKind(name) !== null) || (specs.some((spec) => spec?.write === true) && specs.some((spec) => spec?.write === false && spec.handling === 'keyed'));
+    const specs = calls.map((call) => specOf(call, table));
+    return calls.some(({ name }) => countingKind(name) !== null) || (specs.some((spec) => spec?.write === true) && specs.some((spec) => spec?.write === false && spec.handling === 'keyed'));
   }
 
   /** The keys that its calls name. */
   named(table: CommandTable): NamedKeys {
-    return (this.#named ??= this.#calls === null || this.names === null ? UNTOLD : keysNamed(this.#code, table, this.names));
+    return (this.#named ??= this.#reading.calls === null ? UNTOLD : keysNamed(this.#reading.calls, table));
   }
+}
+
+/** The command of a call; undefined where that is not known. */
+function specOf({ name, subcommand }: Call, table: CommandTable): CommandSpec | undefined {
+  const spec = table.byName(name);
+  if (spec === undefined || spec.subcommands === null) return spec;
+  return subcommand === null ? undefined : table.byName(`${name}|${subcommand}`);
+}
+
+function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
+  const reads: NamedKey[] = [];
+  const writes: NamedKey[] = [];
+  const untold = { reads: false, writes: false };
+  for (const call of calls) {
+    const spec = specOf(call, table);
+    // Behind a SELECT a name is another database's.
+    if (spec === undefined || spec.name === 'select') return UNTOLD;
+    for (const each of keysOf(call, spec)) {
+      // Beside what SORT or GEORADIUS stores, what it reads is not told either.
+      if (each === null) untold.reads = true;
+      if (each === null && spec.write) untold.writes = true;
+      if (each !== null) (spec.write ? writes : reads).push({ access: spec.write ? READS | WRITES : READS, name: each });
+    }
+  }
+  return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };
+}
+
+/** What the arguments name that may be keys; null for what is not told. */
+function keysOf({ names, open }: Call, spec: CommandSpec): readonly (KeyName | null)[] {
+  const { keySpecs, readKeys, singleKey } = spec;
+  if (keySpecs.length === 0 && readKeys === null) return spec.write ? [null] : [];
+  if (spec.handling === 'barrier' || (spec.name === 'copy' && names.length > 2)) return [null];
+  if (singleKey > 0) return [names[singleKey - 1] ?? null];
+  // Which ones are keys depends on the options.
+  if (keySpecs.length === 0 || keySpecs.some(({ counted }) => counted)) return [null];
+  if (open) return names;
+  return keySpecs.flatMap((each) => placesOf(each, names.length)).map((at) => names[at] ?? null);
+}
+
+/** Where the keys stand among so many arguments, from 0. */
+function placesOf({ begin, last, step }: KeySpec, count: number): number[] {
+  const end = last < 0 ? count + last : begin - 1 + last;
+  const places: number[] = [];
+  for (let at = begin - 1; at <= end; at += step) places.push(at);
+  return places;
 }

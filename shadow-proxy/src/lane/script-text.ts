@@ -1,173 +1,620 @@
 /**
- * What can be said of a Lua text by reading it: which commands it calls, and which keys they name. Where reading does
- * not tell, the answer is null.
+ * What a Lua text tells of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys they
+ * name, and whether it does the same on two servers with the same data. All of it is a closed list: what is not
+ * understood may do anything.
+ *
+ *   text ─▶ parse ─▶ Reader: names, scopes, calls ─▶ which arguments name a key, which values are texts or numbers
  */
-import { READS, WRITES } from '../command/keys.js';
-import type { CommandTable } from '../command/table.js';
+import luaparse from 'luaparse';
+import type { CallExpression, Chunk, Expression, FunctionDeclaration, Identifier, Statement } from 'luaparse';
+import { areRepeatable, repeatableCommand } from './repeatable.js';
 
-/** What the text calls the keys that its caller declares, and the other arguments. */
-export interface Names {
-  readonly keys: string;
-  readonly args: string;
+/** How a text names a key: as a text, as an argument (from 1), or as one of the declared keys. */
+export type KeyName = { readonly text: string } | { readonly argument: number } | 'declared';
+
+/** A call of a command. */
+export interface Call {
+  /** In lower case. */
+  readonly name: string;
+  /** The subcommand, in lower case, where the text tells it. */
+  readonly subcommand: string | null;
+  /** What each argument names, were it a key; null where that is not told. */
+  readonly names: readonly (KeyName | null)[];
+  /** The last argument may stand for any number of arguments. */
+  readonly open: boolean;
 }
 
-/** What a call does to a key, and how the text names that: as a text, as an argument, or as one of the declared keys. */
-export interface NamedKey {
-  readonly access: number;
-  readonly name: { readonly text: string } | { readonly argument: number } | 'declared';
+export interface Reading {
+  /** The commands that it calls; null where it may call others. */
+  readonly calls: readonly Call[] | null;
+  /** It is proved to do the same on two servers with the same data. */
+  readonly repeatable: boolean;
+  /** It gives a command a number that was computed, whose text depends on the server's version. */
+  readonly writesNumbers: boolean;
 }
 
-/** The keys that a text's calls name; null where some cannot be told. */
-export interface NamedKeys {
-  readonly reads: readonly NamedKey[] | null;
-  readonly writes: readonly NamedKey[] | null;
-}
+export const NOT_UNDERSTOOD: Reading = { calls: null, repeatable: false, writesNumbers: true };
 
-export const UNTOLD: NamedKeys = { reads: null, writes: null };
+/** A longer text is not read: reading one of this size takes some milliseconds. */
+const MAX_CHARACTERS = 64 << 10;
 
-export const withoutComments = (body: string): string => body.replace(/--\[\[[\s\S]*?\]\]/g, ' ').replace(/--[^\n]*/g, ' ');
-
-/** What a text may use of `redis` besides calls, without anybody being the wiser. */
-const HARMLESS = new Set(
-  ('sha1hex setresp replicate_commands set_repl REPL_ALL REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA error_reply status_reply log LOG_DEBUG LOG_VERBOSE ' +
-    'LOG_NOTICE LOG_WARNING register_function')
-    .split(' '),
-);
-
-/** The commands that a text calls, in lower case; null where reading does not tell. */
-export function callsOf(code: string): ReadonlySet<string> | null {
-  // Anything that hides a call: an alias, a computed name, another way to the interpreter. A metatable may even call when
-  // the script is over, while its value is made a reply: KeyDB 6.3.4 ends at that.
-  if (/setmetatable|loadstring|dofile|setfenv|getfenv|rawget|_G\b|redis\.sha1hex\s*\(\s*redis|\bmath\b(?!\s*\.)/.test(code)) return null;
-  const calls = new Set<string>();
-  const mentions = code.match(/\bredis\b|\bserver\b/g)?.length ?? 0;
-  let understood = 0;
-  for (const match of code.matchAll(/\bredis\s*\.\s*(\w+)\s*(\(\s*(["'])(\w+)\3)?/g)) {
-    if (match[1] === 'call' || match[1] === 'pcall') {
-      if (match[4] === undefined) return null;
-      calls.add(match[4].toLowerCase());
-    } else if (!HARMLESS.has(match[1])) {
-      return null;
-    }
-    understood++;
+/**
+ * Reads a script, or a library of functions.
+ * @param text its bytes as latin1
+ */
+export function readText(text: string, isLibrary: boolean): Reading {
+  if (text.length > MAX_CHARACTERS) return NOT_UNDERSTOOD;
+  try {
+    // The first line of a library, or of a script with flags, is no Lua.
+    const chunk = luaparse.parse(text.replace(/^#![^\n]*/, ''), { luaVersion: '5.1', encodingMode: 'pseudo-latin1', comments: false });
+    return new Reader(isLibrary).read(chunk);
+  } catch {
+    // Its syntax, what this reader has never heard of, or so deep a nesting that the stack is full.
+    return NOT_UNDERSTOOD;
   }
-  return understood === mentions ? calls : null;
 }
 
 /** From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none. */
 const MANY = 7_900;
 
 /** How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never. */
-export function tooManyFrom(code: string): number {
-  if (!/\bunpack\b/.test(code)) return Infinity;
-  return (code.match(/\b\d+\b/g) ?? []).some((number) => Number(number) >= MANY && Number(number) <= 8_000) ? 0 : MANY;
+export function tooManyFrom(text: string): number {
+  if (!/\bunpack\b/.test(text)) return Infinity;
+  return (text.match(/\b\d+\b/g) ?? []).some((number) => Number(number) >= MANY && Number(number) <= 8_000) ? 0 : MANY;
 }
 
-/** The keys that the calls of a text name, all of whose calls name their command. */
-export function keysNamed(code: string, table: CommandTable, names: Names): NamedKeys {
-  if (Object.values(names).some((name: string) => new RegExp(`\\b${name}\\s*(\\[[^\\]]*\\]\\s*)?(,[^=\\n;()]*)?=(?!=)`).test(code))) return UNTOLD;
-  const reads: NamedKey[] = [];
-  const writes: NamedKey[] = [];
-  const untold = { reads: false, writes: false };
-  for (const { name, args } of argumentsOfCalls(code)) {
-    const spec = table.byName(name);
-    // Behind a SELECT a name is another database's.
-    if (spec === undefined || name === 'select') return UNTOLD;
-    const keyless = spec.keySpecs.length === 0 && spec.readKeys === null;
-    if (keyless && !spec.write) continue;
-    const among = spec.singleKey === 1 ? args.slice(0, 1) : args;
-    const found = keyless || spec.handling === 'barrier' || (name === 'copy' && args.length > 2) ? [null] : among.map((expression) => nameOf(code, expression, names));
-    for (const each of found) {
-      if (each === null) untold[spec.write ? 'writes' : 'reads'] = true;
-      else if (spec.write) writes.push({ access: READS | WRITES, name: each });
-      else reads.push({ access: READS, name: each });
-    }
-  }
-  return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };
+/** Whether a text that is not understood writes out the name of a command that leaves its database. */
+export const mentionsDatabases = (text: string): boolean => /(["']|\[=*\[)\s*(select|move|copy|swapdb)\s*(["']|\])/i.test(text);
+
+// ── the closed lists ──────────────────────────────────────────────────────────────────────────────────────────────
+
+const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
+
+/** Names that lead neither to other calls of commands nor to other names. */
+const GLOBALS = words('KEYS ARGV string table math os tonumber tostring ipairs pairs type unpack next select error assert pcall xpcall cjson cmsgpack bit struct rawequal collectgarbage');
+/** Of `redis`, beside calls. */
+const OF_REDIS = words(
+  'sha1hex setresp replicate_commands set_repl REPL_ALL REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA error_reply status_reply log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING register_function',
+);
+
+// What a repeated script may use; `tostring`, `ipairs` and `unpack` as far as `Reader` looks at them.
+const FUNCTIONS = words('tonumber type error assert select');
+const MEMBERS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
+  string: words('byte char find format gmatch gsub len lower match rep reverse sub upper'),
+  table: words('insert remove concat getn'),
+  math: words('abs ceil floor fmod huge max min'),
+  redis: words('error_reply status_reply log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING'),
+};
+/** Of these, what give several values. */
+const SEVERAL = words('byte find match gsub');
+const NUMBERS_OF_STRING = words('byte find len');
+
+// ── reading ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A name and what becomes of it. */
+interface Binding {
+  /** How often it is given a value, its declaration included. */
+  given: number;
+  /** The value that it is declared with; null for nil, undefined where that is not told. */
+  readonly value: Expression | null | undefined;
+  /** Uses that read an element, the length, or all elements of it. */
+  reads: number;
+  /** All others. */
+  others: number;
+  /** A name for `redis.call` or `redis.pcall`. */
+  readonly alias: 'call' | 'pcall' | null;
+  /** Of which function it is a parameter, and which one. */
+  readonly parameter: { readonly of: FunctionDeclaration; readonly at: number } | null;
+  /** The table whose elements it takes in turn. */
+  readonly elementOf: Binding | null;
+  readonly kind: Kind | null;
 }
 
-/** A call of a command as it is written: the command's name, and the expressions of its arguments. */
-interface Call {
+type Kind = 'number' | 'text' | 'scalar' | 'any';
+type Scope = Map<string, Binding>;
+
+interface SeenCall {
   readonly name: string;
-  readonly args: readonly string[];
+  readonly args: readonly Expression[];
+  readonly isUsed: boolean;
 }
 
-function argumentsOfCalls(code: string): Call[] {
-  return [...code.matchAll(/\bp?call\s*\(\s*(["'])(\w+)\1\s*/g)].map((match) => {
-    const args: string[] = [];
-    let from = match.index + match[0].length;
-    let depth = 0;
-    let quote = '';
-    for (let at = from; at < code.length; at++) {
-      const character = code[at];
-      if (quote !== '') {
-        if (character === '\\') at++;
-        else if (character === quote) quote = '';
-        continue;
+const binding = (some: Partial<Binding> = {}): Binding => ({ given: 1, value: undefined, reads: 0, others: 0, alias: null, parameter: null, elementOf: null, kind: null, ...some });
+
+class Reader {
+  readonly #scopes: Scope[] = [];
+  readonly #globals: Record<'KEYS' | 'ARGV', Binding> = { KEYS: binding(), ARGV: binding() };
+  readonly #bindings = new Map<Identifier, Binding>();
+  readonly #calls: SeenCall[] = [];
+  /** The functions that a library registers: the server gives them their arguments. */
+  readonly #callbacks: Expression[] = [];
+  #callsKnown = true;
+  #repeatable = true;
+  /** To be judged when every use of each name is known. */
+  readonly #later: (() => boolean)[] = [];
+
+  constructor(private readonly isLibrary: boolean) {}
+
+  read(chunk: Chunk): Reading {
+    this.#block(chunk.body, []);
+    const repeatable = this.#callsKnown && this.#repeatable && !this.isLibrary && this.#calls.every((call) => this.#isRepeatable(call)) && this.#later.every((judge) => judge());
+    return {
+      calls: this.#callsKnown ? this.#calls.map((call) => this.#told(call)) : null,
+      repeatable,
+      writesNumbers: this.#calls.some(({ args }) => args.some((arg) => !this.#isPlain(arg))),
+    };
+  }
+
+  #told({ name, args }: SeenCall): Call {
+    const last = args.at(-1);
+    return { name, subcommand: literalOf(args[0])?.toLowerCase() ?? null, names: args.map((arg) => this.#nameOf(arg)), open: last !== undefined && this.#isOpen(last) };
+  }
+
+  // ── names ──
+
+  #find(name: string): Binding | undefined {
+    for (let i = this.#scopes.length - 1; i >= 0; i--) {
+      const found = this.#scopes[i].get(name);
+      if (found !== undefined) return found;
+    }
+    return !this.isLibrary && (name === 'KEYS' || name === 'ARGV') ? this.#globals[name] : undefined;
+  }
+
+  #declare(name: string, declared: Binding): void {
+    this.#scopes.at(-1)!.set(name, declared);
+  }
+
+  /** Whether the expression is the global of that name. */
+  #isGlobal(expression: Expression, name: string): boolean {
+    return expression.type === 'Identifier' && expression.name === name && this.#bindings.get(expression) === undefined && this.#find(name) === undefined;
+  }
+
+  /** `redis.name`, as which member; null for anything else. */
+  #memberOfRedis(expression: Expression): string | null {
+    if (expression.type !== 'MemberExpression' || expression.indexer !== '.') return null;
+    return this.#isGlobal(expression.base, 'redis') ? expression.identifier.name : null;
+  }
+
+  // ── statements ──
+
+  #block(body: readonly Statement[], declared: readonly (readonly [name: string, Binding])[], then: () => void = () => undefined): void {
+    this.#scopes.push(new Map());
+    for (const [name, of] of declared) this.#declare(name, of);
+    for (const statement of body) this.#statement(statement);
+    then();
+    this.#scopes.pop();
+  }
+
+  #statement(statement: Statement): void {
+    switch (statement.type) {
+      case 'LocalStatement':
+        return this.#local(statement.variables, statement.init);
+      case 'AssignmentStatement':
+        for (const each of statement.init) this.#expression(each);
+        for (const target of statement.variables) this.#assign(target);
+        return;
+      case 'CallStatement':
+        return this.#expression(statement.expression, false);
+      case 'ReturnStatement':
+        for (const each of statement.arguments) this.#expression(each);
+        return;
+      case 'IfStatement':
+        for (const clause of statement.clauses) {
+          if (clause.type !== 'ElseClause') this.#expression(clause.condition);
+          this.#block(clause.body, []);
+        }
+        return;
+      case 'WhileStatement':
+        this.#expression(statement.condition);
+        return this.#block(statement.body, []);
+      case 'RepeatStatement':
+        return this.#block(statement.body, [], () => this.#expression(statement.condition));
+      case 'DoStatement':
+        return this.#block(statement.body, []);
+      case 'BreakStatement':
+        return;
+      case 'ForNumericStatement':
+        for (const each of [statement.start, statement.end, statement.step]) if (each !== null) this.#expression(each);
+        return this.#block(statement.body, [[statement.variable.name, binding({ kind: 'number' })]]);
+      case 'ForGenericStatement': {
+        const element = this.#iterators(statement.iterators);
+        return this.#block(statement.body, statement.variables.map(({ name }, i) => [name, i === 1 && element !== null ? element : binding()]));
       }
-      if (character === '"' || character === "'") quote = character;
-      else if ('([{'.includes(character)) depth++;
-      const ends = depth === 0 && (character === ',' || character === ')');
-      if (')]}'.includes(character)) depth--;
-      if (!ends) continue;
-      args.push(code.slice(from, at).trim());
-      from = at + 1;
-      if (character === ')') break;
+      case 'FunctionDeclaration':
+        return this.#declareFunction(statement);
+      default:
+        throw new Error(`${statement.type} is not Lua 5.1`);
     }
-    // The first is what stands between the name and the first comma.
-    return { name: match[2].toLowerCase(), args: args.slice(1) };
-  });
-}
-
-/** Which key the expression stands for; null where it does not tell. */
-function nameOf(code: string, expression: string, { keys, args }: Names): NamedKey['name'] | null {
-  const literal = /^(["'])([^"'\\]*)\1$/.exec(expression);
-  if (literal !== null) return { text: literal[2] };
-  if (new RegExp(`^${keys}\\s*\\[[^[\\]]*\\]$|^(table\\s*\\.\\s*)?unpack\\s*\\(\\s*${keys}\\s*\\)$`).test(expression)) return 'declared';
-  const argument = new RegExp(`^${args}\\s*\\[\\s*(\\d+)\\s*\\]$`).exec(expression);
-  if (argument !== null) return { argument: Number(argument[1]) };
-  if (!/^[A-Za-z_]\w*$/.test(expression)) return null;
-  // A local name that is given one of these and nothing else.
-  const uses = code.match(new RegExp(`\\b${expression}\\b(?=\\s*(,[^=\\n;]*)?=(?!=))|\\b(for|function)\\b[^\\n]*\\b${expression}\\b`, 'g')) ?? [];
-  const given = new RegExp(`\\blocal\\s+${expression}\\s*=\\s*((?:${keys}|${args})\\s*\\[[^[\\]]*\\])(?!\\s*(\\.\\.|or\\b|and\\b))`).exec(code);
-  return uses.length === 1 && given !== null ? nameOf(code, given[1], { keys, args }) : null;
-}
-
-/** Whether a call of SET or GETEX has more arguments than those without options, or as many as a table has. */
-export function optionGiven(body: string): boolean {
-  for (const [, name, rest] of body.matchAll(/call\s*\(\s*["'](set|getex)["']((?:[^()]|\([^()]*\))*)/gi)) {
-    const commas = rest.replace(/\([^()]*\)|"[^"]*"|'[^']*'/g, '').split(',').length - 1;
-    if (commas > (name.toLowerCase() === 'set' ? 2 : 1) || rest.includes('unpack')) return true;
   }
-  return false;
-}
 
-/**
- * What the functions of a library call their two parameters; null where they do not agree, or where a function that is
- * no callback could be given something else under that name.
- */
-export function parametersOf(code: string): Names | null {
-  const callbacks = [...code.matchAll(/(?:\bregister_function\s*\(\s*(?:"[^"]*"|'[^']*')\s*,|\bcallback\s*=)\s*(?:function\s*\(([^)]*)\)|([A-Za-z_]\w*))/g)];
-  const registered = code.match(/\bregister_function\b/g)?.length ?? 0;
-  if (callbacks.length !== registered) return null;
-  const lists: string[] = [];
-  for (const [, inline, name] of callbacks) {
-    if (inline !== undefined) {
-      lists.push(normal(inline));
-      continue;
+  #local(variables: readonly Identifier[], init: readonly Expression[]): void {
+    const values = init.map((value, i) => {
+      const member = this.#memberOfRedis(value);
+      if ((member === 'call' || member === 'pcall') && i < variables.length) return binding({ alias: member });
+      this.#expression(value);
+      return binding({ value });
+    });
+    const last = init.at(-1);
+    variables.forEach((name, i) => {
+      // What several names get of one call is not told.
+      const open = last !== undefined && i >= init.length - 1 && variables.length > init.length && isMany(last);
+      this.#declare(name.name, i < init.length && !open ? values[i] : binding({ value: open ? undefined : null }));
+    });
+  }
+
+  #assign(target: Expression): void {
+    if (target.type === 'Identifier') {
+      const found = this.#find(target.name);
+      if (found === undefined) this.#repeatable = false;
+      else if (found.alias !== null) this.#callsKnown = false;
+      else {
+        found.given++;
+        if (found === this.#globals.KEYS || found === this.#globals.ARGV) found.others++;
+      }
+      if (found === undefined && (GLOBALS.has(target.name) || target.name === 'redis')) this.#callsKnown = false;
+      return;
     }
-    const definitions = [...code.matchAll(new RegExp(`\\bfunction\\s+${name}\\s*\\(([^)]*)\\)|\\b${name}\\s*=\\s*function\\s*\\(([^)]*)\\)`, 'g'))];
-    // Defined and registered, and nothing else: nobody calls it.
-    const mentions = code.replace(/(["'])(?:(?!\1)[^\\\n]|\\.)*\1/g, ' ').match(new RegExp(`\\b${name}\\b`, 'g'))?.length ?? 0;
-    if (definitions.length !== 1 || mentions !== 2) return null;
-    lists.push(normal(definitions[0][1] ?? definitions[0][2]));
+    if (target.type !== 'IndexExpression' && target.type !== 'MemberExpression') throw new Error(`${target.type} is given a value`);
+    this.#expression(target.base);
+    if (target.type === 'IndexExpression') this.#expression(target.index);
   }
-  const given = lists.map((list) => list.split(',').filter(Boolean)).filter((list) => list.length > 0);
-  const [keys = 'keys', args = 'args'] = given.find((list) => list.length > 1) ?? given[0] ?? [];
-  if (!given.every((list) => list.every((name, i) => name === [keys, args][i]))) return null;
-  // Any other function may be given something else under one of these names.
-  const takers = [...code.matchAll(/\bfunction\b[^()\n]*\(([^)]*)\)/g)].filter(([, list]) => normal(list).split(',').some((name) => name === keys || name === args));
-  return takers.length === given.length ? { keys, args } : null;
+
+  #declareFunction(declared: FunctionDeclaration): void {
+    const { identifier, isLocal } = declared;
+    if (identifier?.type === 'Identifier' && isLocal) this.#declare(identifier.name, binding({ value: declared }));
+    else if (identifier !== null) {
+      this.#assign(identifier);
+      // A method's first parameter has no name.
+      if (identifier.type === 'MemberExpression') this.#repeatable = false;
+    }
+    this.#function(declared);
+  }
+
+  #function(declared: FunctionDeclaration): void {
+    const isMethod = declared.identifier?.type === 'MemberExpression' && declared.identifier.indexer === ':';
+    const parameters = declared.parameters.map((name, at): [string, Binding] => {
+      // Three dots have no name.
+      if (name.type !== 'Identifier') this.#repeatable = false;
+      return [name.type === 'Identifier' ? name.name : '...', binding({ parameter: isMethod ? null : { of: declared, at } })];
+    });
+    this.#block(declared.body, isMethod ? [['self', binding()], ...parameters] : parameters);
+  }
+
+  /** What `for` takes in turn: the binding of the elements, where it takes those of a table. */
+  #iterators(iterators: readonly Expression[]): Binding | null {
+    const [only] = iterators;
+    const isCall = iterators.length === 1 && only.type === 'CallExpression';
+    if (isCall && this.#isGlobal(only.base, 'ipairs') && only.arguments.length === 1) {
+      const [table] = only.arguments;
+      const of = this.#readsOf(table);
+      if (of === null) this.#expression(table);
+      return binding({ elementOf: of });
+    }
+    const isMatch = isCall && only.base.type === 'MemberExpression' && only.base.identifier.name === 'gmatch';
+    if (!isMatch) this.#repeatable = false;
+    for (const each of iterators) this.#expression(each);
+    return null;
+  }
+
+  /** Notes that elements of the table are read, if it has a name; its binding. */
+  #readsOf(table: Expression): Binding | null {
+    if (table.type !== 'Identifier') return null;
+    const found = this.#find(table.name);
+    if (found === undefined || found.alias !== null) return null;
+    found.reads++;
+    this.#bindings.set(table, found);
+    return found;
+  }
+
+  // ── expressions ──
+
+  /** @param isUsed whether anything becomes of its value */
+  #expression(expression: Expression, isUsed = true): void {
+    switch (expression.type) {
+      case 'StringLiteral':
+      case 'NumericLiteral':
+      case 'BooleanLiteral':
+      case 'NilLiteral':
+        return;
+      case 'VarargLiteral':
+        this.#repeatable = false;
+        return;
+      case 'Identifier':
+        return this.#identifier(expression);
+      case 'FunctionDeclaration':
+        return this.#function(expression);
+      case 'TableConstructorExpression':
+        for (const field of expression.fields) {
+          if (field.type === 'TableKey') this.#expression(field.key);
+          this.#expression(field.value);
+        }
+        return;
+      case 'LogicalExpression':
+        this.#expression(expression.left);
+        return this.#expression(expression.right);
+      case 'BinaryExpression':
+        return this.#binary(expression.operator, expression.left, expression.right);
+      case 'UnaryExpression':
+        if (expression.operator !== '#' || this.#readsOf(expression.argument) === null) this.#expression(expression.argument);
+        return;
+      case 'IndexExpression':
+        if (this.#readsOf(expression.base) === null) this.#expression(expression.base);
+        return this.#expression(expression.index);
+      case 'MemberExpression':
+        return this.#member(expression.base, expression.identifier.name, expression.indexer);
+      case 'CallExpression':
+        return this.#call(expression, isUsed);
+      case 'TableCallExpression':
+      case 'StringCallExpression': {
+        this.#repeatable = false;
+        const argument = expression.type === 'TableCallExpression' ? expression.arguments : expression.argument;
+        if (this.isLibrary && this.#memberOfRedis(expression.base) === 'register_function') return this.#register([argument]);
+        this.#expression(expression.base);
+        return this.#expression(argument);
+      }
+      default:
+        throw new Error(`${(expression as Expression).type} is not Lua 5.1`);
+    }
+  }
+
+  /** A name whose value is passed on. */
+  #identifier(identifier: Identifier): void {
+    const found = this.#find(identifier.name);
+    if (found !== undefined) {
+      this.#bindings.set(identifier, found);
+      found.others++;
+      if (found.alias !== null) this.#callsKnown = false;
+      // The declared keys and arguments may be changed by whoever has them.
+      if (found === this.#globals.KEYS || found === this.#globals.ARGV) this.#repeatable = false;
+      return;
+    }
+    this.#repeatable = false;
+    if (!GLOBALS.has(identifier.name)) this.#callsKnown = false;
+  }
+
+  #member(base: Expression, name: string, indexer: '.' | ':'): void {
+    if (base.type === 'Identifier' && this.#find(base.name) === undefined) {
+      const known = base.name === 'redis' ? OF_REDIS.has(name) : GLOBALS.has(base.name);
+      if (!known || indexer === ':') this.#callsKnown = false;
+      if (MEMBERS[base.name]?.has(name) !== true) this.#repeatable = false;
+      return;
+    }
+    if (this.#readsOf(base) === null) this.#expression(base);
+  }
+
+  /** Texts are compared by the server's locale; powers are the processor's. */
+  #binary(operator: string, left: Expression, right: Expression): void {
+    this.#expression(left);
+    this.#expression(right);
+    if (operator === '^') this.#repeatable = false;
+    if (['<', '<=', '>', '>='].includes(operator)) this.#later.push(() => this.#kindOf(left) === 'number' || this.#kindOf(right) === 'number');
+  }
+
+  #call(call: CallExpression, isUsed: boolean): void {
+    const { base, arguments: args } = call;
+    const command = this.#commandOf(call);
+    if (command !== null) {
+      const [name, ...rest] = args;
+      if (command === 'pcall') this.#repeatable = false;
+      const literal = name === undefined ? null : literalOf(name);
+      if (literal === null) this.#callsKnown = false;
+      else this.#calls.push({ name: literal.toLowerCase(), args: rest, isUsed });
+      if (base.type === 'Identifier') this.#bindings.set(base, this.#find(base.name)!);
+      return this.#arguments(literal === null ? args : rest);
+    }
+    if (this.isLibrary && this.#memberOfRedis(base) === 'register_function') return this.#register(args);
+    this.#arguments(this.#callee(base, args));
+  }
+
+  #arguments(args: readonly Expression[]): void {
+    for (const each of args) this.#expression(each);
+  }
+
+  /** `call` or `pcall`, where it calls a command. */
+  #commandOf({ base }: CallExpression): 'call' | 'pcall' | null {
+    if (base.type === 'Identifier') return this.#find(base.name)?.alias ?? null;
+    const member = this.#memberOfRedis(base);
+    return member === 'call' || member === 'pcall' ? member : null;
+  }
+
+  /** Looks at what is called, where that is no command; the arguments that are still to be looked at. */
+  #callee(base: Expression, args: readonly Expression[]): readonly Expression[] {
+    if (base.type !== 'Identifier') {
+      const isMethod = base.type === 'MemberExpression' && base.indexer === ':';
+      const isLibrary = base.type === 'MemberExpression' && !isMethod && base.base.type === 'Identifier' && this.#find(base.base.name) === undefined;
+      // A method of a text; a table's own is a function of this text.
+      if (isMethod ? !MEMBERS.string!.has(base.identifier.name) : !isLibrary) this.#repeatable = false;
+      this.#expression(base);
+      return args;
+    }
+    const found = this.#find(base.name);
+    if (found !== undefined) {
+      this.#bindings.set(base, found);
+      found.others++;
+      this.#later.push(() => found.given === 1 && found.value?.type === 'FunctionDeclaration');
+      return args;
+    }
+    if (!GLOBALS.has(base.name)) this.#callsKnown = false;
+    if (base.name === 'unpack' && args.length > 0) {
+      this.#later.push(() => this.#isOfCaller(args[0]));
+      return this.#readsOf(args[0]) === null ? args : args.slice(1);
+    }
+    if (base.name === 'tostring') this.#later.push(() => args.length === 1 && this.#kindOf(args[0]) !== 'any');
+    else if (!FUNCTIONS.has(base.name)) this.#repeatable = false;
+    return args;
+  }
+
+  /** `redis.register_function(name, function)`, or with one table. */
+  #register(args: readonly Expression[]): void {
+    const fields = args.length === 1 && args[0].type === 'TableConstructorExpression' ? args[0].fields : null;
+    const given = fields === null ? args : fields.flatMap((field) => (field.type === 'TableKeyString' && field.key.name === 'callback' ? [field.value] : []));
+    for (const each of given) {
+      const of = each.type === 'Identifier' ? this.#find(each.name) : undefined;
+      if (each.type === 'FunctionDeclaration') this.#callbacks.push(each);
+      // Its own use of the name is the only one, where nobody else calls it.
+      else if (of?.value?.type === 'FunctionDeclaration') this.#callbacks.push(each);
+      this.#expression(each);
+    }
+    if (fields !== null) for (const field of fields) if (!given.includes(field.value)) this.#expression(field.value);
+  }
+
+  // ── what is judged when all is read ──
+
+  /** Whether the name stands for the declared keys, or the arguments, as the server gives them. */
+  #isCallers(of: Binding, which: 'KEYS' | 'ARGV'): boolean {
+    if (of.others > 0 || of.given > 1) return false;
+    if (of === this.#globals[which]) return true;
+    const { parameter } = of;
+    if (parameter === null || !this.isLibrary || parameter.at !== (which === 'KEYS' ? 0 : 1)) return false;
+    return this.#callbacks.some((callback) => {
+      if (callback === parameter.of) return true;
+      const named = callback.type === 'Identifier' ? this.#bindings.get(callback) : undefined;
+      return named !== undefined && named.value === parameter.of && named.given === 1 && named.others === 1 && named.reads === 0;
+    });
+  }
+
+  /** Whether the expression is all declared keys, or all arguments. */
+  #isOfCaller(expression: Expression | undefined): boolean {
+    const of = expression?.type === 'Identifier' ? this.#bindings.get(expression) : undefined;
+    return of !== undefined && (this.#isCallers(of, 'KEYS') || this.#isCallers(of, 'ARGV'));
+  }
+
+  #nameOf(expression: Expression, depth = 0): KeyName | null {
+    if (depth > MAX_NAMES) return null;
+    switch (expression.type) {
+      case 'StringLiteral': {
+        const text = literalOf(expression);
+        return text === null ? null : { text };
+      }
+      case 'IndexExpression': {
+        const { base, index } = expression;
+        const of = base.type === 'Identifier' ? this.#bindings.get(base) : undefined;
+        if (of === undefined) return null;
+        if (this.#isCallers(of, 'KEYS')) return 'declared';
+        return this.#isCallers(of, 'ARGV') && index.type === 'NumericLiteral' && Number.isInteger(index.value) && index.value > 0 ? { argument: index.value } : null;
+      }
+      case 'CallExpression': {
+        const [table] = expression.arguments;
+        const of = this.#isUnpack(expression) && table.type === 'Identifier' ? this.#bindings.get(table) : undefined;
+        return of !== undefined && this.#isCallers(of, 'KEYS') ? 'declared' : null;
+      }
+      case 'Identifier': {
+        const of = this.#bindings.get(expression);
+        if (of === undefined || of.given > 1) return null;
+        if (of.elementOf !== null) return this.#isCallers(of.elementOf, 'KEYS') ? 'declared' : null;
+        return of.value ? this.#nameOf(of.value, depth + 1) : null;
+      }
+      default:
+        return null;
+    }
+  }
+
+  #isUnpack({ base, arguments: args }: CallExpression): boolean {
+    return base.type === 'Identifier' && base.name === 'unpack' && this.#bindings.get(base) === undefined && args.length > 0;
+  }
+
+  /** What values an expression may have: `number` and `text` may be nil or false as well, `scalar` is no table or function. */
+  #kindOf(expression: Expression, depth = 0): Kind {
+    if (depth > MAX_NAMES) return 'any';
+    switch (expression.type) {
+      case 'StringLiteral':
+        return 'text';
+      case 'NumericLiteral':
+        return 'number';
+      case 'BooleanLiteral':
+      case 'NilLiteral':
+        return 'scalar';
+      case 'UnaryExpression':
+        return expression.operator === 'not' ? 'scalar' : 'number';
+      case 'BinaryExpression':
+        if (expression.operator === '..') return 'text';
+        return ['+', '-', '*', '/', '%'].includes(expression.operator) ? 'number' : 'scalar';
+      case 'LogicalExpression': {
+        const kinds = [this.#kindOf(expression.left, depth + 1), this.#kindOf(expression.right, depth + 1)];
+        return kinds.includes('any') ? 'any' : kinds[0] === kinds[1] ? kinds[0] : 'scalar';
+      }
+      case 'IndexExpression': {
+        const of = expression.base.type === 'Identifier' ? this.#bindings.get(expression.base) : undefined;
+        return of !== undefined && (this.#isCallers(of, 'KEYS') || this.#isCallers(of, 'ARGV')) ? 'text' : 'any';
+      }
+      case 'Identifier': {
+        const of = this.#bindings.get(expression);
+        if (of === undefined || of.given > 1) return 'any';
+        if (of.elementOf !== null) return this.#isCallers(of.elementOf, 'KEYS') || this.#isCallers(of.elementOf, 'ARGV') ? 'text' : 'any';
+        return of.kind ?? (of.value ? this.#kindOf(of.value, depth + 1) : 'any');
+      }
+      case 'CallExpression':
+        return this.#kindOfCall(expression);
+      default:
+        return 'any';
+    }
+  }
+
+  #kindOfCall(call: CallExpression): Kind {
+    const { base } = call;
+    if (base.type === 'Identifier') {
+      const of = this.#bindings.get(base);
+      if (of?.alias === 'call') return this.#kindOfReply(call);
+      if (of !== undefined) return 'any';
+      return base.name === 'tonumber' ? 'number' : base.name === 'tostring' || base.name === 'type' ? 'text' : 'any';
+    }
+    if (base.type !== 'MemberExpression') return 'any';
+    const { name } = base.identifier;
+    if (base.base.type !== 'Identifier' || this.#bindings.get(base.base) !== undefined) return 'any';
+    switch (base.base.name) {
+      case 'redis':
+        return name === 'call' ? this.#kindOfReply(call) : 'any';
+      case 'math':
+        return 'number';
+      case 'string':
+        return NUMBERS_OF_STRING.has(name) ? 'number' : name === 'match' ? 'scalar' : name === 'gmatch' ? 'any' : 'text';
+      case 'table':
+        return name === 'concat' ? 'text' : name === 'getn' ? 'number' : 'any';
+      default:
+        return 'any';
+    }
+  }
+
+  #kindOfReply({ arguments: [name] }: CallExpression): Kind {
+    const literal = name === undefined ? null : literalOf(name);
+    const reply = literal === null ? undefined : repeatableCommand(literal.toLowerCase())?.reply;
+    return reply === 'number' || reply === 'text' ? reply : 'any';
+  }
+
+  /** Whether the text that a command is given for the expression is the same, whatever the server's version. */
+  #isPlain(expression: Expression): boolean {
+    if (expression.type === 'NumericLiteral') return Number.isInteger(expression.value) && expression.value < MAX_PLAIN;
+    if (expression.type === 'LogicalExpression') return this.#isPlain(expression.left) && this.#isPlain(expression.right);
+    if (expression.type === 'CallExpression' && this.#isUnpack(expression)) return this.#isOfCaller(expression.arguments[0]);
+    return this.#kindOf(expression) === 'text';
+  }
+
+  #isRepeatable({ name, args, isUsed }: SeenCall): boolean {
+    const allowed = repeatableCommand(name);
+    if (allowed === undefined || (isUsed && allowed.reply === null)) return false;
+    const written = args.map((arg, i) => ({ literal: literalOf(arg), open: i === args.length - 1 && this.#isOpen(arg) }));
+    return areRepeatable(allowed, written);
+  }
+
+  /** Whether it may stand for any number of values at the end of a list: some calls are known to give just one. */
+  #isOpen(expression: Expression): boolean {
+    if (!isMany(expression)) return false;
+    if (expression.type !== 'CallExpression' || this.#kindOfCall(expression) === 'any') return true;
+    return expression.base.type === 'MemberExpression' && SEVERAL.has(expression.base.identifier.name);
+  }
 }
 
-const normal = (list: string): string => list.replace(/\s/g, '');
+/** A name that stands for a name that stands for a name. */
+const MAX_NAMES = 100;
+/** Integers below it are written without an exponent by every server. */
+const MAX_PLAIN = 1e15;
+
+/** Whether it may stand for several values at the end of a list. */
+const isMany = (expression: Expression): boolean =>
+  expression.type === 'VarargLiteral' || (/Call/.test(expression.type) && (expression as { inParens?: boolean }).inParens !== true);
+
+/** The text that is written out; line breaks in it, which Lua may change, make it unknown. */
+function literalOf(expression: Expression | undefined): string | null {
+  if (expression?.type !== 'StringLiteral' || typeof (expression.value as unknown) !== 'string' || expression.raw.includes('\r')) return null;
+  return expression.value;
+}

@@ -7,8 +7,7 @@ import { countAt } from '../command/keys.js';
 import type { CommandTable } from '../command/table.js';
 import { argumentsOf } from '../resp/decode.js';
 import { Functions } from './functions.js';
-import { Routine } from './routine.js';
-import { UNTOLD, type NamedKey } from './script-text.js';
+import { Routine, UNTOLD, type NamedKey } from './routine.js';
 import type { Server } from './server.js';
 
 export class Script extends Routine {
@@ -19,7 +18,7 @@ export class Script extends Routine {
     readonly body: Buffer,
     readonly sha: string,
   ) {
-    super(body.toString('latin1'), { keys: 'KEYS', args: 'ARGV' });
+    super(body.toString('latin1'), false);
   }
 
   /** Since Redis 7 a script may begin with `#!lua flags=…`, which older servers do not compile. */

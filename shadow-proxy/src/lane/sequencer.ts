@@ -284,7 +284,9 @@ export class Sequencer implements LaneEvents {
   hidesChanges(frame: Buffer, start: number): boolean {
     const args = argumentsOf(frame, start);
     const routine = this.scripts.find(args);
-    if (routine === undefined || !routine.staysInDatabase || routine.writesNothing(this.table) || !routine.callsCommands) return false;
+    // A digest whose text was never seen, or a function that the server does not have.
+    if (routine === undefined) return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
+    if (!routine.staysInDatabase(args) || routine.writesNothing(this.table) || !routine.callsCommands) return false;
     const { writes } = this.scripts.undeclared(args, this.table);
     return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
   }
@@ -336,6 +338,10 @@ export class Sequencer implements LaneEvents {
     if (!server.privileges.isUnrestricted(identity.credentials)) return false;
     const script = this.scripts.find(args);
     if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length) || (script.setsMoment && mirror.clockAheadMs !== 0)) return false;
+    if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
+    // Of keys that it does not declare, beside others that it does, the order of several lanes is not known.
+    const { reads, writes } = this.scripts.undeclared(args, this.table);
+    if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0')) return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.

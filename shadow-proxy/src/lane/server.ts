@@ -198,6 +198,12 @@ export class Server {
     return refused;
   }
 
+  /** Whether a number that a script gives a command becomes the shortest text that tells it, as since Redis 7.2; else 17 digits. */
+  get writesShortNumbers(): boolean {
+    const [major, minor] = this.version.split('.').map(Number);
+    return major > 7 || (major === 7 && minor >= 2);
+  }
+
   /** Whether the server has the command, by what its own `COMMAND` says. */
   knows(spec: CommandSpec): boolean {
     const known = this.#knows[spec.id];

@@ -47,6 +47,91 @@ test('what a script did that does not do the same twice is copied', async (t) =>
   });
 });
 
+test('what a script stores that depends on the server is copied', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, source, client, assertEqual }) => {
+    const proxy = await wire();
+    await proxy.pipeline([['ZADD', 'z', '-0', 'm', 1.5, 'n'], ['RPUSH', 'l', 'a', 'b'], ['SADD', 's', 1, 2, 'x']]);
+    const values = [
+      "redis.call('LPOP', 'l', 0) and 'array' or 'nil'",
+      "redis.pcall('INCR', 'l', 'x').err",
+      "redis.pcall('EXPIRE', 'l', 1, 'XY').err",
+      "select(2, pcall(redis.call, 'NOSUCH'))",
+      "redis.call('COMMAND', 'COUNT')",
+      "redis.call('ACL', 'WHOAMI')",
+      "redis.call('ZSCORE', 'z', 'm')",
+      'tostring({})',
+      'tostring(redis.call)',
+      "collectgarbage('count')",
+      "tostring(redis.call('ZRANGE', 'z', 0, 0))",
+      'os.clock()',
+      'redis.REDIS_VERSION or redis.replicate_commands() and 1',
+      "redis.sha1hex(redis.call('INFO', 'server'))",
+    ];
+    const scripts = [
+      ...values.map((value) => `redis.call('SET', KEYS[1], ${value}) return 1`),
+      "local t = {} for i = 1, 40 do t[i .. 'k'] = i end for k in pairs(t) do redis.call('RPUSH', KEYS[1], k) end return 1",
+      "for _, m in ipairs(redis.call('SMEMBERS', 's')) do redis.call('RPUSH', KEYS[1], m) end return 1",
+    ];
+    for (const [i, script] of scripts.entries()) {
+      // Redis 7 knows no such name: then it fails on both.
+      for (let n = 0; n < 3; n++) await proxy.ask('EVAL', script, 1, `d:${i}:${n}`);
+    }
+    // The sign of a zero score is not compared.
+    await proxy.ask('DEL', 'z');
+    await assertEqual();
+    assert.ok((await client({ of: source }).keys('d:*')).length >= 36);
+  });
+});
+
+test('a script whose text seems to declare its keys, and does not, leaves the same on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, source, client, shard, assertEqual }) => {
+    const proxy = await wire();
+    const time = "local now = redis.call('TIME')[2]";
+    const scripts = [
+      `local s = '--' ${time} redis.call('SET', s .. KEYS[1], now) return 1`,
+      `${time} redis.call('SET', KEYS[1]:gsub('k', 'g'), now) return 1`,
+      `${time} table.insert(KEYS, 1, 'inserted') redis.call('SET', KEYS[1], now) return 1`,
+      `${time} local K = KEYS K[1] = 'aliased' redis.call('SET', KEYS[1], now) return 1`,
+      `${time} local function f(KEYS) redis.call('SET', KEYS[1], now) end f({'parameter'}) return 1`,
+      `${time} local unpack = function() return 'unpacked' end redis.call('SET', unpack(KEYS), now) return 1`,
+      `${time} redis['call']('SET', 'indexed', now) return 1`,
+      `${time} loadstring("redis.call('SET', 'loaded', '" .. now .. "')")() return 1`,
+      `${time} redis.call('XGROUP', 'CREATE', 'stream', 'g', '$', 'MKSTREAM') return 1`,
+      `${time} redis.call('SET', KEYS[1], now) redis.call('SORT', 'set', 'BY', 'nosort', 'STORE', 'sorted') return 1`,
+    ];
+    await proxy.ask('SADD', 'set', 'a', 'b', 'c');
+    for (const script of scripts) assert.equal(await proxy.ask('EVAL', script, 1, 'k'), ':1', script);
+    await assertEqual();
+    assert.equal(shard.snapshot().workloads[0].suspect, null);
+    const keys = ['--k', 'g', 'inserted', 'aliased', 'parameter', 'unpacked', 'indexed', 'loaded', 'stream', 'sorted'];
+    assert.equal(await client({ of: source }).exists(...keys), keys.length);
+  });
+});
+
+test('a group that a script without declared keys creates is on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, assertEqual, client, target }) => {
+    const proxy = await wire();
+    assert.equal(await proxy.ask('EVAL', "redis.call('XGROUP', 'CREATE', 'stream', 'g', '$', 'MKSTREAM') return 1", 0), ':1');
+    await assertEqual();
+    assert.equal(await client({ of: target }).exists('stream'), 1);
+  });
+});
+
+test('what a digest whose text was never seen writes besides its declared keys is copied', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, client, source, target, assertEqual }) => {
+    const sha = (await client({ of: source }).script('LOAD', "redis.call('SET', KEYS[1] .. ':hidden', 1) return redis.call('INCR', KEYS[1])")) as string;
+    const proxy = await wire();
+    assert.equal(await proxy.ask('EVALSHA', sha, 1, 'n'), ':1');
+    assert.match((await proxy.pipeline([['MULTI'], ['EVALSHA', sha, 1, 'm'], ['EXEC']]))[2], /^\*1\r\n:1$/);
+    await assertEqual();
+    assert.equal(await client({ of: target }).exists('n:hidden', 'm:hidden'), 2);
+  });
+});
+
 test('EVALSHA runs on a mirror that was never told the script', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
