@@ -65,6 +65,13 @@ export const shadowProxy = dashboard({
         lines({ title: 'Keys in doubt', description: 'By reason: they heal by themselves; one reason that stays names what to mend.', width: 8, queries: { '{{shard}} {{reason}}': orNone('reason', sumBy('shard, reason', proxy('suspects'))) }, thresholds: worthALook(1) }),
         lines({ title: 'Differences being asked about', description: 'Differences without a verdict yet: more than a handful for long means that a server answers slowly.', width: 8, queries: { '{{shard}}': maxBy('shard', proxy('undecided')) } }),
         lines({
+          title: 'Connections that went silent',
+          description: 'In the last hour, by server: closed because they brought nothing while the server answered; look at firewalls and connection tables.',
+          width: 8,
+          queries: { '{{shard}} {{server}}': sumBy('shard, server', `increase(${proxy('silent_connections_total')}[1h])`) },
+          thresholds: worthALook(1),
+        }),
+        lines({
           title: 'Keys reserved',
           description: 'Age of the oldest reservation, and the longest wait for keys: more than a second for long means commands that hang.',
           width: 8,

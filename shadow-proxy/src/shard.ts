@@ -26,6 +26,7 @@ import { isContested, type StraysContext } from './copy/strays.js';
 import { Dialer } from './lane/dialer.js';
 import { oneServer } from './lane/identity.js';
 import { Judge } from './lane/judge.js';
+import { Liveness } from './lane/liveness.js';
 import { reservationsOf } from './lane/order.js';
 import { Scripts } from './lane/scripts.js';
 import { Sequencer } from './lane/sequencer.js';
@@ -95,6 +96,9 @@ class RunningShard implements Shard {
   readonly #clocks: Clocks;
   readonly #logins: Logins;
   readonly #vigil: Vigil;
+  readonly #liveness: readonly Liveness[];
+  /** Connections that went silent, and were closed. */
+  readonly #silenced: Record<Side, number> = { source: 0, target: 0 };
   readonly #failover: Failover;
   readonly #directory: string;
   readonly #author: Author;
@@ -242,6 +246,15 @@ class RunningShard implements Shard {
         this.#failover.down(side, this.#vigil.silentMs(side));
       },
     });
+    const silence = {
+      silentMs: () => this.#plan.limits.silentMs,
+      closed: ({ side }: Server, { clientId }: { readonly clientId: number }, silentMs: number) => {
+        this.#silenced[side]++;
+        const about = { shard: shard.name, server: side, clientId, silentMs: Math.round(silentMs) };
+        logger.warn(about, 'a connection went silent while the server answers on another one: it is closed, and the keys of its unanswered writes are suspects');
+      },
+    };
+    this.#liveness = SIDES.map((side) => new Liveness(this.#servers[side], silence));
     this.#failover = new Failover({
       router: this.#router,
       suspects: this.#suspects,
@@ -361,6 +374,7 @@ class RunningShard implements Shard {
       const seen = state.current[side];
       if (seen !== null) this.#servers[side].expect(seen, Date.parse(seen.seenAt));
     }
+    for (const liveness of this.#liveness) void liveness.watch();
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     if (this.#router.workloads.some(({ isRewritten }) => isRewritten)) await this.#regional!.counters();
     this.#startMirrors();
@@ -500,6 +514,7 @@ class RunningShard implements Shard {
     this.#clocks.stop();
     this.#vigil.stop();
     this.#logins.stop();
+    for (const liveness of this.#liveness) liveness.stop();
     this.#jobs.close();
     this.#witness.close();
     this.#clients.counterWatch.close();
@@ -725,6 +740,7 @@ class RunningShard implements Shard {
         evictedAt: losses.evictedAt === null ? null : new Date(losses.evictedAt).toISOString(),
         evicting: losses.evictedAt !== null && Date.now() - losses.evictedAt < EVICTING_MS,
         silentMs: this.#vigil.silentMs(side),
+        silentConnections: this.#silenced[side],
       };
     };
     const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];

@@ -42,6 +42,10 @@ export class Changes implements ConnectionOwner {
 
   constructor(private readonly server: Server) {}
 
+  get waits(): boolean {
+    return this.#pinged.length > 0;
+  }
+
   get ready(): boolean {
     return this.#connection !== undefined;
   }

@@ -18,10 +18,14 @@ export class ConnectionLost extends Error {
 }
 
 export interface ConnectionOwner {
+  /** Whether replies are still to come. */
+  readonly waits: boolean;
   /** Bytes came: consume the reader's whole frames. */
   readable(reader: FrameReader): void;
   /** The connection is gone; called once. */
   lost(reason: Error): void;
+  /** Asks the server for any reply; where it is there, the connection carries little, and may be silent for long. */
+  askForLife?(): void;
 }
 
 export class Connection {
@@ -30,6 +34,8 @@ export class Connection {
   clientId = 0;
   /** Whether its user was let in; false for one without a login where a password is needed. */
   admitted = true;
+  /** How often bytes have come. */
+  chunks = 0;
   readonly #socket: Socket;
   readonly #reader = new FrameReader();
   #owner: ConnectionOwner;
@@ -38,6 +44,7 @@ export class Connection {
 
   constructor(connected: Socket, turn: Turn, intake = new Intake()) {
     const socket = readInto(intake, connected, (chunk, start, end) => {
+      this.chunks++;
       this.#reader.feed(chunk, start, end);
       try {
         this.#owner.readable(this.#reader);
@@ -47,7 +54,7 @@ export class Connection {
     });
     this.#socket = socket;
     this.outbox = new Outbox(turn, socket);
-    this.#owner = { readable: (reader) => this.#answer(reader), lost: () => undefined };
+    this.#owner = { waits: false, readable: (reader) => this.#answer(reader), lost: () => undefined };
     socket.setNoDelay(true);
     socket.setKeepAlive(true, 15_000);
     let failure: Error | undefined;
@@ -61,6 +68,16 @@ export class Connection {
     return this.#ended;
   }
 
+  /** Whether replies are still to come. */
+  get waits(): boolean {
+    return !this.#ended && (this.#asked.length > 0 || this.#owner.waits);
+  }
+
+  /** As its owner does it. */
+  askForLife(): void {
+    if (!this.#ended) this.#owner.askForLife?.();
+  }
+
   /** Hands the frames from now on to `owner`. */
   attach(owner: ConnectionOwner): void {
     this.#owner = owner;
@@ -68,7 +85,7 @@ export class Connection {
 
   /** Calls `lost` when the connection ends; its answers stay with `ask`. */
   attachLost(lost: (reason: Error) => void): void {
-    this.#owner = { readable: (reader) => this.#answer(reader), lost };
+    this.#owner = { waits: false, readable: (reader) => this.#answer(reader), lost };
   }
 
   /** Sends one command and waits for its reply; only while nobody is attached. */

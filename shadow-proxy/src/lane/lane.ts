@@ -72,6 +72,9 @@ export class Lane implements ConnectionOwner {
   get admitted(): boolean {
     return this.connection.admitted;
   }
+  get waits(): boolean {
+    return this.#inFlight.length > 0;
+  }
   get inFlight(): number {
     return this.#inFlight.length;
   }

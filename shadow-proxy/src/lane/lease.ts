@@ -107,6 +107,9 @@ export class Lease {
   get connected(): boolean {
     return this.#connection !== undefined;
   }
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
   get held(): boolean {
     return this.#held;
   }

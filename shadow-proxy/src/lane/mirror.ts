@@ -105,6 +105,9 @@ export class MirrorLane implements ConnectionOwner {
   get connected(): boolean {
     return this.#connection !== undefined;
   }
+  get waits(): boolean {
+    return this.#sent.length > 0;
+  }
   get queuedBytes(): number {
     return this.#bytes;
   }

@@ -6,6 +6,7 @@
  * control connection, before the connection is used: were it a different process than the one connected to,
  * the connection would be dead.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Address } from '../plan/endpoint.js';
@@ -56,6 +57,8 @@ export interface ServerEvents {
 
 /** So long after the last such refusal a server is taken to be full. */
 const FULL_MS = 5_000;
+/** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
+const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
 const UNTOLD_CLOCK_MS = 1_000;
 /** By so much a clock is set, and does not only run fast or slow. */
 const SET_CLOCK_MS = 500;
@@ -79,6 +82,12 @@ export class Server {
   refusal: string | null = null;
   /** Connections that are not ready yet: a server that hangs may never answer them. */
   readonly #greeting = new Set<Connection>();
+  /** All of this shard, without the lease's. */
+  readonly #connections = new Set<Connection>();
+  /** The connection of questions, where it is open. */
+  #asking: Connection | undefined;
+  /** A look on a connection of its own that has no answer yet. */
+  #glancing: Promise<ReadonlyMap<number, string> | null> | undefined;
   /** How often it was closed: what was being opened before is not wanted any more. */
   #closed = 0;
   /** Keys that it removed by itself. */
@@ -376,6 +385,39 @@ export class Server {
     return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
   }
 
+  /** The connections to it, the lease's among them. */
+  connections(): Connection[] {
+    for (const connection of this.#connections) if (connection.ended) this.#connections.delete(connection);
+    const { connection } = this.lease;
+    return connection === undefined ? [...this.#connections] : [...this.#connections, connection];
+  }
+
+  /**
+   * What it says, by number, of connections that may be silent; asked on another connection, a new one where need be.
+   * @returns null where it does not answer soon, or not that
+   */
+  async glance(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
+    const control = this.#asking;
+    type Lines = ReadonlyMap<number, string> | null;
+    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> => Promise.race([lines.catch(() => null), sleep(ms, null, { ref: false })]);
+    if (control !== undefined && !control.ended && !silent.includes(control)) {
+      const lines = await soon(linesOf(control, silent), GLANCE_MS);
+      if (lines !== null) return lines;
+    }
+    // One at a time: a server that hangs may answer it yet.
+    this.#glancing ??= this.#glanceBeside(silent).finally(() => (this.#glancing = undefined));
+    return soon(this.#glancing, NEW_GLANCE_MS);
+  }
+
+  async #glanceBeside(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
+    const connection = await this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials });
+    try {
+      return await linesOf(connection, silent);
+    } finally {
+      connection.destroy();
+    }
+  }
+
   /** Has a connection's blocking command end as if its time were over, or with an error. */
   async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean> {
     return text(await this.ask('CLIENT', 'UNBLOCK', clientId, how)) === '1';
@@ -409,7 +451,10 @@ export class Server {
       this.up = false;
       if (this.#control === opening) this.#control = undefined;
     };
-    opening.then((connection) => connection.attachLost(gone), gone);
+    opening.then((connection) => {
+      this.#asking = connection;
+      connection.attachLost(gone);
+    }, gone);
     return opening;
   }
 
@@ -424,6 +469,7 @@ export class Server {
     this.address = address;
     const connection = new Connection(socket, this.turn, intake);
     this.#greeting.add(connection);
+    this.#connections.add(connection);
     try {
       const wantsPassword = await greet(connection, protocol, credentials, this.name);
       connection.admitted = !wantsPassword;
@@ -442,6 +488,13 @@ export class Server {
       this.#greeting.delete(connection);
     }
   }
+}
+
+/** The lines of the server's CLIENT LIST about connections; null where it does not even list the one that asks. */
+async function linesOf(asking: Connection, about: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
+  const ids = [asking, ...about].map(({ clientId }) => clientId).filter((id) => id !== 0);
+  const lines = await listClients((...args) => asking.ask(...args), 'ID', ...ids);
+  return lines.has(asking.clientId) ? lines : null;
 }
 
 /** Whether it is a KeyDB, by its `INFO cpu`: what only KeyDB's `COMMAND` has, a careful operator renames away. */

@@ -112,6 +112,8 @@ export interface Limits {
   readonly connectMs: number;
   /** Milliseconds after which an authority that does not answer is taken for dead. */
   readonly downAfterMs: number;
+  /** How long a connection may wait for a reply, in ms, while the server answers on others. */
+  readonly silentMs: number;
   /** Milliseconds that a flip may hold a workload's commands before it gives up with nothing changed. */
   readonly flipMs: number;
   /** Milliseconds that a shutdown waits for commands in flight. */

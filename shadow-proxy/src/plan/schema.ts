@@ -143,6 +143,10 @@ const limits = z.strictObject({
   clientOutputBytes: bytes.prefault('256MiB').describe('Replies that wait for one client which does not read; past it the client is closed'),
   connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
   downAfterMs: milliseconds.default(3_000).describe('An authority that has not answered for so long is taken for dead'),
+  silentMs: milliseconds
+    .min(250)
+    .default(1_000)
+    .describe('A connection that has waited so long for a reply is closed if the server answers on another one; its keys become suspects'),
   flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
   largeKeyBytes: bytes.prefault('1MiB').describe('From this size on a key is copied in parts'),

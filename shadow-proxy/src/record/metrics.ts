@@ -41,6 +41,9 @@ export const METRICS: readonly Metric[] = [
     bothServers(s, ({ evicted }) => evicted),
   ),
   counter('server_expired_keys_total', 'Keys that the server has expired while keys were written twice', ['server'], (s) => bothServers(s, ({ expired }) => expired)),
+  counter('silent_connections_total', 'Connections that were closed because they brought nothing while the server answered on others', ['server'], (s) =>
+    bothServers(s, ({ silentConnections }) => silentConnections),
+  ),
   gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) => bothServers(s, ({ full }) => Number(full))),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) => one(s.clockAheadMs / 1000)),
   gauge('server_info', 'Always 1; names the server behind the endpoint', ['server', 'version', 'run_id', 'url'], serverInfo),

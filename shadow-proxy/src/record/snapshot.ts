@@ -32,6 +32,8 @@ export interface ServerSnapshot {
   readonly evicting: boolean;
   /** For how long it has not answered, in ms; 0 where it does, or where no client is sent to it. */
   readonly silentMs: number;
+  /** Connections that were closed because they brought nothing while the server answered on others. */
+  readonly silentConnections: number;
 }
 
 /** Microseconds. */

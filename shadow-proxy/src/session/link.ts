@@ -9,6 +9,7 @@ import { ConnectionLost } from '../lane/connection.js';
 import { Intake } from '../lane/intake.js';
 import type { LaneIdentity } from '../lane/lane.js';
 import type { Server } from '../lane/server.js';
+import { encodeCommand } from '../resp/encode.js';
 import type { FrameReader } from '../resp/reader.js';
 import type { Side } from '../route/stage.js';
 
@@ -52,6 +53,10 @@ export class Link implements ConnectionOwner {
     return new Link(server.side, identity, await server.open({ db: 0, protocol, credentials, intake: new Intake(INTAKE_BYTES) }), events);
   }
 
+  get waits(): boolean {
+    return this.#asked.length > 0;
+  }
+
   get closed(): boolean {
     return this.connection.ended;
   }
@@ -67,6 +72,11 @@ export class Link implements ConnectionOwner {
       this.#asked.push({ left: replies, each, resolve, reject });
       this.connection.outbox.addWhole(frame);
     });
+  }
+
+  /** A subscriber whose connection is silent would miss messages and never know. */
+  askForLife(): void {
+    this.ask(PING, 1, () => undefined).catch(() => undefined);
   }
 
   close(): void {
@@ -103,4 +113,5 @@ function isMessage(buffer: Buffer, start: number): boolean {
   return (type === STAR || type === PUSH) && buffer[start + 4] === DOLLAR && (length === SEVEN || length === EIGHT) && buffer[start + 6] === CR;
 }
 
+const PING = encodeCommand(['PING']);
 const [CR, DOLLAR, STAR, MINUS, SEVEN, EIGHT, PUSH] = [13, 36, 42, 45, 55, 56, 62];

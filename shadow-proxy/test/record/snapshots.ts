@@ -23,8 +23,8 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
 
 export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapshot => ({
   name: 'cache-0',
-  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0 },
-  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0 },
+  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0, silentConnections: 0 },
+  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0, silentConnections: 0 },
   clients: 3,
   operations: 1000,
   compared: 990,
