@@ -43,9 +43,10 @@ for (const [what, directions] of [
     if (!(await needsKeydb(t))) return;
     await withScene({}, async (scene) => {
       const [a, b] = [await scene.wire(), await scene.wire()];
-      const before = new Set(scene.toSource.links);
       await a.pipeline([['SET', 'k', 1], ['RPUSH', 'l', 'a']]);
-      const lane = scene.toSource.links.filter((link) => !before.has(link));
+      const before = new Map(scene.toSource.links.map((link) => [link, link.passed.up]));
+      await a.ask('ECHO', 'x'.repeat(10_000));
+      const lane = scene.toSource.links.filter((link) => link.passed.up - before.get(link)! > 10_000);
       assert.equal(lane.length, 1);
       silence(lane, ...directions);
       const since = performance.now();
