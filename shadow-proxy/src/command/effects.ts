@@ -214,6 +214,12 @@ const without =
     return kept.length === args.length ? 'verbatim' : one(kept, 'same');
   };
 
+/** SORT … BY … STORE: the order of ties is the server's own. */
+const sort: EffectOf = (args) => (['BY', 'STORE'].every((option) => args.slice(2).some((arg) => word(arg) === option)) ? 'copy' : 'verbatim');
+
+/** What is near the edge of an area, and which of several COUNT takes, is the server's own. */
+const georadius: EffectOf = (args) => (args.slice(5).some((arg) => word(arg) === 'STORE' || word(arg) === 'STOREDIST') ? 'copy' : 'verbatim');
+
 const uncompared: EffectOf = (args) => one(args, null);
 
 /** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
@@ -258,6 +264,10 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   'xgroup|create': { effect: without('ENTRIESREAD'), least: 6 },
   'xgroup|setid': { effect: without('ENTRIESREAD'), least: 6 },
   'config|set': { effect: configSet, least: 0 },
+  sort: { effect: sort, least: 6 },
+  georadius: { effect: georadius, least: 8 },
+  georadiusbymember: { effect: georadius, least: 7 },
+  geosearchstore: { effect: () => 'copy', least: 0 },
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
   // What they did to the fields' times to live; a copy says where the mirror cannot hold it.
@@ -276,6 +286,12 @@ export function probeOf(name: string, args: readonly Buffer[]): Buffer | null {
   if (name === 'xadd' && approximate(args, xaddId(args))) return encodeCommand(['XLEN', args[1]]);
   if (name === 'xtrim' && approximate(args, args.length)) return encodeCommand(['XLEN', args[1]]);
   return null;
+}
+
+/** Whether the command is a SET … KEEPTTL that does not look at the key for another option's sake. */
+export function keepsTtlBlindly(args: readonly Buffer[]): boolean {
+  const options = args.slice(3).map(word);
+  return word(args[0]) === 'SET' && options.includes('KEEPTTL') && !['NX', 'XX', 'GET'].some((option) => options.includes(option));
 }
 
 /** Commands whose arguments may hold a time to live that counts from the moment they run. */

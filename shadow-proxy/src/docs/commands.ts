@@ -26,6 +26,9 @@ const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
   ['xautoclaim', '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied'],
   ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
   ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
+  ['sort', 'with `BY` and `STORE`: the destination is copied, for the order of ties is the server\'s own; otherwise as asked'],
+  ['georadius georadiusbymember', 'with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server\'s own; otherwise as asked'],
+  ['geosearchstore', 'the destination is copied'],
   ['publish spublish', 'as asked; the number of receivers is not compared'],
   ['config|set', '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings'],
   ['hexpire hpexpire hexpireat hpexpireat hpersist hsetex hgetex hgetdel', 'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name'],
@@ -37,8 +40,8 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
   [
     'script',
     'Scripts',
-    'Routed by the keys that they declare, which should be all the keys that they touch. A script that does the same on both servers, as far as its text tells, is ' +
-      'repeated; of any other, of one that failed, and of functions, the declared keys are copied, and where its text does not show that it writes no others, the workload is suspect. ' +
+    'Routed by the keys that they declare, which should be all the keys that they touch. A script is repeated where its text proves that it does the same on both servers ' +
+      'and touches declared keys only, and where its user is unrestricted (`+@all ~* &*`). Of any other, of one that failed, and of functions, the keys that changed are copied. ' +
       'A script without declared keys that may write runs alone, as those below; it is refused while workloads have different authorities. Where it cannot be repeated, ' +
       'the keys that its text names (as texts, or as arguments) are copied; where it does not name them, every workload is suspect. `FCALL`, `FCALL_RO`, `EVAL_RO` and ' +
       '`EVALSHA_RO` are counted as `unsupported` while the mirror has no such command.',

@@ -21,11 +21,14 @@ export const UNTOLD: NamedKeys = { reads: null, writes: null };
 /** Commands that leave the database. */
 const LEAVING = new Set(['select', 'move', 'copy', 'swapdb']);
 
+const KEEPTTL = 'keepttl';
+
 /** A script or a function, as far as its text tells what it does. */
 export class Routine {
   readonly #reading: Reading;
   readonly #mentionsDatabases: boolean;
   readonly #mentionsSwapping: boolean;
+  readonly #mentionsKeepTtl: boolean;
   #named: NamedKeys | undefined;
   readonly #tooManyFrom: number;
   /** Whether it may give a key a time to live. */
@@ -38,6 +41,7 @@ export class Routine {
     this.#reading = readText(text, isLibrary);
     this.#mentionsDatabases = mentionsDatabases(text);
     this.#mentionsSwapping = /swapdb/i.test(text);
+    this.#mentionsKeepTtl = /keepttl/i.test(text);
     this.#tooManyFrom = tooManyFrom(text);
     this.setsMoment = this.#mayCall(({ name, names, open }) => /^p?expireat$/.test(name) || (name === 'set' && (names.length > 2 || open)) || (name === 'getex' && (names.length > 1 || open)));
     this.setsTtl = this.setsMoment || this.#mayCall(({ name }) => /^(p?expire|p?setex)$/.test(name));
@@ -87,6 +91,11 @@ export class Routine {
   staysInDatabase(args: readonly Buffer[]): boolean {
     if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => LEAVING.has(name));
     return !this.#mentionsDatabases && !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()));
+  }
+
+  /** Whether it may SET … KEEPTTL: it writes the option out, or is given it. */
+  mayKeepTtl(args: readonly Buffer[]): boolean {
+    return this.#mentionsKeepTtl || args.some((arg) => arg.length === KEEPTTL.length && arg.toString('latin1').toLowerCase() === KEEPTTL);
   }
 
   /** Whether it may call any command at all. */

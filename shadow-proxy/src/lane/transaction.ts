@@ -14,6 +14,7 @@ import { array, encodeCommand } from '../resp/encode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
+import { removeExpired } from './expired.js';
 import type { Lane } from './lane.js';
 import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink } from './operation.js';
 import { isAboutData, mayHaveWritten } from './refusals.js';
@@ -75,6 +76,7 @@ export function submitTransaction(
     },
     lost: () => undefined,
   };
+  for (const { spec, frame } of commands) removeExpired(sequencer, lane, spec, workload, frame, 0);
   send(MULTI, begun, NOTHING);
   for (const command of commands) {
     const args = argumentsOf(command.frame);

@@ -5,6 +5,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CommandSpec } from '../command/table.js';
 import { ConnectionLost } from '../lane/connection.js';
+import { removeExpired } from '../lane/expired.js';
 import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.js';
 import type { Lanes } from '../lane/lanes.js';
@@ -150,6 +151,7 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
     if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, lane.server.side);
     // Functions are not compared: a mirror without them says so, and the clients will miss them.
     if (spec.name.startsWith('function|')) operation.confirmed = (answer) => (answer?.[0] === MINUS ? clients.unsupported(spec.name) : undefined);
+    removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
   });
   if (spec.handling === 'script' && reply[0] !== MINUS) sequencer.scripts.accepted(argumentsOf(frame, start));

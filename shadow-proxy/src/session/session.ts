@@ -13,6 +13,7 @@ import type { Socket } from 'node:net';
 import { refusal } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
+import { removeExpired } from '../lane/expired.js';
 import type { Lane } from '../lane/lane.js';
 import { Login } from '../lane/login.js';
 import { readInto } from '../lane/intake.js';
@@ -375,6 +376,7 @@ export class Session implements Sink {
       operation.sink = noting(this);
       if (follow === WRITE && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
     }
+    if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, parser.frame, parser.start);
     clients.count(spec, workload);
     if (probe !== null) sendProbed(this, operation, lane, probe);
     else this.submit(operation, lane);
