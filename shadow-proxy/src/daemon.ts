@@ -1,14 +1,23 @@
 /** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { Admin, AdminError } from './control/admin.js';
 import type { Shard } from './control/status.js';
-import { launch, type Launched, type LaunchError } from './launch.js';
+import { HandshakeRefused } from './lane/handshake.js';
+import { launch, LaunchError, type Launched } from './launch.js';
 import { formatAddress } from './plan/endpoint.js';
 import { PlanError } from './plan/errors.js';
 import { pageFile } from './page/files.js';
 import type { AdminPlan, Plan, ShardPlan } from './plan/plan.js';
 
 const ADMIN_RETRY_MS = 250;
+const RETRY_MS = 1_000;
+
+export interface DaemonOptions {
+  readonly standby?: boolean;
+  readonly firstStart?: boolean;
+  readonly reread?: (plan: Plan) => Plan;
+}
 
 export class Daemon {
   /** Resolves when another process has taken over a shard: by then nothing serves any more. */
@@ -16,6 +25,8 @@ export class Daemon {
   #launched: readonly Launched[] = [];
   #admins: Admin[] = [];
   #waiting = false;
+  /** Why a shard is not started yet, by its name. */
+  readonly #problems = new Map<string, string>();
   #stopped: Promise<boolean> | null = null;
   #lose: (reason: LaunchError) => void = () => undefined;
 
@@ -24,6 +35,7 @@ export class Daemon {
     private readonly only: string | null,
     private readonly logger: Logger,
     private readonly firstStart: boolean,
+    private readonly reread: (plan: Plan) => Plan,
   ) {
     this.lost = new Promise((resolve) => (this.#lose = resolve));
   }
@@ -33,10 +45,11 @@ export class Daemon {
    * @param only name of the one shard that this process has; null takes all
    * @param standby wait until the process that has the shards ends
    * @param firstStart as for `launch`
+   * @param reread that plan with the passwords that the file has now, asked for before a shard is tried again
    * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
    */
-  static async start(plan: Plan, only: string | null, logger: Logger, { standby = false, firstStart = false }: { readonly standby?: boolean; readonly firstStart?: boolean } = {}): Promise<Daemon> {
-    const daemon = new Daemon(plan, only, logger, firstStart);
+  static async start(plan: Plan, only: string | null, logger: Logger, { standby = false, firstStart = false, reread = (same) => same }: DaemonOptions = {}): Promise<Daemon> {
+    const daemon = new Daemon(plan, only, logger, firstStart, reread);
     try {
       daemon.#waiting = standby;
       await daemon.#openAdmins(standby);
@@ -52,7 +65,22 @@ export class Daemon {
   }
 
   async #launch(): Promise<void> {
-    for (const shard of shardsOf(this.plan, this.only)) this.#add(await launch(this.plan, shard, this.logger, { firstStart: this.firstStart, shards: this.#shards }));
+    for (const { name } of shardsOf(this.plan, this.only)) this.#add(await this.#launchOne(name));
+  }
+
+  /** A server that answers and refuses the proxy, for want of a password or while it loads, is tried again. */
+  async #launchOne(name: string): Promise<Launched> {
+    for (;;) {
+      try {
+        return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, { firstStart: this.firstStart, shards: this.#shards });
+      } catch (error) {
+        if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
+        if (this.#problems.get(name) !== error.message) this.logger.error({ shard: name, problem: error.message }, 'the shard is not started: trying again each second');
+        this.#problems.set(name, error.message);
+        await sleep(RETRY_MS);
+        this.plan = this.reread(this.plan);
+      }
+    }
   }
 
   /** All at once, for the process that has them ends with all of them. */
@@ -65,6 +93,7 @@ export class Daemon {
   readonly #shards = (): readonly Shard[] => this.#launched.map(({ shard }) => shard);
 
   #add(launched: Launched): void {
+    this.#problems.delete(launched.shard.name);
     this.#launched = [...this.#launched, launched];
     void launched.lost.then(async (reason) => {
       await this.#close();
@@ -133,6 +162,7 @@ export class Daemon {
       token: () => adminOf(this.plan, names[0]).token,
       shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
       waiting: () => (this.#waiting ? names : []),
+      starting: () => names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
       page: pageFile,
     });
     this.#admins.push(admin);

@@ -94,9 +94,14 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
     if (standby && told === null) logger.info({ shard: name, holder }, 'standing by');
     told = holder;
   };
+  let problem = '';
+  const hindered = ({ message }: Error): void => {
+    if (message !== problem) logger.error({ shard: name, problem: message }, 'standing by: a server that the shard needs cannot be used; trying again');
+    problem = message;
+  };
   const needed = async (): Promise<readonly Side[]> => authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
   try {
-    await ownership.acquire({ standby, needed, waiting });
+    await ownership.acquire({ standby, needed, waiting, hindered });
   } catch (error) {
     if (error instanceof LeaseError && error.code === 'one-server') throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
     if (error instanceof LeaseError) throw new LaunchError('lease', `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`, error);

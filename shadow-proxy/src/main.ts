@@ -11,7 +11,7 @@ import { Daemon } from './daemon.js';
 import { createLogger, LOG_LEVELS, type LogLevel } from './log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
 import { loadPlan } from './plan/load.js';
-import type { Plan } from './plan/plan.js';
+import type { Plan, ShardPlan } from './plan/plan.js';
 import { onStop } from './signals.js';
 
 interface Options {
@@ -45,7 +45,18 @@ async function serve(plan: Plan, options: Options): Promise<void> {
     // The event loop is not held up by more than a file of a few kilobytes.
     void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
   });
-  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, options));
+  // Only servers and passwords: what shards there are, and where, was settled at the start.
+  const reread = (current: Plan): Plan => {
+    try {
+      const now = loadPlan(options.plan);
+      const shards = current.shards.map((shard) => ({ ...shard, ...pick(now.shards.find(({ name }) => name === shard.name)) }));
+      return { ...current, shards };
+    } catch (error) {
+      logger.error({ problem: (error as Error).message }, 'the plan was not read again');
+      return current;
+    }
+  };
+  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, { ...options, reread }));
   void serving.lost.then((reason) => {
     logger.fatal({ problem: reason.message }, 'ending: another process has taken over');
     process.stderr.write(`${reason.message}\n`);
@@ -62,6 +73,8 @@ async function serve(plan: Plan, options: Options): Promise<void> {
     },
   );
 }
+
+const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> => (shard === undefined ? {} : { source: shard.source, target: shard.target });
 
 const console = (text: string): void => void process.stdout.write(`${text}\n`);
 

@@ -127,6 +127,7 @@ class RunningShard implements Shard {
         identified: () => this.#rememberSoon(),
         replaced: (which, change) => this.#trust.replaced(which, change),
         demoted: (which) => this.#trust.demoted(which),
+        usable: (which) => this.#tellProblem(which),
         refusal: (which, runId) => this.#twin(which, runId),
         clockRead: () => this.#clocks.compare(),
         passwordNeeded: (which) => this.#logins.changed(which),
@@ -557,12 +558,15 @@ class RunningShard implements Shard {
   }
 
   /** Two addresses that lead to one server: every write would be made twice. */
-  #twin({ side, problem }: Server, runId: string): string | null {
+  #twin({ side }: Server, runId: string): string | null {
     const other = this.#servers[otherSide(side)];
-    if (runId === '' || other.identity?.runId !== runId) return null;
-    const refusal = oneServer(side, runId);
-    if (problem !== refusal) this.#options.logger.error({ shard: this.name, server: side, runId }, refusal);
-    return refusal;
+    return runId !== '' && other.identity?.runId === runId ? oneServer(side, runId) : null;
+  }
+
+  #tellProblem({ side, problem }: Server): void {
+    const { logger } = this.#options;
+    if (problem === null) logger.info({ shard: this.name, server: side }, 'the server can be used again');
+    else logger.error({ shard: this.name, server: side, problem }, 'the server is not used');
   }
 
   /** Whether clients are sent to it. */

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Note, StageChange, StageRequest } from '../control/status.js';
+import type { NotStarted } from '../control/admin.js';
 import type { ShardEvidence } from '../control/outlook.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../control/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
@@ -66,6 +67,11 @@ export class AdminClient {
 
   async status(): Promise<readonly ShardSnapshot[]> {
     return (await this.#call<{ shards: ShardSnapshot[] }>('GET', '/api/status')).shards;
+  }
+
+  /** Shards that are not started yet, and why. */
+  async starting(): Promise<readonly NotStarted[]> {
+    return (await this.#call<{ starting?: NotStarted[] }>('GET', '/api/status')).starting ?? [];
   }
 
   async changeStage(request: StageRequest & { readonly shard?: string }): Promise<readonly ShardChange[]> {

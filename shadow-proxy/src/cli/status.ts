@@ -31,27 +31,28 @@ export function addStatus(program: Command): void {
     .action(async (options: StatusOptions) => {
       const client = new AdminClient(options);
       if (options.watch) return watch(client, options.json === true);
-      process.stdout.write(`${render(await client.status(), options.json === true)}\n`);
+      process.stdout.write(`${await look(client, options.json === true)}\n`);
     });
 }
 
 /** Drawn in place on a terminal, else one after the other. A proxy that is away is waited for. */
 async function watch(client: AdminClient, json: boolean): Promise<never> {
   for (;;) {
-    const drawn = await client.status().then(
-      (shards) => render(shards, json),
-      (error: unknown) => {
-        if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
-        return error.message;
-      },
-    );
+    const drawn = await look(client, json).catch((error: unknown) => {
+      if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
+      return error.message;
+    });
     if (process.stdout.isTTY && !json) logUpdate(drawn);
     else process.stdout.write(`${drawn}\n`);
     await sleep(WATCH_MS);
   }
 }
 
-const render = (shards: readonly ShardSnapshot[], json: boolean): string => (json ? JSON.stringify(shards, null, 2) : shards.map(renderShard).join('\n\n'));
+async function look(client: AdminClient, json: boolean): Promise<string> {
+  const [shards, starting] = await Promise.all([client.status(), client.starting()]);
+  if (json) return JSON.stringify(shards, null, 2);
+  return [...shards.map(renderShard), ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, tried again each second: ${problem}`)].join('\n\n');
+}
 
 const NAME_COLUMNS = 9;
 /** No lines: a terminal is small. */

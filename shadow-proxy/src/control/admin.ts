@@ -5,7 +5,7 @@
  *   GET  /metrics      Prometheus text
  *   GET  /healthz      200 while the process turns
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
- *   GET  /api/status   { version, shards: ShardSnapshot[] }
+ *   GET  /api/status   { version, shards: ShardSnapshot[], starting: [{ shard, problem }] }: those that cannot start yet, and why
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
  *   POST /api/promote  { shard?, workload, to?, percent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
  *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
@@ -47,6 +47,13 @@ export interface AdminOptions {
   readonly page?: (path: string) => PageFile | null;
   /** Names of the shards that it takes when another process ends. */
   readonly waiting?: () => readonly string[];
+  /** Shards that are not started yet, and why: they are tried again each second. */
+  readonly starting?: () => readonly NotStarted[];
+}
+
+export interface NotStarted {
+  readonly shard: string;
+  readonly problem: string;
 }
 
 export interface PageFile {
@@ -198,7 +205,7 @@ export class Admin {
     } else if (pathname === '/readyz') {
       this.#ready(response);
     } else if (pathname === '/api/status') {
-      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()) });
+      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()), starting: this.options.starting?.() ?? [] });
     } else if (pathname === '/api/evidence') {
       send(response, 200, { version: 1, shards: await Promise.all(this.options.shards().map((shard) => shard.evidence())) });
     } else if (pathname === '/api/series') {
@@ -260,9 +267,10 @@ export class Admin {
 
   #ready(response: ServerResponse): void {
     const shards = this.options.shards();
-    const notReady = shards.filter((shard) => !shard.ready()).map(({ name }) => name);
+    const starting = this.options.starting?.() ?? [];
+    const notReady = [...shards.filter((shard) => !shard.ready()), ...starting.map(({ shard }) => ({ name: shard }))].map(({ name }) => name);
     const ready = shards.length > 0 && notReady.length === 0;
-    send(response, ready ? 200 : 503, { ready, notReady, ...((this.options.waiting?.() ?? []).length > 0 && { reason: 'standby' }) });
+    send(response, ready ? 200 : 503, { ready, notReady, ...((this.options.waiting?.() ?? []).length > 0 && { reason: 'standby' }), ...(starting.length > 0 && { starting: starting.map(({ shard }) => shard) }) });
   }
 
   /** Of several shards none goes where one may not, and those that went go back where a later one does not. */

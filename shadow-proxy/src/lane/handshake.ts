@@ -4,7 +4,7 @@ import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Side } from '../route/stage.js';
 import type { Connection } from './connection.js';
-import type { Credentials } from './dialer.js';
+import type { Credentials, Dialer } from './dialer.js';
 
 /** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
 export class HandshakeRefused extends Error {
@@ -15,6 +15,12 @@ export class HandshakeRefused extends Error {
     super(reply);
   }
 }
+
+/** What a server's refusal means, for people: a password that the plan does not give is named. */
+export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: string): string =>
+  credentials === undefined && refusal.startsWith('NOAUTH')
+    ? `the ${side} ${label} wants a password, and the plan gives none (${refusal}): write it into the URL, or name a passwordFile`
+    : `the ${side} ${label} refuses: ${refusal}`;
 
 export type Ask = (...args: Argument[]) => Promise<Reply>;
 

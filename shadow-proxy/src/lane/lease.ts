@@ -10,12 +10,12 @@
  * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
  * The epoch is the server's run id and the connection's number, which only grows while the server lives.
  */
-import { text } from '../resp/decode.js';
+import { isError, text } from '../resp/decode.js';
 import type { Address } from '../plan/endpoint.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Dialer } from './dialer.js';
-import { clientField, greet, killClient, listClients, requireMaster } from './handshake.js';
+import { clientField, greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from './handshake.js';
 import { Turn } from './turn.js';
 
 const NAME = 'shadow-proxy-lease';
@@ -145,7 +145,9 @@ export class Lease {
     try {
       await greet(connection, 2, this.dialer.credentials, this.#name(word));
       if (this.dialer.followsSentinel) await requireMaster(connection, this.dialer.label);
-      this.runId = /run_id:(\w+)/.exec(text(await connection.ask('INFO', 'server')))?.[1] ?? '';
+      const info = await connection.ask('INFO', 'server');
+      if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
+      this.runId = /run_id:(\w+)/.exec(text(info))?.[1] ?? '';
       if (connection.ended) throw new ConnectionLost('the server closed the connection');
       return [address, connection];
     } catch (error) {

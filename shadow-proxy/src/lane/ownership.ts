@@ -51,6 +51,8 @@ export interface AcquireOptions {
   needed(): Promise<readonly Side[]>;
   /** Called when the shard is seen to be another's. */
   waiting?(holder: string): void;
+  /** Called, as a standby, at each attempt for which a needed server is missing. */
+  hindered?(problem: Error): void;
 }
 
 export class Ownership {
@@ -81,7 +83,7 @@ export class Ownership {
    * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
-  async acquire({ standby, takeOver = false, needed, waiting }: AcquireOptions): Promise<void> {
+  async acquire({ standby, takeOver = false, needed, waiting, hindered }: AcquireOptions): Promise<void> {
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
     let vacantSince: number | null = null;
     /** How long it must have been so. */
@@ -129,6 +131,7 @@ export class Ownership {
       if (performance.now() - vacantSince < patienceMs || seen[0]?.first === false) continue;
       const missing = (await needed()).find((side) => !this.leases[side].connected);
       if (missing !== undefined && !standby) throw this.leases[missing].problem;
+      if (missing !== undefined) hindered?.(this.leases[missing].problem);
       if (missing === undefined && (await this.#claimAll(reached))) return this.#serve();
     }
   }

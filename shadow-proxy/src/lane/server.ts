@@ -14,7 +14,7 @@ import { supportedCommands, type CommandSpec } from '../command/table.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
-import { greet, HandshakeRefused, killClient, listClients, requireMaster } from './handshake.js';
+import { greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from './handshake.js';
 import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
 import type { Intake } from './intake.js';
 import type { Login } from './login.js';
@@ -43,6 +43,8 @@ export interface ServerEvents {
   replaced(server: Server, change: string): void;
   /** Why this server must not be used, by its run ID; null where it may. */
   refusal(server: Server, runId: string): string | null;
+  /** `problem` has changed: why it must not be used, or nothing any more. */
+  usable(server: Server): void;
   /** It is a replica, and was none at the last look, or has not been looked at before. */
   demoted(server: Server): void;
   /** Its clock was looked at. */
@@ -235,14 +237,15 @@ export class Server {
   async identify(): Promise<void> {
     const asked = performance.now();
     const [info, replication] = await Promise.all([this.ask('INFO', 'server'), this.ask('INFO', 'replication')]);
-    if (isError(info)) throw new HandshakeRefused(text(info));
+    if (isError(info)) {
+      this.#refused(text(info));
+      throw new HandshakeRefused(text(info));
+    }
     const fields = parseInfo(text(info));
     const identity = identityOf(fields, isError(replication) ? new Map() : parseInfo(text(replication)));
-    this.problem = this.events.refusal(this, identity.runId);
-    if (this.problem !== null) {
-      this.up = false;
-      throw new HandshakeRefused(this.problem);
-    }
+    const refusal = this.events.refusal(this, identity.runId);
+    this.#unusable(refusal);
+    if (refusal !== null) throw new HandshakeRefused(refusal);
     const setByMs = this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
     const first = this.version === '';
     this.version = fields.get('redis_version') ?? '';
@@ -259,6 +262,17 @@ export class Server {
     if (change !== null) this.events.replaced(this, change);
     else if (first || before.replId !== identity.replId) this.events.identified(this);
     else if (setByMs !== 0) this.events.clockSet(this, setByMs);
+  }
+
+  #refused(refusal: string): void {
+    this.#unusable(refusalOf(this.side, this.endpoint, refusal));
+  }
+
+  #unusable(problem: string | null): void {
+    if (problem !== null) this.up = false;
+    if (problem === this.problem) return;
+    this.problem = problem;
+    this.events.usable(this);
   }
 
   /** As `identify`, with a look that begins after this call; calls of one turn share it. */
@@ -481,7 +495,11 @@ export class Server {
       if (this.endpoint.followsSentinel) await requireMaster(connection, this.endpoint.label);
       return connection;
     } catch (error) {
-      if (error instanceof HandshakeRefused) error.side = this.side;
+      if (error instanceof HandshakeRefused) {
+        error.side = this.side;
+        const ours = credentials !== undefined && credentials === this.endpoint.credentials;
+        if (ours && /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.reply)) this.#refused(error.reply);
+      }
       connection.destroy();
       throw error;
     } finally {
