@@ -7,6 +7,7 @@ import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-c
 import { rollBackOffline, type OfflineRollback } from '../control/offline.js';
 import { redactUrl } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
+import { noReturn } from '../control/promotion.js';
 import { StageError } from '../control/status.js';
 import { CliError, exitCode } from './exit.js';
 
@@ -63,7 +64,9 @@ async function rollBackWithoutProxy(workload: string | null, { plan: file, shard
     );
   }
   process.stdout.write(`${json ? JSON.stringify(done, null, 2) : done.map(told).join('\n')}\n`);
-  return exitCode.holds;
+  const stuck = done.flatMap((each) => each.stuck.map((name) => `${each.shard}: ${noReturn(name)}\n`));
+  process.stderr.write(stuck.join(''));
+  return stuck.length > 0 ? exitCode.fails : exitCode.holds;
 }
 
 function told({ shard, fenced, changes, healed, lost }: OfflineRollback): string {

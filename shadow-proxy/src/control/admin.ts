@@ -5,7 +5,7 @@
  *   GET  /metrics      Prometheus text
  *   GET  /healthz      200 while the process turns
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
- *   GET  /api/status   { version, shards: ShardSnapshot[], starting: [{ shard, problem }] }: those that cannot start yet, and why
+ *   GET  /api/status   { version, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: those that cannot start yet, and why
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
  *   POST /api/promote  { shard?, workload, to?, percent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
  *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
@@ -26,7 +26,7 @@ import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
 import { formatAddress, isLoopback, redactUrl } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
-import { STAGES, type Side } from '../route/stage.js';
+import { STAGES, stageRule, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
 import { jobRequest } from '../record/job-file.js';
 import { SERIES_STEP_MS } from '../record/series.js';
@@ -205,7 +205,8 @@ export class Admin {
     } else if (pathname === '/readyz') {
       this.#ready(response);
     } else if (pathname === '/api/status') {
-      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()), starting: this.options.starting?.() ?? [] });
+      const starting = this.options.starting?.() ?? [];
+      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()), ...(starting.length > 0 && { starting }) });
     } else if (pathname === '/api/evidence') {
       send(response, 200, { version: 1, shards: await Promise.all(this.options.shards().map((shard) => shard.evidence())) });
     } else if (pathname === '/api/series') {
@@ -339,7 +340,8 @@ export class Admin {
       }
     }
     if (refused.length === 0) return done;
-    throw new AdminError(refused[0].code, refused.map(({ message }) => message).join('\n'), refused[0].status, { rollbacks: done, details: refused.map(({ details }) => details) });
+    const rolledBack = done.map(({ shard, workload: each }) => `${shard}: ${each} was rolled back`);
+    throw new AdminError(refused[0].code, [...refused.map(({ message }) => message), ...rolledBack].join('\n'), refused[0].status, { rollbacks: done, details: refused.map(({ details }) => details) });
   }
 
   /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */
@@ -362,8 +364,9 @@ export class Admin {
 /** Where they were before. */
 const gone = (done: readonly ({ shard: string } & Rollback)[]): { shard: string; workload: string; from: StagePoint }[] => done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
-/** The workloads of which clients get the target's replies, and that can go back. */
-const answeredByTarget = (shard: ShardControl): string[] => shard.snapshot().workloads.filter(({ stage }) => stage === 'live' || stage === 'rampdown').map(({ name }) => name);
+/** The workloads of which clients get the target's replies; those that are complete refuse to go back, and say what to do. */
+const answeredByTarget = (shard: ShardControl): string[] =>
+  shard.snapshot().workloads.filter(({ stage }) => stage === 'live' || stageRule(stage).authority === 'target').map(({ name }) => name);
 
 const READ = ['GET', 'HEAD'];
 const ROUTES: Readonly<Record<string, readonly string[]>> = {

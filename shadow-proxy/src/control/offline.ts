@@ -25,6 +25,7 @@ import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';
 import { CommandWriter } from '../resp/writer.js';
 import { Router, type Workload } from '../route/router.js';
+import { noReturn } from './promotion.js';
 import { StageError } from './status.js';
 
 export interface OfflineRequest {
@@ -44,6 +45,8 @@ export interface OfflineRollback {
   readonly healed: number;
   /** What may be missing there, in words. */
   readonly lost: readonly string[];
+  /** Workloads that are complete: they cannot be rolled back. */
+  readonly stuck: readonly string[];
 }
 
 const ACQUIRE_MS = 15_000;
@@ -72,6 +75,8 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
   const router = new Router(plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })), point('default', plan.default));
   const moving = router.workloads.filter((each) => (wanted === null || each.name === wanted) && (each.stage === 'live' || each.stage === 'rampdown'));
+  const stuck = router.workloads.filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete').map(({ name }) => name);
+  if (moving.length === 0 && stuck.length > 0) throw new StageError('no-return', stuck.map(noReturn).join('\n'));
   if (moving.length === 0) throw new StageError('refused', `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`);
   const { healed, lost } = await heal(shard.name, readJournal(join(plan.state, shard.name), state.previous), router, moving, dialers);
   if (lost.length > 0 && !force) {
@@ -83,7 +88,7 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
     await state.update(({ workloads }) => ({ workloads: { ...workloads, [change.workload]: change.to }, owner: ownership.epoch }), event);
   }
   await state.close();
-  return { changes, healed, lost };
+  return { changes, healed, lost, stuck };
 }
 
 /** What was on its way to the source when the process ended is compared, and copied there. */

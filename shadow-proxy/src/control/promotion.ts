@@ -107,7 +107,7 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   if (request.drill) return rehearse(context, request);
   const { workload, force, reason, by } = request;
   const from = context.standing(workload);
-  if (from.stage === 'complete') throw new StageError('no-return', `"${workload}" is complete: the source is not written any more; going back from there is a backfill the other way`);
+  if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload));
   const at = STAGES.indexOf(from.stage);
   const to = request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
   const end = to === undefined ? -1 : STAGES.indexOf(to);
@@ -119,6 +119,10 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   for (let step = first; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
   return { workload, changes };
 }
+
+/** Why a workload that is complete cannot be rolled back, and what to do instead. */
+export const noReturn = (workload: string): string =>
+  `"${workload}" is complete and cannot be rolled back: only the target has been written since. Leave it there, or move it with a backfill the other way (runbooks/leave-keydb.md)`;
 
 /** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
 async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
