@@ -3,6 +3,7 @@ import { counterProblem } from './counters.js';
 import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
+import { patternProblem, patternsCover } from './overlap.js';
 import { commonTo } from './owns.js';
 import { allWorkloads, type AdminPlan, type Plan, type WorkloadPlan } from './plan.js';
 
@@ -93,10 +94,40 @@ function workloads(plan: Plan, say: Say): void {
     const { pattern, i, k } = patterns[n];
     say(['workloads', i, 'keys', k], `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first match wins`);
   });
+  for (const field of ['keys', 'channels'] as const) globs(plan, field, say);
+  plan.shards.forEach(({ owns }, i) => {
+    if (owns === null || !('patterns' in owns)) return;
+    owns.patterns.forEach((pattern, k) => sayGlob(pattern, ['shards', i, 'owns', k], say));
+  });
   eachWorkload(plan, (workload, path) => {
     if (workload.percent !== 100 && workload.stage !== 'live') {
       say([...path, 'percent'], `is ${workload.percent} with stage ${workload.stage}: percent is for stage live only`);
     }
+  });
+}
+
+const sayGlob = (pattern: string, path: PlanPath, say: Say): boolean => {
+  const problem = patternProblem(pattern);
+  if (problem !== null) say(path, `is ${JSON.stringify(pattern)}, which ${problem}`);
+  return problem === null;
+};
+
+/** A pattern whose keys earlier workloads have, all of them, gives its workload nothing. */
+function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
+  const earlier: { readonly pattern: string; readonly i: number }[] = [];
+  plan.workloads.forEach((workload, i) => {
+    const patterns = workload[field];
+    patterns.forEach((pattern, k) => {
+      const path = ['workloads', i, field, k];
+      // The same pattern twice has been named already.
+      if (!sayGlob(pattern, path, say) || (field === 'keys' && earlier.some((other) => other.pattern === pattern))) return;
+      const covers = (these: typeof earlier): boolean => patternsCover(these.map((other) => other.pattern), pattern);
+      if (!covers(earlier)) return;
+      const one = earlier.find((other) => covers([other]));
+      const by = one === undefined ? 'several earlier workloads have together' : `workloads[${one.i}] (${plan.workloads[one.i].name}) has by ${JSON.stringify(one.pattern)}`;
+      say(path, `is ${JSON.stringify(pattern)}, whose ${field} ${by}: the first match wins, so it matches nothing; put the narrower pattern first`);
+    });
+    earlier.push(...patterns.filter((pattern) => patternProblem(pattern) === null).map((pattern) => ({ pattern, i })));
   });
 }
 

@@ -31,6 +31,83 @@ export function patternIncludes(outer: string, inner: string): boolean {
   return outer === `${prefix}*` && literalPrefix(inner).startsWith(prefix);
 }
 
+/** So many steps are taken at most: patterns that need more are taken to have a key of their own. */
+const MAX_STEPS = 50_000;
+
+/**
+ * Whether every key that `inner` matches is matched by one of `outers`, be it by several of them together: the automaton of
+ * `inner` beside all states in which those of `outers` may be.
+ */
+export function patternsCover(outers: readonly string[], inner: string): boolean {
+  const mine: readonly Element[] = elements(inner);
+  const theirs: readonly (readonly Element[])[] = outers.filter((outer) => patternsOverlap(outer, inner)).map(elements);
+  if (theirs.length === 0) return false;
+  const bytes = kindsOf([mine, ...theirs].flat());
+  const seen = new Set<string>();
+  const open: [at: number, states: readonly State[]][] = [[0, closed(theirs.map((pattern) => ({ pattern, at: 0 })))]];
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [at, states] = next;
+    const id = `${at} ${states.map(({ pattern, at: theirAt }) => `${theirs.indexOf(pattern)}.${theirAt}`).sort().join(' ')}`;
+    if (seen.has(id)) continue;
+    if (seen.add(id).size > MAX_STEPS) return false;
+    if (at === mine.length) {
+      if (!states.some(({ pattern, at: theirAt }) => theirAt === pattern.length)) return false;
+      continue;
+    }
+    const element = mine[at];
+    if (element === null) open.push([at + 1, states]);
+    for (const byte of bytes) if (element === null || element.has(byte)) open.push([element === null ? at : at + 1, stepped(states, byte)]);
+  }
+  return true;
+}
+
+interface State {
+  readonly pattern: readonly Element[];
+  readonly at: number;
+}
+
+/** With those that are reached by giving a star no byte. */
+function closed(states: readonly State[]): State[] {
+  const all = [...states];
+  for (const { pattern, at } of all) {
+    if (at < pattern.length && pattern[at] === null && !all.some((other) => other.pattern === pattern && other.at === at + 1)) all.push({ pattern, at: at + 1 });
+  }
+  return all;
+}
+
+function stepped(states: readonly State[], byte: number): State[] {
+  const next = states.flatMap(({ pattern, at }): State[] => {
+    if (at === pattern.length) return [];
+    const element = pattern[at];
+    if (element === null) return [{ pattern, at }];
+    return element.has(byte) ? [{ pattern, at: at + 1 }] : [];
+  });
+  return closed(next.filter(({ pattern, at }, i) => next.findIndex((other) => other.pattern === pattern && other.at === at) === i));
+}
+
+/** One byte of each kind that the elements tell apart. */
+function kindsOf(all: readonly Element[]): readonly number[] {
+  const sets = all.filter((element) => element !== null);
+  const kinds = new Map(EVERY_BYTE.map((byte) => [sets.map((set) => (set.has(byte) ? '1' : '0')).join(''), byte]));
+  return [...kinds.values()];
+}
+
+/** What is wrong with a pattern that Redis would take, and that cannot mean what it says; null where nothing is. */
+export function patternProblem(pattern: string): string | null {
+  for (let at = 0; at < pattern.length; at++) {
+    if (pattern[at] === '\\') {
+      if (++at < pattern.length) continue;
+      return 'ends with a backslash that escapes nothing: write \\\\ for a backslash';
+    }
+    if (pattern[at] !== '[') continue;
+    const begin = pattern[at + 1] === '^' ? at + 2 : at + 1;
+    for (at = begin; at < pattern.length && pattern[at] !== ']'; at++) if (pattern[at] === '\\') at++;
+    if (at >= pattern.length) return 'has a [ without its ]: close it, or write \\[ for the character itself';
+    if (at === begin) return 'has a class without characters: write them between [ and ], or \\[ for the character itself';
+  }
+  return null;
+}
+
 const literalPrefix = (pattern: string): string => /^[^*?[\\]*/.exec(pattern)![0];
 
 function common(x: Element, y: Element): boolean {

@@ -127,7 +127,7 @@ const workloadClass = z
 
 const workload = z.strictObject({
   name: name.describe('Names it in commands, metrics, status and history; default is not allowed'),
-  keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it'),
+  keys: patterns.describe('Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it. A pattern whose keys earlier workloads have, all of them, is refused'),
   channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
   class: workloadClass,
   ...writing,

@@ -19,6 +19,19 @@ const groups: Record<string, readonly Case[]> = {
     ['a pattern that an earlier workload has', (plan) => plan.workloads.push({ name: 'b', keys: ['x', 'session:*'] }), /^workloads\.1\.keys\.1: is "session:\*", which workloads\[0\] has/],
     ['a name that is no directory', (plan) => (plan.shards[0].name = '../x'), /^shards\.0\.name: is "..\/x": letters, digits/],
   ],
+  'every pattern has keys of its own:': [
+    ['one that takes all of a later one', (plan) => plan.workloads.unshift({ name: 'all', keys: ['*'] }), /^workloads\.1\.keys\.0: is "session:\*", whose keys workloads\[0\] \(all\) has by "\*": the first match wins/],
+    ['a narrower one behind', (plan) => plan.workloads.push({ name: 'eu', keys: ['x', 'session:eu:*'] }), /^workloads\.1\.keys\.1: is "session:eu:\*", whose keys workloads\[0\] \(sessions\) has/],
+    ['a narrower one before', (plan) => plan.workloads.unshift({ name: 'eu', keys: ['session:eu:*'] })],
+    ['a narrower one in the same workload', (plan) => plan.workloads[0].keys.push('session:eu:*')],
+    ['two that take all of a third', (plan) => plan.workloads.push({ name: 'a', keys: ['a[a-m]*'] }, { name: 'b', keys: ['a[n-z]*', 'b?'] }, { name: 'c', keys: ['aa', 'a[l-o]x'] }), /^workloads\.3\.keys\.0: is "aa", .*workloads\.3\.keys\.1: is "a\[l-o\]x", whose keys several earlier workloads have together/s],
+    ['channels that an earlier one takes', (plan) => {
+      plan.workloads[0].channels = ['news.*'];
+      plan.workloads.push({ name: 'b', keys: ['x'], channels: ['news.eu'] });
+    }, /^workloads\.1\.channels\.0: is "news\.eu", whose channels workloads\[0\] \(sessions\) has by "news\.\*"/],
+    ['one without its bracket', (plan) => (plan.workloads[0].keys = ['a[b']), /^workloads\.0\.keys\.0: is "a\[b", which has a \[ without its \]: close it/],
+    ['one that escapes nothing', (plan) => (plan.shards[0].owns = ['a\\']), /^shards\.0\.owns\.0: is "a\\\\", which ends with a backslash/],
+  ],
   'addresses are opened once:': [
     ['two shards on one', withSecond((second) => (second.listen = 'redis://127.0.0.1:6400')), /^shards\.1\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen takes/],
     ['one on all hosts', withSecond((second) => (second.listen = 'redis://0.0.0.0:6400')), /takes already/],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { patternIncludes, patternsOverlap } from '../../src/plan/overlap.js';
+import { patternIncludes, patternProblem, patternsCover, patternsOverlap } from '../../src/plan/overlap.js';
 import { compileGlob } from '../../src/route/glob.js';
 
 const matches = (pattern: string, key: string): boolean => {
@@ -66,4 +66,39 @@ test('a pattern that includes another matches all of its keys', () => {
   );
   assert.ok(including > 100);
   assert.ok(patternIncludes('session:*', 'session:vip:*') && patternIncludes('*', '[a]') && !patternIncludes('session:vip:*', 'session:*'));
+});
+
+for (const [outers, inner, expected] of [
+  [['*'], 'rl:*', true],
+  [['session:*'], 'session:eu:*', true],
+  [['session:eu:*'], 'session:*', false],
+  [['a*', '[^a]*', ''], '*', true],
+  [['a*', '[^a]*'], '*', false],
+  [['*:eu', '*:us'], 'x:[eu][us]', false],
+  [['?', '??*', ''], '*', true],
+  [[], 'a', false],
+] as const) {
+  test(`${JSON.stringify(outers)} ${expected ? 'cover' : 'do not cover'} ${JSON.stringify(inner)}`, () => {
+    assert.equal(patternsCover(outers, inner), expected);
+  });
+}
+
+test('what covers a pattern matches all of its keys, for all short patterns', () => {
+  let covered = 0;
+  fc.assert(
+    fc.property(fc.array(pattern, { maxLength: 3 }), pattern, (outers, inner) => {
+      const all = KEYS.every((key) => !matches(inner, key) || outers.some((outer) => matches(outer, key)));
+      const matchesAny = KEYS.some((key) => matches(inner, key));
+      if (!matchesAny) return;
+      if (all) covered++;
+      assert.equal(patternsCover(outers, inner), all, `${outers.join(' ')} and ${inner}`);
+    }),
+    { numRuns: 2_000 },
+  );
+  assert.ok(covered > 50, `${covered}`);
+});
+
+test('a pattern that cannot mean what it says is named', () => {
+  for (const bad of ['a[b', '[', 'x[^', 'a[]b', 'a[^]', 'a[b\\]', 'a\\']) assert.notEqual(patternProblem(bad), null, bad);
+  for (const good of ['*', 'a[b]', 'a\\[b', '[a-z]', '[^x]?', 'a]b', '[\\]]', '\\\\']) assert.equal(patternProblem(good), null, good);
 });
