@@ -191,7 +191,12 @@ export class Server {
     const connection = await this.#connect(options);
     try {
       // Others may share it, which the server has let in.
-      if (!connection.admitted && options.login?.standing[this.side] !== 'barred') throw this.#refusedAs('NOAUTH Authentication required.');
+      if (!connection.admitted && options.login?.standing[this.side] !== 'barred') {
+        const refused = this.#refusedAs('NOAUTH Authentication required.');
+        // One of the kit's own.
+        if (options.login === undefined && this.endpoint.credentials === undefined) this.#refused(refused.reply);
+        throw refused;
+      }
       await this.identify();
       // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
       await this.lease.confirm(this.address);
