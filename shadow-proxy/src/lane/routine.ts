@@ -78,6 +78,11 @@ export class Routine {
     return this.#reading.calls === null ? this.#mentionsSwapping : this.#callsOneOf('swapdb');
   }
 
+  /** Whether it may publish, for all that is known. */
+  get mayPublish(): boolean {
+    return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
+  }
+
   /** Whether it asks what keys there are, as far as its text tells. */
   get asksForAllKeys(): boolean {
     return this.#callsOneOf('scan', 'keys', 'dbsize', 'randomkey');

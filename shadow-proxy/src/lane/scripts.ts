@@ -67,6 +67,11 @@ export class Scripts {
     return script;
   }
 
+  /** Whether what `frame` runs may publish. */
+  mayPublish(frame: Buffer): boolean {
+    return this.find(argumentsOf(frame))?.mayPublish ?? true;
+  }
+
   /** Whether what `frame` runs may swap databases: whatever keys it declares, it is about all of them. */
   swapDatabases(frame: Buffer): boolean {
     return this.find(argumentsOf(frame))?.swapsDatabases === true;

@@ -69,6 +69,7 @@ export class Clients {
 
   left(session: Session): void {
     this.sessions.delete(session.id);
+    this.subscribers.ended(session);
   }
 
   /** The authority of `default`: it says who may log in, and answers commands without keys. */

@@ -24,6 +24,7 @@ export function publish(session: Session, spec: CommandSpec): void {
   if (parser.argc !== spec.arity) return session.plain(spec);
   const workload = clients.sequencer.router.channel(frame, argStart[1], argEnd[1]);
   if (workload.held || clients.subscribers.moving) return session.awaitOpen();
+  if (clients.subscribers.holds(session, session.argument(1).toString('latin1'))) return;
   const rule = workload.keylessRule;
   const lane = session.laneTo(rule.authority);
   if (lane === null) return;
@@ -62,14 +63,25 @@ const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: b
   ]),
 );
 
-/** SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed. */
+/**
+ * SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed. What
+ * others publish meanwhile waits, too: at a server it would come after this.
+ */
 export function subscription(session: Session, spec: CommandSpec): void {
   const { clients } = session;
+  clients.subscribers.began(session, channelsOf(session, MEANINGS[spec.name].kind));
   if (clients.subscribers.moving) return session.awaitOpen();
   if (session.inFlight > 0) return session.awaitIdle();
   clients.count(spec, clients.sequencer.router.default);
   session.subscriptions ??= new Subscriptions(session);
   session.subscriptions.change(spec);
+}
+
+/** The channels that the command at hand is about; null where it may be about any. */
+function channelsOf(session: Session, kind: Kind): string[] | null {
+  const { argc } = session.parser;
+  if (kind === 'pattern' || argc === 1) return null;
+  return Array.from({ length: argc - 1 }, (_, i) => session.argument(i + 1).toString('latin1'));
 }
 
 /** A part of a command that goes to one server. */
@@ -167,7 +179,10 @@ export class Subscriptions {
       if (problem instanceof HandshakeRefused) session.replyRefused(problem);
       else session.destroy();
     });
-    void this.#change.then(() => session.resume());
+    void this.#change.then(() => {
+      session.clients.subscribers.ended(session);
+      session.resume();
+    });
   }
 
   /** Resolves when nothing is being subscribed to, or unsubscribed from. */

@@ -26,6 +26,7 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
   const { sequencer } = clients;
   const { authority } = route.rule;
   if (!prepared(session, spec, session.command, authority)) return true;
+  if (clients.subscribers.changing && sequencer.scripts.mayPublish(session.command) && clients.subscribers.holds(session, null)) return true;
   const hidden = hiddenBy(sequencer, spec, session.command, authority);
   const refused = refusalOf(clients, spec, session.command, hidden, authority);
   if (refused !== null) {

@@ -701,6 +701,8 @@ export class Session implements Sink {
       this.awaitOpen();
       return;
     }
+    const { subscribers } = this.clients;
+    if (subscribers.changing && spec?.name.startsWith('pubsub|') === true && subscribers.holds(this, null)) return;
     const { parser } = this;
     const { authority } = router.default.keylessRule;
     const { owned } = this.clients;

@@ -3,18 +3,73 @@ import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Link } from './link.js';
+import type { Session } from './session.js';
 import { COMMANDS, IGNORE, KINDS, type Kind, type Subscriptions } from './pubsub.js';
 
 /** So many clients connect at a time, and so many that are connected are moved. */
 const [CONNECTING, MOVING] = [64, 4096];
 
+/** A SUBSCRIBE, UNSUBSCRIBE … that was received and has not taken effect yet. */
+interface Change {
+  readonly number: number;
+  /** The channels that it is about; null where it may be about any: a pattern, or all of its client's. */
+  readonly channels: ReadonlySet<string> | null;
+  readonly over: Promise<void>;
+  end(): void;
+}
+
 export class Subscribers {
+  /** By client, in the order in which they were received. */
+  readonly #changes = new Map<Session, Change>();
+  #lastChange = 0;
+  /** Who waits for changes, and up to which: those that were received before. */
+  readonly #waiting = new Map<Session, number>();
   readonly all = new Set<Subscriptions>();
   /** Set while subscribers move: nobody publishes, subscribes or unsubscribes. */
   moving = false;
   #moves: Move[] = [];
   /** Connections for the next move. */
   #spare = new Map<Subscriptions, Link>();
+
+  /** The command at hand changes what the client is subscribed to: what others publish from now on waits for that. */
+  began(session: Session, channels: readonly string[] | null): void {
+    if (this.#changes.has(session)) return;
+    let end = (): void => undefined;
+    const over = new Promise<void>((resolve) => (end = resolve));
+    this.#changes.set(session, { number: ++this.#lastChange, channels: channels && new Set(channels), over, end });
+  }
+
+  /** Whether any change was received that has not taken effect. */
+  get changing(): boolean {
+    return this.#changes.size > 0;
+  }
+
+  /** It has taken effect, or never will. */
+  ended(session: Session): void {
+    this.#changes.get(session)?.end();
+    this.#changes.delete(session);
+    this.#waiting.delete(session);
+    // What waited is looked at again, and waits for nothing.
+    if (this.#changes.size === 0) this.#waiting.clear();
+  }
+
+  /**
+   * Whether the command at hand has to wait for changes that were received before it; it is then looked at again.
+   * @param channel which it publishes to; null where it may be any
+   */
+  holds(session: Session, channel: string | null): boolean {
+    if (this.#changes.size === 0) return false;
+    const upTo = this.#waiting.get(session) ?? this.#lastChange;
+    this.#waiting.delete(session);
+    const before: Promise<void>[] = [];
+    for (const { number, channels, over } of this.#changes.values()) {
+      if (number <= upTo && (channel === null || channels === null || channels.has(channel))) before.push(over);
+    }
+    if (before.length === 0) return false;
+    this.#waiting.set(session, upTo);
+    session.awaitSettled(Promise.all(before));
+    return true;
+  }
 
   /** Connects those who will move, as far as that can be: nobody has to wait for it then. */
   async connect(workload: Workload, to: Side): Promise<void> {

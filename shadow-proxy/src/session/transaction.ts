@@ -123,6 +123,7 @@ export class Transaction {
       session.reply(array(this.#own.map(({ reply }) => reply)));
       return;
     }
+    if (this.#mayPublish() && session.clients.subscribers.holds(session, null)) return;
     const plan = this.#plan();
     if (plan === 'held') {
       session.awaitOpen();
@@ -148,6 +149,13 @@ export class Transaction {
     if (lane === null || !session.admitted(lane, plan.keys, true)) return;
     this.#begin(plan);
     submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+  }
+
+  /** Whether a command of it may be a message to others who are about to subscribe. */
+  #mayPublish(): boolean {
+    const { subscribers, sequencer } = this.session.clients;
+    const mayPublish = ({ spec, frame }: Queued): boolean => spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
+    return subscribers.changing && this.#queue.some(mayPublish);
   }
 
   /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
