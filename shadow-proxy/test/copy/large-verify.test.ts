@@ -86,6 +86,24 @@ test('one element that differs is found in each of them, and repaired', async (t
   });
 });
 
+test('a consumer without pending entries that one server lacks is found in a large stream, and repaired', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async (rig) => {
+    const client = rig.client();
+    const stream = client.pipeline();
+    for (const n of numbers) stream.xadd('large:stream', `${n + 1}-1`, 'n', n);
+    stream.xgroup('CREATE', 'large:stream', 'g', '0').xgroup('CREATECONSUMER', 'large:stream', 'g', 'idle').xgroup('CREATE', 'large:stream', 'h', '$');
+    await stream.exec();
+    await rig.shard.settled();
+    const target = rig.client({ of: rig.target });
+    for (const change of [['DELCONSUMER', 'large:stream', 'g', 'idle'], ['CREATECONSUMER', 'large:stream', 'h', 'only here']]) {
+      await target.call('XGROUP', ...change);
+      assert.deepEqual(await verified(rig, true), { differences: { value: 1 }, unsure: 0, verified: 1, repaired: 1 }, change[0]);
+    }
+    assert.deepEqual(await verified(rig), { differences: {}, unsure: 0, verified: 1, repaired: 0 });
+  });
+});
+
 test('another type, length or time to live, and a key that is not there', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async (rig) => {

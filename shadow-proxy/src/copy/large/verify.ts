@@ -160,8 +160,20 @@ class Comparison {
     const lastId = (replies: readonly Reply[]): string => fieldOf(replies[0], 'last-generated-id').toString();
     const groups = (replies: readonly Reply[]): string[] => (replies[1].items ?? []).map((group) => JSON.stringify(['name', 'last-delivered-id', 'pending'].map((name) => fieldOf(group, name).toString('latin1')))).sort();
     if (lastId(end.authority) !== lastId(end.mirror) || String(groups(end.authority)) !== String(groups(end.mirror))) return false;
-    for (const group of end.authority[1].items ?? []) if (!(await this.#pending(fieldOf(group, 'name'), count))) return false;
+    for (const group of end.authority[1].items ?? []) {
+      const name = fieldOf(group, 'name');
+      if (!(await this.#consumers(name)) || !(await this.#pending(name, count))) return false;
+    }
     return true;
+  }
+
+  /** Those without a pending entry, too: when each was seen last is each server's own. */
+  async #consumers(group: Buffer): Promise<boolean> {
+    const both: Both = await this.parts.both([['XINFO', 'CONSUMERS', this.parts.key, group]]);
+    // The group may have been removed since, on both.
+    if (gone(both)) return true;
+    const names = ([reply]: readonly Reply[]): string => JSON.stringify((reply.items ?? []).map((each) => fieldOf(each, 'name').toString('latin1')).sort());
+    return names(both.authority) === names(both.mirror);
   }
 
   /** By ID: whose, and how often it was delivered; since when is each server's own. */
