@@ -4,6 +4,7 @@
  */
 import { text, type Reply } from '../resp/decode.js';
 import { watchedAs } from './counting.js';
+import { formsOf, newerForm, type Form } from './forms.js';
 import { KEY_READERS } from './hidden-keys.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
 import { blockingOf, handlingOf, mayRefuse, type Blocking, type Handling } from './policy.js';
@@ -39,6 +40,8 @@ export interface CommandSpec {
   readonly readOnlyScript: boolean;
   /** The place of its kind in `KINDS`, one behind them for GET; -1 for what says nothing of counters. */
   readonly watched: number;
+  /** Its forms that only one of the two servers supports; null where it has none. */
+  readonly forms: readonly Form[] | null;
   /** Of a container such as XGROUP. */
   readonly subcommands: WordIndex | null;
 }
@@ -200,6 +203,7 @@ function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: 
     blocking: blockingOf(name),
     readOnlyScript: handling === 'script' && name.endsWith('_ro'),
     watched: watchedAs(name),
+    forms: newer ? [newerForm(name)] : formsOf(name),
     subcommands,
   };
 }

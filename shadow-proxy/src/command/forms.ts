@@ -1,0 +1,158 @@
+/**
+ * Forms of commands that only one of the two servers supports: decided by what a client sent, whatever becomes of it on the
+ * mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts).
+ */
+import type { Side } from '../route/stage.js';
+import { FORMS } from './forms.generated.js';
+import { isWord, lower } from './keys.js';
+
+export type GeneratedForm = readonly [
+  command: string,
+  lacks: Side,
+  how: 'refused' | 'reply',
+  /** Separated by spaces; a token, `TOKEN:upper`, `<name>`, `<name>...`. */
+  words: string,
+  from: number,
+  example: string,
+  says: string,
+  ...strings: string[],
+];
+
+/** One form, ready to be looked for. */
+export interface Form {
+  /** For people and in the plan: `lmpop`, `expire GT`, `set NX GET`, `command info`. */
+  readonly name: string;
+  /** Which of Redis 7 (`source`) and KeyDB (`target`) does not support it. */
+  readonly lacks: Side;
+  /** Whether it is the command as such: then a server's own `COMMAND` tells, too. */
+  readonly whole: boolean;
+  /** Newer than either server of the table. */
+  readonly isNewer: boolean;
+  /** The server refuses it; or answers with a reply that is built otherwise. */
+  readonly how: 'refused' | 'reply';
+  readonly example: string;
+  readonly says: string;
+  /** Whether the command with these arguments has it. */
+  readonly matches: Matches;
+}
+
+type Matches = (frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number) => boolean;
+
+const UPPER = ':upper';
+const always: Matches = () => true;
+
+/**
+ * Answered alike as far as clients look, or compared by a rule: not counted. XAUTOCLAIM's third element matters only where
+ * entries were deleted, which its reply tells (`DELETED`).
+ */
+const REPLIES_COUNTED = new Set(['command', 'command|info', 'acl|getuser', 'memory|stats']);
+
+/** XAUTOCLAIM and XCLAIM that came by entries that were deleted: KeyDB gives null for each, and keeps it pending. */
+export const DELETED = 'xautoclaim deleted entries';
+
+/** Forms that break no client: each with the reason. An operator adds to them in the plan (`gates.allowUnsupported`). */
+export const HARMLESS: Readonly<Record<string, string>> = {
+  command: 'clients look at the fields that both servers have',
+  'command docs': 'redis-cli asks for it when it starts, and does without',
+  'memory stats': 'KeyDB gives fewer fields, each by its name',
+  'client no-evict': 'the proxy answers it',
+  'client no-touch': 'the proxy answers it',
+  'client setinfo': 'clients send it when they connect, and do without; the proxy answers it',
+};
+
+/** The name of a command as people write it: `xgroup create`. */
+export const titleOf = (command: string): string => command.replace('|', ' ');
+
+/** The forms of each command that has any. */
+const byCommand = new Map<string, Form[]>();
+for (const row of FORMS) {
+  const [command, lacks, how, words, , example, says] = row;
+  if (how === 'reply' && !REPLIES_COUNTED.has(command)) continue;
+  const whole = words === '' && how === 'refused';
+  const form: Form = { name: nameOf(command, words), lacks, whole, isNewer: false, how, example, says, matches: matcherOf(row) };
+  byCommand.set(command, [...(byCommand.get(command) ?? []), form]);
+}
+
+/** Null for a command all of whose forms both servers support. */
+export const formsOf = (command: string): readonly Form[] | null => byCommand.get(command) ?? null;
+
+/** Of a command that is newer than either server of the table. */
+export const newerForm = (command: string): Form => ({
+  name: titleOf(command),
+  lacks: 'target',
+  whole: true,
+  isNewer: true,
+  how: 'refused',
+  example: titleOf(command).toUpperCase(),
+  says: 'ERR unknown command',
+  matches: always,
+});
+
+function nameOf(command: string, words: string): string {
+  const shown = words.replace(/<([^>]+)>\.\.\./g, '$1 $1').replace(/[<>]/g, '').replaceAll(UPPER, ' in upper case');
+  return `${titleOf(command)} ${shown}`.trim();
+}
+
+function matcherOf([, , , words, first, example, , ...strings]: GeneratedForm): Matches {
+  if (words === '') return always;
+  if (words === 'ms-*') return hasPartialId;
+  // More of an argument than the other server takes.
+  if (words.includes('...')) return (_frame, _argStart, _argEnd, argc) => argc >= example.split(' ').length;
+  const each = words.split(' ').map((word) => ({ word: word.replace(UPPER, '').toLowerCase(), isUpper: word.endsWith(UPPER) }));
+  const skipped = strings.map((word) => word.toLowerCase());
+  return (frame, argStart, argEnd, argc) => {
+    for (let i = 0; i < each.length; i++) {
+      const { word, isUpper } = each[i];
+      let at = first;
+      for (; at < argc; at++) {
+        if (isWord(frame, argStart[at], argEnd[at], word) && (!isUpper || !isLower(frame, argStart[at], argEnd[at]))) break;
+        for (let s = 0; s < skipped.length; s++) if (isWord(frame, argStart[at], argEnd[at], skipped[s])) at++;
+      }
+      if (at >= argc) return false;
+    }
+    return true;
+  };
+}
+
+function isLower(frame: Buffer, start: number, end: number): boolean {
+  for (let i = start; i < end; i++) if (lower(frame[i]) !== frame[i]) return false;
+  return true;
+}
+
+const [DASH, STAR] = [45, 42];
+
+/** XADD with an ID such as `5-*`: behind its options, as both servers read them. */
+function hasPartialId(frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number): boolean {
+  let at = 2;
+  const is = (word: string): boolean => at < argc && isWord(frame, argStart[at], argEnd[at], word);
+  for (;;) {
+    if (is('nomkstream')) at++;
+    else if (is('limit')) at += 2;
+    else if (is('maxlen') || is('minid')) {
+      at++;
+      if (is('=') || is('~')) at++;
+      at++;
+    } else break;
+  }
+  return at < argc && frame[argEnd[at] - 2] === DASH && frame[argEnd[at] - 1] === STAR && argEnd[at] - argStart[at] > 2;
+}
+
+/** What is to be known of a server to say what it supports. */
+export interface Supporting {
+  /** Empty where it was never asked. */
+  readonly version: string;
+  readonly isKeydb: boolean;
+  /** Lower-case names from its `COMMAND`; empty where it was never asked. */
+  readonly commands: ReadonlySet<string>;
+}
+
+/**
+ * Whether a server supports a form. One that was never asked is taken to be what the table was made from.
+ * What KeyDB lacks came with Redis 7.0, except for commands as such, of which each server tells itself.
+ */
+export function supports(form: Form, command: string, side: Side, { version, isKeydb, commands }: Supporting): boolean {
+  if (form.whole && commands.size > 0) return commands.has(command);
+  if (form.isNewer) return false;
+  const keydb = version === '' ? side === 'target' : isKeydb;
+  return form.lacks === 'source' ? keydb : !keydb && (version === '' || parseInt(version, 10) >= 7);
+}
