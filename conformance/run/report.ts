@@ -81,7 +81,7 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...shown(unsteady.map((test) => `lost in one try, not in another: ${test}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
     ...shown(mirror?.samples.filter((sample) => !UNSUPPORTED.test(sample)) ?? []),
-    ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`one server only: ${list(mirror.snapshot.unsupported)}`] : []),
+    ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`unsupported: ${list(mirror.snapshot.unsupported)}`] : []),
     ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
     ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
     ...shown(differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : [])), SHOWN_KEYS),

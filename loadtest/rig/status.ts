@@ -59,7 +59,7 @@ export function doubts(snapshot: ShardSnapshot, mustBeCompared: number): string[
     [mirror.dropped, 'effects were given up'],
     [mirror.queuedEffects, 'effects still wait for the mirror'],
     [suspects.total, `suspect keys ${JSON.stringify(suspects.byReason)}`],
-    [sum(snapshot.unsupported), `commands went to one server only ${JSON.stringify(snapshot.unsupported)}`],
+    [sum(snapshot.unsupported), `commands that only one server supports ${JSON.stringify(snapshot.unsupported)}`],
   ];
   return found.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
 }

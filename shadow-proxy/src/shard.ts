@@ -3,6 +3,7 @@ import { createServer as createTcpServer, type AddressInfo, type Server as NetSe
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
+import { HARMLESS } from './command/forms.js';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
 import { Clocks } from './control/clocks.js';
@@ -260,7 +261,7 @@ class RunningShard implements Shard {
       router: this.#router,
       suspects: this.#suspects,
       policy: ({ name }) => allWorkloads(this.#plan).find((each) => each.name === name)!.failover,
-      unsupported: () => [...this.#clients.unsupportedCommands.values()].reduce((a, b) => a + b, 0),
+      unsupported: (workload, side) => this.#witness.unsupportedBy(workload, side),
       change: (request) => this.changeStage(request),
       open: () => this.#clients.open(),
       servers: this.#servers,
@@ -293,7 +294,6 @@ class RunningShard implements Shard {
       plan: () => this.#plan,
       suspects: (workload: Workload) => this.#suspects.count(workload) + (this.#judge.asksOf(workload) ? 1 : 0),
       frozen: () => this.#healer.frozen,
-      unsupported: () => Object.fromEntries(this.#clients.unsupportedCommands),
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
       counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
@@ -715,7 +715,9 @@ class RunningShard implements Shard {
     const totals = { matched: 0, compared: 0, refused: 0 };
     const elsewhere = this.#router.elsewhere.counters;
     const [explained, mismatches, inconclusive] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
+    const unsupported = new Map<string, number>();
     for (const { counters } of this.#router.workloads) {
+      for (const [form, { calls }] of counters.unsupported) if (!(form in HARMLESS)) increment(unsupported, form, calls);
       totals.matched += counters.matched;
       totals.compared += counters.compared;
       totals.refused += counters.refused;
@@ -761,7 +763,7 @@ class RunningShard implements Shard {
       mismatches: Object.fromEntries(mismatches),
       inconclusive: Object.fromEntries(inconclusive),
       undecided: this.#judge.undecided + mirrors[0].gates + mirrors[1].gates,
-      unsupported: Object.fromEntries(this.#clients.unsupportedCommands),
+      unsupported: Object.fromEntries(unsupported),
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
       elsewhere: elsewhere.reads + elsewhere.writes,
       unmirroredErrors: totals.refused,
@@ -808,6 +810,8 @@ class RunningShard implements Shard {
       suspect: workload.suspect,
       clean: suspects.acknowledged === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
       strayWrites: workload.strayWrites,
+      unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
+      newErrors: Object.fromEntries(counters.newErrors),
       byCommand: this.#clients.byCommand(workload),
     };
   }

@@ -97,7 +97,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],
     ...SIDES.map((side): [boolean, string, string] => [sum(shard.clientErrors[side]) > 0, 'errors', `clients got from the ${side}: ${list(shard.clientErrors[side])}`]),
-    [sum(unsupported) > 0, 'one-sided', list(unsupported)],
+    [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
     [unplanned(shard) !== '', 'counters', `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`],
@@ -124,11 +124,15 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
 }
 
 /** What an operator has to do about it. */
-function noteOf({ name, suspect, strayWrites }: WorkloadSnapshot): string[] {
-  const stray = strayWrites === 0 ? [] : [`${name}: ${number(strayWrites)} writes came here, and another region is its one writer`];
+function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot): string[] {
+  const errors = `${name}: the target gave clients ${number(sum(newErrors))} errors that the source would not have given: ${list(newErrors)}`;
+  const stray = [...(sum(newErrors) === 0 ? [] : [`${errors}; next: shadow-compare rollback ${name}`]), ...strayNotes(name, strayWrites)];
   if (suspect === null) return stray;
   return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
 }
+
+const strayNotes = (name: string, strayWrites: number): string[] =>
+  strayWrites === 0 ? [] : [`${name}: ${number(strayWrites)} writes came here, and another region is its one writer`];
 
 const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): string =>
   `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;

@@ -55,7 +55,7 @@ function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
     [suspects.total > 0, `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
     [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${why.join(', ')}`],
     [untold > MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
-    [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} went to one server only: ${list(unsupported)}`],
+    [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} only one server supports: ${list(unsupported)}`],
   ];
   return checks.filter(([applies]) => applies).map(([, reason]) => reason);
 }

@@ -34,7 +34,7 @@ export function renderTable({ now, before, leftMs }: Frame): string {
     ['mirror', mirror(now)],
     ['suspects', now.suspects.total === 0 ? '0' : `${number(now.suspects.total)}: ${list(now.suspects.byReason)}`],
   );
-  if (sum(now.unsupported) > 0) table.push(['one server only', list(now.unsupported)]);
+  if (sum(now.unsupported) > 0) table.push(['unsupported', list(now.unsupported)]);
   if (now.elsewhere > 0) table.push(['other shards’ keys', `${number(now.elsewhere)} commands on them`]);
   if (now.clockAheadMs !== 0) table.push(['clocks', `the target's is ahead by ${number(now.clockAheadMs)} ms`]);
   if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${UNFREEZE}`]);

@@ -7,6 +7,7 @@
  */
 import type { Reply } from '../resp/decode.js';
 import { isNull, text } from '../resp/decode.js';
+import { DELETED } from './forms.js';
 import { blockOption } from './policy.js';
 import { array, bulk, encodeCommand, integer, OK, type Argument } from '../resp/encode.js';
 
@@ -202,6 +203,12 @@ const xautoclaim: EffectOf = (args, reply) => {
   return effects.length === 0 ? null : effects;
 };
 
+/** Entries that XAUTOCLAIM came by and that were deleted: Redis 7 lists them apart, KeyDB gives null and keeps them pending. */
+function deletedEntries({ items }: Reply): string | null {
+  const [, entries, deleted] = items!;
+  return (deleted?.items?.length ?? 0) > 0 || entries.items!.some(isNull) ? DELETED : null;
+}
+
 /** Drops an option with its value, which only newer servers know. */
 const without =
   (...names: string[]): EffectOf =>
@@ -234,6 +241,8 @@ interface Entry {
   readonly effect: EffectOf;
   /** With fewer arguments, the name among them, the command is its own effect. */
   readonly least: number;
+  /** What the authority's reply shows that one of the servers does not support (forms.ts). */
+  readonly form?: (reply: Reply) => string | null;
 }
 
 const EFFECTS: Readonly<Record<string, Entry>> = {
@@ -259,7 +268,7 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   xadd: { effect: xadd, least: 0 },
   xtrim: { effect: xtrim, least: 0 },
   xclaim: { effect: xclaim, least: 0 },
-  xautoclaim: { effect: xautoclaim, least: 0 },
+  xautoclaim: { effect: xautoclaim, least: 0, form: deletedEntries },
   xsetid: { effect: without('ENTRIESADDED', 'MAXDELETEDID'), least: 4 },
   'xgroup|create': { effect: without('ENTRIESREAD'), least: 6 },
   'xgroup|setid': { effect: without('ENTRIESREAD'), least: 6 },

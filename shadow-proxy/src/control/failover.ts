@@ -42,7 +42,7 @@ export function decideFailover(facts: FailoverFacts): Decision {
   if (suspect !== null) return { why: `the mirror is not clean: every key is in doubt: ${suspect}`, next: back };
   if (unconfirmed > 0) return { why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`, next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force` };
   if (stage === 'dualwrite') return { why: 'it is in dualwrite: no reply of the mirror was compared', next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}` };
-  if (unsupported > 0) return { why: `clients use commands that the ${otherSide(dead)} does not know (${unsupported} calls)`, next: `${back}, or go on without them: ${order}` };
+  if (unsupported > 0) return { why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`, next: `${back}, or go on without them: ${order}` };
   if (policy === 'manual') return { why: 'failover is manual, and the mirror is clean: nothing acknowledged would be lost', next: `${back}, or ${order}` };
   return { to: { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 } };
 }
@@ -51,7 +51,8 @@ export interface FailoverContext {
   readonly router: Router;
   readonly suspects: Suspects;
   policy(workload: Workload): Plan['failover'];
-  unsupported(): number;
+  /** Calls of what its clients use and the server `side` does not support. */
+  unsupported(workload: Workload, side: Side): number;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
   /** Lets go on who waited for a workload that was held. */
@@ -142,7 +143,7 @@ export class Failover {
     const { name, stage, percent, suspect } = workload;
     const policy = context.policy(workload);
     const unconfirmed = context.suspects.count(workload, ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead);
-    const decision = decideFailover({ name, stage, percent, dead, policy, suspect, unconfirmed, unsupported: context.unsupported() });
+    const decision = decideFailover({ name, stage, percent, dead, policy, suspect, unconfirmed, unsupported: context.unsupported(workload, otherSide(dead)) });
     const told = { name, policy, from: { stage, percent } };
     try {
       if ('why' in decision) return { ...told, movedTo: null, ...decision, ...this.unanswered(workload) };

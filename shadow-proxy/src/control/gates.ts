@@ -4,7 +4,8 @@
  */
 import type { Verdict } from '../guard/judge.js';
 import type { Gates, StagePoint } from '../plan/plan.js';
-import type { LatencyWindow, WorkloadEvidence } from '../record/evidence.js';
+import { HARMLESS } from '../command/forms.js';
+import type { LatencyWindow, UnsupportedForm, WorkloadEvidence } from '../record/evidence.js';
 import { sum } from '../record/snapshot.js';
 import type { Stage } from '../route/stage.js';
 
@@ -38,8 +39,6 @@ export interface GateFacts {
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;
-  /** By command: sent to the authority alone. */
-  readonly unsupported: Readonly<Record<string, number>>;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
   /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
@@ -123,7 +122,19 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
 
   latency: ({ latencies, gates: { maxP99Ratio } }) => judgeLatency(latencies, maxP99Ratio),
 
-  unsupported: ({ unsupported }) => says(sum(unsupported) === 0, sum(unsupported) === 0 ? 'none' : `commands that the other server does not know${listed(unsupported)}`),
+  unsupported: ({ evidence, gates }, now) => {
+    const { blocking, old, allowed } = unsupportedForms(evidence, gates, now);
+    const hours = `${count(gates.unsupportedHours)} h`;
+    const found = (['target', 'source'] as const).flatMap((side) => {
+      const forms = blocking.filter(({ lacks }) => lacks === side);
+      return forms.length === 0 ? [] : [`the ${side} does not support ${forms.map((form) => seenForm(form, now)).join(', ')}`];
+    });
+    if (found.length > 0) found.push(`opens when none is seen for ${hours}, or for those that gates.allowUnsupported names with a reason`);
+    else found.push(`none in the last ${hours}`);
+    if (old.length > 0) found.push(`before that: ${old.map((form) => seenForm(form, now)).join(', ')}`);
+    if (allowed.length > 0) found.push(`allowed: ${allowed.map((form) => `${seenForm(form, now)}: ${form.reason}`).join('; ')}`);
+    return says(blocking.length === 0, found.join('; '));
+  },
 
   bypass: ({ bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
@@ -155,6 +166,32 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
     return needed ? untold('no rollback was rehearsed: run shadow-compare rollback --drill') : says(true, 'not asked for by the plan');
   },
 };
+
+/** A form that clients use and one server does not support. */
+interface SeenForm extends UnsupportedForm {
+  readonly name: string;
+}
+
+/** What clients use and one of the servers does not support: what blocks, what was not seen for long, what is allowed and why. */
+export function unsupportedForms(
+  { unsupported }: Pick<WorkloadEvidence, 'unsupported'>,
+  { allowUnsupported, unsupportedHours }: Pick<Gates, 'allowUnsupported' | 'unsupportedHours'>,
+  now: Date,
+): { readonly blocking: SeenForm[]; readonly old: SeenForm[]; readonly allowed: (SeenForm & { readonly reason: string })[] } {
+  const reasons = new Map(Object.entries({ ...HARMLESS, ...allowUnsupported }).map(([name, reason]) => [name.toLowerCase(), reason]));
+  const forms = Object.entries(unsupported).map(([name, form]) => ({ name, ...form, reason: reasons.get(name.toLowerCase()) }));
+  const isOld = ({ last }: SeenForm): boolean => now.getTime() - Date.parse(last) > unsupportedHours * HOUR_MS;
+  return {
+    blocking: forms.filter((form) => form.reason === undefined && !isOld(form)),
+    old: forms.filter((form) => form.reason === undefined && isOld(form)),
+    allowed: forms.flatMap((form) => (form.reason === undefined ? [] : [{ ...form, reason: form.reason }])),
+  };
+}
+
+const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
+  `${name} (${count(calls)}, last ${ago(now.getTime() - Date.parse(last))} ago)`;
+
+const ago = (ms: number): string => (ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`);
 
 /** By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio. */
 function judgeLatency(windows: readonly LatencyWindow[], most: number): Judged {

@@ -16,7 +16,7 @@ import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { foreignWrites, parseCalls, type CallCounts } from './bypass.js';
-import type { GateFacts, PassedWrites } from './gates.js';
+import { unsupportedForms, type GateFacts, type PassedWrites } from './gates.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
 import { lookAt, serverProblems } from './servers.js';
@@ -28,7 +28,6 @@ export interface WitnessContext {
   /** Keys in doubt, differences without a verdict among them. */
   readonly suspects: (workload: Workload) => number;
   readonly frozen: () => string | null;
-  readonly unsupported: () => Readonly<Record<string, number>>;
   readonly job: () => JobSnapshot | null;
   /** Told every few seconds how fast both servers answered since the last time. */
   readonly sampled: (latest: Latest) => void;
@@ -115,7 +114,7 @@ export class Witness {
   /** Takes in what has happened up to now. */
   look(): void {
     const now = new Date();
-    this.#book.look(now, this.context.sequencer.router.workloads.map(seen));
+    if (this.#book.look(now, this.context.sequencer.router.workloads.map(seen))) this.#save();
     this.#note(this.context.job());
     if (performance.now() - this.#sampledAt >= SERIES_STEP_MS) this.#sample();
     if (performance.now() - this.#timedAt >= MINUTE_MS) this.#time(now);
@@ -177,11 +176,17 @@ export class Witness {
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.frozen(),
       latencies: windows,
-      unsupported: this.context.unsupported(),
       ...told,
       counters: told.counters && (told.counters.find((verdict) => verdict.workload === name) ?? 'none'),
       writtenIn: workload.writtenIn,
     };
+  }
+
+  /** Calls, not long ago, of forms that `side` does not support and nobody has allowed. */
+  unsupportedBy(workload: Workload, side: Side): number {
+    this.look();
+    const { blocking } = unsupportedForms(this.#book.of(workload.name)!, this.#planned(workload).gates, new Date());
+    return blocking.reduce((total, { lacks, calls }) => total + (lacks === side ? calls : 0), 0);
   }
 
   drilling(name: string, on: boolean): void {
@@ -357,6 +362,6 @@ const soon = <T>(asked: Promise<T>): Promise<T | null> => Promise.race([asked.ca
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
 
-function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive } }: Workload): Seen {
-  return { name, stage, percent, compared, explained, mismatches, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };
+function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive, unsupported } }: Workload): Seen {
+  return { name, stage, percent, compared, explained, mismatches, unsupported, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };
 }

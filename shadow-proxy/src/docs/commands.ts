@@ -2,6 +2,7 @@
  * docs/commands.md: what the proxy does with each command, from the tables that it works by (`npm run docs:commands`).
  */
 import { effectOf } from '../command/effects.js';
+import { HARMLESS } from '../command/forms.js';
 import { refusal, type Handling } from '../command/policy.js';
 import { CommandTable, type CommandSpec } from '../command/table.js';
 import { RULES } from '../compare/compare.js';
@@ -97,6 +98,7 @@ export function renderCommands(): string {
     `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
     ...SECTIONS.map(([handling, name, text]) => `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`),
     `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do.\n\n${refused(specs)}`,
+    `## Supported by one server only\n\n${SUPPORT}\n\n${forms(specs)}\n\nThe gate \`unsupported\` lets these pass:\n\n${harmless()}`,
     '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',
   ].join('\n\n') + '\n';
 }
@@ -107,6 +109,23 @@ const exceptions = (writes: readonly CommandSpec[]): string =>
     .filter(([, ofRule]) => ofRule.length > 0)
     .map(([name, ofRule]) => `\`${name}\` is for ${list(ofRule)}`)
     .join('; ');
+
+const SUPPORT =
+  'What Redis 7.0.15 accepts and KeyDB 6.3.4 refuses, or answers with other elements, and the other way round. The list is generated: ' +
+  'each call that `COMMAND DOCS` describes was sent to both servers. Each use is counted by the name in the first column, by workload, in every ' +
+  'stage, and keeps the gate `unsupported` closed. Commands that the proxy refuses are left out.';
+
+/** By server: the forms that it lacks. */
+function forms(specs: readonly CommandSpec[]): string {
+  const rows = specs.filter(({ handling }) => handling !== 'refused').flatMap((spec) => (spec.forms ?? []).filter(({ isNewer }) => !isNewer));
+  const lines = rows.map(({ name, lacks, how, example, says }) => {
+    const answer = how === 'reply' ? 'a reply with other elements' : `\`${says.replaceAll('`', '')}\``;
+    return `| ${name} | \`${example}\` | ${lacks === 'target' ? 'KeyDB' : 'Redis'}: ${answer} |`;
+  });
+  return `| name | call that was sent | who does not support it |\n| --- | --- | --- |\n${lines.join('\n')}`;
+}
+
+const harmless = (): string => Object.entries(HARMLESS).map(([name, reason]) => `- ${name}: ${reason}`).join('\n');
 
 const bothHave = ({ inSource, inTarget }: CommandSpec): boolean => inSource && inTarget;
 

@@ -4,7 +4,8 @@
  */
 import { compareEachOfExec, compareReplies, judgeAbsence, judgeRefusal, MIRROR_FULL, needsEvidence, type CommandView, type Tolerances, type Verdict } from '../compare/compare.js';
 import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
-import { argumentsOf } from '../resp/decode.js';
+import { formsOf, titleOf } from '../command/forms.js';
+import { argumentsOf, locateArguments } from '../resp/decode.js';
 import { keyId } from '../record/suspects.js';
 import { increment, type Workload } from '../route/router.js';
 import { WRITES } from '../command/keys.js';
@@ -29,6 +30,7 @@ export interface Finding {
 }
 
 /** Questions to both servers at a time; a flood of differences beyond that stays without a verdict. */
+const MINUS = '-'.charCodeAt(0);
 const MAX_QUESTIONS = 256;
 
 export class Judge {
@@ -155,6 +157,7 @@ export class Judge {
       case 'mismatch':
         counters.compared++;
         increment(counters.mismatches, verdict.what);
+        if (isNewError(pair)) increment(counters.newErrors, titleOf(pair.name));
         this.#tell(pair, verdict.what);
         this.#doubtKeys(pair, 'mismatch');
     }
@@ -325,6 +328,16 @@ interface Pair {
   readonly mirror: Buffer;
   /** Whether a later command of the same transaction writes one of the keys. */
   writtenInside(keys: readonly Buffer[]): boolean;
+}
+
+/** The target gave the client an error where the source did not; what is known of it by its form was counted when it was sent. */
+function isNewError({ operation, authority, mirror, name, frame, start }: Pair): boolean {
+  if (operation.lane?.server.side !== 'target' || authority[0] !== MINUS || mirror[0] === MINUS) return false;
+  const forms = operation.spec?.name === name ? operation.spec.forms : formsOf(name);
+  if (forms === null) return true;
+  const [argStart, argEnd]: number[][] = [[], []];
+  const argc = locateArguments(frame, start, argStart, argEnd);
+  return !forms.some((form) => form.matches(frame, argStart, argEnd, argc));
 }
 
 function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: Tolerances): Pair[] {

@@ -98,6 +98,11 @@ export class Routine {
     return !this.#mentionsDatabases && !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()));
   }
 
+  /** The commands that it calls, as far as its text tells. */
+  get called(): readonly string[] {
+    return [...new Set(this.#reading.calls?.map(({ name }) => name))];
+  }
+
   /** Whether it may SET … KEEPTTL: it writes the option out, or is given it. */
   mayKeepTtl(args: readonly Buffer[]): boolean {
     return this.#mentionsKeepTtl || args.some((arg) => arg.length === KEEPTTL.length && arg.toString('latin1').toLowerCase() === KEEPTTL);

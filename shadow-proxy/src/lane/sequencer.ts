@@ -12,7 +12,7 @@ import { effectOf, probeOf, removalOf, type Effect, type EffectEntry } from '../
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, argumentsOf, decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { increment, type Router } from '../route/router.js';
+import { countUnsupported, increment, type Router, type Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Journal } from '../record/journal.js';
 import { REPLY_LOST, type Suspects } from '../record/suspects.js';
@@ -208,7 +208,14 @@ export class Sequencer implements LaneEvents {
       return;
     }
     const { reply } = decodeReply(buffer, start);
+    if (rewrite.form !== undefined) this.noteReply(rewrite.form(reply), operation.workload);
     this.follow(operation, rewrite.effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol));
+  }
+
+  /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
+  noteReply(form: string | null, { counters }: Workload): void {
+    const { source, target } = this.servers;
+    if (form !== null && source.isKeydb !== target.isKeydb) countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
   }
 
   /** Tells the mirror the effect of an operation whose `reply` is set. */

@@ -186,6 +186,7 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
       continue;
     }
     const rewrite = effectOf(command.spec.name);
+    if (rewrite?.form !== undefined) sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
     const effect = rewrite === undefined ? 'verbatim' : rewrite.effect(args, decodeReply(raw).reply, exec.protocol, probed ? decodeReply(replies[at + 1]).reply : undefined);
     if (effect === 'copy') doubt(command);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, raw });

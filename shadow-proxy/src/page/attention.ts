@@ -28,11 +28,12 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     [mirror.dropped > 0, 'act', `${count(mirror.dropped, 'effect')} did not reach the mirror: the keys are in doubt`],
     [job?.state === 'failed', 'act', `the last ${job?.kind ?? 'job'} failed: ${job?.reason ?? ''}`],
     ...shard.workloads.map(ofWorkload),
+    ...shard.workloads.map(ofNewErrors),
     [mirror.lagMs > MAX_LAG_MS, 'look', `the mirror is ${number(mirror.lagMs)} ms behind`],
     [suspects.total > 0, 'look', `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
     [job?.state === 'running' && job.reason !== null, 'look', `the ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}`],
     ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
-    [sum(unsupported) > 0, 'look', `commands that went to one server only: ${list(unsupported)}`],
+    [sum(unsupported) > 0, 'look', `commands that only one server supports: ${list(unsupported)}`],
     ...SIDES.map((side): Check => [shard[side].evicting, 'look', evictionNote(side, shard[side], Date.now())]),
     [clockAheadMs !== 0, 'look', `the target's clock is ahead of the source's by ${number(clockAheadMs)} ms`],
   ];
@@ -50,5 +51,11 @@ function ofRefused(side: Side, errors: Readonly<Record<string, number>>): Check 
   const refused = Object.fromEntries(ACCESS_ERRORS.flatMap((kind) => (errors[kind] > 0 ? [[kind, errors[kind]]] : [])));
   return [sum(refused) > 0, side === 'target' ? 'act' : 'look', `clients are refused by the ${side}: ${list(refused)}`];
 }
+
+const ofNewErrors = ({ name, newErrors }: WorkloadSnapshot): Check => [
+  sum(newErrors) > 0,
+  'act',
+  `the target gave clients of ${name} errors that the source would not have given: ${list(newErrors)}; next: shadow-compare rollback ${name}`,
+];
 
 const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [suspect !== null, 'look', `every key of ${name} is in doubt: ${suspect ?? ''}`];

@@ -81,6 +81,10 @@ export interface Gates {
   readonly maxExplainedShare: number;
   /** Age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;
+  /** Hours for which clients must not have used what a server does not support. */
+  readonly unsupportedHours: number;
+  /** What may be used all the same, by form, with the reason. */
+  readonly allowUnsupported: Readonly<Record<string, string>>;
   /** Whether a rollback must have been rehearsed before `live`. */
   readonly drill: boolean;
 }

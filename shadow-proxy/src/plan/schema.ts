@@ -68,7 +68,7 @@ const admin = z.strictObject({
 });
 
 /** The defaults. */
-export const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true };
+export const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true };
 const gate = {
   minCompared: z.number().int().nonnegative().describe('Pairs of replies that must have been compared since it entered its stage'),
   minMinutes: z.number().nonnegative().describe('Minutes in which replies must have been compared since it entered its stage'),
@@ -76,6 +76,10 @@ const gate = {
   maxP99Ratio: z.number().positive().describe("Target's p99 by the source's, the median over the minutes; below 1 ms both count as 1 ms"),
   maxExplainedShare: z.number().min(0).max(1).describe('Share of the pairs of replies that rules may excuse, so that they cannot hide faults'),
   maxVerifyHours: z.number().positive().describe('Age, in hours, of the last verification of all keys, which must have found no difference'),
+  unsupportedHours: z.number().positive().describe('Hours for which clients must not have used what a server does not support'),
+  allowUnsupported: z
+    .record(z.string().min(1), z.string().min(1))
+    .describe('What the gate `unsupported` may pass all the same, as it names it (`lolwut`, `command info`), each with the reason'),
   drill: z.boolean().describe('Whether a rollback must have been rehearsed before live'),
 };
 const gates = z.strictObject({
@@ -85,6 +89,8 @@ const gates = z.strictObject({
   maxP99Ratio: gate.maxP99Ratio.default(GATES.maxP99Ratio),
   maxExplainedShare: gate.maxExplainedShare.default(GATES.maxExplainedShare),
   maxVerifyHours: gate.maxVerifyHours.default(GATES.maxVerifyHours),
+  unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
+  allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),
   drill: gate.drill.default(GATES.drill),
 });
 const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");

@@ -8,7 +8,8 @@
 import { join } from 'node:path';
 import { z } from 'zod';
 import type { StagePoint } from '../plan/plan.js';
-import { STAGES } from '../route/stage.js';
+import type { UnsupportedCalls } from '../route/router.js';
+import { SIDES, STAGES } from '../route/stage.js';
 import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 import type { LatencySnapshot } from './snapshot.js';
 
@@ -16,6 +17,14 @@ const counts = z.record(z.string(), z.number());
 const latency = z.strictObject({ p50: z.number(), p99: z.number(), p999: z.number(), count: z.number() });
 const verification = z.strictObject({ endedAt: z.string(), keys: z.number(), differences: z.number(), failed: z.number(), unsure: z.number() });
 const drill = z.strictObject({ at: z.string(), percent: z.number(), heldMs: z.number() });
+const unsupported = z.strictObject({
+  /** The server that does not support it. */
+  lacks: z.enum(SIDES),
+  calls: z.number(),
+  /** When it was seen first and last (ISO 8601). */
+  first: z.string(),
+  last: z.string(),
+});
 const workload = z.strictObject({
   stage: z.enum(STAGES),
   percent: z.number(),
@@ -32,6 +41,8 @@ const workload = z.strictObject({
   verified: verification.nullable(),
   /** The last rollback that was rehearsed. */
   drill: drill.nullable(),
+  /** By form: what clients use and one of the servers does not support. Kept over changes of stage. */
+  unsupported: z.record(z.string(), unsupported).default({}),
 });
 const file = z.strictObject({
   version: z.literal(1),
@@ -42,6 +53,7 @@ const file = z.strictObject({
 
 export type WorkloadEvidence = Readonly<z.infer<typeof workload>>;
 export type Verified = Readonly<z.infer<typeof verification>>;
+export type UnsupportedForm = Readonly<z.infer<typeof unsupported>>;
 export type Drill = Readonly<z.infer<typeof drill>>;
 export type LatencyWindow = z.infer<typeof file>['latencies'][number];
 
@@ -52,6 +64,7 @@ export interface Seen extends StagePoint {
   readonly explained: ReadonlyMap<string, number>;
   readonly mismatches: ReadonlyMap<string, number>;
   readonly inconclusive: number;
+  readonly unsupported: ReadonlyMap<string, UnsupportedCalls>;
 }
 
 const FILE = 'evidence.json';
@@ -69,6 +82,9 @@ export class EvidenceBook {
   readonly #before = new Map<string, Seen>();
   /** The minute that was counted last, by workload. */
   readonly #minute = new Map<string, number>();
+  /** By workload and form: calls that were added already. */
+  readonly #unsupported = new Map<string, Map<string, number>>();
+  #isNew = false;
   #latencies: LatencyWindow[] = [];
   readonly #drilling = new Set<string>();
 
@@ -84,9 +100,14 @@ export class EvidenceBook {
     this.#latencies = value.latencies;
   }
 
-  /** Adds what was seen since the last look. */
-  look(now: Date, seen: readonly Seen[]): void {
+  /**
+   * Adds what was seen since the last look.
+   * @returns whether a form that is not supported was seen for the first time: a sudden end must not lose that
+   */
+  look(now: Date, seen: readonly Seen[]): boolean {
+    this.#isNew = false;
     for (const each of seen) this.#add(now, each);
+    return this.#isNew;
   }
 
   /** The evidence of a workload that `look` has told of. */
@@ -131,6 +152,7 @@ export class EvidenceBook {
     const evidence = this.#current(now, seen);
     const before = this.#before.get(seen.name);
     this.#before.set(seen.name, { ...seen, explained: new Map(seen.explained), mismatches: new Map(seen.mismatches) });
+    this.#addUnsupported(now, seen, evidence);
     const compared = seen.compared - (before?.compared ?? 0);
     evidence.compared += compared;
     evidence.inconclusive += seen.inconclusive - (before?.inconclusive ?? 0);
@@ -144,11 +166,25 @@ export class EvidenceBook {
     if (!evidence.hours.includes(hour)) evidence.hours = [...evidence.hours, hour].sort((a, b) => a - b);
   }
 
+  #addUnsupported(now: Date, { name, unsupported: seen }: Seen, evidence: Mutable): void {
+    let added = this.#unsupported.get(name);
+    if (added === undefined) this.#unsupported.set(name, (added = new Map()));
+    for (const [form, { lacks, calls }] of seen) {
+      const more = calls - (added.get(form) ?? 0);
+      if (more === 0) continue;
+      added.set(form, calls);
+      const known = evidence.unsupported[form];
+      this.#isNew ||= known === undefined;
+      const at = now.toISOString();
+      evidence.unsupported[form] = { lacks, calls: (known?.calls ?? 0) + more, first: known?.first ?? at, last: at };
+    }
+  }
+
   /** A workload that is in another stage than before begins anew. */
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
     if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent))) return known;
-    const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null };
+    const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null, unsupported: known?.unsupported ?? {} };
     this.#workloads.set(name, fresh);
     this.#minute.delete(name);
     return fresh;
@@ -168,6 +204,7 @@ export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadE
   hours: [],
   verified: null,
   drill: null,
+  unsupported: {},
 });
 
 function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number> | undefined): void {

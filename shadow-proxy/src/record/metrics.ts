@@ -61,7 +61,7 @@ export const METRICS: readonly Metric[] = [
   counter('mismatches_total', 'Pairs that differed', ['kind'], (s) => byName('kind', s.mismatches)),
   counter('inconclusive_total', 'Pairs that could not be told', ['reason'], (s) => byName('reason', s.inconclusive)),
   gauge('undecided', 'Differences about which the servers are being asked', [], (s) => one(s.undecided)),
-  counter('unsupported_total', 'Commands that only the authority was sent', ['command'], (s) => byName('command', s.unsupported)),
+  ofWorkload('unsupported_total', 'counter', 'Commands and forms of commands that clients use and only one of the two servers supports', ['command'], (w) => byName('command', w.unsupported)),
   counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
@@ -127,6 +127,7 @@ export const METRICS: readonly Metric[] = [
   ofWorkload('workload_compared_total', 'counter', 'Pairs of replies by verdict', ['verdict'], (w) =>
     byName('verdict', { match: w.matched, explained: w.explained, mismatch: w.mismatches, inconclusive: w.inconclusive }),
   ),
+  ofWorkload('workload_new_client_errors_total', 'counter', 'Errors that clients got from the target and the source would not have given; the status names the commands', [], (w) => one(sum(w.newErrors))),
   ofWorkload('workload_stray_writes_total', 'counter', 'Writes that came here although another region is its one writer; with counterLayout per-region, samples that found a plain key on the target', [], (w) => one(w.strayWrites)),
   ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
   ofWorkload('workload_all_suspect', 'gauge', 'All its keys are in doubt; the status page says why', [], (w) => one(Number(w.suspect !== null))),

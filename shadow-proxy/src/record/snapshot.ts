@@ -80,6 +80,10 @@ export interface WorkloadSnapshot {
   readonly clean: boolean;
   /** Writes on it although another region is its one writer: refused, or only counted, as the plan says. */
   readonly strayWrites: number;
+  /** By form: calls of what only one of the two servers supports. */
+  readonly unsupported: Readonly<Record<string, number>>;
+  /** By form or command: errors that clients got and the other server would not have given. */
+  readonly newErrors: Readonly<Record<string, number>>;
   readonly byCommand?: Readonly<Record<string, number>>;
 }
 
@@ -221,7 +225,7 @@ export interface ShardSnapshot {
   readonly inconclusive: Readonly<Record<string, number>>;
   /** Differences about which the servers are being asked: they have no verdict yet. */
   readonly undecided: number;
-  /** By command: sent to the authority alone, because the other server or the proxy does not know it. */
+  /** By form, such as `lmpop` and `expire GT`: calls of what only one of the two servers supports; without what breaks no client. */
   readonly unsupported: Readonly<Record<string, number>>;
   readonly crossWorkload: { readonly split: number; readonly refused: number };
   /** Commands on keys that are another shard's, where several share a target: the source alone answers them. */

@@ -6,7 +6,7 @@ import { formatPoint, stageRule } from '../route/stage.js';
 import type { ShardFacts } from './facts.js';
 
 export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): readonly string[] => [
-  ...(from === 'state' ? ['No proxy was asked: keys in doubt, clients beside the proxy, evictions and commands that only one server knows are not known, and what was counted in the last seconds before it ended is missing.'] : []),
+  ...(from === 'state' ? ['No proxy was asked: keys in doubt, clients beside the proxy and evictions are not known, and what was counted in the last seconds before it ended is missing.'] : []),
   ...evidence.workloads.flatMap(ofWorkload),
   ...(snapshot === null ? [] : ofSnapshot(snapshot)),
   ...(evidence.mismatches.notWritten > 0 ? [`${count(evidence.mismatches.notWritten, 'mismatch', 'mismatches')} came too fast to be written down one by one, and were only counted.`] : []),
@@ -29,7 +29,7 @@ function ofWorkload({ workload, from, evidence }: Outlook): string[] {
 function ofSnapshot({ unsupported, unmirroredErrors, elsewhere, inconclusive, undecided, workloads }: ShardSnapshot): string[] {
   const rest = workloads.find(({ name }) => name === 'default');
   const checks: readonly [applies: boolean, text: string][] = [
-    [sum(unsupported) > 0, `Commands that were sent to one server only, and so compared with nothing: ${list(unsupported)}.`],
+    [sum(unsupported) > 0, `Commands that only one server supports, and that were so compared with nothing or by their effect: ${list(unsupported)}.`],
     [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} were refused by the authority, and so not repeated on the other server.`],
     [elsewhere > 0, `${count(elsewhere, 'command')} were on keys of other shards: the source alone answered them.`],
     [sum(inconclusive) > 0, `${count(sum(inconclusive), 'pair')} of replies could not be told: ${list(inconclusive)}.`],

@@ -4,7 +4,7 @@
  */
 import { compileGlob, type Matcher } from './glob.js';
 import { hashSlot, SLOTS } from './slot.js';
-import { stageRule, type Stage, type StageRule } from './stage.js';
+import { stageRule, type Side, type Stage, type StageRule } from './stage.js';
 
 export interface WorkloadDefinition {
   readonly name: string;
@@ -30,9 +30,34 @@ export class WorkloadCounters {
   refused = 0;
   /** Commands that spanned slots or hid their keys: while there are any, percent is not offered. */
   spanning = 0;
+  /** By form (`lmpop`, `expire GT`): calls of what only one of the two servers supports. */
+  readonly unsupported = new Map<string, UnsupportedCalls>();
+  /** By command or form: errors that clients got and the other server would not have given. */
+  readonly newErrors = new Map<string, number>();
   readonly explained = new Map<string, number>();
   readonly mismatches = new Map<string, number>();
   readonly inconclusive = new Map<string, number>();
+}
+
+/** Calls of a form that only one of the two servers supports. */
+export interface UnsupportedCalls {
+  readonly lacks: Side;
+  calls: number;
+}
+
+/** Forms of one workload that are told apart. */
+const MAX_FORMS = 500;
+
+/**
+ * Counts a call of a form that the server `lacks` does not support.
+ * @param isAnsweredThere whether that is the server which answers the client: with an error that the other would not give
+ */
+export function countUnsupported({ unsupported, newErrors }: WorkloadCounters, form: string, lacks: Side, isAnsweredThere: boolean): void {
+  const known = unsupported.get(form);
+  if (known !== undefined) known.calls++;
+  else if (unsupported.size < MAX_FORMS) unsupported.set(form, { lacks, calls: 1 });
+  else return;
+  if (isAnsweredThere) increment(newErrors, form);
 }
 
 export const increment = (counts: Map<string, number>, name: string, by = 1): void => {

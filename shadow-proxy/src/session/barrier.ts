@@ -149,8 +149,6 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
     operation.mustCopy = mustCopy;
     operation.calm = calm;
     if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, lane.server.side);
-    // Functions are not compared: a mirror without them says so, and the clients will miss them.
-    if (spec.name.startsWith('function|')) operation.confirmed = (answer) => (answer?.[0] === MINUS ? clients.unsupported(spec.name) : undefined);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
   });

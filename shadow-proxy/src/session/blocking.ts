@@ -110,9 +110,10 @@ export class Blocked {
     const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
     this.#time = time > 0 ? time : Infinity;
     this.#until = performance.now() + this.#time;
-    const { router, servers } = session.clients.sequencer;
+    const { servers } = session.clients.sequencer;
     // Clients will miss it once they have left the proxy.
-    if (this.#time <= 1 && spec.blocking!.unit > 1 && router.mirrors && servers[otherSide(authority)].isKeydb) session.clients.unsupported(`${spec.name} 0.001`);
+    const lacks = otherSide(authority);
+    if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb) session.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
     this.place = session.clients.nextPlace();
     session.clients.blocked.add(this);
   }

@@ -2,7 +2,6 @@
 import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../lane/intake.js';
-import { isAboutCode } from '../lane/frame-keys.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { Server } from '../lane/server.js';
 import type { Regional } from '../regional/regional.js';
@@ -15,13 +14,11 @@ import { ClientErrors } from './client-errors.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
 import { Session } from './session.js';
+import { Support } from './support.js';
 import { Subscribers } from './subscribers.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
 const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
-/** Names of unsupported commands that are told apart. */
-const MAX_NAMES = 500;
-
 export class Clients {
   readonly sessions = new Map<number, Session>();
   readonly intake = new Intake();
@@ -38,8 +35,7 @@ export class Clients {
   operations = 0;
   /** What clients were refused. */
   readonly errors = new ClientErrors();
-  /** By command: sent to the authority alone. */
-  readonly unsupportedCommands = new Map<string, number>();
+  readonly support: Support;
   readonly #counts: Float64Array[];
   #nextId = 1;
   #lastPlace = 0;
@@ -54,6 +50,7 @@ export class Clients {
     /** Bytes of replies that one client may leave unread; past it the client is closed. */
     public outputBytes: number,
   ) {
+    this.support = new Support(sequencer);
     const { workloads, elsewhere } = sequencer.router;
     for (const side of SIDES) {
       sequencer.lanes[side].inUse = () => new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));
@@ -106,12 +103,6 @@ export class Clients {
     if (spec.write) workload.counters.writes++;
     else workload.counters.reads++;
     this.#counts[workload.index][spec.id]++;
-    if (spec.handling === 'script' || isAboutCode(spec)) this.#countScript(spec, workload);
-  }
-
-  /** What the mirror would not run, clients will miss after the cutover. */
-  #countScript(spec: CommandSpec, { keylessRule }: Workload): void {
-    if (keylessRule.mirrorsWrites && !this.sequencer.mirrorKnows(keylessRule.authority, spec)) this.unsupported(spec.name);
   }
 
   /** Commands of a workload by name. */
@@ -135,13 +126,6 @@ export class Clients {
       else if (spec.write) writes.set(name, (writes.get(name) ?? 0) + count);
     }
     return { writes, scripts };
-  }
-
-  unsupported(name: string): void {
-    const counts = this.unsupportedCommands;
-    const known = counts.get(name);
-    if (known === undefined && counts.size >= MAX_NAMES) return;
-    counts.set(name, (known ?? 0) + 1);
   }
 
   /** Has the server let go of what blocks on the workload's keys; to be sent again when a flip has ended. */

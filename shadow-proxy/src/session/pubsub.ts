@@ -38,9 +38,7 @@ export const mirrorsMessages = ({ sharedTarget }: Clients, { authority, mirrorsW
 /** A server that lacks SPUBLISH has no subscribers to it. */
 export function followOfPublish(clients: Clients, spec: CommandSpec, authority: Side, mirrors: boolean): Follow {
   if (!mirrors) return NOTHING;
-  if (clients.sequencer.mirrorKnows(authority, spec)) return WRITE;
-  clients.unsupported(spec.name);
-  return NOTHING;
+  return clients.sequencer.mirrorKnows(authority, spec) ? WRITE : NOTHING;
 }
 
 // ── SUBSCRIBE ───────────────────────────────────────────────────────────────────────────────────────────────────

@@ -4,7 +4,7 @@ import type { CommandSpec } from '../command/table.js';
 import type { Sink } from '../lane/operation.js';
 import { Script } from '../lane/scripts.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { argumentCount, argumentsOf, locateArguments } from '../resp/decode.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { barrier } from './barrier.js';
 import type { Clients } from './clients.js';
@@ -62,7 +62,7 @@ export function prepared(session: Session, spec: CommandSpec, frame: Buffer, sid
 }
 
 function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { servers, scripts, router } = session.clients.sequencer;
+  const { servers, scripts } = session.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
   if (args.length < 3 || !server.knows(spec)) return true;
@@ -74,8 +74,7 @@ function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side)
   if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
   const script = scripts.find(args);
   if (!(script instanceof Script)) return true;
-  if (script.hasShebang && router.mirrors && !servers[otherSide(side)].commands.has('fcall')) session.clients.unsupported(`${spec.name} #!lua`);
-  if (script.endsKeydb(args.length) && router.mirrors && servers[otherSide(side)].isKeydb) session.clients.unsupported(`${spec.name} unpack`);
+  noteLacking(session.clients, spec, frame, script, side);
   // What no server has taken yet is not loaded for a client: it may be one whose user may not EVAL.
   if (!spec.name.startsWith('evalsha') || !script.accepted || scripts.knownTo(server, script)) return true;
   session.awaitSettled(scripts.load(server, script));
@@ -92,6 +91,15 @@ export const noting = (session: Session): Sink => ({
 });
 
 const MINUS = '-'.charCodeAt(0);
+
+/** Counts what the other server would not run of a script, or not survive. */
+function noteLacking({ support, sequencer: { servers } }: Clients, spec: CommandSpec, frame: Buffer, script: Script, side: Side): void {
+  const lacks = otherSide(side);
+  const other = servers[lacks];
+  if (script.hasShebang && other.commands.size > 0 && !other.commands.has('fcall')) support.inScript(spec, frame, `${spec.name} #!lua`, lacks);
+  if (script.endsKeydb(argumentCount(frame, 0)) && other.isKeydb) support.inScript(spec, frame, `${spec.name} unpack`, lacks);
+  support.offerScript(spec, frame, script);
+}
 
 /** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {

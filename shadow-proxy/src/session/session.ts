@@ -10,6 +10,7 @@
  * waits. So replies need no sorting, and what a client sees is what one Redis would have shown it.
  */
 import type { Socket } from 'node:net';
+import { titleOf } from '../command/forms.js';
 import { refusal } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
 import type { Credentials } from '../lane/dialer.js';
@@ -24,8 +25,8 @@ import { HandshakeRefused } from '../lane/server.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import { ProtocolError } from '../resp/scan.js';
-import type { Workload } from '../route/router.js';
-import type { Side, StageRule } from '../route/stage.js';
+import { countUnsupported, type Workload } from '../route/router.js';
+import { otherSide, type Side, type StageRule } from '../route/stage.js';
 import { barrier } from './barrier.js';
 import { asksToBlock, block, type Blocked } from './blocking.js';
 import { both } from './both.js';
@@ -242,13 +243,14 @@ export class Session implements Sink {
     const { parser, clients } = this;
     const { frame, argStart, argEnd, argc } = parser;
     const spec = clients.sequencer.table.find(frame, argStart, argEnd, argc);
+    if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(this, spec, spec.forms);
     if (clients.sequencer.barred) {
       this.awaitOpen();
       return;
     }
     if (this.subscriptions?.takes(spec)) return;
     if (spec === undefined) {
-      this.#unknown();
+      this.#unknown(again);
       return;
     }
     if (spec.handling === 'local') {
@@ -388,14 +390,10 @@ export class Session implements Sink {
     if (spec.write || spec.handling === 'script') {
       if (!rule.mirrorsWrites && !mixed) return NOTHING;
       if (!spec.write && spec.readOnlyScript) return NOTHING;
-      // Newer than either server of the table: what it did is copied, and clients will miss it after the cutover.
-      if (!spec.inSource && !sequencer.mirrorKnows(rule.authority, spec)) this.clients.unsupported(spec.name);
       return WRITE;
     }
     if (!rule.mirrorsReads || mixed) return NOTHING;
-    if (sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec)) return READ;
-    this.clients.unsupported(spec.name);
-    return NOTHING;
+    return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec) ? READ : NOTHING;
   }
 
   /**
@@ -679,13 +677,17 @@ export class Session implements Sink {
   // ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /** A command that neither the table nor, perhaps, the server knows: the authority answers, nothing follows. */
-  #unknown(): void {
+  #unknown(again: boolean): void {
     const { servers, router, table } = this.clients.sequencer;
+    const { authority } = router.default.keylessRule;
     const word = (index: number): string => this.argument(index).toString('latin1').toLowerCase().slice(0, 64);
     const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
     // What no server knows, such as a client's question for something newer, is refused by both alike: no client will miss it.
-    const isThere = servers[router.default.keylessRule.authority].commands.has(name);
-    if (isThere) this.clients.unsupported(name);
+    const isThere = servers[authority].commands.has(name);
+    const other = otherSide(authority);
+    if (!again && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
+      countUnsupported(router.default.counters, titleOf(name), isThere ? other : authority, !isThere);
+    }
     if (this.transaction !== null) {
       // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
       if (isThere) return this.refuse(`ERR shadow-proxy: ${name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);

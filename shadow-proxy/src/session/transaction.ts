@@ -74,7 +74,6 @@ export class Transaction {
     const { session } = this;
     const { parser } = session;
     if (this.#isMalformed(spec)) return;
-    if (spec.handling === 'subscribe') session.clients.unsupported(spec.name);
     if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'both' || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;

@@ -36,7 +36,7 @@ describe('a run is inconclusive', () => {
     ['with a workload that is in doubt as a whole', { workloads: [workloadSnapshot({ clean: false })] }, /^the mirror is not clean for sessions$/],
     ['and why', { workloads: [workloadSnapshot({ clean: false, suspect: 'a copy is missing' })] }, /^the mirror is not clean for sessions \(a copy is missing\)$/],
     ['with too many pairs that could not be told', { inconclusive: { lost: 2 } }, /^2 pairs of replies could not be told: 2 lost/],
-    ['with commands that only one server was sent', { unsupported: { LCS: 1 } }, /^1 command went to one server only: 1 LCS/],
+    ['with commands that only one server supports', { unsupported: { LCS: 1 } }, /^1 command only one server supports: 1 LCS/],
   ] as [string, Partial<ShardSnapshot>, RegExp][]) {
     test(name, () => {
       const { outcome, reasons, exitCode } = judge(shardSnapshot(change), true);

@@ -21,7 +21,7 @@ test('the table shows what a run is about', () => {
     /target p50 \/ p99 │ 0\.12 ms \/ 0\.30 ms/,
     /mirror +│ 0 ms behind, 0 effects \(0 bytes\) wait/,
     /suspects +│ 0 /,
-    /one server only +│ 4 LCS/,
+    /unsupported +│ 4 LCS/,
     /5 s left$/,
   ]) {
     assert.match(table, expected);

@@ -25,7 +25,7 @@ test('anything else waits for the operator, and says what is known and what can 
     [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],
     [{ unconfirmed: 3, stage: 'live', dead: 'target' }, /shadow-compare stage sessions shadow --force$/],
     [{ stage: 'dualwrite' }, /^it is in dualwrite: no reply of the mirror was compared/],
-    [{ unsupported: 4 }, /^clients use commands that the target does not know \(4 calls\)/],
+    [{ unsupported: 4 }, /^clients use commands that the target does not support \(4 calls\)/],
     [{ stage: 'off' }, /^only the source has its keys \| bring the source back$/],
     [{ stage: 'complete', dead: 'target' }, /^only the target has its keys \| bring the target back$/],
   ];

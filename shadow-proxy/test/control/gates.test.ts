@@ -21,6 +21,7 @@ const evidence: WorkloadEvidence = {
   hours: [9, 10, 11],
   verified: { endedAt: '2026-03-04T11:00:00Z', keys: 5_000, differences: 0, failed: 0, unsure: 0 },
   drill: { at: '2026-03-04T11:30:00Z', percent: 1, heldMs: 4 },
+  unsupported: {},
 };
 const window = (source: number, target: number, count = 10_000) => {
   const times = (p99: number) => ({ p50: p99 / 4, p99, p999: p99 * 2, count });
@@ -28,7 +29,7 @@ const window = (source: number, target: number, count = 10_000) => {
 };
 const facts: GateFacts = {
   evidence,
-  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, drill: true },
+  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true },
   counters: 'none',
   writtenIn: null,
   suspects: 0,
@@ -36,12 +37,13 @@ const facts: GateFacts = {
   frozen: null,
   servers: [],
   latencies: [window(2_000, 2_100)],
-  unsupported: {},
   bypassing: [],
   passed: { since: '2026-03-04T11:00:00Z', last: null },
   evicted: 0,
   sourceEvicted: 0,
 };
+
+const seen = (time: string, day = '2026-03-04') => ({ lacks: 'target', calls: 4, first: `${day}T00:00:00Z`, last: `${day}T${time}:00Z` }) as const;
 
 const counter = { workload: 'rl', class: 'counter', verdict: 'safe', why: 'two nodes write', lost: null, todo: null } as const;
 
@@ -72,7 +74,8 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['verify', 'no', /1 could not be told/, {}, { verified: { ...evidence.verified!, failed: 1 } }],
     ['latency', 'no', /is 1\.50 times the source's/, { latencies: [window(2_000, 3_000)] }],
     ['latency', 'unknown', /999 replies of the source/, { latencies: [window(2_000, 2_000, 999)] }],
-    ['unsupported', 'no', /lmpop 4/, { unsupported: { lmpop: 4 } }],
+    ['unsupported', 'no', /^the target does not support lmpop \(4, last 1.0 h ago\); opens when none is seen for 24 h/, {}, { unsupported: { lmpop: seen('11:00') } }],
+    ['unsupported', 'no', /^the source does not support bitop LSHIFT \(4/, {}, { unsupported: { 'bitop LSHIFT': { ...seen('11:00'), lacks: 'source' } } }],
     ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
     ['bypass', 'no', /at least so many writes \(set 12\) that the proxy did not send, last seen 20 minutes ago/, { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } }],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
@@ -92,6 +95,16 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     const others = Object.values(gates).filter((gate) => gate.name !== name && gate.answer !== 'yes');
     assert.deepEqual(others.filter((gate) => !(seen?.compared !== undefined && ['compared', 'explained', 'inconclusive'].includes(gate.name))), [], `${name} closes no other`);
   }
+});
+
+test('what only one server supports blocks until it was not seen for long, or the plan allows it with a reason', () => {
+  const allowUnsupported = { LMPOP: 'the job is switched off before live' };
+  const old = { lmpop: seen('11:59', '2026-03-03') };
+  assert.deepEqual([judge({}, { unsupported: old }).unsupported.answer, judge({}, { unsupported: { lmpop: seen('12:01', '2026-03-03') } }).unsupported.answer], ['yes', 'no']);
+  assert.match(judge({}, { unsupported: old }).unsupported.evidence, /^none in the last 24 h; before that: lmpop \(4, last 24\.0 h ago\)$/);
+  const allowed = judge({ gates: { ...facts.gates, allowUnsupported } }, { unsupported: { lmpop: seen('11:00') } }).unsupported;
+  assert.deepEqual([allowed.answer, allowed.evidence], ['yes', 'none in the last 24 h; allowed: lmpop (4, last 1.0 h ago): the job is switched off before live']);
+  assert.match(judge({}, { unsupported: { 'command docs': seen('11:00') } }).unsupported.evidence, /allowed: command docs .*: redis-cli asks/);
 });
 
 test('latency is judged by the minute, with a floor of 1 ms', () => {

@@ -8,7 +8,7 @@ import { scratch } from '../plan/plans.js';
 
 const AUTHOR = { process: 'p1', before: 'p1' };
 
-const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({ name: 'w', stage: 'shadow', percent: 100, compared, explained: new Map(), mismatches: new Map(), inconclusive: 0, ...changes });
+const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({ name: 'w', stage: 'shadow', percent: 100, compared, explained: new Map(), mismatches: new Map(), inconclusive: 0, unsupported: new Map(), ...changes });
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 10, minute));
 
 test('totals of several processes add up, minutes and hours count once', (t) => {
@@ -34,7 +34,24 @@ test('totals of several processes add up, minutes and hours count once', (t) => 
     hours: [10, 11],
     verified: { endedAt: 'then', keys: 3, differences: 0, failed: 0, unsure: 0 },
     drill: null,
+    unsupported: {},
   });
+});
+
+test('what only one server supports is kept over processes and stages, with the time when it was seen last', (t) => {
+  const directory = scratch(t);
+  const calls = (count: number) => ({ unsupported: new Map([['lmpop', { lacks: 'target' as const, calls: count }]]) });
+  const first = new EvidenceBook(directory, AUTHOR);
+  assert.equal(first.look(at(0), [seen(0)]), false);
+  assert.equal(first.look(at(1), [seen(0, calls(2))]), true, 'a first time is to be written at once');
+  assert.equal(first.look(at(2), [seen(0, calls(3))]), false);
+  first.save();
+  const second = new EvidenceBook(directory, AUTHOR);
+  second.look(at(9), [seen(0)]);
+  second.look(at(10), [seen(0, { stage: 'live', percent: 1 })]);
+  assert.deepEqual(second.of('w')!.unsupported, { lmpop: { lacks: 'target', calls: 3, first: at(1).toISOString(), last: at(2).toISOString() } });
+  second.look(at(11), [seen(0, { stage: 'live', percent: 1, ...calls(1) })]);
+  assert.deepEqual(second.of('w')!.unsupported.lmpop, { lacks: 'target', calls: 4, first: at(1).toISOString(), last: at(11).toISOString() });
 });
 
 test('another stage begins anew; what was verified and rehearsed stays', (t) => {

@@ -61,10 +61,10 @@ describe('metrics', () => {
 
   test('cannot be grown without bound by the names of commands', async () => {
     const unsupported = Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`cmd${i}`, 1]));
-    const samples = await scrape(of(scrapedShard({ unsupported })));
+    const samples = await scrape(of(scrapedShard({ workloads: [workloadSnapshot({ unsupported })] })));
     const commands = [...samples].filter(([name]) => name.startsWith('shadow_proxy_unsupported_total'));
     assert.equal(commands.length, 201);
-    assert.equal(samples.get('shadow_proxy_unsupported_total{shard="cache-0",command="(other)"}'), 4_800);
+    assert.equal(samples.get('shadow_proxy_unsupported_total{shard="cache-0",workload="sessions",command="(other)"}'), 4_800);
   });
 
   test('say whether the target is the authority', async () => {
@@ -118,7 +118,7 @@ describe('metrics', () => {
 
   test('every metric of the table has a sample for a shard with everything', async () => {
     const full = scrapedShard(
-      { mismatches: { value: 1 }, inconclusive: { lost: 1 }, unsupported: { LCS: 1 }, suspects: { total: 1, byReason: { outage: 1 } }, job: jobSnapshot({ state: 'done', endedAt: '2026-11-21T12:00:10.000Z' }) },
+      { mismatches: { value: 1 }, inconclusive: { lost: 1 }, workloads: [workloadSnapshot({ unsupported: { lcs: 1 } })], suspects: { total: 1, byReason: { outage: 1 } }, job: jobSnapshot({ state: 'done', endedAt: '2026-11-21T12:00:10.000Z' }) },
       { guard: [{ workload: 'rate-limits', verdict: 'unsafe' }], certificates: { listener: 1_800_000_000_000 }, workloads: [{ workload: 'sessions', gates: { time: 'no' }, since: 0, verifiedAt: 1 }] },
     );
     const names = new Set([...(await scrape(of(full))).keys()].map((sample) => sample.replace(/\{.*/, '')));

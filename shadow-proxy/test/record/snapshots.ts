@@ -17,6 +17,8 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
   suspects: 0,
   suspect: null,
   strayWrites: 0,
+  unsupported: {},
+  newErrors: {},
   clean: true,
   ...change,
 });

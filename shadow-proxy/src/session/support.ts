@@ -1,0 +1,108 @@
+/**
+ * Counts what clients use that only one of the two servers supports, in every stage: judged by what they sent, for what the
+ * mirror gets instead hides it. Asked only for commands that have such a form at all, and for scripts.
+ */
+import { supports, type Form } from '../command/forms.js';
+import { arityHolds, KeyList, keysOf } from '../command/keys.js';
+import type { CommandSpec } from '../command/table.js';
+import type { Routine } from '../lane/routine.js';
+import type { Sequencer } from '../lane/sequencer.js';
+import { locateArguments } from '../resp/decode.js';
+import { countUnsupported, type Workload } from '../route/router.js';
+import type { Side, StageRule } from '../route/stage.js';
+import type { Session } from './session.js';
+
+/** A command and where its arguments are. */
+interface Located {
+  readonly frame: Buffer;
+  readonly argStart: readonly number[];
+  readonly argEnd: readonly number[];
+  readonly argc: number;
+}
+
+/** Commands that only one of the servers has, of those that a script calls. */
+interface OneSided {
+  readonly source: ReadonlySet<string>;
+  readonly target: ReadonlySet<string>;
+  readonly names: readonly string[];
+}
+
+export class Support {
+  readonly #keys = new KeyList();
+  /** Workloads of the command at hand that were counted already. */
+  readonly #counted = new Set<Workload>();
+  readonly #oneSided = new WeakMap<Routine, OneSided>();
+
+  constructor(private readonly sequencer: Sequencer) {}
+
+  /**
+   * The command at hand, whose forms these are. What both servers would refuse is not counted, and neither is what the proxy
+   * refuses, or what a client sends that has not logged in.
+   */
+  offer({ parser }: Session, spec: CommandSpec, forms: readonly Form[]): void {
+    const { frame, argStart, argEnd, argc, unauthenticated } = parser;
+    if (spec.handling === 'refused' || unauthenticated || !arityHolds(spec.arity, argc)) return;
+    const { servers } = this.sequencer;
+    for (let i = 0; i < forms.length; i++) {
+      const form = forms[i];
+      if (!form.matches(frame, argStart, argEnd, argc)) continue;
+      const bySource = supports(form, spec.name, 'source', servers.source);
+      if (bySource === supports(form, spec.name, 'target', servers.target)) continue;
+      this.#count(form.name, bySource ? 'target' : 'source', form.how === 'refused', spec, parser);
+    }
+  }
+
+  /** The EVAL, EVALSHA or FCALL in `frame` does what the server `lacks` does not support. */
+  inScript(spec: CommandSpec, frame: Buffer, name: string, lacks: Side): void {
+    this.#count(name, lacks, true, spec, located(frame));
+  }
+
+  /** The commands that the script in `frame` calls, as far as its text tells. */
+  offerScript(spec: CommandSpec, frame: Buffer, routine: Routine): void {
+    const { source, target } = this.sequencer.servers;
+    let known = this.#oneSided.get(routine);
+    if (known?.source !== source.commands || known.target !== target.commands) {
+      const names = routine.called.filter((name) => this.#has('source', name) !== this.#has('target', name));
+      known = { source: source.commands, target: target.commands, names };
+      this.#oneSided.set(routine, known);
+    }
+    for (const name of known.names) this.inScript(spec, frame, `${spec.name} ${name}`, this.#has('source', name) ? 'target' : 'source');
+  }
+
+  /** A server that was never asked is taken to be what the table was made from. */
+  #has(side: Side, name: string): boolean {
+    const { servers, table } = this.sequencer;
+    if (servers[side].commands.size > 0) return servers[side].commands.has(name);
+    const spec = table.byName(name);
+    return spec !== undefined && (side === 'source' ? spec.inSource : spec.inTarget);
+  }
+
+  /** @param isRefused whether the server that lacks it answers with an error */
+  #count(name: string, lacks: Side, isRefused: boolean, spec: CommandSpec, { frame, argStart, argEnd, argc }: Located): void {
+    const { router } = this.sequencer;
+    const count = ({ counters }: Workload, { authority, mirrorsWrites }: StageRule): void => {
+      // What only the target supports matters where the source follows it.
+      if (lacks === 'target' || mirrorsWrites) countUnsupported(counters, name, lacks, isRefused && authority === lacks);
+    };
+    if (spec.handling === 'subscribe' || spec.handling === 'publish') {
+      const workload = argc > 1 ? router.channel(frame, argStart[1], argEnd[1]) : router.default;
+      return count(workload, workload.keylessRule);
+    }
+    const hasKeys = spec.handling === 'keyed' || spec.handling === 'script';
+    const keys = hasKeys ? keysOf(spec, frame, argStart, argEnd, argc, this.#keys) : 0;
+    if (keys <= 0) return count(router.default, router.default.keylessRule);
+    for (let i = 0; i < keys; i++) {
+      const at = this.#keys.index[i];
+      const workload = router.match(frame, argStart[at], argEnd[at]);
+      if (this.#counted.has(workload)) continue;
+      this.#counted.add(workload);
+      count(workload, workload.rule(frame, argStart[at], argEnd[at]));
+    }
+    this.#counted.clear();
+  }
+}
+
+function located(frame: Buffer): Located {
+  const [argStart, argEnd]: number[][] = [[], []];
+  return { frame, argStart, argEnd, argc: locateArguments(frame, 0, argStart, argEnd) };
+}
