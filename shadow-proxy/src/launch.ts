@@ -10,6 +10,7 @@ import { Ownership } from './lane/ownership.js';
 import { PlanError } from './plan/errors.js';
 import type { Plan, ShardPlan, Stages } from './plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from './plan/reload.js';
+import { makeHashKey, readHashKey } from './record/hash-key.js';
 import { Ledger } from './record/ledger.js';
 import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
 import { authoritiesOf, type Side } from './route/stage.js';
@@ -123,9 +124,12 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   };
   await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
   await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
-  const file = join(plan.state, shardPlan.name, 'ledger.jsonl');
+  const directory = join(plan.state, shardPlan.name);
+  const hashKey = hashKeyIn(directory, logger);
+  const file = join(directory, 'ledger.jsonl');
   const ledger = new Ledger({
     ...plan.ledger,
+    hashKey,
     shard: shardPlan.name,
     file,
     onError: (error) => logger.error({ shard: shardPlan.name, file, err: error }, 'the ledger cannot be written: mismatches are counted only'),
@@ -133,7 +137,7 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, state, ownership, doubt, alike, shards, listenMs: standby ? LISTEN_MS : 0 });
+    shard = await startShard({ plan, shard: shardPlan, logger, ledger, hashKey, state, ownership, doubt, alike, shards, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
     await Promise.all([ledger.close(), state.close()]);
     throw explain(error as NodeJS.ErrnoException, shardPlan);
@@ -154,6 +158,16 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
       await ownership.release(state.current.cleanShutdown);
     },
   };
+}
+
+/** @throws {Error} where one can be neither read nor made */
+function hashKeyIn(directory: string, logger: Logger): Buffer {
+  try {
+    return readHashKey(directory) ?? makeHashKey(directory);
+  } catch (error) {
+    logger.warn({ problem: (error as Error).message }, 'another key for hashes is made: earlier entries of the ledger cannot be looked up any more');
+    return makeHashKey(directory);
+  }
 }
 
 /**

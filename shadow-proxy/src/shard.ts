@@ -162,7 +162,7 @@ class RunningShard implements Shard {
       failed: (problem) => logger.error({ shard: shard.name, problem: problem.message }, 'the journal cannot be written: should the process end now, every key will be suspect'),
     });
     this.#turn.beforeFlush = () => this.#journal.flush();
-    this.#judge = new Judge((finding) => ledger.record(finding));
+    this.#judge = new Judge((finding) => ledger.record({ ...finding, pattern: finding.key && (this.#router.named(finding.workload)?.patternOf(finding.key) ?? null) }));
     this.#sequencer = new Sequencer({
       servers: this.#servers,
       router: this.#router,
@@ -199,7 +199,7 @@ class RunningShard implements Shard {
     });
     this.#regional = this.#router.rewrites ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name }) : null;
     this.#clients.regional = this.#regional;
-    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key) : key.toString());
+    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key, options.hashKey) : key.toString());
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
       clients: this.#clients,

@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   rollback: async () => (await import('./rollback.js')).addRollback,
   history: async () => (await import('./history.js')).addHistory,
   guard: async () => (await import('./guard.js')).addGuard,
+  'key-hash': async () => (await import('./key-hash.js')).addKeyHash,
   report: async () => (await import('./report.js')).addReport,
   runbook: async () => (await import('./runbook.js')).addRunbook,
   demo: async () => (await import('./demo.js')).addDemo,

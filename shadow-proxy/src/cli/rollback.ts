@@ -5,7 +5,7 @@ import { STAGES, type Stage } from '../route/stage.js';
 import { formatPoint } from '../record/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { rollBackOffline, type OfflineRollback } from '../control/offline.js';
-import { redactUrl } from '../plan/endpoint.js';
+import { redactSecrets } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
 import { noReturn } from '../control/promotion.js';
 import { StageError } from '../control/status.js';
@@ -58,7 +58,7 @@ async function rollBackWithoutProxy(workload: string | null, { plan: file, shard
   const done: OfflineRollback[] = [];
   for (const shard of shards) {
     done.push(
-      await rollBackOffline(plan, shard, { workload, force, note: { by: userInfo().username, reason: reason && redactUrl(reason) } }).catch((error: Error) => {
+      await rollBackOffline(plan, shard, { workload, force, note: { by: userInfo().username, reason: reason && redactSecrets(reason) } }).catch((error: Error) => {
         throw new CliError(error instanceof StageError ? error.code : 'offline', `${shard.name}: ${error.message}`, error instanceof StageError ? exitCode.fails : exitCode.inconclusive);
       }),
     );

@@ -80,7 +80,8 @@ export function renderMismatch(entry: LedgerEntry): string {
     return `${side} ${full ?? `${type} ${bytes} bytes ${hash}`}`;
   };
   const where = entry.differsAt < 0 ? 'the frames are equal' : `they differ from byte ${entry.differsAt} on`;
-  return `${entry.kind} in ${entry.workload}: ${entry.command}, ${key}\n    ${reply('source')}; ${reply('target')}; ${where}`;
+  const pattern = entry.pattern === null ? '' : ` (${entry.pattern})`;
+  return `${entry.kind} in ${entry.workload}${pattern}: ${entry.command}, ${key}\n    ${reply('source')}; ${reply('target')}; ${where}`;
 }
 
 /** The end of a run. */

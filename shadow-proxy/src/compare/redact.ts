@@ -63,17 +63,22 @@ export function firstDifference(a: Buffer, b: Buffer): number {
   return a.length === b.length ? -1 : length;
 }
 
+const KEY_DIGITS = 16;
+
+/** Of a key, under the shard's own key for that (`record/hash-key.ts`): the first 16 hex digits of HMAC-SHA-256. */
+export const hashKey = (key: Buffer, secret: Buffer): string => createHmac('sha256', secret).update(key).digest('hex').slice(0, KEY_DIGITS);
+
 /** A prefix is kept up to this length: longer ones are hardly names. */
 const MAX_PREFIX = 32;
 const COLON = 58;
 
 /**
- * The key without what tells whom it is about: `session:<36 bytes, 1a2b3c4d5e6f>`. The prefix before the first `:`
- * is kept if it is printable ASCII and short; the hash is that of the whole key.
+ * The key without what tells whom it is about: `session:<36 bytes, 1a2b3c4d5e6f7081>`. The prefix before the first `:`
+ * is kept if it is printable ASCII and short; the hash is that of the whole key, as `shadow-compare key-hash` gives it.
  */
-export function redactKey(key: Buffer, salt?: string | Buffer): string {
+export function redactKey(key: Buffer, secret: Buffer): string {
   const colon = key.indexOf(COLON);
   const isName = colon !== -1 && colon <= MAX_PREFIX && key.subarray(0, colon).every((byte) => byte > 32 && byte < 127);
   const prefix = isName ? key.toString('latin1', 0, colon + 1) : '';
-  return `${prefix}<${key.length - prefix.length} bytes, ${hash(key, salt)}>`;
+  return `${prefix}<${key.length - prefix.length} bytes, ${hashKey(key, secret)}>`;
 }

@@ -24,7 +24,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { z } from 'zod';
-import { formatAddress, isLoopback, redactUrl } from '../plan/endpoint.js';
+import { formatAddress, isLoopback, redactSecrets } from '../plan/endpoint.js';
 import { Metrics } from '../record/metrics.js';
 import { STAGES, stageRule, type Side } from '../route/stage.js';
 import { JobError, type JobErrorCode } from '../copy/jobs.js';
@@ -103,7 +103,7 @@ const stageRequest = z.strictObject({
 const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
 
 /** What people write down for the history. */
-const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactUrl).optional();
+const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactSecrets).optional();
 const by = words(200);
 const promoteRequest = z.strictObject({
   shard: z.string().optional(),
@@ -125,8 +125,8 @@ const rollbackRequest = z.strictObject({
   drill: z.boolean().optional(),
 });
 
-const word = z.string().min(1).max(200);
-const noteRequest = z.strictObject({ runbook: word, step: word, kind: z.enum(['run', 'undo']), command: z.string().max(1000).transform(redactUrl), exit: z.int().nullable(), held: z.boolean(), by });
+const word = z.string().min(1).max(200).transform(redactSecrets);
+const noteRequest = z.strictObject({ runbook: word, step: word, kind: z.enum(['run', 'undo']), command: z.string().max(1000).transform(redactSecrets), exit: z.int().nullable(), held: z.boolean(), by });
 
 const jobOrder = jobRequest
   .omit({ automatic: true })

@@ -19,6 +19,7 @@ import { Dialer } from '../lane/dialer.js';
 import { Ownership } from '../lane/ownership.js';
 import { Turn } from '../lane/turn.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
+import { makeHashKey, readHashKey } from '../record/hash-key.js';
 import { readJournal, type JournalRecords } from '../record/journal.js';
 import { readState, StateStore, type HistoryEvent } from '../record/state.js';
 import { isError, text } from '../resp/decode.js';
@@ -78,7 +79,7 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
   const stuck = router.workloads.filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete').map(({ name }) => name);
   if (moving.length === 0 && stuck.length > 0) throw new StageError('no-return', stuck.map(noReturn).join('\n'));
   if (moving.length === 0) throw new StageError('refused', `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`);
-  const { healed, lost } = await heal(shard.name, readJournal(join(plan.state, shard.name), state.previous), router, moving, dialers);
+  const { healed, lost } = await heal(shard.name, readHashKey(join(plan.state, shard.name)) ?? makeHashKey(join(plan.state, shard.name)), readJournal(join(plan.state, shard.name), state.previous), router, moving, dialers);
   if (lost.length > 0 && !force) {
     throw new StageError('not-clean', `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again to heal it from the target, or add --force to lose it`, { lost });
   }
@@ -92,7 +93,7 @@ async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force,
 }
 
 /** What was on its way to the source when the process ended is compared, and copied there. */
-async function heal(shard: string, left: JournalRecords, router: Router, moving: readonly Workload[], dialers: { source: Dialer; target: Dialer }): Promise<{ healed: number; lost: string[] }> {
+async function heal(shard: string, hashKey: Buffer, left: JournalRecords, router: Router, moving: readonly Workload[], dialers: { source: Dialer; target: Dialer }): Promise<{ healed: number; lost: string[] }> {
   const lost = moving.flatMap(({ name }) => (left.workloads.has(name) ? [`keys of ${name} (every key is in doubt: ${left.workloads.get(name)!})`] : []));
   if (left.everything !== null) lost.push(`writes whose keys are not known (${left.everything})`);
   const keys: CopiedKey[] = left.keys.map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) })).filter(({ workload }) => moving.includes(workload));
@@ -105,7 +106,7 @@ async function heal(shard: string, left: JournalRecords, router: Router, moving:
     writer = await open('source');
     for (const each of keys) if (await healKey(each, source, target, writer)) healed++;
   } catch (problem) {
-    const names = keys.slice(0, 5).map(({ key }) => redactKey(key));
+    const names = keys.slice(0, 5).map(({ key }) => redactKey(key, hashKey));
     lost.push(`writes to ${keys.length} keys (${names.join(', ')}${keys.length > names.length ? ', …' : ''}): ${(problem as Error).message}`);
   } finally {
     source.close();

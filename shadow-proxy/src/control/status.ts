@@ -129,6 +129,8 @@ export interface ShardOptions {
   readonly shard: ShardPlan;
   readonly logger: Logger;
   readonly ledger: Ledger;
+  /** Under which keys are hashed where they are redacted. */
+  readonly hashKey: Buffer;
   /** Holds the effective stages: `state.current.workloads`. */
   readonly state: StateStore;
   /** The shard is this process's as long as it says so. */

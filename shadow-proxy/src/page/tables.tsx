@@ -68,8 +68,8 @@ export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail 
   return (
     <>
       <Table
-        head={['time (UTC)', 'workload', 'command', 'kind', 'key', 'source', 'target']}
-        rows={[...latest].reverse().map((entry) => [moment(entry.time), entry.workload, entry.command, entry.kind, entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />, <Reply {...entry.source} />, <Reply {...entry.target} />])}
+        head={['time (UTC)', 'workload', 'pattern', 'command', 'kind', 'key', 'source', 'target']}
+        rows={[...latest].reverse().map((entry) => [moment(entry.time), entry.workload, entry.pattern ?? '–', entry.command, entry.kind, entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />, <Reply {...entry.source} />, <Reply {...entry.target} />])}
       />
       {notWritten > 0 && <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>}
     </>
@@ -84,7 +84,7 @@ const Reply = ({ type, hash, bytes: size }: RedactedEntry['source']): JSX.Elemen
 
 const Hashed = ({ hash, size }: { hash: string; size: number }): JSX.Element => (
   <>
-    <code>{hash.slice(0, 8)}</code> <span class="note">{number(size)} B</span>
+    <code>{hash}</code> <span class="note">{number(size)} B</span>
   </>
 );
 

@@ -153,6 +153,24 @@ export function formatUrl({ scheme, username, password, addresses, master, db }:
 /** The same URL with its password as `***`; also inside longer text, and inside JSON, where a quote in it has a backslash before it. */
 export const redactUrl = (text: string): string => text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/"]*):(?:[^\s"\\]|\\.)*@/g, '$1:***@');
 
+const VALUE = String.raw`("[^"]*"|'[^']*'|[^\s"';|&]+)`;
+/** What stands before a password on a command line, and in the commands of a server. */
+const BEFORE_SECRETS: readonly RegExp[] = [
+  // redis-cli -a, --pass, --token=…
+  new RegExp(String.raw`((?:^|\s)(?:-a|--?(?:pass(?:word)?|token|auth|requirepass|masterauth)))(=|\s+)${VALUE}`, 'g'),
+  // REDISCLI_AUTH=… in front of a command
+  new RegExp(String.raw`(\b[A-Z0-9_]*(?:PASSWORD|PASSWD|TOKEN|SECRET|AUTH)[A-Z0-9_]*)(=)${VALUE}`, 'g'),
+  new RegExp(String.raw`(\b(?:requirepass|masterauth))(\s+)${VALUE}`, 'gi'),
+  // AUTH password, AUTH user password; HELLO 3 AUTH user password
+  new RegExp(String.raw`(\bAUTH)(\s+)${VALUE}(?:\s+${VALUE})?`, 'g'),
+  new RegExp(String.raw`(\b(?:redis|keydb)-cli\b[^;|&]*?\sauth)(\s+)${VALUE}(?:\s+${VALUE})?`, 'gi'),
+];
+/** `ACL SETUSER name on >password`: the user and its rules stay. */
+const ACL_PASSWORD = /(?<=\bSETUSER\b[^;|]*\s["']?[<>#])[^\s"';|]+/gi;
+
+/** Text that people write down, such as a command or a reason, with the passwords in it as `***`. */
+export const redactSecrets = (text: string): string => BEFORE_SECRETS.reduce((redacted, pattern) => redacted.replace(pattern, '$1$2***'), redactUrl(text)).replace(ACL_PASSWORD, '***');
+
 /** `host:port`, an IPv6 host in brackets. */
 export const formatAddress = ({ host, port }: Address): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
 

@@ -134,6 +134,8 @@ export interface LedgerPlan {
   readonly files: number;
   /** False writes keys and replies in full. */
   readonly redact: boolean;
+  /** Days after which lines are removed. */
+  readonly keepDays: number;
 }
 
 /** Every workload of the plan in matching order, `default` last. */

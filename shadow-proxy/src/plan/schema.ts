@@ -199,6 +199,7 @@ export const planSchema = z.strictObject({
       maxBytes: bytes.prefault('16MiB').describe('Size of one file'),
       files: z.number().int().min(1).max(100).default(4).describe('Files kept, the one being written included'),
       redact: z.boolean().default(true).describe('false writes keys and replies in full'),
+      keepDays: z.number().int().min(1).max(3650).default(30).describe('Days after which a mismatch is removed from the files'),
     })
     .prefault({})
     .describe('The record of mismatches, in <state>/<shard>/ledger.jsonl'),

@@ -13,6 +13,7 @@ const entry = z.object({
   db: z.number(),
   kind: z.string(),
   authority: z.enum(SIDES),
+  pattern: z.string().nullable().default(null),
   key: z.object({ hash: z.string(), bytes: z.number() }).nullable(),
   source: reply,
   target: reply,

@@ -1,15 +1,17 @@
 /**
- * The ledger: mismatches as JSON lines, redacted, bounded and rotated.
+ * The ledger: mismatches as JSON lines, redacted, bounded, rotated, and removed when they are old.
  *
  *   record() → a line in memory → one append at a time → ledger.jsonl → ledger.jsonl.1 → …
  *
  * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are counted and
  * not written, and the next line that is written says how many were left out.
  */
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
+import { hashKey } from '../compare/redact.js';
 import type { Side } from '../route/stage.js';
+import { pruneLines } from './ledger-prune.js';
 import { readLatest, redactEntry, type RedactedEntry } from './ledger-tail.js';
 
 /** A mismatch as the data path tells it. The buffers are read before `record` returns. */
@@ -19,6 +21,8 @@ export interface Mismatch {
   readonly command: string;
   /** Null where the command has none. */
   readonly key: Buffer | null;
+  /** The pattern of the workload that has the key; null where the command has no key, or the workload is `default`. */
+  readonly pattern: string | null;
   readonly db: number;
   readonly kind: string;
   readonly authority: Side;
@@ -46,7 +50,9 @@ export interface LedgerEntry {
   readonly db: number;
   readonly kind: string;
   readonly authority: Side;
-  /** `hash` is the start of SHA-256 of the key, so that whoever has the key can find its lines. */
+  /** As the plan has it: what the key is about, though it is not told itself. */
+  readonly pattern: string | null;
+  /** `hash` is the start of the key's HMAC, so that whoever has the key and the state folder can find its lines. */
   readonly key: { readonly hash: string; readonly bytes: number; readonly text?: string } | null;
   readonly source: ReplyRecord;
   readonly target: ReplyRecord;
@@ -66,6 +72,10 @@ export interface LedgerOptions {
   readonly files?: number;
   /** Default true. */
   readonly redact?: boolean;
+  /** Lines older than that are removed, within an hour. Default 30. */
+  readonly keepDays?: number;
+  /** Under which keys are hashed. Default: one that nobody has, and that ends with the process. */
+  readonly hashKey?: Buffer;
   /** Entries a second, after a burst of twice as many; a megabyte of replies counts as one more. Default 100. */
   readonly entriesPerSecond?: number;
   /** Called with the first error of the disk of each row of failures. */
@@ -90,6 +100,8 @@ interface Line {
 }
 
 const IN_MEMORY = 20;
+const DAY_MS = 86_400_000;
+const PRUNE_MS = 3_600_000;
 const MAX_QUEUED_BYTES = 4 * 1024 * 1024;
 const NOT_TOLD: Line = { text: '', leftOut: 0 };
 
@@ -111,12 +123,16 @@ export class Ledger {
   #size = 0;
   #failing = false;
   #closed = false;
+  #pruneDue = false;
+  readonly #pruner: NodeJS.Timeout;
 
   constructor(options: LedgerOptions) {
     this.#options = {
       maxBytes: 16 * 1024 * 1024,
       files: 4,
       redact: true,
+      keepDays: 30,
+      hashKey: randomBytes(32),
       entriesPerSecond: 100,
       onError: () => undefined,
       now: () => performance.now(),
@@ -125,11 +141,13 @@ export class Ledger {
     this.#tokens = this.#burst;
     this.#refilledAt = this.#options.now();
     this.#recalled = options.file === null ? [] : readLatest(options.file, IN_MEMORY);
+    this.#pruner = setInterval(() => this.#prune(), PRUNE_MS).unref();
+    this.#prune();
   }
 
   /** From the next entry on. */
-  configure({ maxBytes, files, redact }: Required<Pick<LedgerOptions, 'maxBytes' | 'files' | 'redact'>>): void {
-    this.#options = { ...this.#options, maxBytes, files, redact };
+  configure({ maxBytes, files, redact, keepDays }: Required<Pick<LedgerOptions, 'maxBytes' | 'files' | 'redact' | 'keepDays'>>): void {
+    this.#options = { ...this.#options, maxBytes, files, redact, keepDays };
   }
 
   /** Mismatches that were recorded or counted. */
@@ -170,6 +188,7 @@ export class Ledger {
   /** Writes what waits and closes the file. */
   async close(): Promise<void> {
     this.#closed = true;
+    clearInterval(this.#pruner);
     await this.#writing;
     await this.#handle?.close();
     this.#handle = null;
@@ -205,8 +224,9 @@ export class Ledger {
       db: rest.db,
       kind: rest.kind,
       authority: rest.authority,
+      pattern: rest.pattern,
       key: key && {
-        hash: sha256(key),
+        hash: hashKey(key, this.#options.hashKey),
         bytes: key.length,
         ...(this.#options.redact ? {} : { text: escaped(key) }),
       },
@@ -221,13 +241,38 @@ export class Ledger {
     return {
       type: frame.toString('latin1', 0, 1),
       bytes: frame.length,
-      hash: sha256(frame, this.#salt),
+      hash: hashKey(frame, this.#salt),
       ...(this.#options.redact ? {} : { reply: escaped(frame) }),
     };
   }
 
+  /** In turn with what is written. */
+  #prune(): void {
+    if (this.#options.file === null) return;
+    this.#pruneDue = true;
+    this.#writing ??= this.#writeAll();
+  }
+
+  async #removeOld(): Promise<void> {
+    const { file, keepDays, onError } = this.#options;
+    this.#pruneDue = false;
+    try {
+      if (!(await pruneLines(file!, new Date(Date.now() - keepDays * DAY_MS)))) return;
+      // It is another file now.
+      await this.#handle?.close();
+      this.#handle = null;
+    } catch (error) {
+      if (!this.#failing) onError(error as Error);
+      this.#failing = true;
+    }
+  }
+
   async #writeAll(): Promise<void> {
-    while (this.#queue.length > 0) {
+    while (this.#queue.length > 0 || this.#pruneDue) {
+      if (this.#pruneDue) {
+        await this.#removeOld();
+        continue;
+      }
       const lines = this.#queue;
       this.#queue = [];
       this.#queuedBytes = 0;
@@ -290,13 +335,6 @@ export class Ledger {
 function ignoreMissing(error: NodeJS.ErrnoException): void {
   if (error.code !== 'ENOENT') throw error;
 }
-
-const sha256 = (bytes: Buffer, salt?: Buffer): string =>
-  createHash('sha256')
-    .update(salt ?? '')
-    .update(bytes)
-    .digest('hex')
-    .slice(0, 16);
 
 /** Printable ASCII as it is, every other byte as `\xNN`, a backslash as `\\`. */
 const escaped = (bytes: Buffer): string =>

@@ -10,6 +10,7 @@
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { redactSecrets } from '../plan/endpoint.js';
 import type { Plan, StagePoint, Stages } from '../plan/plan.js';
 import { checkRouting, firstStages, perRegionOf, routingOf } from '../plan/reload.js';
 import { formatPoint, STAGES } from '../route/stage.js';
@@ -121,7 +122,7 @@ export class StateStore {
       try {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
         this.#current = next;
-        if (event) await this.#write(() => appendLine(this.#directory, { time: new Date().toISOString(), revision, ...event }));
+        if (event) await this.#write(() => appendLine(this.#directory, redacted({ time: new Date().toISOString(), revision, ...event })));
       } catch (error) {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
@@ -187,7 +188,15 @@ export async function readHistory(directory: string, most: number): Promise<read
   const cut = lines.pop()!;
   return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])]
     .slice(-most)
-    .map(({ line, number }) => (parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number });
+    .map(({ line, number }) => redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number });
+}
+
+/** Whoever wrote it: texts in it have no passwords. */
+function redacted<T>(value: T): T {
+  if (typeof value === 'string') return redactSecrets(value) as T;
+  if (Array.isArray(value)) return value.map((each: unknown) => redacted(each)) as T;
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(Object.entries(value).map(([name, each]) => [name, redacted(each as unknown)])) as T;
 }
 
 /** Null where it is not JSON. */

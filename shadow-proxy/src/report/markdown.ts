@@ -32,7 +32,7 @@ function ofShard(report: ShardReport): string {
     '### Backfill and verification',
     job === null ? 'None.' : bullets(ofJob(job)),
     `### Latest mismatches`,
-    latest.length === 0 ? 'None.' : `${table(['time', 'workload', 'command', 'kind', 'key (hash)'], [...latest].reverse().map((entry) => [entry.time, entry.workload, entry.command, entry.kind, entry.key?.hash ?? '–']))}\n\n${number(latest.length)} shown${snapshot === null ? '' : `, ${number(total)} since the process started`}.`,
+    latest.length === 0 ? 'None.' : `${table(['time', 'workload', 'pattern', 'command', 'kind', 'key (hash)'], [...latest].reverse().map((entry) => [entry.time, entry.workload, entry.pattern ?? '–', entry.command, entry.kind, entry.key?.hash ?? '–']))}\n\n${number(latest.length)} shown${snapshot === null ? '' : `, ${number(total)} since the process started`}.`,
     '### History',
     history.length === 0 ? 'Nothing was changed.' : bullets([...history].reverse().map((event) => `${String(event.time)}: ${describeEvent(event)}`)),
     '### Not covered',

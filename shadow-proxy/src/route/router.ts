@@ -83,7 +83,7 @@ export class Workload {
     readonly index: number,
     readonly name: string,
     public workloadClass: string,
-    keys: readonly string[],
+    private readonly keys: readonly string[],
     /** Patterns of its pub/sub channels. */
     readonly channels: readonly string[],
     stage: Stage,
@@ -110,6 +110,11 @@ export class Workload {
   /** Whether its commands are rewritten to that layout now. */
   get isRewritten(): boolean {
     return this.perRegion && this.#rule.authority === 'target';
+  }
+
+  /** The first of its patterns that has the key; null where none has, as of `default`. */
+  patternOf(key: Buffer): string | null {
+    return this.keys[this.#matchers.findIndex((matches) => matches(key, 0, key.length))] ?? null;
   }
 
   /** How often its stage has changed. */

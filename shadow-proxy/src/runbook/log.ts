@@ -5,6 +5,7 @@
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
+import { redactSecrets } from '../plan/endpoint.js';
 import type { LogEntry } from './place.js';
 
 const entry = z.object({
@@ -49,7 +50,7 @@ export async function appendLog(file: string, line: LogEntry): Promise<void> {
       const { size } = await handle.stat();
       const { buffer } = size === 0 ? { buffer: Buffer.from('\n') } : await handle.read(Buffer.alloc(1), 0, 1, size - 1);
       // What a sudden end has cut stays a line of its own.
-      await handle.writeFile(`${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify(line)}\n`);
+      await handle.writeFile(`${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify({ ...line, command: line.command && redactSecrets(line.command) })}\n`);
       await handle.datasync();
     } finally {
       await handle.close();

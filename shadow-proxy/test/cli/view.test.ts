@@ -49,6 +49,7 @@ test('a mismatch is told without its key and values, or with them where the ledg
       workload: 'flags',
       command: 'get',
       key: Buffer.from('flag:x'),
+      pattern: 'flag:*',
       db: 0,
       kind: 'value',
       authority: 'source',
@@ -57,8 +58,8 @@ test('a mismatch is told without its key and values, or with them where the ledg
     });
     return renderMismatch(ledger.latest()[0]);
   };
-  assert.match(told(true), /^value in flags: get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/);
-  assert.match(told(false), /^value in flags: get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
+  assert.match(told(true), /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/);
+  assert.match(told(false), /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
 });
 
 test('a verdict is a word, its reasons, and its notes', () => {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { describeReply, firstDifference, redactKey } from '../../src/compare/redact.js';
+import { describeReply, firstDifference, hashKey, redactKey } from '../../src/compare/redact.js';
 import { array, double, error, integer, map, nil, nilArray, null3, set, status, string, strings, verbatim } from './frames.js';
+
+const SECRET = Buffer.alloc(32, 1);
 
 const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex').slice(0, 12);
 
@@ -27,21 +29,27 @@ test('a reply is described by its type, its length and a hash', () => {
   for (const [frame, type, length] of cases) assert.deepEqual(describeReply(frame), { type, length, sha256: sha(frame) });
 });
 
+test('the hash of a key is an HMAC: who does not have its key cannot tell whether a guess is right', () => {
+  const key = Buffer.from('session:4217');
+  assert.equal(hashKey(key, SECRET), createHmac('sha256', SECRET).update('session:4217').digest('hex').slice(0, 16));
+  assert.notEqual(hashKey(key, SECRET), createHash('sha256').update(key).digest('hex').slice(0, 16));
+});
+
 test('with a salt the hash tells nothing to who can guess the value, and stays the same for equal values', () => {
   const salted = describeReply(string('42'), 'salt').sha256;
   assert.notEqual(salted, sha(string('42')));
   assert.equal(describeReply(string('42'), 'salt').sha256, salted);
   assert.notEqual(describeReply(string('42'), 'other').sha256, salted);
-  assert.notEqual(redactKey(Buffer.from('user:1'), 'salt'), redactKey(Buffer.from('user:1')));
+  assert.notEqual(redactKey(Buffer.from('user:1'), SECRET), redactKey(Buffer.from('user:1'), Buffer.alloc(32, 2)));
 });
 
 test('a key keeps the name before its first colon, and nothing else', () => {
-  const redacted = (key: string | Buffer): string => redactKey(Buffer.from(key as string));
-  assert.equal(redacted('session:8f14e45f:data'), `session:<13 bytes, ${sha(Buffer.from('session:8f14e45f:data'))}>`);
-  assert.match(redacted(':x'), /^:<1 bytes, [0-9a-f]{12}>$/);
-  assert.match(redacted('rl:'), /^rl:<0 bytes, [0-9a-f]{12}>$/);
+  const redacted = (key: string | Buffer): string => redactKey(Buffer.from(key as string), SECRET);
+  assert.equal(redacted('session:8f14e45f:data'), `session:<13 bytes, ${hashKey(Buffer.from('session:8f14e45f:data'), SECRET)}>`);
+  assert.match(redacted(':x'), /^:<1 bytes, [0-9a-f]{16}>$/);
+  assert.match(redacted('rl:'), /^rl:<0 bytes, [0-9a-f]{16}>$/);
   for (const key of ['no-colon', '', 'a b:c', 'line\nbreak:c', '\u001b[31mred:c', 'größe:c', Buffer.from([255, 58, 1]), `${'x'.repeat(33)}:c`]) {
-    assert.match(redacted(key), /^<\d+ bytes, [0-9a-f]{12}>$/, String(key));
+    assert.match(redacted(key), /^<\d+ bytes, [0-9a-f]{16}>$/, String(key));
   }
 });
 
@@ -49,8 +57,8 @@ test('a redacted key never holds what followed the colon, and keys that differ d
   fc.assert(
     fc.property(fc.uint8Array({ minLength: 14, maxLength: 40 }), fc.uint8Array({ minLength: 14, maxLength: 40 }), (a, b) => {
       const [x, y] = [a, b].map((bytes) => Buffer.concat([Buffer.from('user:'), Buffer.from(bytes)]));
-      assert.match(redactKey(x), /^user:<\d+ bytes, [0-9a-f]{12}>$/);
-      assert.equal(redactKey(x) === redactKey(y), x.equals(y));
+      assert.match(redactKey(x, SECRET), /^user:<\d+ bytes, [0-9a-f]{16}>$/);
+      assert.equal(redactKey(x, SECRET) === redactKey(y, SECRET), x.equals(y));
     }),
   );
 });

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { needsKeydb, withServers } from '../support/servers.js';
 import { crash } from './crashes/run.js';
 
-const RUNS = 3;
+const RUNS = 2;
 
 test('the proxy is killed at a random moment, and a file of its state is damaged: no key differs that is not suspect, or it does not start', async (t) => {
   if (!(await needsKeydb(t))) return;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatUrl, interpolate, isLoopback, parseAddress, parseUrl, redactUrl, UrlError } from '../../src/plan/endpoint.js';
+import { formatUrl, interpolate, isLoopback, parseAddress, parseUrl, redactSecrets, redactUrl, UrlError } from '../../src/plan/endpoint.js';
 
 describe('a URL of a server', () => {
   test('is taken apart', () => {
@@ -98,6 +98,23 @@ describe('a URL for people', () => {
     assert.equal(redactUrl("redis://u:it's@h:1"), 'redis://u:***@h:1');
     assert.equal(redactUrl(JSON.stringify({ a: 'redis://u:p"q\\@h:1', b: 'x@y' })), '{"a":"redis://u:***@h:1","b":"x@y"}');
   });
+});
+
+test('what people write down has no passwords in it', () => {
+  for (const [text, expected] of [
+    ['redis-cli -h h -a s3cret GET k', 'redis-cli -h h -a *** GET k'],
+    ["redis-cli --pass 's3 cret' --user u", 'redis-cli --pass *** --user u'],
+    ['curl --token=s3cret; REDISCLI_AUTH=s3cret redis-cli PING', 'curl --token=***; REDISCLI_AUTH=*** redis-cli PING'],
+    ['redis-cli -u redis://u:s3cret@h:1 CONFIG SET requirepass s3cret', 'redis-cli -u redis://u:***@h:1 CONFIG SET requirepass ***'],
+    ['keydb-cli auth app s3cret | tee x', 'keydb-cli auth *** | tee x'],
+    ['HELLO 3 AUTH app s3cret', 'HELLO 3 AUTH ***'],
+    ['redis-cli ACL SETUSER app on >s3cret ~app:* +@all', 'redis-cli ACL SETUSER app on >*** ~app:* +@all'],
+    ["ACL SETUSER app '>s3cret' '<older' on", "ACL SETUSER app '>***' '<***' on"],
+    ['the auth cache is ready; 3 > 2', 'the auth cache is ready; 3 > 2'],
+    ['npx shadow-compare stage sessions live --percent 10', 'npx shadow-compare stage sessions live --percent 10'],
+  ]) {
+    assert.equal(redactSecrets(text), expected);
+  }
 });
 
 test('an address is a host and a port', () => {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync } from 'node:fs';
+import { createHmac } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
@@ -7,10 +8,13 @@ import { readLatest } from '../../src/record/ledger-tail.js';
 import { firstDifference, Ledger, type LedgerEntry, type LedgerOptions, type Mismatch } from '../../src/record/ledger.js';
 import { scratch } from '../plan/plans.js';
 
+const HASH_KEY = Buffer.alloc(32, 1);
+
 const mismatch = (change: Partial<Mismatch> = {}): Mismatch => ({
   workload: 'sessions',
   command: 'GET',
   key: Buffer.from('session:42'),
+  pattern: 'session:*',
   db: 0,
   kind: 'value',
   authority: 'source',
@@ -19,7 +23,7 @@ const mismatch = (change: Partial<Mismatch> = {}): Mismatch => ({
   ...change,
 });
 
-const open = (file: string | null, options: Partial<LedgerOptions> = {}): Ledger => new Ledger({ shard: 'cache-0', file, ...options });
+const open = (file: string | null, options: Partial<LedgerOptions> = {}): Ledger => new Ledger({ shard: 'cache-0', file, hashKey: HASH_KEY, ...options });
 const read = (file: string): LedgerEntry[] =>
   readFileSync(file, 'utf8')
     .split('\n')
@@ -44,8 +48,8 @@ describe('the ledger', () => {
       db: 0,
       kind: 'value',
       authority: 'source',
-      // printf session:42 | sha256sum
-      key: { hash: 'c9fd342c04eca819', bytes: 10 },
+      pattern: 'session:*',
+      key: { hash: createHmac('sha256', HASH_KEY).update('session:42').digest('hex').slice(0, 16), bytes: 10 },
       differsAt: 4,
     });
     assert.deepEqual([source.type, source.bytes, target.bytes], ['$', 12, 12]);
@@ -84,6 +88,24 @@ describe('the ledger', () => {
     for (let db = 0; db < 30; db++) ledger.record(mismatch({ db }));
     assert.deepEqual(ledger.latest().map(({ db }) => db), Array.from({ length: 20 }, (_, i) => i + 10));
     assert.deepEqual([ledger.total, ledger.notWritten], [30, 0]);
+  });
+
+  test('has no line that is older than it keeps them, in no file, from its start on', async (t) => {
+    const directory = scratch(t);
+    const file = join(directory, 'ledger.jsonl');
+    const line = (days: number): string => `${JSON.stringify({ time: new Date(Date.now() - days * 86_400_000).toISOString(), db: days })}\n`;
+    writeFileSync(`${file}.2`, line(50));
+    utimesSync(`${file}.2`, 1, Date.now() / 1000 - 50 * 86_400);
+    writeFileSync(`${file}.1`, line(40) + line(35));
+    writeFileSync(file, line(31) + 'a line that cannot be read\n' + line(8) + line(6) + 'another\n');
+    const copy = line(99);
+    writeFileSync(`${file}.copy`, copy);
+    const ledger = open(file, { keepDays: 7 });
+    ledger.record(mismatch({ db: 0 }));
+    await ledger.close();
+    assert.deepEqual(readFileSync(file, 'utf8').split('\n').map((text) => /"db":(\d+)/.exec(text)?.[1] ?? text), ['6', 'another', '0', '']);
+    assert.deepEqual([existsSync(`${file}.1`), existsSync(`${file}.2`)], [false, false]);
+    assert.equal(readFileSync(`${file}.copy`, 'utf8'), copy, 'what is not of the ledger stays');
   });
 
   test('goes on in the file of the process before it', async (t) => {

@@ -129,6 +129,17 @@ describe('the history', () => {
   });
 });
 
+test('the history has no passwords, whoever wrote it', async (t) => {
+  const directory = scratch(t);
+  const file = join(directory, 'cache-0', 'history.jsonl');
+  const store = await StateStore.open(directory, 'cache-0');
+  await store.update({}, { event: 'runbook', step: 'a', command: 'redis-cli -a s3cret PING', more: [{ url: 'redis://u:s3cret@h:1' }] });
+  assert.doesNotMatch(readFileSync(file, 'utf8'), /s3cret/);
+  // Of a release that did not look.
+  writeFileSync(file, `${readFileSync(file, 'utf8')}{"event":"runbook","command":"AUTH s3cret"}\n`);
+  assert.deepEqual((await store.history(9)).map(({ command }) => command), ['redis-cli -a *** PING', 'AUTH ***']);
+});
+
 describe('a state of the release before checksums', () => {
   test('is read, and its journal is not believed', async (t) => {
     const directory = scratch(t);

@@ -23,8 +23,8 @@ import type { Pair } from '../../support/servers.js';
 const MAIN = fileURLToPath(new URL('../../../src/main.js', import.meta.url));
 const CLIENTS = 4;
 const KEYS = 400;
-const START_MS = 60_000;
-const SETTLE_MS = 120_000;
+const START_MS = 180_000;
+const SETTLE_MS = 300_000;
 
 const STAGES = ['dualwrite', 'shadow', 'live', 'rampdown'] as const;
 const KINDS = ['cut', 'empty', 'flip', 'remove'] as const;
