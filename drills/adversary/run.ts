@@ -216,6 +216,9 @@ class Run implements Watcher {
   }
 
   async #kill(what: 'proxy' | 'target'): Promise<void> {
+    // An authority that comes back empty has lost what it acknowledged: nothing to hold the proxy to.
+    await Promise.all(this.#underWay);
+    if (what === 'target' && (await this.proxy.snapshot()).workloads.some(({ stage }) => stage === 'live')) return;
     this.#kills++;
     this.#mayLoseUntil = Infinity;
     if (what === 'proxy') {
