@@ -242,6 +242,7 @@ class RunningShard implements Shard {
     this.#vigil = new Vigil({
       servers: this.#servers,
       isNeeded: (side) => this.#isNeeded(side),
+      mayBeBusy: (side) => this.#sequencer.lanes[side].mayBeBusy(performance.now()),
       downAfterMs: () => this.#plan.limits.downAfterMs,
       down: (side) => {
         this.#flipper.down(side);

@@ -15,6 +15,8 @@ export interface VigilContext {
   readonly servers: Readonly<Record<Side, Server>>;
   /** Whether clients are sent to it. */
   isNeeded(side: Side): boolean;
+  /** Whether it may be running a script, and so answers nobody: it is not lost for that. */
+  mayBeBusy(side: Side): boolean;
   /** How long it may be silent, in ms. */
   downAfterMs(): number;
   /** It is taken for dead; called again at each look, until it answers or is needed no more. */
@@ -44,7 +46,7 @@ export class Vigil {
 
   isDown(side: Side): boolean {
     const silentMs = this.silentMs(side);
-    return silentMs > 0 && silentMs >= this.context.downAfterMs();
+    return silentMs > 0 && silentMs >= this.context.downAfterMs() && !this.context.mayBeBusy(side);
   }
 
   async #watch(server: Server): Promise<void> {

@@ -78,6 +78,17 @@ export class Lane implements ConnectionOwner {
   get inFlight(): number {
     return this.#inFlight.length;
   }
+  /** Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock. */
+  get scripts(): { readonly count: number; readonly since: number } {
+    let [count, since] = [0, Infinity];
+    for (let i = 0; i < this.#inFlight.length; i++) {
+      const { spec, submittedAt } = this.#inFlight.at(i)!;
+      if (spec?.handling !== 'script') continue;
+      count++;
+      since = Math.min(since, submittedAt);
+    }
+    return { count, since };
+  }
   /** Likewise, but each command of a transaction by itself. */
   get commandsInFlight(): number {
     let count = 0;

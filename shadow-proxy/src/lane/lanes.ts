@@ -13,6 +13,8 @@ import { HandshakeRefused, type Server } from './server.js';
 import type { Turn } from './turn.js';
 
 const IDLE_MS = 60_000;
+/** A server that ought to say that it is BUSY may be so late. */
+const BUSY_LATE_MS = 2_000;
 /** Private lanes that are kept for the next client. */
 const MAX_IDLE = 64;
 /** Logins of which the last answer is remembered. */
@@ -100,6 +102,18 @@ export class Lanes {
     const lane = new Lane(this.server, identity, connection, latency, this.events, this.turn);
     if (selections !== this.#selections) this.#select(lane);
     return lane;
+  }
+
+  /**
+   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on it would say that it is BUSY.
+   * @param now in ms of the monotonic clock
+   */
+  mayBeBusy(now: number): boolean {
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
+      const { count, since } = lane.scripts;
+      if (count > 0 && now - since < count * this.server.busyAfterMs + BUSY_LATE_MS) return true;
+    }
+    return false;
   }
 
   /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */

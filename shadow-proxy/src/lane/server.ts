@@ -59,6 +59,8 @@ export interface ServerEvents {
 
 /** So long after the last such refusal a server is taken to be full. */
 const FULL_MS = 5_000;
+/** `lua-time-limit`, which Redis 7 calls `busy-reply-threshold`, where the server does not tell. */
+const BUSY_AFTER_MS = 5_000;
 /** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
 const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
 const UNTOLD_CLOCK_MS = 1_000;
@@ -128,6 +130,8 @@ export class Server {
     });
   }
 
+  /** How long a script runs before the server answers others that it is BUSY, in ms; Infinity for never. */
+  busyAfterMs = BUSY_AFTER_MS;
   /** Whether a client that has not logged in is refused, as far as is known. */
   get needsPassword(): boolean {
     return this.#needsPassword;
@@ -305,8 +309,16 @@ export class Server {
 
   async #learn(runId: string): Promise<void> {
     // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
-    const [reply, cpu] = await Promise.all([this.ask('COMMAND'), this.ask('INFO', 'cpu'), this.#knock()]);
+    const [reply, cpu, limit] = await Promise.all([
+      this.ask('COMMAND'),
+      this.ask('INFO', 'cpu'),
+      this.ask('CONFIG', 'GET', 'lua-time-limit'),
+      this.#knock(),
+    ]);
     if (isError(reply)) throw new HandshakeRefused(text(reply));
+    // A user who may not CONFIG, or a server that does not know it: the default. What is not positive is never.
+    const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
+    this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.commands = supportedCommands(reply);
     this.#knows.fill(0);

@@ -54,8 +54,8 @@ export function submitTransaction(
 ): Operation {
   const { db, protocol } = lane.identity;
   const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
-  const send = (frame: Buffer, sink: Sink, follow: Follow): Operation => {
-    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, protocol, follow);
+  const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec): Operation => {
+    const operation = new Operation(frame, 0, frame.length, sink, spec, workload, db, protocol, follow);
     sequencer.submit(operation, lane);
     return operation;
   };
@@ -83,7 +83,7 @@ export function submitTransaction(
     if (command.follow === WRITE) sequencer.doubts.note(db, command.frame, 0);
     const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
     elements.push({ command, args, probed: probe !== null });
-    send(command.frame, noted, NOTHING);
+    send(command.frame, noted, NOTHING, command.spec.handling === 'script' ? command.spec : undefined);
     if (probe !== null) send(probe, probing(lane), NOTHING);
   }
   const exec = send(

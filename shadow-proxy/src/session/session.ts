@@ -22,6 +22,7 @@ import type { KeyOrder, Ticket } from '../lane/order.js';
 import { NOTHING, Operation, READ, WRITE, type Follow, type Sink } from '../lane/operation.js';
 import { Outbox } from '../lane/outbox.js';
 import { HandshakeRefused } from '../lane/server.js';
+import { argumentsOf, isError, text } from '../resp/decode.js';
 import { error } from '../resp/encode.js';
 import { RequestParser } from '../resp/request.js';
 import { ProtocolError } from '../resp/scan.js';
@@ -57,6 +58,8 @@ const TURN_COST = 64 << 10;
 const COMMAND_COST = 256;
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
+/** A script that has been in flight for longer than this, in ms, may be one that a client is about to end. */
+const LONG_SCRIPT_MS = 500;
 /** How long a client that was told so may take to close its end; and one that has closed its end, to read its last replies. */
 const LINGER_MS = 1_000;
 const LAST_READ_MS = 60_000;
@@ -404,6 +407,8 @@ export class Session implements Sink {
     const { router } = this.clients.sequencer;
     const lane = this.laneTo(router.default.keylessRule.authority);
     if (lane === null) return;
+    // A server that is busy answers HELLO and its like to a new client: the lane may wait for the script that this one is to end.
+    if (this.#inFlight === 0 && this.clients.sequencer.turn.now() - lane.scripts.since > LONG_SCRIPT_MS) return this.#inquireBeside(frame, lane, then);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         this.#settle();
@@ -416,6 +421,18 @@ export class Session implements Sink {
     this.#inFlight++;
     this.#hold(false);
     this.clients.sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, router.default, this.db, this.protocol, NOTHING), lane);
+  }
+
+  /** Likewise, on a connection of its own. */
+  #inquireBeside(frame: Buffer, lane: Lane, then: (refusal: Buffer | null) => void): void {
+    this.#hold(false);
+    lane.server.askAs(this.credentials, ...argumentsOf(frame)).then(
+      (reply) => {
+        then(isError(reply) ? error(text(reply)) : null);
+        this.resume();
+      },
+      (problem: Error) => this.noLane(problem),
+    );
   }
 
   /** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
