@@ -5,6 +5,7 @@
  * Users that were asked about in the last minute are looked up again every second, so that changes are followed. A user
  * that the server does not tell about is restricted.
  */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
@@ -12,6 +13,8 @@ import type { Credentials } from './dialer.js';
 const LOOK_MS = 1_000;
 /** An answer older than this is none. */
 const STALE_MS = 3 * LOOK_MS;
+/** How long a client waits for the first answer about its user. */
+const PATIENCE_MS = 500;
 /** Without a question, a user is looked up for so long, in ms. */
 const KEPT_MS = 60_000;
 /** Users beyond this many at a time are taken to be restricted. */
@@ -42,19 +45,20 @@ export class Privileges {
     return user.unrestricted && now - user.answeredAt < STALE_MS;
   }
 
-  /** Resolves when the server has answered about the user; null where it has, or need not be asked. Never rejects. */
-  learn(credentials: Credentials | undefined): Promise<void> | null {
+  /**
+   * Has the user looked up from now on. Resolves when the server has answered, or has not for a while; null where it was
+   * asked before. Never rejects.
+   */
+  learn(credentials: Credentials | undefined): Promise<unknown> | null {
     const name = nameOf(credentials);
     const now = performance.now();
-    let user = this.#users.get(name);
-    if (user === undefined) {
-      if (this.#users.size >= MAX_USERS) return null;
-      this.#users.set(name, (user = { unrestricted: false, answeredAt: -Infinity, usedAt: now, looking: null }));
-    }
-    user.usedAt = now;
-    if (now - user.answeredAt < STALE_MS) return null;
+    const known = this.#users.get(name);
+    if (known !== undefined) known.usedAt = now;
+    if (known !== undefined || this.#users.size >= MAX_USERS) return null;
+    const user: User = { unrestricted: false, answeredAt: -Infinity, usedAt: now, looking: null };
+    this.#users.set(name, user);
     this.#timer ??= setInterval(() => this.#lookAll(), LOOK_MS).unref();
-    return this.#look(name, user);
+    return Promise.race([this.#look(name, user), sleep(PATIENCE_MS, undefined, { ref: false })]);
   }
 
   #lookAll(): void {

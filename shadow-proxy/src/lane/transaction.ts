@@ -92,9 +92,12 @@ export function submitTransaction(
       answered: (operation, buffer, start, end) => {
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
-          sequencer.dropSpan(operation);
           // Without MULTI (a user who may not) each command has run by itself.
-          if (refusal !== null) for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, command.workload, 'copy');
+          const alone = refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
+          const told = operation.span === null || refusal === null ? [] : hidden;
+          for (const command of alone) if (!told.includes(command)) sequencer.doubts.frame(db, command.frame, 0, command.workload, 'copy');
+          if (told.length === 0) sequencer.dropSpan(operation);
+          else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, command.workload, 'script')));
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued));
           return;
         }
