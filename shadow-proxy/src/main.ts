@@ -10,7 +10,9 @@ import { Command, Option } from 'commander';
 import { Daemon } from './daemon.js';
 import { createLogger, LOG_LEVELS, type LogLevel } from './log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
+import { PlanError } from './plan/errors.js';
 import { loadPlan } from './plan/load.js';
+import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
 import { onStop } from './signals.js';
 
@@ -29,16 +31,21 @@ const program = new Command('shadow-proxy')
   .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
   .option('--standby', 'wait until the process that has the shards ends, and take over')
   .option('--first-start', 'no proxy has served the shards before, though their target holds keys: begin in the stages of the plan')
-  .option('--check', 'check the plan and end: 0 it is right, 2 it is not')
+  .option('--check', 'check the plan, and its limits against the memory that this process may have; end with 0 it is right, 2 it is not')
   .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
   .action(async (options: Options) => {
     const plan = loadPlan(options.plan);
-    if (options.check) console(describe(plan));
-    else await serve(plan, options);
+    const shards = options.shard === undefined ? plan.shards.length : 1;
+    const problem = memoryProblem(plan, shards, memoryLimit());
+    if (!options.check) return serve(plan, options, problem);
+    if (problem !== null) throw new PlanError(options.plan, [{ path: ['limits'], message: problem }]);
+    console(describe(plan));
   });
 
-async function serve(plan: Plan, options: Options): Promise<void> {
+/** @param problem what is wrong with its limits on this machine */
+async function serve(plan: Plan, options: Options, problem: string | null): Promise<void> {
   const logger = createLogger(options.logLevel);
+  if (problem !== null) logger.warn(`limits of the plan ${problem}`);
   let daemon: Daemon | undefined;
   process.on('SIGHUP', () => {
     if (daemon === undefined) return logger.warn('not serving yet: the plan was not reloaded');

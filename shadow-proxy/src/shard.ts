@@ -56,6 +56,9 @@ const ENOUGH_KEYS = 0.95;
 const EVICTING_MS = 60_000;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
+/** How long a client that is one too many may take to read that, and how many of them at a time are told. */
+const REFUSED_MS = 1_000;
+const REFUSED_AT_A_TIME = 100;
 /** A mirror that is further behind tells nothing about what it lacks. */
 const SETTLE_MS = 30_000;
 /** So many of the last changes are told. */
@@ -190,7 +193,7 @@ class RunningShard implements Shard {
       logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
       if (up) this.#healer.wake();
     };
-    this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits.clientOutputBytes);
+    this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits);
     this.#logins = new Logins({
       sequencer: this.#sequencer,
       clients: this.#clients,
@@ -520,6 +523,7 @@ class RunningShard implements Shard {
     this.#jobs.close();
     this.#witness.close();
     this.#clients.counterWatch.close();
+    this.#clients.limits.end();
     this.#healer.close();
     for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
     const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
@@ -535,7 +539,8 @@ class RunningShard implements Shard {
     const { source, target, listen } = shards.find(({ name }) => name === this.name)!;
     this.#plan = plan;
     this.#mirrorLimits.queueBytes = limits.queueBytes;
-    this.#clients.outputBytes = limits.clientOutputBytes;
+    this.#clients.limits.bounds = limits;
+    if (this.#listener !== undefined) this.#listener.maxConnections = this.#maxConnections();
     this.#flipper.holdMs = limits.flipMs;
     this.#servers.source.endpoint.renew(source, limits.connectMs);
     this.#servers.target.endpoint.renew(target, limits.connectMs);
@@ -677,20 +682,35 @@ class RunningShard implements Shard {
 
   // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+  /** Handshakes under way and clients that are being refused are connections, too. */
+  #maxConnections(): number {
+    const { clients } = this.#plan.limits;
+    return this.#options.shard.listen.tls === null ? clients + REFUSED_AT_A_TIME : clients;
+  }
+
   /** @throws {Error} when the address is taken, and still is at `deadline` */
   async #listen(deadline: number): Promise<void> {
     const { host, port, tls } = this.#options.shard.listen;
     const accept = (socket: Socket): void => {
       if (this.#clients.sessions.size >= this.#plan.limits.clients) {
+        this.#clients.limits.closed.connections++;
         socket.on('error', () => undefined);
         socket.resume().end(error('ERR max number of clients reached'));
+        setTimeout(() => socket.destroy(), REFUSED_MS).unref();
         return;
       }
       this.#clients.accept(socket);
     };
     const listener = tls
-      ? createTlsServer({ cert: tls.cert, key: tls.key, ca: tls.ca, requestCert: tls.requireClientCert, rejectUnauthorized: tls.requireClientCert }, accept)
+      ? createTlsServer({ handshakeTimeout: this.#plan.limits.loginMs, cert: tls.cert, key: tls.key, ca: tls.ca, requestCert: tls.requireClientCert, rejectUnauthorized: tls.requireClientCert }, accept)
       : createTcpServer({ noDelay: true }, accept);
+    listener.maxConnections = this.#maxConnections();
+    listener.on('drop', () => this.#clients.limits.closed.connections++);
+    // Node tells that a handshake takes too long, and leaves it open.
+    listener.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: Socket) => {
+      if (problem.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#clients.limits.closed.login++;
+      socket.destroy();
+    });
     this.#listener = listener;
     const listen = (): Promise<void> =>
       new Promise((resolve, reject) => {
@@ -768,6 +788,8 @@ class RunningShard implements Shard {
       crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
       elsewhere: elsewhere.reads + elsewhere.writes,
       unmirroredErrors: totals.refused,
+      clientBytes: this.#clients.limits.bytes,
+      clientsClosed: { ...this.#clients.limits.closed },
       clientErrors: this.#clients.errors.snapshot(),
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
       clockAheadMs: sequencer.mirrors.target.clockAheadMs,

@@ -97,6 +97,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],
     ...SIDES.map((side): [boolean, string, string] => [sum(shard.clientErrors[side]) > 0, 'errors', `clients got from the ${side}: ${list(shard.clientErrors[side])}`]),
+    [sum(shard.clientsClosed) > 0, 'closed', `clients, by the limit they were beyond: ${list(shard.clientsClosed)}`],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],

@@ -57,7 +57,7 @@ export class Outbox implements Flushable {
     const socket = this.#socket;
     if (!socket.destroyed && socket.writable) {
       if (count === 1) {
-        socket.write(this.#buffers[0].subarray(this.#starts[0], this.#ends[0]));
+        this.#write(this.#buffers[0], this.#starts[0], this.#ends[0]);
       } else {
         this.#writeAll(count);
       }
@@ -72,6 +72,12 @@ export class Outbox implements Flushable {
     } else {
       this.#buffers.fill(EMPTY, 0, count);
     }
+  }
+
+  /** Where the kernel takes no more, bytes are copied that lie in a much larger buffer: they would keep all of it. */
+  #write(buffer: Buffer, start: number, end: number): void {
+    const bytes = buffer.subarray(start, end);
+    this.#socket.write(this.#unsent > 0 && buffer.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes);
   }
 
   #writeAll(count: number): void {
@@ -95,7 +101,7 @@ export class Outbox implements Flushable {
       } else {
         if (at > from) socket.write(block.subarray(from, at));
         from = at;
-        socket.write(this.#buffers[i].subarray(start, end));
+        this.#write(this.#buffers[i], start, end);
       }
     }
     if (at > from) socket.write(from === 0 && at === block.length ? block : block.subarray(from, at));

@@ -112,6 +112,14 @@ export interface Limits {
   readonly clients: number;
   /** Bytes of replies that wait for one client which does not read; past it the client is closed. */
   readonly clientOutputBytes: number;
+  /** Bytes of memory of all clients of one shard; past it the largest client is closed first. */
+  readonly totalClientBytes: number;
+  /** Bytes of commands that one client may queue between MULTI and EXEC. */
+  readonly transactionBytes: number;
+  /** Milliseconds for a client's TLS handshake and, where a password is needed, its login. */
+  readonly loginMs: number;
+  /** Milliseconds after which a client that sends nothing is closed; 0 is never. */
+  readonly idleMs: number;
   /** Milliseconds for one attempt to connect to a server. */
   readonly connectMs: number;
   /** Milliseconds after which an authority that does not answer is taken for dead. */

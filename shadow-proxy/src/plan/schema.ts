@@ -147,6 +147,10 @@ const limits = z.strictObject({
   queueBytes: bytes.prefault('64MiB').describe("Effects that wait for one shard's mirror; past it their keys become suspects"),
   clients: z.number().int().positive().default(10_000).describe('Clients of one shard'),
   clientOutputBytes: bytes.prefault('256MiB').describe('Replies that wait for one client which does not read; past it the client is closed'),
+  totalClientBytes: bytes.prefault('256MiB').describe('Memory of all clients of one shard together: unread replies, unfinished commands, transactions; past it the largest client is closed first'),
+  transactionBytes: bytes.prefault('64MiB').describe('Commands that one client may queue between MULTI and EXEC; past it EXEC is refused'),
+  loginMs: milliseconds.default(10_000).describe('How long a client may take for its TLS handshake and, where the authority wants a password, for its login; then it is closed'),
+  idleMs: z.number().int().nonnegative().default(0).meta({ title: 'milliseconds' }).describe('A client that sends nothing for so long is closed, unless it waits for messages or blocks; 0 is never'),
   connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
   downAfterMs: milliseconds.default(3_000).describe('An authority that has not answered for so long is taken for dead'),
   silentMs: milliseconds

@@ -67,6 +67,8 @@ export const METRICS: readonly Metric[] = [
   ),
   counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) => one(s.elsewhere)),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) => one(s.unmirroredErrors)),
+  gauge('client_bytes', 'Memory that clients take: unread replies, unfinished commands, queued transactions', [], (s) => one(s.clientBytes)),
+  counter('clients_closed_total', 'Clients that were closed, or not taken, by the limit: output, memory, connections, login, idle', ['reason'], (s) => byName('reason', s.clientsClosed)),
   counter('client_errors_total', 'Errors that clients got, by the server that answers them and by code; PROXY is what the proxy refuses', ['server', 'kind'], clientErrors),
   gauge('latency_seconds', 'Reply time of the server since the start, as the proxy sees it', ['server', 'quantile'], (s) => latencies(s.latency)),
   gauge('latency_minute_seconds', 'Reply time of the server in the last minute, as the proxy sees it; 0 where nothing was answered', ['server', 'quantile'], (s) => latencies(s.watch.latency)),

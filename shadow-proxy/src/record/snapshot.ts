@@ -212,6 +212,10 @@ export interface ShardSnapshot {
   readonly target: ServerSnapshot;
   /** Connected now. */
   readonly clients: number;
+  /** Memory that clients take: unread replies, unfinished commands, queued transactions. */
+  readonly clientBytes: number;
+  /** Clients that the proxy has closed, or not taken, by the limit that it was for. */
+  readonly clientsClosed: Readonly<Record<string, number>>;
   /** Commands of clients that were answered. */
   readonly operations: number;
   /** Pairs of replies: `matched` + the sum of `explained` + the sum of `mismatches`. */

@@ -52,7 +52,7 @@ const flagOf = (session: Session): string => (isSubscriber(session) ? 'P' : sess
 
 const describe = (session: Session): string => {
   const { remoteAddress, remotePort, localAddress, localPort } = session.socket;
-  const [age, idle] = [session.since, session.activeAt].map((at) => Math.floor((Date.now() - at) / 1000));
+  const [age, idle] = [session.connectedAt, session.activeAt].map((at) => Math.floor((performance.now() - at) / 1000));
   return (
     `id=${session.id} addr=${remoteAddress}:${remotePort} laddr=${localAddress}:${localPort} fd=0 name=${session.name} age=${age} idle=${idle} ` +
     `flags=${flagOf(session)} db=${session.db} ${subscriptionsOf(session)} multi=${session.transaction === null ? -1 : 0} user=${session.credentials?.username ?? 'default'} resp=${session.protocol}\n`

@@ -11,6 +11,7 @@ import { SIDES, type Side } from '../route/stage.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
 import type { Blocked } from './blocking.js';
 import { ClientErrors } from './client-errors.js';
+import { ClientLimits, type ClientBounds } from './client-limits.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
 import { Session } from './session.js';
@@ -33,6 +34,7 @@ export class Clients {
   split = 0;
   crossRefused = 0;
   operations = 0;
+  readonly limits: ClientLimits;
   /** What clients were refused. */
   readonly errors = new ClientErrors();
   readonly support: Support;
@@ -47,10 +49,10 @@ export class Clients {
     readonly sharedTarget: boolean,
     /** Which of the keys there are this shard's; null where all are, or where that is not said. */
     readonly owned: Matcher | null,
-    /** Bytes of replies that one client may leave unread; past it the client is closed. */
-    public outputBytes: number,
+    bounds: ClientBounds,
   ) {
     this.support = new Support(sequencer);
+    this.limits = new ClientLimits(this.sessions, bounds);
     const { workloads, elsewhere } = sequencer.router;
     for (const side of SIDES) {
       sequencer.lanes[side].inUse = () => new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));

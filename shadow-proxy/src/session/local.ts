@@ -1,5 +1,6 @@
 /** Commands that the proxy answers itself: who a client is, where, and in which protocol. */
 import type { Credentials } from '../lane/dialer.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Login } from '../lane/login.js';
 import { HandshakeRefused } from '../lane/server.js';
 import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '../resp/decode.js';
@@ -46,7 +47,11 @@ async function login(session: Session, credentials: Credentials, named: boolean)
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
-  if (refusal !== null) return Buffer.from(`-${refusal}\r\n`, 'latin1');
+  if (refusal !== null) {
+    // Whoever guesses passwords is answered late; the client is held meanwhile.
+    await sleep(session.clients.limits.loginFailed(session.socket.remoteAddress ?? ''));
+    return Buffer.from(`-${refusal}\r\n`, 'latin1');
+  }
   login.standing[side] = 'admitted';
   session.login = login;
   session.checkLimits();

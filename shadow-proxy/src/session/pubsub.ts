@@ -225,9 +225,9 @@ export class Subscriptions {
   }
 
   #pass(buffer: Buffer, start: number, end: number): void {
-    const { outbox, clients, socket } = this.session;
-    if (outbox.bytes > clients.outputBytes) socket.destroy();
-    else outbox.add(buffer, start, end);
+    const { session } = this;
+    if (session.mayOwe(end - start)) session.outbox.add(buffer, start, end);
+    else session.clients.limits.close(session, 'output');
   }
 
   /** Closes connections without a subscription. */

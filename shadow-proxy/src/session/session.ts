@@ -60,6 +60,8 @@ const COMMAND_COST = 256;
 const LARGE_REPLY = 4096;
 /** A script that has been in flight for longer than this, in ms, may be one that a client is about to end. */
 const LONG_SCRIPT_MS = 500;
+/** A client whose host is gone is noticed after about so long, as by Redis. */
+const KEEP_ALIVE_MS = 300_000;
 /** How long a client that was told so may take to close its end; and one that has closed its end, to read its last replies. */
 const LINGER_MS = 1_000;
 const LAST_READ_MS = 60_000;
@@ -72,7 +74,6 @@ const MAX_UNREAD = 1 << 20;
 
 export class Session implements Sink {
   readonly id: number;
-  readonly since = Date.now();
   db = 0;
   protocol: 2 | 3 = 2;
   name = '';
@@ -86,9 +87,9 @@ export class Session implements Sink {
   readonly clients: Clients;
   readonly outbox: Outbox;
   readonly socket: Socket;
-  /** When its last command came, and which. */
-  activeAt = Date.now();
-  lastCommand = '';
+  /** When it connected, and when it last sent something or was served, in ms of the monotonic clock. */
+  readonly connectedAt = performance.now();
+  activeAt = this.connectedAt;
   #inFlight = 0;
   /** Bytes of a reply of this client: those of its largest of late. */
   #replyBytes = FIRST_REPLY;
@@ -128,6 +129,7 @@ export class Session implements Sink {
     this.admit();
     this.parser.maxArguments = clients.maxArguments;
     socket.setNoDelay(true);
+    socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('error', () => undefined);
     // Not before: a TLS handshake that is given up ends with its connection.
     socket.allowHalfOpen = true;
@@ -144,6 +146,16 @@ export class Session implements Sink {
 
   get inFlight(): number {
     return this.#inFlight;
+  }
+
+  /** Bytes of memory that it takes: what it does not read, what it has sent and is not run yet. */
+  get bytes(): number {
+    return this.outbox.bytes + this.#tailBytes + this.#backlogBytes + this.parser.held + (this.transaction?.bytes ?? 0);
+  }
+
+  /** Whether it waits for nothing: no command, no message. */
+  get isIdle(): boolean {
+    return this.#inFlight === 0 && !this.#held && this.blocked === null && (this.subscriptions === null || this.subscriptions.total === 0);
   }
 
   get credentials(): Credentials | undefined {
@@ -181,6 +193,7 @@ export class Session implements Sink {
 
   #data(chunk: Buffer, start: number, end: number): void {
     if (this.#closing) return;
+    this.clients.limits.grew(end - start);
     if (this.#held) {
       this.#backlog.push(Buffer.from(chunk.subarray(start, end)));
       this.#backlogBytes += end - start;
@@ -200,6 +213,7 @@ export class Session implements Sink {
       this.#turnLeft = TURN_COST;
     }
     this.#turnLeft -= bytes;
+    this.activeAt = now;
     this.#running = true;
     try {
       while (!this.#held && !this.#closing) {
@@ -559,11 +573,18 @@ export class Session implements Sink {
     if (!this.closed) {
       if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
-      if (bytes > LARGE_REPLY && this.outbox.bytes > this.clients.outputBytes) this.socket.destroy();
+      if (bytes > LARGE_REPLY && !this.mayOwe(bytes)) this.clients.limits.close(this, 'output');
       else if (!operation.silent) this.outbox.add(buffer, start, end);
       if (operation.tail !== null) for (const reply of operation.tail) this.outbox.addWhole(reply);
     }
     this.#settle();
+  }
+
+  /** Whether so many bytes more may wait for the client to read them. */
+  mayOwe(bytes: number): boolean {
+    const { limits } = this.clients;
+    limits.grew(bytes);
+    return this.outbox.bytes <= limits.bounds.clientOutputBytes;
   }
 
   /** The reply of an operation that somebody else carried in this client's name. */

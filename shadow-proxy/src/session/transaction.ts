@@ -22,6 +22,8 @@ import type { Session } from './session.js';
 import type { Watch } from './watch.js';
 
 const QUEUED = simple('QUEUED');
+/** What a queued command takes beside its bytes, about. */
+const QUEUED_BYTES = 256;
 const ABORTED = error('EXECABORT Transaction discarded because of previous errors.');
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -43,6 +45,8 @@ export class Transaction {
   #authority: Side | null = null;
   #workload: Workload | null = null;
   #spoiled = false;
+  /** Bytes that it takes while it is queued. */
+  bytes = 0;
   /** Replies of commands that the proxy answers itself, and before which of the queued commands they stand. */
   readonly #own: { readonly before: number; readonly reply: Buffer }[] = [];
 
@@ -51,13 +55,28 @@ export class Transaction {
   /** Commands on counters that are rewritten: these are a transaction by themselves. */
   readonly #regional: (Queued & { readonly workload: Workload })[] = [];
 
-  /** EXEC will refuse. */
+  /** EXEC will refuse: what is queued is let go. */
   spoil(): void {
     this.#spoiled = true;
+    this.#queue.length = 0;
+    this.#regional.length = 0;
+    this.#own.length = 0;
+    this.bytes = 0;
+  }
+
+  /** Whether so many bytes more may be queued. If not, the command at hand is answered: EXEC will refuse. */
+  #admits(bytes: number): boolean {
+    const { session } = this;
+    const { transactionBytes } = session.clients.limits.bounds;
+    if (this.#spoiled) session.reply(QUEUED);
+    else if ((this.bytes += bytes + QUEUED_BYTES) <= transactionBytes) return true;
+    else session.refuse(`ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send it in parts, or raise the limit`);
+    return false;
   }
 
   /** Takes the reply of a command that the proxy has answered itself: it is one of EXEC's. */
   queueReply(reply: Buffer): void {
+    if (!this.#admits(reply.length)) return;
     this.#own.push({ before: this.#queue.length, reply });
     this.session.reply(QUEUED);
   }
@@ -65,6 +84,7 @@ export class Transaction {
   /** Takes the command at hand, which is about counters that are rewritten. */
   queueRegional(spec: CommandSpec, workload: Workload): void {
     if (this.#isMalformed(spec)) return;
+    if (!this.#admits(this.session.command.length)) return;
     this.#regional.push({ frame: Buffer.from(this.session.command), spec, workload });
     this.session.reply(QUEUED);
   }
@@ -96,7 +116,8 @@ export class Transaction {
         return;
       }
     }
-    this.#queue.push({ frame: Buffer.from(parser.frame.subarray(parser.start, parser.end)), spec });
+    if (!this.#admits(session.command.length)) return;
+    this.#queue.push({ frame: Buffer.from(session.command), spec });
     session.reply(QUEUED);
   }
 

@@ -39,6 +39,8 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   crossWorkload: { split: 0, refused: 0 },
   elsewhere: 0,
   unmirroredErrors: 0,
+  clientBytes: 0,
+  clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0 },
   clientErrors: { source: {}, target: {} },
   latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
   clockAheadMs: 0,

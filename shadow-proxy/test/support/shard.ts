@@ -29,6 +29,8 @@ export interface TestShardOptions {
   /** A URL, or whatever has one. */
   readonly source: string | { readonly url: string };
   readonly target: string | { readonly url: string };
+  /** Of the source, where it wants one. */
+  readonly sourcePassword?: string;
   readonly workloads?: readonly TestWorkload[];
   /** Default: `{ stage: 'shadow' }`. */
   readonly default?: { readonly stage?: Stage; readonly percent?: number };
@@ -120,7 +122,7 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
       {
         name: options.name ?? 'test',
         listen: `${listenTls ? 'rediss' : 'redis'}://127.0.0.1:${options.port ?? 0}`,
-        source: url(source),
+        source: url(source).replace('://', options.sourcePassword === undefined ? '://' : `://:${options.sourcePassword}@`),
         target: url(target),
         ...(Object.keys(tls).length > 0 && { tls }),
         ...options.shard,

@@ -1,0 +1,96 @@
+/**
+ * What the clients of a shard may cost together. Their memory is bounded: past `limits.totalClientBytes` the client that takes
+ * most is closed, and then the next. A client that does not log in, or is idle for too long, is closed as well. Who is closed,
+ * is counted by reason.
+ */
+import type { Limits } from '../plan/plan.js';
+import type { Session } from './session.js';
+
+export type ClientBounds = Pick<Limits, 'clientOutputBytes' | 'totalClientBytes' | 'transactionBytes' | 'loginMs' | 'idleMs'>;
+
+/** Why clients are closed: `output` and `memory` for what they take, `connections` beyond `limits.clients`. */
+export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle'] as const;
+export type ClosedFor = (typeof CLOSED_FOR)[number];
+
+const LOOK_MS = 1_000;
+/** Memory is added up again when clients may have taken this share of the bound more; and the least that is worth it. */
+const GROWTH_SHARE = 1 / 16;
+const MIN_GROWTH = 1 << 20;
+/** Failed logins from one address that are answered at once, and for how long they are remembered. */
+const FREE_LOGINS = 10;
+const LOGIN_MEMORY_MS = 60_000;
+/** How long the answer to a failed login takes after that. */
+const LATE_LOGIN_MS = 1_000;
+const MAX_ADDRESSES = 10_000;
+
+export class ClientLimits {
+  readonly closed: Record<ClosedFor, number> = { output: 0, memory: 0, connections: 0, login: 0, idle: 0 };
+  /** Bytes that clients took when they were added up last. */
+  bytes = 0;
+  #grown = 0;
+  readonly #failures = new Map<string, { count: number; readonly since: number }>();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(
+    private readonly sessions: ReadonlyMap<number, Session>,
+    public bounds: ClientBounds,
+  ) {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /** A client has sent, or been sent, so many bytes that may stay in memory. */
+  grew(bytes: number): void {
+    this.#grown += bytes;
+    if (this.#grown > Math.max(this.bounds.totalClientBytes * GROWTH_SHARE, MIN_GROWTH)) this.#weigh();
+  }
+
+  /** Closes a client at once, without what it has not read. */
+  close(session: Session, why: ClosedFor): void {
+    if (session.socket.destroyed) return;
+    this.closed[why]++;
+    session.socket.destroy();
+  }
+
+  /** How long the answer to a failed login from there is to wait, in ms. */
+  loginFailed(address: string, now = performance.now()): number {
+    const failures = this.#failures;
+    let known = failures.get(address);
+    if (known === undefined || now - known.since > LOGIN_MEMORY_MS) {
+      failures.delete(address);
+      // The first is the oldest.
+      for (const oldest of failures.keys()) if (failures.size >= MAX_ADDRESSES) failures.delete(oldest);
+      failures.set(address, (known = { count: 0, since: now }));
+    }
+    return ++known.count > FREE_LOGINS ? LATE_LOGIN_MS : 0;
+  }
+
+  end(): void {
+    clearInterval(this.#timer);
+  }
+
+  #weigh(): void {
+    this.#grown = 0;
+    const { totalClientBytes } = this.bounds;
+    let bytes = 0;
+    for (const session of this.sessions.values()) bytes += session.bytes;
+    if (bytes > totalClientBytes) {
+      const weighed = [...this.sessions.values()].map((session) => ({ session, bytes: session.bytes })).sort((a, b) => b.bytes - a.bytes);
+      for (const each of weighed) {
+        if (bytes <= totalClientBytes) break;
+        this.close(each.session, 'memory');
+        bytes -= each.bytes;
+      }
+    }
+    this.bytes = bytes;
+  }
+
+  #look(): void {
+    this.#weigh();
+    const now = performance.now();
+    const { loginMs, idleMs } = this.bounds;
+    for (const session of this.sessions.values()) {
+      if (now - session.connectedAt > loginMs && session.mustLogIn) this.close(session, 'login');
+      else if (idleMs > 0 && now - session.activeAt > idleMs && session.isIdle) this.close(session, 'idle');
+    }
+  }
+}
