@@ -74,6 +74,25 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     '500,000 keys on two busy cores), `RANDOMKEY` only where none of 32 tries meets a key of the shard. The count is exact while nobody writes and no table of the server shrinks. Inside `MULTI`, and in scripts, the four are refused there.'],
 ];
 
+const INSIDE_MULTI = [
+  '## Inside `MULTI`',
+  'Commands are answered `QUEUED` by the proxy and sent with `EXEC`, as one transaction on one lane. Redis takes these inside `MULTI`, and the proxy refuses them with ' +
+    '`ERR shadow-proxy: … inside MULTI is not supported`; `EXEC` then answers `EXECABORT`, and nothing has run. Clients that use them change before they connect to the proxy.',
+  '| command | why | instead |\n| --- | --- | --- |\n' +
+    [
+      ['`SELECT`, also to the database that the client is in', "a lane has one database, which all its clients share", '`SELECT` before `MULTI`; one transaction for each database'],
+      ['`FLUSHDB`, `FLUSHALL`, `SWAPDB`', 'they run alone, when every lane is empty', 'send them by themselves'],
+      ['`MOVE`, `COPY … DB`', 'they lock keys in two databases, and run alone', 'send them by themselves; `COPY` without `DB` is taken'],
+      ['`SCRIPT FLUSH`, `FUNCTION LOAD`, `FUNCTION DELETE`, `FUNCTION RESTORE`, `FUNCTION FLUSH`', 'they change what scripts may call, and run alone', 'send them by themselves'],
+      ['`CONFIG SET`', 'it goes to both servers', 'send it by itself'],
+      ['`SUBSCRIBE` and its like', 'messages come over a connection of the client’s own', 'send them by themselves'],
+      ['`SCRIPT KILL`, `FUNCTION KILL`, `AUTH`, `HELLO`, `CLIENT REPLY`, `CLIENT KILL`, `CLIENT UNBLOCK`', 'the proxy answers them at once', 'send them by themselves'],
+    ]
+      .map((row) => `| ${row.join(' | ')} |`)
+      .join('\n'),
+  '`SCRIPT LOAD` is taken: the other server is given the text when it is to run it. `SAVE` is refused as Redis 7 does; on KeyDB it is queued.',
+].join('\n\n');
+
 const title = (name: string): string => `\`${name.replace('|', ' ').toUpperCase()}\``;
 const list = (specs: readonly CommandSpec[]): string => specs.map(({ name }) => title(name)).join(', ');
 const rulesOf = ({ name }: CommandSpec): string[] => RULES.filter((rule) => rule.name !== 'error-wording' && rule.appliesTo(name)).map((rule) => rule.name);
@@ -97,6 +116,7 @@ export function renderCommands(): string {
     `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
     `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
     ...SECTIONS.map(([handling, name, text]) => `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`),
+    INSIDE_MULTI,
     `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do.\n\n${refused(specs)}`,
     `## Supported by one server only\n\n${SUPPORT}\n\n${forms(specs)}\n\nThe gate \`unsupported\` lets these pass:\n\n${harmless()}`,
     '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',

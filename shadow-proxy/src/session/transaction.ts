@@ -94,7 +94,12 @@ export class Transaction {
     const { session } = this;
     const { parser } = session;
     if (this.#isMalformed(spec)) return;
-    if (spec.handling === 'subscribe' || spec.handling === 'barrier' || spec.handling === 'both' || (spec.name === 'copy' && crossesDatabases(parser))) {
+    if (spec.name === 'save' && !this.#authorityIsKeydb) return session.refuse('ERR Command not allowed inside a transaction');
+    const loads = spec.name === 'script|load';
+    // The other server is given the text when it is to run it.
+    if (loads) session.clients.sequencer.scripts.learn(session.argument(2));
+    const keepsOut = spec.handling === 'subscribe' || spec.handling === 'barrier' || (spec.handling === 'both' && !loads);
+    if (keepsOut || (spec.name === 'copy' && crossesDatabases(parser))) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
@@ -119,6 +124,12 @@ export class Transaction {
     if (!this.#admits(session.command.length)) return;
     this.#queue.push({ frame: Buffer.from(session.command), spec });
     session.reply(QUEUED);
+  }
+
+  /** KeyDB queues SAVE, as Redis before 7.0. */
+  get #authorityIsKeydb(): boolean {
+    const { router, servers } = this.session.clients.sequencer;
+    return servers[this.#authority ?? router.default.keylessRule.authority].isKeydb;
   }
 
   #isMalformed(spec: CommandSpec): boolean {

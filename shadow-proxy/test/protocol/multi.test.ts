@@ -1,5 +1,6 @@
 /** MULTI, EXEC and DISCARD: queued, refused and answered with the words of Redis. */
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
 import { besideRedis } from '../support/twin.js';
@@ -7,6 +8,9 @@ import { Wire } from '../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const USERS = { user: ['narrow on >pw ~n:* &* +multi +exec +discard +set +xadd', 'single on >pw ~n:* &* +set +incr +xadd +exec'] };
+
+const LOADED = "return redis.call('INCR', KEYS[1])";
+const DIGEST = createHash('sha1').update(LOADED).digest('hex');
 
 describe('transactions', { skip }, () => {
   const beside = besideRedis({ config: USERS });
@@ -24,6 +28,8 @@ describe('transactions', { skip }, () => {
       [['MULTI'], ['CLIENT', 'FOO'], ['EXEC'], ['MULTI'], ['XGROUP', 'FOO', 'x'], ['EXEC'], ['MULTI'], ['GET'], ['DISCARD'], ['GET', 'a']],
       [['MULTI'], ['LPUSH', 'l', 1], ['GET', 'l'], ['INCR', 'l'], ['LLEN', 'l'], ['EXEC'], ['DEL', 'l'], ['HELLO', 3], ['MULTI'], ['HGETALL', 'none'], ['GET', 'none'], ['PING'], ['ECHO', 'x'], ['DBSIZE'], ['EXEC']],
       [['MULTI'], ['PING', 'a', 'b'], ['EXEC'], ['MULTI'], ['ECHO'], ['EXEC'], ['MULTI'], ['RESET'], ['EXEC']],
+      [['MULTI'], ['SAVE'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['MULTI'], ['SCRIPT', 'LOAD'], ['EXEC'], ['MULTI'], ['SCRIPT', 'LOAD', 'return ('], ['EXEC']],
+      [['MULTI'], ['SCRIPT', 'LOAD', LOADED], ['SET', 'a', 1], ['EVALSHA', DIGEST, 1, 'a'], ['EXEC'], ['EVALSHA', DIGEST, 1, 'a'], ['DEL', 'a']],
       [['MULTI'], ['SCRIPT', 'EXISTS', 'x'], ['CONFIG', 'GET', 'maxmemory'], ['TYPE', 'a'], ['OBJECT', 'ENCODING', 'a'], ['RANDOMKEY'], ['EXEC']],
     ]));
 
