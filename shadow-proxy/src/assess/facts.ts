@@ -1,5 +1,7 @@
 /** What was read off a live server; what could not be read is null, and `refusals` says why. */
 
+import type { Monitored } from './monitor.js';
+
 /** A command that clients sent since the server started, by its name in lower case (`config|get`). */
 export type Calls = ReadonlyMap<string, number>;
 
@@ -56,4 +58,6 @@ export interface InstanceFacts {
   readonly clock: { readonly offsetMs: number; readonly errorMs: number };
   readonly keySample: { readonly keys: number; readonly largest: readonly LargestKey[] };
   readonly refusals: readonly string[];
+  /** What MONITOR showed; null where it was not asked for. */
+  readonly monitored: Monitored | null;
 }

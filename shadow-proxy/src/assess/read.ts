@@ -72,6 +72,7 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     clock,
     keySample: await sampleKeys(asker, [...databasesOf(info).keys()]),
     refusals: asker.refusals,
+    monitored: null,
   };
 }
 

@@ -4,6 +4,7 @@ import { InvalidArgumentError, Option, type Command } from 'commander';
 import { concludeFrom, findingsOf, MANAGED_ONLY, type Conclusion, type Finding, type Weight } from '../assess/findings.js';
 import type { InstanceFacts } from '../assess/facts.js';
 import { TRUTHS } from '../assess/keydb.js';
+import { monitor } from '../assess/monitor.js';
 import { readInstance } from '../assess/read.js';
 import { AskError } from '../lane/asker.js';
 import { sizingOf, type Sizing } from '../assess/sizing.js';
@@ -17,6 +18,7 @@ interface AssessOptions {
   readonly plan?: string;
   readonly target?: string;
   readonly for: number;
+  readonly monitor?: number;
   readonly ca?: string;
   readonly requires: readonly string[];
   readonly proxyOps: number;
@@ -30,6 +32,7 @@ interface AssessOptions {
 /** docs/capacity.md: pipeline 1, stage shadow, all on two shared cores. */
 const PROXY_OPS = 61_000;
 const GIB = 2 ** 30;
+const MAX_MONITOR_MS = 60_000;
 
 export function addAssess(program: Command): void {
   program
@@ -39,6 +42,7 @@ export function addAssess(program: Command): void {
     .option('--plan <file>', 'those of this plan instead')
     .option('--target <url>', 'the KeyDB that would be adopted, where there is one')
     .option('--for <duration>', 'how long load and latency are watched: take a busy hour', duration, 10_000)
+    .option('--monitor <duration>', 'then look at the options of commands with MONITOR for so long, at most 60s: it costs the sources throughput', monitorTime)
     .option('--ca <file>', 'authority of the certificates of rediss:// servers')
     .addOption(new Option('--requires <what...>', 'what only a managed service gives and you cannot do without').choices(Object.keys(MANAGED_ONLY)).default([]))
     .option('--proxy-ops <number>', 'commands a second that one proxy takes on your machines (docs/capacity.md)', positive, PROXY_OPS)
@@ -69,11 +73,25 @@ async function readAll(urls: readonly string[], options: AssessOptions): Promise
   const endpoints = options.plan === undefined ? urls.map((url) => endpointOf('<source>', url, options.ca)) : loadPlan(options.plan).shards.map(({ source }) => source);
   const target = options.target === undefined ? null : endpointOf('--target', options.target, options.ca);
   try {
-    return await Promise.all([Promise.all(endpoints.map((endpoint) => readInstance(endpoint, options.for))), target && readInstance(target, options.for)]);
+    const read = await Promise.all([Promise.all(endpoints.map((endpoint) => readInstance(endpoint, options.for))), target && readInstance(target, options.for)]);
+    return options.monitor === undefined ? read : [await monitorAll(read[0], endpoints, options.monitor), read[1]];
   } catch (problem) {
     if (problem instanceof AskError) throw new CliError('unreachable', problem.message, exitCode.inconclusive);
     throw problem;
   }
+}
+
+/** After everything else was measured, which it would distort. */
+function monitorAll(sources: readonly InstanceFacts[], endpoints: readonly Endpoint[], ms: number): Promise<InstanceFacts[]> {
+  const count = `${endpoints.length} ${endpoints.length === 1 ? 'source' : 'sources'}`;
+  process.stderr.write(`MONITOR on ${count} for ${ms / 1000} s: it costs throughput, and shows this tool every command with its arguments. Nothing of them is kept but counts.\n`);
+  return Promise.all(sources.map(async (source, i) => ({ ...source, monitored: await monitor(endpoints[i], ms) })));
+}
+
+function monitorTime(text: string): number {
+  const ms = duration(text);
+  if (ms > MAX_MONITOR_MS) throw new InvalidArgumentError('At most 60s: MONITOR costs the server throughput.');
+  return ms;
 }
 
 /** Read as a plan's would be: environment variables, Sentinels, certificates. */

@@ -29,6 +29,7 @@ const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   clock: { offsetMs: 1, errorMs: 1 },
   keySample: { keys: 100, largest: [] },
   refusals: [],
+  monitored: null,
   ...changes,
 });
 
@@ -52,6 +53,20 @@ test('what speaks for it: CPU, connections, queueing', () => {
   assert.equal(judge([{ cpu: 0.01, ping: { p50: 0.4, p99: 9, count: 500 } }]).conclusion, 'no-go');
 });
 
+test('options that the target refuses: told by MONITOR, and only there', () => {
+  const calls = new Map([['expire', 5], ['set', 9], ['acl|getuser', 1], ['command|docs', 2]]);
+  const of = (forms: readonly (readonly [string, number])[] | null, commands = 100): Finding[] =>
+    judge([{ cpu: 0.9, calls, monitored: forms && { ms: 2_000, commands, forms: new Map(forms) } }]).findings;
+  assert.deepEqual(weights(of(null), 'options'), ['note']);
+  assert.match(of(null).find(({ about }) => about === 'options')!.what, /expire \(GT, LT, NX, XX\); set \(NX GET\)$/);
+  assert.match(of(null).find(({ about }) => about === 'replies')!.what, /acl getuser$/);
+  assert.deepEqual(weights(of(null), 'commands'), []);
+  const seen = of([['expire NX', 3], ['command docs', 1]]);
+  assert.deepEqual(weights(seen, 'options'), ['no-go']);
+  assert.match(seen.find(({ about }) => about === 'options')!.what, /: expire NX \(3 calls\); 100 commands seen in 2\.0 s$/);
+  assert.deepEqual([weights(of([]), 'options'), weights(of([], 0), 'options')], [['note'], ['unknown']]);
+});
+
 test('what speaks against it outweighs what speaks for it', () => {
   for (const [about, reason] of [
     ['memory', { cpu: 0.2, memory: { used: 95, peak: 95, max: 100, policy: 'allkeys-lru' } }],
@@ -70,11 +85,11 @@ test('what speaks against it outweighs what speaks for it', () => {
 });
 
 test('commands are named with how often they were called, by what the target says of itself', () => {
-  const calls = new Map([['lmpop', 1_234], ['object|freq', 7], ['client|no-evict', 2], ['get', 9]]);
+  const calls = new Map([['lmpop', 1_234], ['object|freq', 7], ['latency|histogram', 2], ['get', 9]]);
   const { findings } = judge([{ calls }, { calls }]);
-  assert.match(findings.find(({ about }) => about === 'commands')!.what, /: lmpop \(2,468 calls\), client no-evict \(4 calls\)$/);
+  assert.match(findings.find(({ about }) => about === 'commands')!.what, /: lmpop \(2,468 calls\), latency histogram \(4 calls\)$/);
   const target = facts({ commands: new Set(['get', 'lmpop', 'object', 'client']), isKeydb: true });
-  assert.match(judge([{ calls }], { target }).findings.find(({ about }) => about === 'commands')!.what, /: client no-evict \(2 calls\)$/);
+  assert.match(judge([{ calls }], { target }).findings.find(({ about }) => about === 'commands')!.what, /: latency histogram \(2 calls\)$/);
 });
 
 test('what cannot be told is unknown, and decides where nothing else does', () => {

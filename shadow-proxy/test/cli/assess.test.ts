@@ -51,6 +51,29 @@ test('an idle server is no reason to move; what clients use and the target lacks
   });
 });
 
+test('--monitor names options that the target refuses, in scripts too, and is bounded', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source, target }) => {
+    const client = new Redis(source.port);
+    const work = setInterval(() => {
+      void client.call('SET', 'k', 'a "quoted"\r\n\x00 value', 'NX', 'GET');
+      void client.call('EVAL', "return redis.call('expire', KEYS[1], 10, 'nx')", 1, 'k');
+      void client.call('SET', 'NX', 'GET');
+    }, 20);
+    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['assess', source.url, '--target', target.url, '--for', '100ms', '--monitor', '1s', '--json']);
+    clearInterval(work);
+    const refused = await runProgram(t, 'shadow-compare', ['assess', source.url, '--monitor', '2m']);
+    await client.quit();
+    assert.match(stderr, /^MONITOR on 1 source for 1 s: it costs throughput/);
+    const { findings } = JSON.parse(stdout) as { findings: { about: string; weight: string; what: string }[] };
+    const found = findings.find(({ about }) => about === 'options')!;
+    assert.deepEqual([code, found.weight], [1, 'no-go']);
+    assert.match(found.what, /(?=.*set NX GET \(\d+ calls\))(?=.*expire NX \(\d+ calls\)).* commands seen in 1\.\d s$/);
+    assert.equal(refused.code, 2);
+    assert.match(refused.stderr, /At most 60s: MONITOR costs the server throughput/);
+  });
+});
+
 test('a busy server is a reason, unless a proxy could not take it; one that does not answer leaves it open', async (t) => {
   const server = await startRedis();
   const stop = flood(server.port);

@@ -1,0 +1,102 @@
+/**
+ * A short look at the commands that a live server runs, by `MONITOR`: the only way to see their options from outside. It costs
+ * the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
+ */
+import type { Socket } from 'node:net';
+import { CommandTable } from '../command/table.js';
+import { Dialer } from '../lane/dialer.js';
+import { AskError } from '../lane/asker.js';
+import type { Endpoint } from '../plan/endpoint.js';
+import { locateArguments } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+
+/** What was seen. */
+export interface Monitored {
+  readonly ms: number;
+  readonly commands: number;
+  /** By name, as in `formsOf`: calls of forms that only one of Redis 7 and KeyDB supports. */
+  readonly forms: ReadonlyMap<string, number>;
+}
+
+/** Commands that are looked at at most. */
+const MAX_COMMANDS = 500_000;
+const CONNECT_MS = 5_000;
+
+/** @throws {AskError} where the server cannot be reached, or refuses MONITOR */
+export async function monitor(endpoint: Endpoint, ms: number): Promise<Monitored> {
+  const dialer = new Dialer(endpoint, CONNECT_MS);
+  let socket: Socket | undefined;
+  try {
+    socket = await dialer.connect(await dialer.resolve());
+    const { credentials } = dialer;
+    const login = credentials === undefined ? [] : ['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password];
+    if (login.length > 0) socket.write(encodeCommand(login));
+    socket.write(encodeCommand(['MONITOR']));
+    return await watch(socket, ms);
+  } catch (problem) {
+    throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
+  } finally {
+    socket?.destroy();
+  }
+}
+
+function watch(socket: Socket, ms: number): Promise<Monitored> {
+  const sample = new Sample();
+  const since = performance.now();
+  let rest = '';
+  return new Promise((resolve, reject) => {
+    const end = (): void => resolve({ ms: Math.round(performance.now() - since), commands: sample.commands, forms: sample.forms });
+    const timer = setTimeout(end, ms);
+    const fail = (problem: Error): void => {
+      clearTimeout(timer);
+      reject(problem);
+    };
+    socket.on('error', fail).on('close', () => fail(new Error('the server closed the connection')));
+    socket.on('data', (chunk: Buffer) => {
+      const lines = (rest + chunk.toString('latin1')).split('\r\n');
+      rest = lines.pop()!;
+      for (const line of lines) {
+        if (line.startsWith('-')) return fail(new Error(`MONITOR is refused: ${line.slice(1)}`));
+        sample.add(line);
+      }
+      if (sample.commands < MAX_COMMANDS) return;
+      clearTimeout(timer);
+      end();
+    });
+  });
+}
+
+/** Counts the forms in lines of `MONITOR`. */
+export class Sample {
+  commands = 0;
+  readonly forms = new Map<string, number>();
+  readonly #table = new CommandTable();
+
+  /** @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; `lua` stands for the address in scripts */
+  add(line: string): void {
+    const [, address, quoted] = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] (".*")$/.exec(line) ?? [];
+    if (address === undefined) return;
+    this.commands++;
+    const word = /^"([^"\\]*)"/.exec(quoted)?.[1].toLowerCase() ?? '';
+    const known = this.#table.byName(word);
+    // Most commands have no such form: they are not read further.
+    if (known === undefined || (known.forms === null && known.subcommands === null)) return;
+    const frame = encodeCommand(argumentsIn(quoted));
+    const [argStart, argEnd]: number[][] = [[], []];
+    const argc = locateArguments(frame, 0, argStart, argEnd);
+    for (const form of this.#table.find(frame, argStart, argEnd, argc)?.forms ?? []) {
+      if (form.matches(frame, argStart, argEnd, argc)) this.forms.set(form.name, (this.forms.get(form.name) ?? 0) + 1);
+    }
+  }
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a: '\x07', b: '\b' };
+
+/** The arguments of a line, as `sdscatrepr` has quoted them. */
+const argumentsIn = (quoted: string): Buffer[] =>
+  (quoted.match(/"(?:[^"\\]|\\.)*"/g) ?? []).map((each) =>
+    Buffer.from(
+      each.slice(1, -1).replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, hex: string | undefined, char: string) => (hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(parseInt(hex, 16)))),
+      'latin1',
+    ),
+  );
