@@ -137,7 +137,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
       { name: 'rate-limits', keys: ['rl:*'], class: 'counter' },
       { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard' },
     ],
-    gates: { minCompared: 200, minMinutes: 0, maxMismatches: 0, maxP99Ratio: 20, maxVerifyHours: 1, drill: true },
+    gates: { minCompared: 200, minMinutes: 0, maxMismatches: 0, maxP99Ratio: 20, maxVerifyHours: 1, drill: true, steps: false },
     knownClients: ['redis_exporter'],
     state: '/var/lib/shadow-proxy',
   };

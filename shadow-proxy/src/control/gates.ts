@@ -18,7 +18,7 @@ export interface Gate {
   readonly evidence: string;
 }
 
-export type GateName = 'servers' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill';
+export type GateName = 'servers' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
@@ -31,6 +31,8 @@ export interface PassedWrites {
 export interface GateFacts {
   readonly evidence: WorkloadEvidence;
   readonly gates: Gates;
+  /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
+  readonly spanning: number;
   /** Keys in doubt, differences without a verdict among them. */
   readonly suspects: number;
   /** Why all its keys are in doubt; null where they are not. */
@@ -57,13 +59,13 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
   if (from === 'off') return ['servers', 'bypass', 'counters'];
   if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
   const watched: readonly GateName[] = ['servers', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
-  if (to === 'live') return [...watched, 'latency', 'drill'];
+  if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];
   // Nothing is compared in rampdown but writes; the source is about to be left.
   return to === 'complete' ? ['time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
 }
 
 /** Those of them that the step needs, each with its answer at `now`. */
-export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] => gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now) }));
+export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] => gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
@@ -79,7 +81,7 @@ const FLOOR_US = 1_000;
 const MIN_REPLIES = 1_000;
 const HOUR_MS = 3_600_000;
 
-const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>> = {
+const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => Judged>> = {
   servers: ({ servers }) => {
     if (servers === null) return untold('the servers have not been asked yet');
     return says(servers.length === 0, servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '));
@@ -165,6 +167,14 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date) => Judged>
     if (drill !== null) return says(true, `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`);
     return needed ? untold('no rollback was rehearsed: run shadow-compare rollback --drill') : says(true, 'not asked for by the plan');
   },
+
+  steps: ({ spanning, gates: { steps } }, _now, from, to) => {
+    const most = nextShare(from);
+    if (to.percent <= most) return says(true, `${to.percent} % of the keys; at most ${most} % in this step`);
+    if (!steps) return says(true, 'not asked for by the plan');
+    if (spanning > 0) return says(true, `taken whole: ${count(spanning)} commands spanned hash slots or hid their keys`);
+    return says(false, `${to.percent} % of the keys at once, at most ${most} % in this step: leave out --percent, and take ${STEPS.join(', ')} % one after the other`);
+  },
 };
 
 /** A form that clients use and one server does not support. */
@@ -192,6 +202,12 @@ const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
   `${name} (${count(calls)}, last ${ago(now.getTime() - Date.parse(last))} ago)`;
 
 const ago = (ms: number): string => (ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`);
+
+/** How `live` is taken, in percent of the keys. */
+export const STEPS = [1, 10, 50, 100];
+
+/** The share of the keys that comes next. */
+export const nextShare = ({ stage, percent }: StagePoint): number => (stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0]);
 
 /** By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio. */
 function judgeLatency(windows: readonly LatencyWindow[], most: number): Judged {

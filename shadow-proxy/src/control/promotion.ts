@@ -4,7 +4,7 @@
  */
 import type { Drill } from '../record/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
-import { isOpen, judgeGates, type Gate, type GateFacts } from './gates.js';
+import { isOpen, judgeGates, nextShare, type Gate, type GateFacts } from './gates.js';
 import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
 export interface PromoteRequest {
@@ -65,17 +65,14 @@ export interface PromotionContext {
   drilled(workload: string, drill: Drill): void;
 }
 
-/** How `live` is taken. */
-export const STEPS = [1, 10, 50, 100];
 const DRILL_PERCENT = 1;
 
 /** What comes after this point. @throws {StageError} where nothing does */
 export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
   if (stage === 'complete') throw new StageError('no-return', 'it is complete: there is no next stage');
   if (perRegion) return { stage: 'complete', percent: 100 };
-  const first = spanning > 0 ? 100 : STEPS[0];
-  if (stage === 'shadow') return { stage: 'live', percent: first };
-  if (stage === 'live' && percent < 100) return { stage, percent: STEPS.find((step) => step > percent)! };
+  if (stage === 'shadow') return { stage: 'live', percent: spanning > 0 ? 100 : nextShare({ stage, percent }) };
+  if (stage === 'live' && percent < 100) return { stage, percent: nextShare({ stage, percent }) };
   return { stage: STAGES[STAGES.indexOf(stage) + 1], percent: 100 };
 }
 

@@ -173,6 +173,7 @@ export class Witness {
       gates: this.#planned(workload).gates,
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,
+      spanning: workload.counters.spanning,
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.frozen(),
       latencies: windows,

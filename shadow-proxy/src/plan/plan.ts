@@ -87,6 +87,8 @@ export interface Gates {
   readonly allowUnsupported: Readonly<Record<string, string>>;
   /** Whether a rollback must have been rehearsed before `live`. */
   readonly drill: boolean;
+  /** Whether `live` is taken by ever larger shares of the keys. */
+  readonly steps: boolean;
 }
 
 export interface Topology {

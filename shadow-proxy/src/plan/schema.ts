@@ -68,7 +68,7 @@ const admin = z.strictObject({
 });
 
 /** The defaults. */
-export const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true };
+export const GATES = { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true };
 const gate = {
   minCompared: z.number().int().nonnegative().describe('Pairs of replies that must have been compared since it entered its stage'),
   minMinutes: z.number().nonnegative().describe('Minutes in which replies must have been compared since it entered its stage'),
@@ -81,6 +81,7 @@ const gate = {
     .record(z.string().min(1), z.string().min(1))
     .describe('What the gate `unsupported` may pass all the same, as it names it (`lolwut`, `command info`), each with the reason'),
   drill: z.boolean().describe('Whether a rollback must have been rehearsed before live'),
+  steps: z.boolean().describe('Whether live is taken by 1, 10, 50 and 100 % of the keys, one step after the other'),
 };
 const gates = z.strictObject({
   minCompared: gate.minCompared.default(GATES.minCompared),
@@ -92,6 +93,7 @@ const gates = z.strictObject({
   unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
   allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),
   drill: gate.drill.default(GATES.drill),
+  steps: gate.steps.default(GATES.steps),
 });
 const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");
 

@@ -6,7 +6,7 @@ import { nextOf, type Stop } from './place.js';
 
 /** The gates of the plan that ask for less than the defaults: what opens them says little about a real migration. */
 export function smallGates(gates: Gates): readonly string[] {
-  const smaller = (name: keyof typeof GATES): boolean => (name.startsWith('min') ? gates[name] < GATES[name] : name === 'drill' ? !gates.drill : gates[name] > GATES[name]);
+  const smaller = (name: keyof typeof GATES): boolean => (name.startsWith('min') ? gates[name] < GATES[name] : name === 'drill' || name === 'steps' ? !gates[name] : gates[name] > GATES[name]);
   const names = Object.keys(GATES) as (keyof typeof GATES)[];
   return names.filter(smaller).map((name) => `${name} ${gates[name]} (default ${GATES[name]})`);
 }

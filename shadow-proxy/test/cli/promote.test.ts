@@ -141,6 +141,13 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal(await stage(), 'shadow 100');
     await equal();
 
+    // All of it at once is for those who say so.
+    const whole = await tool('promote', 'sessions', '--percent', '100');
+    assert.equal(whole.code, 1);
+    assert.match(whole.stdout.replace(/[\s│]+/g, ' '), /NO steps 100 % of the keys at once, at most 1 % in this step/);
+    assert.equal(await stage(), 'shadow 100');
+    running.reload((planned) => Object.assign(planned, { gates: { ...GATES, steps: false } }));
+    await running.daemon.prints(/the plan was reloaded[^]*the plan was reloaded/);
     await until(async () => (await tool('promote', 'sessions', '--percent', '100')).code === 0);
     await equal();
     await until(async () => (await tool('promote', 'sessions')).code === 0);

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { gatesFor, judgeGates, type Gate, type GateFacts } from '../../src/control/gates.js';
 import { nextPoint } from '../../src/control/promotion.js';
+import type { StagePoint } from '../../src/plan/plan.js';
 import type { WorkloadEvidence } from '../../src/record/evidence.js';
 
 const NOW = new Date('2026-03-04T12:00:00Z');
@@ -29,9 +30,10 @@ const window = (source: number, target: number, count = 10_000) => {
 };
 const facts: GateFacts = {
   evidence,
-  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true },
+  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true },
   counters: 'none',
   writtenIn: null,
+  spanning: 0,
   suspects: 0,
   suspect: null,
   frozen: null,
@@ -132,4 +134,15 @@ test('live is taken in steps, where percent is offered', () => {
   assert.deepEqual(path, ['dualwrite 100', 'shadow 100', 'live 1', 'live 10', 'live 50', 'live 100', 'rampdown 100', 'complete 100']);
   assert.deepEqual(nextPoint({ stage: 'shadow', percent: 100, spanning: 1 }), { stage: 'live', percent: 100 });
   assert.throws(() => nextPoint({ stage: 'complete', percent: 100, spanning: 0 }), { code: 'no-return' });
+});
+
+test('live is refused at once where smaller steps are offered, and the plan asks for them', () => {
+  const steps = (from: StagePoint, percent: number, changes: Partial<GateFacts> = {}): Gate =>
+    judgeGates({ ...facts, ...changes }, from, { stage: 'live', percent }, NOW).find(({ name }) => name === 'steps')!;
+  assert.deepEqual([1, 5, 10, 100].map((percent) => steps(SHADOW, percent).answer), ['yes', 'no', 'no', 'no']);
+  assert.deepEqual([10, 50, 100].map((percent) => steps(LIVE, percent).answer), ['yes', 'no', 'no']);
+  assert.equal(steps({ stage: 'live', percent: 50 }, 100).answer, 'yes');
+  assert.match(steps(SHADOW, 100).evidence, /^100 % of the keys at once, at most 1 % in this step: leave out --percent, and take 1, 10, 50, 100 % one after the other$/);
+  assert.equal(steps(SHADOW, 100, { spanning: 3 }).answer, 'yes');
+  assert.equal(steps(SHADOW, 100, { gates: { ...facts.gates, steps: false } }).answer, 'yes');
 });

@@ -65,7 +65,7 @@ describe('a plan file', () => {
     });
     assert.deepEqual(plan.ledger, { maxBytes: 16 * 1024 ** 2, files: 4, redact: true, keepDays: 30 });
     assert.deepEqual(plan.admin, { host: '127.0.0.1', port: 9400, token: null });
-    assert.deepEqual(plan.gates, { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true });
+    assert.deepEqual(plan.gates, { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true });
     assert.deepEqual(plan.default, { name: 'default', keys: [], channels: [], class: 'general', stage: 'off', percent: 100, writer: null, counterLayout: 'plain', failover: 'manual', gates: plan.gates });
     assert.deepEqual(plan.workloads, []);
     assert.ok(plan.state.endsWith('/state') && plan.state.startsWith('/'));
