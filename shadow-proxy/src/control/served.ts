@@ -16,6 +16,8 @@ import { Owners } from '../route/owner.js';
 const PAGE_KEYS = 99;
 /** So many keys of other shards are looked at. */
 const MAX_KEYS = 2_000_000;
+/** So long all of it may take. */
+const MAX_MS = 60_000;
 
 /**
  * Why the shard may have been served before, in words; null where it was not: the target has no key of it.
@@ -26,14 +28,32 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
   const { mine } = new Owners(shard.owns, neighbours.map(({ owns }) => owns));
   // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in `shadow`.
   if (shard.sharedTarget && mine === null) return null;
-  const connection = await connectTo(new Dialer(shard.target, plan.limits.connectMs), `shadow-proxy-asks:${shard.name}`, new Turn());
+  const dialer = new Dialer(shard.target, plan.limits.connectMs);
+  const connection = await inTime(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
+  const timer = setTimeout(() => connection.destroy(new Error(`${dialer.label} does not answer`)), MAX_MS);
   try {
     const counts = await keyCounts(connection);
     const total = [...counts.values()].reduce((sum, keys) => sum + keys, 0);
     if (!shard.sharedTarget || total === 0) return total === 0 ? null : `holds ${total} keys`;
     return await findOwned(connection, [...counts.keys()], mine!);
   } finally {
+    clearTimeout(timer);
     connection.destroy();
+  }
+}
+
+/** One that accepts connections and says nothing would be waited for without end. */
+async function inTime(dialer: Dialer, opening: Promise<Connection>): Promise<Connection> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_, reject) => (timer = setTimeout(reject, dialer.timeoutMs, new Error(`${dialer.label} does not answer`))));
+  opening.then((connection) => timer === undefined && connection.destroy()).catch(() => undefined);
+  try {
+    return await Promise.race([opening, late]);
+  } catch (error) {
+    timer = undefined;
+    throw error;
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -166,6 +166,10 @@ test('on a target that shards share, keys of other shards are no trace of this o
     assert.equal(await tracesOf(plan(false), plan(false).shards[0]), null, 'one that does not say which keys it has stays in shadow');
     await direct.set('a:1', 'v');
     assert.equal(await tracesOf(plan(true), a), 'holds keys that this shard owns');
+    await target.kill('SIGSTOP');
+    const { limits } = plan(true);
+    await assert.rejects(tracesOf({ ...plan(true), limits: { ...limits, connectMs: 300 } }, a), /does not answer/);
+    await target.kill('SIGCONT');
     await target.kill('SIGKILL');
     await assert.rejects(tracesOf(plan(true), a));
   });
