@@ -1,9 +1,11 @@
 /** One shard with what it stands on: its durable state and its ledger, opened before it and closed after it. */
 import { createHash } from 'node:crypto';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
+import { NO_CONSENT, type Consent } from './control/gates.js';
 import { tracesOf } from './control/served.js';
-import type { Shard } from './control/status.js';
+import { StageError, type Shard } from './control/status.js';
 import { Dialer } from './lane/dialer.js';
 import { LeaseError } from './lane/lease.js';
 import { Ownership } from './lane/ownership.js';
@@ -12,7 +14,7 @@ import type { Plan, ShardPlan, Stages } from './plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from './plan/reload.js';
 import { makeHashKey, readHashKey } from './record/hash-key.js';
 import { Ledger } from './record/ledger.js';
-import { resolveStages, StateError, StateStore, type ShardState, type StatePatch } from './record/state.js';
+import { resolveStages, StateError, StateStore, type Admission, type ShardState, type StatePatch } from './record/state.js';
 import { authoritiesOf, type Side } from './route/stage.js';
 import { startShard } from './shard.js';
 
@@ -36,6 +38,8 @@ export interface LaunchOptions {
   readonly alike?: boolean;
   /** Nobody has served the shard before, though its target holds keys: somebody has said so. */
   readonly firstStart?: boolean;
+  /** At the very first start: what may happen to keys of the target that the shard did not write. Default: nothing. */
+  readonly consent?: Consent;
   /** The shards of this process. */
   readonly shards?: () => readonly Shard[];
 }
@@ -66,13 +70,13 @@ export class LaunchError extends Error {
  * @throws {StateError} where the state cannot be read
  * @throws {LaunchError}
  */
-export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, firstStart = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
+export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, consent = NO_CONSENT, firstStart = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
   try {
     await acquire(ownership, plan, shardPlan, logger, standby);
-    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, firstStart, shards });
+    const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, consent, firstStart, shards });
     const lost = taken.then(async (reason) => {
       await launched.stop();
       return new LaunchError('lease', `shard ${shardPlan.name} ${reason.message}. It serves no more`, reason);
@@ -112,7 +116,7 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
 }
 
-async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, firstStart, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
+async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, consent, firstStart, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
@@ -137,9 +141,10 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, hashKey, state, ownership, doubt, alike, shards, listenMs: standby ? LISTEN_MS : 0 });
+    shard = await startShard({ plan, shard: shardPlan, logger, ledger, hashKey, state, ownership, doubt, alike, consent, shards, listenMs: standby ? LISTEN_MS : 0 });
   } catch (error) {
     await Promise.all([ledger.close(), state.close()]);
+    if (error instanceof StageError) throw error;
     throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
   return {
@@ -223,6 +228,21 @@ function explain(error: NodeJS.ErrnoException, { name, listen, source, target }:
   return new LaunchError('servers', `shard ${name} cannot start: ${error.message} (${servers}); check that they run, and their user, password and certificates`, error);
 }
 
+/**
+ * What is known of the target's keys under other patterns than before: all of them were written by the shard, where that is so of
+ * every workload that is written to the target; else nothing.
+ */
+function admittedAfter(before: ShardState, next: Pick<ShardState, 'workloads' | 'routing' | 'owns'>): ShardState['admitted'] {
+  const { admitted } = before;
+  if (isDeepStrictEqual([before.routing, before.owns], [next.routing, next.owns])) return admitted;
+  const mirrored = Object.keys(before.workloads).filter((name) => before.workloads[name].stage !== 'off');
+  const known = mirrored.map((name) => (admitted as Readonly<Record<string, Admission | undefined>>)[name]);
+  const [first] = known;
+  if (before.owns !== next.owns || first === undefined || !known.every((each) => each?.foreign === 0 && each.overwrites === 0)) return {};
+  const names = Object.keys(next.workloads).filter((name) => next.workloads[name].stage !== 'off');
+  return Object.fromEntries(names.map((name) => [name, (admitted as Readonly<Record<string, Admission | undefined>>)[name] ?? first]));
+}
+
 /** Writes down which stages and patterns hold from now on. */
 async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, logger: Logger): Promise<void> {
   const { stages, notices, problems } = resolveStages(plan, state.current);
@@ -231,6 +251,9 @@ async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, log
   const wrong = [...problems, ...(owned === null ? [] : [owned]), ...layouts];
   if (wrong.length > 0) throw new PlanError('the plan', wrong.map((message) => ({ path: [], message })));
   for (const notice of notices) logger.warn(notice);
-  const patch = (current: ShardState): StatePatch => ({ workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan), perRegion: perRegionOf(plan) });
+  const patch = (current: ShardState): StatePatch => {
+    const next = { workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan) };
+    return { ...next, perRegion: perRegionOf(plan), admitted: admittedAfter(current, next) };
+  };
   await state.update(patch, { event: 'plan', plan: plan.name, stages });
 }

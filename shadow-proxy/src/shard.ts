@@ -6,14 +6,16 @@ import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
 import { HARMLESS } from './command/forms.js';
 import { CommandTable } from './command/table.js';
 import { redactKey } from './compare/redact.js';
+import { Admitted } from './control/admitted.js';
 import { Clocks } from './control/clocks.js';
 import { Failover } from './control/failover.js';
-import { drained, Flipper } from './control/flip.js';
+import { drained, Flipper, type Admitting } from './control/flip.js';
+import { judgeTarget } from './control/gates.js';
 import { guardShard } from './control/guard.js';
 import type { ShardEvidence } from './control/outlook.js';
 import { Logins } from './control/logins.js';
 import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from './control/promotion.js';
-import type { JobSnapshot, Note, ScrapedShard, Shard, ShardOptions, ShardSnapshot, StageChange, StagePoint, StageRequest } from './control/status.js';
+import { StageError, type JobSnapshot, type Note, type ScrapedShard, type Shard, type ShardOptions, type ShardSnapshot, type StageChange, type StagePoint, type StageRequest } from './control/status.js';
 import { Trust } from './control/trust.js';
 import { Vigil } from './control/vigil.js';
 import { watchOf } from './control/watch.js';
@@ -39,13 +41,13 @@ import { readJob, writeJob, type JobRecord, type JobRequest } from './record/job
 import { Journal } from './record/journal.js';
 import type { Author } from './record/sealed.js';
 import { Series, type Latest, type SeriesSnapshot } from './record/series.js';
-import type { HistoryEvent, ServerSeen } from './record/state.js';
+import type { HistoryEvent, ServerSeen, ShardState, StatePatch } from './record/state.js';
 import { Suspects } from './record/suspects.js';
 import { Regional } from './regional/regional.js';
 import { error } from './resp/encode.js';
 import { Owners } from './route/owner.js';
 import { increment, Router, type Workload } from './route/router.js';
-import { authoritiesOf, otherSide, SIDES, type Side } from './route/stage.js';
+import { authoritiesOf, otherSide, SIDES, stageRule, type Side } from './route/stage.js';
 import { Clients } from './session/clients.js';
 
 /** How long effects wait for others to share a write to the mirror. */
@@ -54,6 +56,8 @@ const MIRROR_BATCH_MS = 2;
 const ENOUGH_KEYS = 0.95;
 /** So long after the last eviction a server is taken to evict. */
 const EVICTING_MS = 60_000;
+/** At the very first start nobody waits for the keys of the target to be counted but for so long. */
+const FIRST_COUNT_MS = 60_000;
 const SENTINEL_POLL_MS = 500;
 const LISTEN_RETRY_MS = 50;
 /** How long a client that is one too many may take to read that, and how many of them at a time are told. */
@@ -96,6 +100,7 @@ class RunningShard implements Shard {
   readonly #witness: Witness;
   readonly #series = new Series();
   readonly #jobs: Jobs;
+  readonly #admitted: Admitted;
   readonly #trust: Trust;
   readonly #clocks: Clocks;
   readonly #logins: Logins;
@@ -128,8 +133,14 @@ class RunningShard implements Shard {
     this.#mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
     const server = (side: Side): Server =>
       new Server(side, options.ownership.leases[side], this.#turn, {
-        identified: () => this.#rememberSoon(),
-        replaced: (which, change) => this.#trust.replaced(which, change),
+        identified: (which) => {
+          if (which.side === 'target') this.#admitted.targetSeen(false);
+          this.#rememberSoon();
+        },
+        replaced: (which, change) => {
+          if (which.side === 'target') this.#admitted.targetSeen(true);
+          this.#trust.replaced(which, change);
+        },
         demoted: (which) => this.#trust.demoted(which),
         usable: (which) => this.#tellProblem(which),
         refusal: (which, runId) => this.#twin(which, runId),
@@ -187,7 +198,7 @@ class RunningShard implements Shard {
         return limits().largeKeyElements;
       },
     };
-    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger, owners && ((db, key) => isContested(this.#strays, db, key)));
+    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger, owners && ((db, key) => isContested(this.#strays, db, key)), owners);
     this.#judge.onBuried = () => this.#healer.wake();
     this.#sequencer.mirrorChanged = (side, up) => {
       logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
@@ -203,12 +214,21 @@ class RunningShard implements Shard {
     this.#regional = this.#router.rewrites ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name }) : null;
     this.#clients.regional = this.#regional;
     const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key, options.hashKey) : key.toString());
+    this.#admitted = new Admitted({
+      ...this.#strays,
+      sequencer: this.#sequencer,
+      redact: nameOf,
+      state: () => state.current,
+      persist: (patch) => state.update(patch),
+      logger: logger.child({ shard: shard.name }),
+    });
     this.#flipper = new Flipper({
       sequencer: this.#sequencer,
       clients: this.#clients,
       suspects: this.#suspects,
       sharedTarget: shard.sharedTarget && shard.owns === null,
-      persist: (workload, from, to, note) => this.#persist(workload, from, to, note),
+      target: (workload) => this.#admitted.facts(workload),
+      persist: (workload, from, to, note, admitting) => this.#persist(workload, from, to, note, admitting),
       moved: () => {
         this.#startMirrors();
         this.#trust.moved();
@@ -283,6 +303,7 @@ class RunningShard implements Shard {
         since: () => this.#trust.since,
         heals: () => this.#healer.frozen === null,
         doubt: (workload, reason) => this.#doubt(workload, reason),
+        proven: (workloads) => this.#proven(workloads),
         cleared: () => this.#journal.turn(),
         begun: () => report.begin(),
         report: (key, difference) => report.add(key, difference),
@@ -300,6 +321,7 @@ class RunningShard implements Shard {
       frozen: () => this.#healer.frozen,
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
+      target: (workload: Workload, counted: boolean) => (counted ? this.#admitted.facts(workload) : this.#admitted.glance(workload)),
       counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
       sent: () => this.#clients.sentWrites(),
       shard: () => this.name,
@@ -307,6 +329,12 @@ class RunningShard implements Shard {
       logger: logger.child({ shard: shard.name }),
     };
     this.#witness = new Witness(witness, this.#directory, this.#author);
+  }
+
+  #proven(workloads: readonly Workload[]): void {
+    this.#admitted.proven(workloads).catch((problem: Error) => {
+      this.#options.logger.error({ shard: this.name, problem: problem.message }, 'that the target holds only what the proxy wrote cannot be written down: it is not known after a restart');
+    });
   }
 
   /** Whom to ask about keys: this shard's own servers, and the others' sources. */
@@ -337,6 +365,7 @@ class RunningShard implements Shard {
     if (copies && this.#healer.frozen !== null) return this.#healer.frozen;
     if (this.#sequencer.passing) return 'a command that runs alone is under way';
     if (!this.#judge.buried()) return 'a lost connection may still change something';
+    if (copies && this.#admitted.isRecognising) return 'it is being looked up whether the target still holds the keys that were written to it';
     for (const { keylessRule, whole, moving } of this.#router.workloads) {
       if (moving) return 'a stage changes';
       for (const side of whole ? [otherSide(keylessRule.authority)] : (['source', 'target'] as const)) {
@@ -360,8 +389,15 @@ class RunningShard implements Shard {
     }
   }
 
-  startJob(request: JobRequest): JobSnapshot {
-    return this.#jobs.start(request);
+  startJob(request: JobRequest, by?: string): JobSnapshot {
+    const begun = this.#jobs.start(request);
+    const { kind, deletes, dryRun } = request;
+    if (deletes > 0 && !dryRun) {
+      this.#options.state.update({}, { event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by }).catch((problem: Error) => {
+        this.#options.logger.error({ shard: this.name, keys: deletes, problem: problem.message }, 'that keys of the mirror may be deleted cannot be written into the history');
+      });
+    }
+    return begun;
   }
 
   stopJob(): JobSnapshot {
@@ -382,6 +418,7 @@ class RunningShard implements Shard {
     for (const liveness of this.#liveness) void liveness.watch();
     for (const side of authoritiesOf(this.#router.workloads)) await this.#servers[side].identify();
     if (this.#router.workloads.some(({ isRewritten }) => isRewritten)) await this.#regional!.counters();
+    if (first) await this.#admitFirst();
     this.#startMirrors();
     const certain = this.#takeOver();
     if (first) await this.#beginCopies();
@@ -396,6 +433,32 @@ class RunningShard implements Shard {
     this.#logins.watch();
     this.#witness.start();
     this.#jobs.begin(this.#options.doubt === null ? this.#readJob() : null, certain);
+  }
+
+  /**
+   * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not write,
+   * the workload stays off. @throws {StageError} where both servers should hold the same, and do not
+   */
+  async #admitFirst(): Promise<void> {
+    const { state, alike, consent, logger } = this.#options;
+    for (const workload of this.#router.workloads) {
+      const { name, stage, percent } = workload;
+      if (stage === 'off' || workload.perRegion) continue;
+      const facts = await this.#admitted.facts(workload, FIRST_COUNT_MS);
+      const { answer, evidence } = judgeTarget(facts, alike && facts.keys?.found === facts.keys?.onSource ? { overwrite: true, deleteForeign: false, confirm: Infinity } : consent);
+      if (answer === 'yes') {
+        const admission = this.#admitted.admission(facts, consent.deleteForeign);
+        await state.update(({ admitted }) => ({ admitted: { ...admitted, [name]: admission } }));
+        this.#admitted.apply(workload);
+        continue;
+      }
+      // Clients get the target's replies already: nothing of it is overwritten, but by them.
+      if (stageRule(stage).authority === 'target') continue;
+      if (alike) throw new StageError('gates-closed', evidence);
+      logger.error({ shard: this.name, workload: name }, `the workload stays off, not ${stage} as the plan says: ${evidence}; then: shadow-compare promote ${name}`);
+      await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [name]: { stage: 'off', percent: 100 } } }), { event: 'stage', workload: name, from: { stage, percent }, to: { stage: 'off', percent: 100 }, reason: evidence });
+      workload.move('off', 100);
+    }
   }
 
   /** What the servers hold at the very first start is not known to be equal, whatever the plan says. */
@@ -451,7 +514,7 @@ class RunningShard implements Shard {
   get #promotion(): PromotionContext {
     return {
       standing: (workload) => this.#witness.standing(workload),
-      facts: (workload) => this.#witness.facts(workload),
+      facts: (workload, consent) => this.#witness.facts(workload, consent),
       change: (request) => this.changeStage(request),
       drilling: (workload, on) => this.#witness.drilling(workload, on),
       drilled: (workload, drill) => this.#witness.drilled(workload, drill),
@@ -520,6 +583,7 @@ class RunningShard implements Shard {
     this.#vigil.stop();
     this.#logins.stop();
     for (const liveness of this.#liveness) liveness.stop();
+    this.#admitted.close();
     this.#jobs.close();
     this.#witness.close();
     this.#clients.counterWatch.close();
@@ -659,9 +723,15 @@ class RunningShard implements Shard {
 
   // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note']): Promise<void> {
+  async #persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note'], admitting: Admitting | null): Promise<void> {
     const lost = this.#failover.unanswered(workload);
-    await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [workload.name]: to } }), { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) });
+    const admission = admitting && this.#admitted.admission(admitting.facts, admitting.consent.deleteForeign);
+    const patch: (current: ShardState) => StatePatch = ({ workloads, admitted }) => ({
+      workloads: { ...workloads, [workload.name]: to },
+      ...(admission !== null && { admitted: { ...admitted, [workload.name]: admission } }),
+    });
+    await this.#options.state.update(patch, { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) });
+    if (admission !== null) this.#admitted.apply(workload);
   }
 
   /** Notes which servers were seen; an authority that is not trusted keeps its old name until somebody decides. */

@@ -41,7 +41,7 @@ export interface ShardJob {
   readonly job: JobSnapshot | null;
 }
 
-export type JobOrder = Pick<JobRequest, 'kind'> & Partial<JobRequest> & { readonly shard?: string };
+export type JobOrder = Pick<JobRequest, 'kind'> & Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
 const TIMEOUT_MS = 30_000;
 

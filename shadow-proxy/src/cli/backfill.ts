@@ -1,20 +1,45 @@
 /** `shadow-compare backfill`: copies what was there before the dual write, through a running proxy. */
 import type { Command } from 'commander';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { exitCode } from './exit.js';
-import { addJobOptions, runJob, type JobOptions } from './job-options.js';
+import { addJobOptions, printJobs, runJob, type JobOptions } from './job-options.js';
+import type { EndedJob } from './job-progress.js';
+
+interface BackfillOptions extends JobOptions {
+  readonly dryRun?: boolean;
+  readonly again?: boolean;
+  readonly deleteForeign?: boolean;
+  readonly yes?: number;
+}
 
 export function addBackfill(program: Command): void {
   const command = program
     .command('backfill')
     .description('Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on')
     .option('--again', 'copy everything once more, though it was copied and nothing came in doubt since')
-    .option('--dry-run', 'only count the keys, and check the memory of the target');
-  addJobOptions(command).action(async (options: JobOptions & { readonly dryRun?: boolean; readonly again?: boolean }) => {
-    const ended = await runJob({ kind: 'backfill', dryRun: options.dryRun ?? false, again: options.again ?? false }, options);
-    if (ended.some(({ job }) => job.state !== 'done' || job.failed > 0 || leftOut(job) > 0)) process.exitCode = exitCode.fails;
+    .option('--dry-run', 'only count the keys that would be copied, overwritten, deleted and kept, and check the memory of the target')
+    .option('--delete-foreign', 'delete keys of the target that the source does not have and the proxy did not write; asks for their number')
+    .option(...YES, keysConfirmed);
+  addJobOptions(command).action(async (options: BackfillOptions) => {
+    const ended = await backfill(options);
+    printJobs(ended, options);
+    process.exitCode = ended.reduce((worst, { job }) => Math.max(worst, exitOf(job)), exitCode.holds as number);
   });
 }
 
-/** Keys that it did not copy; what only the target has was not its to copy. */
-const leftOut = ({ differences }: JobSnapshot): number => sum(differences) - (differences.unowned ?? 0);
+async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> {
+  const { dryRun = false, again = false, deleteForeign, stop } = options;
+  const order = { kind: 'backfill', dryRun, again } as const;
+  if (deleteForeign !== true || dryRun || stop === true) return runJob(order, options);
+  const foreign = new Map((await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]));
+  const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
+  if (keys > 0) await confirmKeys(keys, 'Foreign keys of the target, which the source does not have, are deleted', options);
+  return runJob(order, options, foreign);
+}
+
+/** Keys that it did not copy; what only the target has was not its to copy. Where there was no key at all, nothing was shown. */
+function exitOf({ state, failed, differences, seen }: JobSnapshot): number {
+  if (state !== 'done' || failed > 0 || sum(differences) > (differences.unowned ?? 0)) return exitCode.fails;
+  return seen === 0 ? exitCode.inconclusive : exitCode.holds;
+}

@@ -5,6 +5,9 @@ import { redactUrl } from '../plan/endpoint.js';
 /** 0 it holds, 1 it does not, 2 wrong usage or plan, 3 it could not be told. */
 export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3 } as const;
 
+/** What a proxy is that answers, and has nothing to tell. */
+export const NO_SHARD = 'the proxy has no shard: it is starting, or stands by for another one (see /readyz)';
+
 /** The command cannot go on; its message is all that the operator needs. */
 export class CliError extends Error {
   override readonly name = 'CliError';
@@ -22,7 +25,7 @@ function exitCodeOf(error: Error & { readonly code?: string }): number | undefin
   if (error instanceof CliError) return error.exit;
   if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
   if (['ServerMissing', 'ServerFailed'].includes(error.name)) return exitCode.inconclusive;
-  if (error.name === 'LaunchError' && error.code === 'lease') return exitCode.fails;
+  if (error.name === 'StageError' || (error.name === 'LaunchError' && error.code === 'lease')) return exitCode.fails;
   return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name) ? exitCode.usage : undefined;
 }
 

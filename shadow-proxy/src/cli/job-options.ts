@@ -1,11 +1,12 @@
 /** What `backfill` and `verify` have in common. */
+import { userInfo } from 'node:os';
 import type { Command } from 'commander';
 import type { JobRequest } from '../record/job-file.js';
 import { sum } from '../record/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../record/evictions.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
-import { CliError, positive } from './exit.js';
+import { CliError, exitCode, positive } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 
 export interface JobOptions extends AdminClientOptions {
@@ -28,28 +29,41 @@ export const addJobOptions = (command: Command): Command =>
     .option('--stop', 'stop the one that is under way; the same command goes on from there')
     .option('--json', 'print JSON; progress as JSON lines on standard error');
 
-/** Has the proxy do it, and waits for the end. One that is under way already is followed to its end. */
-export async function runJob(order: Pick<JobRequest, 'kind'> & Partial<JobRequest>, options: JobOptions): Promise<readonly EndedJob[]> {
+export type Order = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes'>>;
+
+/**
+ * Has the proxy do it, and waits for the end. One that is under way already is followed to its end.
+ * @param deletes keys that only the mirror has and that may be deleted, by shard: only these shards are asked; null: none, and all are
+ */
+export async function runJob(order: Order, options: JobOptions, deletes: ReadonlyMap<string, number> | null = null): Promise<readonly EndedJob[]> {
   const client = new AdminClient(options);
   const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms, json = false } = options;
-  let shards: readonly string[];
+  let shards: readonly string[] = [];
   if (options.stop === true) {
     shards = shardsOf(await client.stopJobs());
+    if (shards.length === 0) throw new CliError('none', 'no backfill or verification is under way: nothing was stopped', exitCode.fails);
   } else {
-    const wanted: JobOrder = { ...order, shard, workloads: workloads === undefined ? undefined : [...workloads], limits: { keysPerSecond, bytesPerSecond, maxP99Ms } };
-    shards = await begin(client, wanted);
+    const wanted: JobOrder = { ...order, shard, by: userInfo().username, workloads: workloads === undefined ? undefined : [...workloads], limits: { keysPerSecond, bytesPerSecond, maxP99Ms } };
+    if (deletes === null) shards = await begin(client, wanted);
+    else for (const [name, keys] of deletes) shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
   }
   const ended = await follow(client, shards, json);
-  process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
-  if (!json && order.kind === 'verify') process.stdout.write(await evictionNotes(client, ended));
-  return ended;
+  const untold = shards.filter((name) => !ended.some(({ shard }) => shard === name));
+  if (untold.length === 0 && shards.length > 0) return ended;
+  throw new CliError('no-result', `nothing is known of the ${order.kind} of ${untold.join(', ') || 'any shard'}: the proxy was started again, or its state is new. Run it again`, exitCode.inconclusive);
 }
 
+export const printJobs = (ended: readonly EndedJob[], { json = false }: JobOptions): void =>
+  void process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
+
+/** Of each shard that kept any: how many keys that only the mirror has. */
+export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> => new Map(ended.flatMap(({ shard, job }) => (job.keptForeign > 0 ? [[shard, job.keptForeign]] : [])));
+
 /** Where keys differ, and a server has evicted some: a line that says what that means. */
-async function evictionNotes(client: AdminClient, ended: readonly EndedJob[]): Promise<string> {
+export async function evictionNotes(ended: readonly EndedJob[], options: JobOptions): Promise<string> {
   const differing = ended.filter(({ job }) => sum(job.differences) > 0).map(({ shard }) => shard);
   if (differing.length === 0) return '';
-  const status = await client.status();
+  const status = await new AdminClient(options).status();
   const notes = status.filter(({ name }) => differing.includes(name)).flatMap((shard) => SIDES.map((side) => ({ name: shard.name, note: evictionNote(side, shard[side], Date.now()) })));
   return notes.filter(({ note }) => note !== '').map(({ name, note }) => `${name}: ${note}\n`).join('');
 }
@@ -60,7 +74,8 @@ async function begin(client: AdminClient, order: JobOrder): Promise<readonly str
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'busy') throw error;
     const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === order.kind);
-    if (running.length === 0) throw error;
+    // It has ended in between.
+    if (running.length === 0) return shardsOf(await client.startJob(order));
     process.stderr.write(`A ${order.kind} is under way already: following that one.\n`);
     return shardsOf(running);
   }

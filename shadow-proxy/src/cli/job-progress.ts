@@ -90,22 +90,26 @@ function lines(): Display {
 /** The result for people. */
 export function renderJob({ shard, job }: EndedJob): string {
   const { kind, state, reason } = job;
-  const did = job.dryRun ? `${number(job.seen)} keys would be copied` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)})` : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
+  const toOthers = `${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} kept foreign`;
+  const did = job.dryRun ? `${number(job.seen)} keys would be copied, ${toOthers}` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)}), ${toOthers}` : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
   const found = sum(job.differences) > 0 ? ` (${list(job.differences)})` : '';
   const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${found}` : found && `, ${number(sum(job.differences))} left out${found}`;
   const listed = sum(job.listed) > 0 ? `, listed: ${list(job.listed)}` : '';
   const restored = kind === 'restore' ? `, ${number(job.repaired)} given back` : '';
-  const repaired = job.repair ? `, ${number(job.repaired)} repaired` : '';
+  const deleted = job.deleted + job.keptForeign > 0 ? ` (${number(job.deleted)} deleted, ${number(job.keptForeign)} that only the mirror has kept)` : '';
+  const repaired = job.repair ? `, ${number(job.repaired)} repaired${deleted}` : '';
   const unsure = job.unsure > 0 ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since, or in doubt before, and left' : 'in doubt and being healed'}` : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
+  const nothing = state === 'done' && (kind === 'verify' ? job.verified : job.seen) === 0 ? `\n  Inconclusive: no key of ${job.workloads.join(', ')} was found. Check the patterns, --workload and --sample` : '';
   const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
-  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${examples.join('')}${failures.join('')}`;
+  return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${nothing}${examples.join('')}${failures.join('')}`;
 }
 
 /** What a difference is, for people. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   extra: 'only the mirror has it',
+  foreign: 'only the mirror has it, and the proxy is not known to have written it',
   missing: 'the mirror lacks it',
   type: 'of another type on the mirror',
   value: 'another value on the mirror',

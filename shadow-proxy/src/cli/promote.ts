@@ -3,10 +3,13 @@ import { userInfo } from 'node:os';
 import { createInterface } from 'node:readline/promises';
 import Table from 'cli-table3';
 import { Option, type Command } from 'commander';
-import type { Answer, Gate } from '../control/gates.js';
+import { closedGates, type Answer, type Consent, type Gate } from '../control/gates.js';
+import type { PromoteRequest } from '../control/promotion.js';
 import { formatPoint } from '../record/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
+import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
+import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
 
 interface PromoteOptions extends AdminClientOptions {
@@ -16,6 +19,9 @@ interface PromoteOptions extends AdminClientOptions {
   readonly dryRun?: boolean;
   readonly force?: boolean;
   readonly reason?: string;
+  readonly overwrite?: boolean;
+  readonly deleteForeign?: boolean;
+  readonly yes?: number;
   readonly pointOfNoReturn?: string;
   readonly json?: boolean;
 }
@@ -29,7 +35,10 @@ export function addPromote(program: Command): void {
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
     .option('--dry-run', 'only judge the gates')
-    .option('--force', 'go on where gates are closed; needs --reason, and is written into the history')
+    .option('--force', 'go on where gates are closed, but not the gate target; needs --reason, and is written into the history')
+    .option('--overwrite', 'to dualwrite: keys of the target that the proxy did not write may be overwritten; asks for their number')
+    .option('--delete-foreign', 'to dualwrite: backfill may delete those that the source does not have; asks for their number')
+    .option(...YES, keysConfirmed)
     .option('--reason <text>', 'why, for the history')
     .option('--point-of-no-return <workload>', 'with complete: the name of the workload once more')
     .option('--json', 'print JSON');
@@ -41,10 +50,12 @@ export function addPromote(program: Command): void {
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
   const { shard, to, percent, dryRun, force, reason } = options;
   const client = new AdminClient(options);
-  const request = { shard, workload, to, percent, force, reason, by: userInfo().username };
-  const judged = await client.promote({ ...request, dryRun: true });
-  const closed = judged.flatMap(({ gates }) => gates).filter(({ answer }) => answer !== 'yes');
-  if (dryRun || (closed.length > 0 && !force)) {
+  const asked = { shard, workload, to, percent, force, reason, by: userInfo().username };
+  const [judged, consent] = await judge(client, asked, options);
+  const request = { ...asked, consent };
+  const all = judged.flatMap(({ gates }) => gates);
+  const closed = closedGates(all, dryRun ? false : force);
+  if (dryRun || closed.length > 0) {
     process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.`}`}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
@@ -53,6 +64,24 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const done = await client.promote(request);
   process.stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
+}
+
+/** The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed. */
+async function judge(client: AdminClient, request: PromoteRequest & { readonly shard?: string }, options: PromoteOptions): Promise<[readonly ShardPromotion[], Consent | undefined]> {
+  const { overwrite = false, deleteForeign = false, yes = 0, dryRun } = options;
+  const judged = (consent?: Consent): Promise<readonly ShardPromotion[]> => client.promote({ ...request, consent, dryRun: true });
+  if (!overwrite && !deleteForeign) return [await judged(), undefined];
+  const first = await judged({ overwrite, deleteForeign, confirm: yes });
+  const keys = first.map(({ targetKeys }) => targetKeys).filter((each) => each !== null);
+  const found = keys.reduce((all, each) => all + each.found, 0);
+  const uncovered = !overwrite && keys.some(({ onSource }) => onSource > 0);
+  if (dryRun || found === 0 || uncovered || keys.some(({ complete }) => !complete)) return [first, { overwrite, deleteForeign, confirm: yes }];
+  const kept = found - keys.reduce((all, { onSource }) => all + onSource, 0);
+  const foreign = `${number(kept)} that only the target has are ${deleteForeign ? 'deleted by the backfill' : 'kept, until a client writes them'}`;
+  const what = `Keys of "${request.workload}" on the target that the proxy did not write: ${number(found - kept)} that the source has, too, are overwritten, ${foreign}`;
+  await confirmKeys(found, what, options);
+  const consent = { overwrite, deleteForeign, confirm: found };
+  return [await judged(consent), consent];
 }
 
 /** Asked twice: nothing leads back from there but a backfill the other way. */

@@ -3,6 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
+import type { Consent } from '../control/gates.js';
 import { launch, type Launched } from '../launch.js';
 import { afterDeath } from '../local/guard.js';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../log.js';
@@ -11,6 +12,7 @@ import { planFrom } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { onStop } from '../signals.js';
+import { keysConfirmed, YES } from './confirm.js';
 import { duration, exitCode, listenAddress } from './exit.js';
 import { judge, type RunVerdict } from './verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
@@ -28,6 +30,8 @@ export interface RunOptions {
   readonly ledger?: string;
   readonly redact: boolean;
   readonly logLevel: LogLevel;
+  readonly overwrite?: boolean;
+  readonly yes?: number;
 }
 
 const SHOWN_MISMATCHES = 5;
@@ -41,6 +45,8 @@ export function addRun(program: Command): void {
     .option('--listen <address>', 'where clients connect to', listenAddress, '127.0.0.1:6400')
     .option('--for <duration>', 'end after 30s, 5m, 1h … (default: at Ctrl-C)', duration)
     .addOption(new Option('--stage <stage>', 'stage of all keys').choices(STAGES).default('shadow'))
+    .option('--overwrite', 'clients may overwrite keys that only the target has: confirm their number with --yes')
+    .option(...YES, keysConfirmed)
     .option('--ca <file>', 'authority of the certificates of rediss:// servers')
     .option('--cert <file>', "the proxy's own certificate for them")
     .option('--key <file>', "the proxy's own key for them")
@@ -59,7 +65,7 @@ async function run(options: RunOptions): Promise<number> {
   const callOff = afterDeath('rm -rf -- "$1"', temporary);
   try {
     const plan = runPlan(options, options.ledger ? resolve(options.ledger) : temporary);
-    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2), { alike: true });
+    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2), { alike: true, consent: consentOf(options) });
     try {
       return await observe(launched, plan, options);
     } finally {
@@ -70,6 +76,9 @@ async function run(options: RunOptions): Promise<number> {
     callOff();
   }
 }
+
+/** Nothing is copied or deleted here: what is overwritten, clients overwrite. */
+const consentOf = ({ overwrite = false, yes = 0 }: RunOptions): Consent => ({ overwrite, deleteForeign: false, confirm: yes });
 
 async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: RunOptions): Promise<number> {
   const began = performance.now();

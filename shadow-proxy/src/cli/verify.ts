@@ -1,12 +1,15 @@
 /** `shadow-compare verify`: compares both servers key by key at one place in the order, through a running proxy. */
 import type { Command } from 'commander';
 import { sum, type JobSnapshot } from '../record/snapshot.js';
-import { exitCode, percentage } from './exit.js';
-import { addJobOptions, runJob, type JobOptions } from './job-options.js';
+import { confirmKeys, keysConfirmed, YES } from './confirm.js';
+import { CliError, exitCode, percentage } from './exit.js';
+import { addJobOptions, evictionNotes, keptBy, printJobs, runJob, type JobOptions } from './job-options.js';
+import type { EndedJob } from './job-progress.js';
 
 interface VerifyOptions extends JobOptions {
   readonly sample?: number;
   readonly repair?: boolean;
+  readonly yes?: number;
 }
 
 export function addVerify(program: Command): void {
@@ -14,14 +17,35 @@ export function addVerify(program: Command): void {
     .command('verify')
     .description('Compare every key on both servers: value, type, time to live, in both directions; no false alarm under load')
     .option('--sample <percent>', 'only this share of the keys, other ones each time', percentage)
-    .option('--repair', 'copy what differs from the authority, and delete what it does not have');
+    .option('--repair', 'copy what differs from the authority; asks before it deletes keys that only the mirror has')
+    .option(...YES, keysConfirmed);
   addJobOptions(command).action(async (options: VerifyOptions) => {
-    const ended = await runJob({ kind: 'verify', sample: options.sample ?? 100, repair: options.repair ?? false }, options);
-    process.exitCode = ended.reduce((worst, { job }) => Math.max(worst, exitOf(job, options.repair === true)), exitCode.holds as number);
+    const ended = await verify(options);
+    printJobs(ended, options);
+    if (options.json !== true) process.stdout.write(await evictionNotes(ended, options));
+    process.exitCode = ended.reduce((worst, { job }) => Math.max(worst, exitOf(job)), exitCode.holds as number);
   });
 }
 
-function exitOf(job: JobSnapshot, repair: boolean): number {
-  if (sum(job.differences) > (repair ? job.repaired : 0)) return exitCode.fails;
-  return job.state !== 'done' || job.failed > 0 || job.unsure > 0 ? exitCode.inconclusive : exitCode.holds;
+async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
+  const { sample = 100, repair = false, yes, stop } = options;
+  if (yes !== undefined && !repair) throw new CliError('option', '--yes confirms what --repair deletes: add --repair', exitCode.usage);
+  const order = { kind: 'verify', sample, repair } as const;
+  const ended = await runJob(order, options);
+  const kept = keptBy(ended);
+  if (!repair || stop === true || kept.size === 0) return ended;
+  if (options.json !== true) printJobs(ended, options);
+  const keys = [...kept.values()].reduce((a, b) => a + b, 0);
+  await confirmKeys(keys, 'Keys that only the mirror has are deleted there', options).catch((refused: Error) => {
+    if (options.json === true) printJobs(ended, options);
+    throw refused;
+  });
+  const repaired = await runJob(order, options, kept);
+  return [...ended.filter(({ shard }) => !kept.has(shard)), ...repaired];
+}
+
+/** What was not looked at is not equal: it is inconclusive. */
+function exitOf({ differences, repair, repaired, state, failed, unsure, verified }: JobSnapshot): number {
+  if (sum(differences) > (repair ? repaired : 0)) return exitCode.fails;
+  return state !== 'done' || failed > 0 || unsure > 0 || verified === 0 ? exitCode.inconclusive : exitCode.holds;
 }

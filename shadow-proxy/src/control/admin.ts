@@ -7,7 +7,7 @@
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: those that cannot start yet, and why
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
- *   POST /api/promote  { shard?, workload, to?, percent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
+ *   POST /api/promote  { shard?, workload, to?, percent?, consent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
  *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
  *   GET  /api/evidence { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted
  *   GET  /api/series   ?shard=…&since=ms { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then
@@ -15,7 +15,7 @@
  *   POST /api/note     { runbook, step, kind, command, exit, held, by? } → { shards }: what an operator did by a runbook, into the history of each shard
  *   POST /api/accept   { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are
  *   GET  /api/jobs     { jobs: [{ shard, job: JobSnapshot | null }] }: the backfill or verification that is under way, or was the last
- *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, sample?, limits? } → { jobs }
+ *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs }
  *   DELETE /api/jobs   stops them where they are → { jobs }
  *
  * Errors are { error: { code, message, … } }. Where a token is set, every request but those for the page's files needs it.
@@ -31,7 +31,7 @@ import { JobError, type JobErrorCode } from '../copy/jobs.js';
 import { jobRequest } from '../record/job-file.js';
 import { SERIES_STEP_MS } from '../record/series.js';
 import { refusalOf, type Refusal } from './admission.js';
-import { isOpen } from './gates.js';
+import { closedGates } from './gates.js';
 import type { Promotion, Rollback } from './promotion.js';
 import { TrustError, type TrustErrorCode } from './trust.js';
 import { StageError, type JobSnapshot, type ShardControl, type StageChange, type StageErrorCode, type StagePoint } from './status.js';
@@ -105,11 +105,13 @@ const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.a
 /** What people write down for the history. */
 const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactSecrets).optional();
 const by = words(200);
+const consent = z.strictObject({ overwrite: z.boolean().default(false), deleteForeign: z.boolean().default(false), confirm: z.int().min(0) });
 const promoteRequest = z.strictObject({
   shard: z.string().optional(),
   workload: z.string(),
   to: z.enum(STAGES).optional(),
   percent: z.number().gt(0).max(100).optional(),
+  consent: consent.optional(),
   dryRun: z.boolean().optional(),
   force: z.boolean().optional(),
   reason: words(1000),
@@ -130,8 +132,8 @@ const noteRequest = z.strictObject({ runbook: word, step: word, kind: z.enum(['r
 
 const jobOrder = jobRequest
   .omit({ automatic: true })
-  .partial({ workloads: true, repair: true, dryRun: true, again: true, sample: true, limits: true })
-  .extend({ shard: z.string().optional() });
+  .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
+  .extend({ shard: z.string().optional(), by });
 
 export class Admin {
   readonly #metrics: Metrics;
@@ -234,9 +236,9 @@ export class Admin {
   async #jobs(request: IncomingMessage): Promise<{ shard: string; job: JobSnapshot | null }[]> {
     const shards = this.options.shards();
     if (request.method === 'POST') {
-      const { shard: name, kind, workloads = null, repair = false, dryRun = false, again = false, sample = 100, limits = {} } = await readBody(request, jobOrder);
-      const wanted = { kind, workloads, repair, dryRun, again, sample, limits, automatic: false };
-      return this.#shardsNamed(name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted) }));
+      const { shard: name, by: who, kind, workloads = null, repair = false, dryRun = false, again = false, deletes = 0, sample = 100, limits = {} } = await readBody(request, jobOrder);
+      const wanted = { kind, workloads, repair, dryRun, again, deletes, sample, limits, automatic: false };
+      return this.#shardsNamed(name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted, who) }));
     }
     if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
     return shards.map((shard) => ({ shard: shard.name, job: shard.snapshot().job }));
@@ -281,9 +283,9 @@ export class Admin {
     const judged: ({ shard: string } & Promotion)[] = [];
     for (const shard of shards) judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
     if (wanted.dryRun) return judged;
-    const closed = judged.filter(({ gates }) => !isOpen(gates));
-    if (closed.length > 0 && !wanted.force) {
-      const names = closed.map(({ shard, gates }) => `${shard} (${gates.filter(({ answer }) => answer !== 'yes').map((gate) => gate.name).join(', ')})`);
+    const closed = judged.filter(({ gates }) => closedGates(gates, wanted.force).length > 0);
+    if (closed.length > 0) {
+      const names = closed.map(({ shard, gates }) => `${shard} (${closedGates(gates, wanted.force).map((gate) => gate.name).join(', ')})`);
       throw new AdminError('gates-closed', `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`, 409, { promotions: judged });
     }
     const done: ({ shard: string } & Promotion)[] = [];

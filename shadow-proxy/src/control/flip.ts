@@ -12,6 +12,7 @@ import type { Workload } from '../route/router.js';
 import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import { Carry } from './carry.js';
+import { judgeTarget, NO_CONSENT, type Consent, type TargetFacts } from './gates.js';
 import { LISTED, StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
 export interface FlipContext {
@@ -20,8 +21,10 @@ export interface FlipContext {
   readonly suspects: Suspects;
   /** True where another shard has the same target and this one does not say which keys are its own. */
   readonly sharedTarget: boolean;
-  /** Makes the new stage durable; the flip takes effect only after it. */
-  persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note']): Promise<void>;
+  /** What the target holds of a workload, counted where that is needed. */
+  target(workload: Workload): Promise<TargetFacts>;
+  /** Makes the new stage durable; the flip takes effect only after it. `admitted`: the first write to such a target follows. */
+  persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note'], admitted: Admitting | null): Promise<void>;
   /** Called once the new stage holds. */
   moved(): void;
   /** Notes, durably, that every key of the workload is in doubt. */
@@ -42,6 +45,12 @@ export interface FlipContext {
   redact(key: Buffer): string;
   /** This region's counters, where a workload's layout is `per-region`. */
   counters(): Promise<PlainCounters>;
+}
+
+/** A workload is about to be written to a target that holds this. */
+export interface Admitting {
+  readonly facts: TargetFacts;
+  readonly consent: Consent;
 }
 
 /** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
@@ -89,15 +98,24 @@ export class Flipper {
     this.#busy = true;
     this.#leaving = left(from, to);
     try {
+      const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
       const movesAuthority = authorityMoves(from, to);
       if (movesAuthority && request.force !== true) await this.#requireClean(workload);
-      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true, request.note);
+      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true, request.note, admitting);
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
     } finally {
       this.#leaving = [];
       this.#busy = false;
     }
+  }
+
+  /** @throws {StageError} code `gates-closed` where the target holds keys that the shard did not write, and nobody confirmed their number */
+  async #admit(workload: Workload, { consent = NO_CONSENT }: StageRequest): Promise<Admitting> {
+    const facts = await this.context.target(workload);
+    const { answer, evidence } = judgeTarget(facts, consent);
+    if (answer === 'yes') return { facts, consent };
+    throw new StageError('gates-closed', `"${workload.name}" stays in off: ${evidence}`, { target: facts });
   }
 
   #check(workload: Workload, from: StagePoint, to: StagePoint, { force = false, failover = false }: StageRequest): void {
@@ -172,7 +190,7 @@ export class Flipper {
     return this.#leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
   }
 
-  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note']): Promise<number> {
+  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note'], admitting: Admitting | null): Promise<number> {
     const { clients } = this.context;
     const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
@@ -196,7 +214,7 @@ export class Flipper {
       if (carry !== null) await inTime(carry.run());
       if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
       const dead = this.#leaving.filter((side) => this.context.isDown(side));
-      await this.context.persist(workload, from, to, note);
+      await this.context.persist(workload, from, to, note, admitting);
       workload.move(to.stage, to.percent);
       carry = null;
       // Those who came meanwhile wait for a connection to it.

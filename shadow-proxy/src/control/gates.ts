@@ -6,6 +6,7 @@ import type { Verdict } from '../guard/judge.js';
 import type { Gates, StagePoint } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';
 import type { LatencyWindow, UnsupportedForm, WorkloadEvidence } from '../record/evidence.js';
+import type { TargetKeys } from '../copy/target-keys.js';
 import { sum } from '../record/snapshot.js';
 import type { Stage } from '../route/stage.js';
 
@@ -18,7 +19,7 @@ export interface Gate {
   readonly evidence: string;
 }
 
-export type GateName = 'servers' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
+export type GateName = 'servers' | 'target' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
@@ -28,7 +29,34 @@ export interface PassedWrites {
   readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
 }
 
+/** What the target holds of a workload. */
+export interface TargetFacts {
+  /** Since when the shard has written all of it (ISO 8601); null where that is not so, or not known. */
+  readonly ownSince: string | null;
+  /** Null where it was not counted. */
+  readonly keys: TargetKeys | null;
+  /** Keys of the whole target; null where it does not tell. */
+  readonly of: number | null;
+  /** Why it does not tell, or could not be counted. */
+  readonly problem: string | null;
+}
+
+/** What an operator allows to happen to keys of the target that the shard did not write. */
+export interface Consent {
+  /** Those that the source has, too, and those that clients write, may be overwritten. */
+  readonly overwrite: boolean;
+  /** Those that the source does not have may be deleted. */
+  readonly deleteForeign: boolean;
+  /** How many of them at most: the number that the operator was shown. */
+  readonly confirm: number;
+}
+
+export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
+
 export interface GateFacts {
+  /** Before the first write to the target; else null. */
+  readonly target: TargetFacts | null;
+  readonly consent: Consent;
   readonly evidence: WorkloadEvidence;
   readonly gates: Gates;
   /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
@@ -56,7 +84,7 @@ export interface GateFacts {
 
 /** Which gates a step needs. */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
-  if (from === 'off') return ['servers', 'bypass', 'counters'];
+  if (from === 'off') return to === 'complete' ? ['servers', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
   if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
   const watched: readonly GateName[] = ['servers', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
   if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];
@@ -66,6 +94,12 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
 
 /** Those of them that the step needs, each with its answer at `now`. */
 export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] => gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
+
+/** Gates that `force` does not pass: what would happen has to be confirmed with its number. */
+const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
+
+/** Gates that keep the workload where it is. */
+export const closedGates = (gates: readonly Gate[], force = false): Gate[] => gates.filter(({ name, answer }) => answer !== 'yes' && !(force && !NOT_FORCED.has(name)));
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
@@ -81,11 +115,35 @@ const FLOOR_US = 1_000;
 const MIN_REPLIES = 1_000;
 const HOUR_MS = 3_600_000;
 
+/** Whether a workload may be written to the target for the first time. */
+export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged {
+  if (facts === null) return untold('the keys of the target were not looked at');
+  const { ownSince, keys, of, problem } = facts;
+  if (of === null || problem !== null) return untold(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
+  if (of === 0) return says(true, 'the target is empty');
+  if (ownSince !== null) return says(true, `all of its keys on the target were written by this shard, since ${ownSince}`);
+  if (keys === null) return untold(`the target holds ${count(of)} keys; those of this workload are counted by promote, and by promote --dry-run`);
+  const looked = `${count(keys.looked)} of ${count(keys.of)} keys of the target looked at`;
+  if (keys.found === 0) return keys.complete ? says(true, `none of its keys is on the target (${looked})`) : untold(`still counting: ${looked}, none of this workload found yet; ask again`);
+  const foreign = keys.found - keys.onSource;
+  const found = `${keys.complete ? '' : 'at least '}${count(keys.found)} keys of this workload are on the target and were not written by this shard: ${count(keys.onSource)} are on the source, too, ${count(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
+  if (!keys.complete) return says(false, `${found}; still counting: ${looked}, ask again`);
+  const { overwrite, deleteForeign, confirm } = consent;
+  if (!overwrite && !deleteForeign) return says(false, `${found}. ${WAYS_ON}`);
+  if (!overwrite && keys.onSource > 0) return says(false, `${found}. --delete-foreign does not cover those on the source: add --overwrite`);
+  if (confirm < keys.found) return says(false, `${found}. Confirm the number: --yes ${keys.found}${confirm > 0 ? ` (${count(confirm)} were confirmed)` : ''}`);
+  return says(true, `${found}; confirmed: ${overwrite ? 'overwrite what the source has or gets' : 'none is on the source'}, ${deleteForeign ? 'delete' : 'keep'} the foreign keys`);
+}
+
+const WAYS_ON =
+  'Choose: another target; `owns` in the plan, if they belong to another shard; --overwrite, which keeps foreign keys until a client writes them; --delete-foreign, which has backfill delete them. Both ask for the number';
+
 const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => Judged>> = {
   servers: ({ servers }) => {
     if (servers === null) return untold('the servers have not been asked yet');
     return says(servers.length === 0, servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '));
   },
+  target: ({ target, consent }) => judgeTarget(target, consent),
 
   compared: ({ evidence: { compared }, gates: { minCompared } }) => says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
 
@@ -117,6 +175,7 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
 
   verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
     if (verified === null) return untold('its keys were never verified: run shadow-compare verify');
+    if (verified.keys === 0) return untold(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
     const found = `${count(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${count(maxVerifyHours)} h), ${count(verified.differences)} differed, ${count(verified.failed + verified.unsure)} could not be told`;
     return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);

@@ -4,7 +4,8 @@
  */
 import type { Drill } from '../record/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
-import { isOpen, judgeGates, nextShare, type Gate, type GateFacts } from './gates.js';
+import { closedGates, isOpen, judgeGates, nextShare, NO_CONSENT, type Consent, type Gate, type GateFacts } from './gates.js';
+import type { TargetKeys } from '../copy/target-keys.js';
 import { StageError, type StageChange, type StagePoint, type StageRequest } from './status.js';
 
 export interface PromoteRequest {
@@ -13,9 +14,11 @@ export interface PromoteRequest {
   readonly to?: Stage;
   /** Of the keys, with `live`; default: the next of 1, 10, 50, 100. */
   readonly percent?: number;
+  /** From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to how many. */
+  readonly consent?: Consent;
   /** Only judge. */
   readonly dryRun?: boolean;
-  /** Go on where gates are closed; needs a reason. */
+  /** Go on where gates are closed, but the gate `target`; needs a reason. */
   readonly force?: boolean;
   readonly reason?: string;
   readonly by?: string;
@@ -26,6 +29,8 @@ export interface Promotion {
   readonly from: StagePoint;
   readonly to: StagePoint;
   readonly gates: readonly Gate[];
+  /** Keys of the target that the shard did not write, where they were counted. */
+  readonly targetKeys: TargetKeys | null;
   /** Null where nothing was changed. */
   readonly change: StageChange | null;
 }
@@ -57,7 +62,7 @@ export interface Standing extends StagePoint {
 export interface PromotionContext {
   /** @throws {StageError} code `unknown-workload` */
   standing(workload: string): Standing;
-  facts(workload: string): Promise<GateFacts>;
+  facts(workload: string, consent?: Consent): Promise<GateFacts>;
   /** @throws {StageError} with nothing changed */
   change(request: StageRequest): Promise<StageChange>;
   /** What is seen until it is over counts as if the workload had stayed where it was. */
@@ -88,15 +93,19 @@ export async function promote(context: PromotionContext, request: PromoteRequest
     throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);
   }
   if (force && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
-  const gates = judgeGates(await context.facts(workload), from, to, new Date());
+  const facts = await context.facts(workload, request.consent);
+  const gates = judgeGates(facts, from, to, new Date());
+  const targetKeys = facts.target?.keys ?? null;
   const point = { stage: from.stage, percent: from.percent };
-  if (request.dryRun) return { workload, from: point, to, gates, change: null };
-  if (!isOpen(gates) && !force) {
-    const closed = gates.filter(({ answer }) => answer !== 'yes').map(({ name }) => name);
-    throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.join(', ')}`, { workload, from: point, to, gates, change: null });
+  if (request.dryRun) return { workload, from: point, to, gates, targetKeys, change: null };
+  const closed = closedGates(gates, force);
+  if (closed.length > 0) {
+    throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.map(({ name }) => name).join(', ')}`, { workload, from: point, to, gates, targetKeys, change: null });
   }
-  const note = { by, reason, forced: force && !isOpen(gates), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
-  return { workload, from: point, to, gates, change: await context.change({ workload, stage: to.stage, percent: to.percent, note }) };
+  const { consent = NO_CONSENT } = request;
+  const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
+  const note = { by, reason, forced: force && !isOpen(gates), ...(said && { consent }), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
+  return { workload, from: point, to, gates, targetKeys, change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }) };
 }
 
 /** @throws {StageError} where a step is refused: those before it hold */

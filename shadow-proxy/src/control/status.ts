@@ -1,6 +1,7 @@
 /** What main, the admin API and the CLI know of a running shard, and what a shard is started with. */
 import type { Logger } from 'pino';
 import type { Ownership } from '../lane/ownership.js';
+import type { Consent } from './gates.js';
 import type { ShardEvidence } from './outlook.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from './promotion.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
@@ -21,6 +22,8 @@ export interface StageRequest {
   readonly percent?: number;
   /** Go on where the mirror is not clean, and lose what the answer without it lists. */
   readonly force?: boolean;
+  /** From off to dualwrite: what may happen to keys of the target that the shard did not write. */
+  readonly consent?: Consent;
   /** The authority that is left is lost: it need not be trusted. Never asked for from outside. */
   readonly failover?: boolean;
   /** For the history: who, why, on what evidence. */
@@ -104,8 +107,8 @@ export interface ShardControl {
   note(note: Note): Promise<void>;
   /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
-  /** Begins a backfill or a verification. @throws {JobError} */
-  startJob(request: JobRequest): JobSnapshot;
+  /** Begins a backfill or a verification; `by`: who asked for it, for the history of what it deletes. @throws {JobError} */
+  startJob(request: JobRequest, by?: string): JobSnapshot;
   /** Stops it where it is. @throws {JobError} */
   stopJob(): JobSnapshot;
 }
@@ -139,6 +142,8 @@ export interface ShardOptions {
   readonly doubt: string | null;
   /** Whether both servers are believed to hold the same where there is no state yet. */
   readonly alike: boolean;
+  /** What may happen to keys of the target that the shard did not write, where the first stage is beyond off. */
+  readonly consent: Consent;
   /** The shards of this process, once they run. */
   readonly shards: () => readonly Shard[];
   /** Milliseconds for which an address that is taken is tried again: who handed over may still have it. */

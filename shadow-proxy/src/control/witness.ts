@@ -16,7 +16,7 @@ import { isError, text } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { foreignWrites, parseCalls, type CallCounts } from './bypass.js';
-import { unsupportedForms, type GateFacts, type PassedWrites } from './gates.js';
+import { NO_CONSENT, unsupportedForms, type GateFacts, type PassedWrites, type TargetFacts } from './gates.js';
 import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
 import { lookAt, serverProblems } from './servers.js';
@@ -31,6 +31,8 @@ export interface WitnessContext {
   readonly job: () => JobSnapshot | null;
   /** Told every few seconds how fast both servers answered since the last time. */
   readonly sampled: (latest: Latest) => void;
+  /** What the target holds of a workload; counted, or only what is known already. */
+  readonly target: (workload: Workload, counted: boolean) => Promise<TargetFacts>;
   /** Whether the shard's counters are safe, by what their servers say now. */
   readonly counters: () => Promise<readonly Verdict[]>;
   /** The shard's name, and those of the other shards that the plan lets have its target. */
@@ -53,7 +55,11 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'servers' | 'bypassing' | 'passed' | 'evicted'> & { readonly counters: readonly Verdict[] | null };
+type Told = Pick<GateFacts, 'servers' | 'bypassing' | 'passed' | 'evicted'> & {
+  readonly counters: readonly Verdict[] | null;
+  /** Of the workloads that are off, by name. */
+  readonly targets: ReadonlyMap<string, TargetFacts | null>;
+};
 
 /** What is known without waiting for a server. */
 export interface Glance {
@@ -128,9 +134,11 @@ export class Witness {
   }
 
   /** @throws {StageError} code `unknown-workload` */
-  async facts(name: string): Promise<GateFacts> {
+  async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
     const workload = this.#named(name);
-    return this.#facts(workload, await this.#ask());
+    const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
+    const told = await this.#ask();
+    return { ...this.#facts(workload, { ...told, targets: new Map([[name, counted]]) }), consent };
   }
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
@@ -147,7 +155,7 @@ export class Witness {
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
     const fresh = this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
-    const told: Told = { servers: fresh?.servers ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, passed: this.#passedSoFar() };
+    const told: Told = { servers: fresh?.servers ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, targets: fresh?.targets ?? new Map(), passed: this.#passedSoFar() };
     return {
       outlook: this.#outlook(told),
       guard: told.counters ?? [],
@@ -163,7 +171,7 @@ export class Witness {
     return this.#book.latenciesSince('');
   }
 
-  #facts(workload: Workload, told: Told, running = this.#runningMinute()): GateFacts {
+  #facts(workload: Workload, { targets, ...told }: Told, running = this.#runningMinute()): GateFacts {
     this.look();
     const { name } = workload;
     const evidence = this.#book.of(name)!;
@@ -178,6 +186,8 @@ export class Witness {
       frozen: this.context.frozen(),
       latencies: windows,
       ...told,
+      target: targets.get(name) ?? null,
+      consent: NO_CONSENT,
       counters: told.counters && (told.counters.find((verdict) => verdict.workload === name) ?? 'none'),
       writtenIn: workload.writtenIn,
     };
@@ -225,20 +235,22 @@ export class Witness {
     if (job === null || job.kind !== 'verify' || job.state !== 'done' || job.sample < 100 || job.endedAt === null || job.endedAt === this.#noted) return;
     this.#noted = job.endedAt;
     const differences = Object.values(job.differences).reduce((a, b) => a + b, 0);
-    for (const name of job.workloads) this.#book.verified(name, { endedAt: job.endedAt, keys: job.verified, differences: Math.max(0, differences - job.repaired), failed: job.failed, unsure: job.unsure });
+    for (const name of job.workloads) this.#book.verified(name, { endedAt: job.endedAt, keys: job.verifiedBy[name] ?? 0, differences: Math.max(0, differences - job.repaired), failed: job.failed, unsure: job.unsure });
   }
 
   async #ask(): Promise<Told> {
     const { servers } = this.context.sequencer;
-    const [problems, bypassing, passed, evicted, counters] = await Promise.all([
+    const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
+    const [problems, bypassing, passed, evicted, counters, targets] = await Promise.all([
       this.#problems(),
       this.#bypassing(this.context.plan().knownClients),
       this.#passedWrites(),
       this.#evicted(),
       soon(this.context.counters()),
+      Promise.all(off.map(async (workload): Promise<[string, TargetFacts | null]> => [workload.name, await soon(this.context.target(workload, false))])),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
-    return { servers: problems, bypassing, passed, evicted, counters };
+    return { servers: problems, bypassing, passed, evicted, counters, targets: new Map(targets) };
   }
 
   async #problems(): Promise<readonly string[]> {

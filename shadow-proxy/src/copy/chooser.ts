@@ -78,7 +78,7 @@ export class Chooser {
     // What an authority has lost is with its mirror.
     if (this.request.kind === 'restore') return { mine: [], extra: others };
     if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
-    return { mine, extra: this.request.dryRun ? [] : await readers[otherSide(side)].absent(db, others) };
+    return { mine, extra: await readers[otherSide(side)].absent(db, others) };
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {

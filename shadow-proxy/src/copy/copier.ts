@@ -14,7 +14,7 @@ import type { Lane } from '../lane/lane.js';
 import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../lane/operation.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
-import { COMMAND_BYTES, put, refusalOf, shortened, type Put } from './put.js';
+import { COMMAND_BYTES, isRemoval, put, refusalOf, shortened, type Put } from './put.js';
 
 export type CopyErrorCode =
   /** It is written to in a way that lets no copy in parts end. */
@@ -48,8 +48,14 @@ export interface CopyEvents<K extends CopiedKey> {
   answered(): void;
   /** The copies, so large together, are in the mirror's order: from here on they hold. */
   ordered(bytes: number): void;
-  /** The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. */
-  confirmed(key: K, late: boolean): void;
+  /**
+   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. `gone` where the authority
+   * does not have the key: `deleted` from the mirror, or on neither.
+   */
+  confirmed(key: K, late: boolean, gone: 'deleted' | 'neither' | null): void;
+  /** Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called. Absent: it does not. */
+  keeps?(key: K): boolean;
+  kept?(key: K): void;
   /** It is not copied. */
   failed(key: K, error: CopyError): void;
 }
@@ -85,6 +91,7 @@ export class Copy<K extends CopiedKey> implements Sink {
   }
 
   #put(key: K, held: Held, commands: CommandWriter): void {
+    if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true) return this.events.kept?.(key);
     try {
       this.#puts.push(put(key, held, commands));
     } catch (error) {
@@ -128,13 +135,14 @@ export class Copy<K extends CopiedKey> implements Sink {
     const replies = new Scalars(answer);
     for (const one of this.#puts) {
       const { key, pttl } = one;
+      const gone = !isRemoval(one) ? null : !replies.isError && isOne(answer, replies.at) ? 'deleted' : 'neither';
       const refusal = refusalOf(one, replies);
       if (refusal !== null) {
         this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
         continue;
       }
       this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
-      this.events.confirmed(key, late && pttl > 0);
+      this.events.confirmed(key, late && pttl > 0, gone);
     }
   }
 
@@ -142,6 +150,10 @@ export class Copy<K extends CopiedKey> implements Sink {
     this.events.failed(key, new CopyError(code, why));
   }
 }
+
+/** Whether the reply at `at` is `:1`. */
+const isOne = (replies: Buffer, at: number): boolean => replies[at + 1] === ONE;
+const ONE = '1'.charCodeAt(0);
 
 /** Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile. */
 export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[], sink: Sink): void {
@@ -155,18 +167,21 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
 }
 
 /**
- * Copies one key. Resolves when the mirror has confirmed it.
+ * Copies one key. Resolves when the mirror has confirmed it; false where it keeps what the authority does not have.
+ * @param events.keeps whether it does; absent: it does not
  * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
  */
-export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events: { ordered(bytes: number): void; confirmed(late: boolean): void }): Promise<void> {
+export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events: { ordered(bytes: number): void; confirmed(late: boolean): void; keeps?(): boolean }): Promise<boolean> {
   return new Promise((resolve, reject) => {
     new Copy(sequencer, lane, [key], {
       answered: () => undefined,
       ordered: (bytes) => events.ordered(bytes),
       confirmed: (_key, late) => {
         events.confirmed(late);
-        resolve();
+        resolve(true);
       },
+      keeps: () => events.keeps?.() === true,
+      kept: () => resolve(false),
       failed: (_key, error) => reject(error),
     }).start();
   });

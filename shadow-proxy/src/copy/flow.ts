@@ -9,6 +9,7 @@ import type { Lane } from '../lane/lane.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import type { JobCounts, JobRequest } from '../record/job-file.js';
 import type { Suspects } from '../record/suspects.js';
+import type { Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { Copy, CopyError } from './copier.js';
 import type { CopiedKey } from './held.js';
@@ -29,6 +30,8 @@ export interface FlowContext {
   readonly heals: () => boolean;
   /** What was written since an authority came back as another process; null where that is not known. */
   readonly since: () => Since | null;
+  /** A key that only the mirror has: whether it may be deleted there, which it is then. */
+  readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
   /** A difference that stays. */
   readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
   /** A key that was not copied, or not verified. */
@@ -224,7 +227,12 @@ export class Flow {
     new Copy(this.context.sequencer, lane, tasks, {
       answered: () => void this.#asked--,
       ordered: (bytes) => this.#counted(bytes),
-      confirmed: (task, late) => this.#confirmed(task, late),
+      confirmed: (task, late, gone) => this.#confirmed(task, late, gone),
+      keeps: (task) => !this.context.mayDelete(task.workload, task.key),
+      kept: (task) => {
+        this.counts().keptForeign++;
+        this.#end(task);
+      },
       failed: (task, error) => this.#problem(task, error, true),
     }).start();
   }
@@ -257,7 +265,7 @@ export class Flow {
       (outcome) => {
         if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again([task], false);
         const counts = this.counts();
-        counts.verified++;
+        this.#looked(task);
         if (outcome === 'restored') counts.repaired++;
         else if (outcome !== 'equal') counts.unsure++;
         this.#end(task);
@@ -300,8 +308,9 @@ export class Flow {
     });
   }
 
-  #confirmed(task: Task, late: boolean): void {
-    this.#count();
+  #confirmed(task: Task, late: boolean, gone: 'deleted' | 'neither' | null): void {
+    if (gone === 'deleted') this.counts().deleted++;
+    if (gone === null || this.request.kind === 'verify') this.#count();
     // Its time to live is off by how late it is: the healer sees to that.
     if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
     this.#end(task);
@@ -312,9 +321,16 @@ export class Flow {
     else this.counts().repaired++;
   }
 
+  /** A key was compared, whatever came of it. */
+  #looked({ workload: { name } }: Task): void {
+    const counts = this.counts();
+    counts.verified++;
+    counts.verifiedBy[name] = (counts.verifiedBy[name] ?? 0) + 1;
+  }
+
   #compared(task: Task, difference: LargeDifference | null | 'moving'): void {
     if (difference !== 'moving') return this.#verified(task, difference);
-    this.counts().verified++;
+    this.#looked(task);
     this.counts().unsure++;
     this.#end(task);
   }
@@ -322,17 +338,18 @@ export class Flow {
   #verified(task: Task, difference: Difference | LargeDifference | null): void {
     const counts = this.counts();
     if (difference === null) {
-      counts.verified++;
+      this.#looked(task);
       return this.#end(task);
     }
     if (++task.looks < LOOKS) return this.#again([task], false);
-    counts.verified++;
+    this.#looked(task);
     if (!difference.sure) return this.request.repair ? this.#repair(task) : this.#end(task);
     // The proxy knows of it: it is being copied again and again, or cannot be.
     if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
     else {
-      counts.differences[difference.kind] = (counts.differences[difference.kind] ?? 0) + 1;
-      this.context.report(task, difference);
+      const kind = difference.kind === 'extra' && !task.workload.isOurs ? 'foreign' : difference.kind;
+      counts.differences[kind] = (counts.differences[kind] ?? 0) + 1;
+      this.context.report(task, { ...difference, kind });
       if (this.request.repair) return this.#repair(task);
     }
     this.#end(task);

@@ -8,6 +8,7 @@
 import type { Logger } from 'pino';
 import type { Suspect, Suspects } from '../record/suspects.js';
 import { keyId } from '../record/suspects.js';
+import type { Owners } from '../route/owner.js';
 import { otherSide } from '../route/stage.js';
 import { Ring } from '../lane/ring.js';
 import type { Sequencer } from '../lane/sequencer.js';
@@ -53,6 +54,8 @@ export class Healer {
   /** Why nothing may be copied now; null where healing goes on. */
   frozen: string | null = null;
   healed = 0;
+  /** Foreign keys that were in doubt, for a client read them, and that stay as they are. */
+  keptForeign = 0;
   readonly #queue = new Ring<Suspect>();
   readonly #queued = new Set<Suspect>();
   /** Being copied now. */
@@ -79,6 +82,8 @@ export class Healer {
     private readonly logger: Logger,
     /** Whether nothing tells whose a key is; null where all are this shard's. */
     private readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null,
+    /** Null where all keys of the target are this shard's. */
+    private readonly owners: Owners | null,
   ) {}
 
   /** A key is in doubt (again). */
@@ -177,6 +182,11 @@ export class Healer {
     return true;
   }
 
+  #keep({ workload, db }: Suspect): void {
+    if (this.keptForeign++ > 0) return;
+    this.logger.warn({ workload: workload.name, db }, 'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys');
+  }
+
   /** Whether it was copied. */
   async #heal(suspect: Suspect): Promise<boolean> {
     const { db, key, workload } = suspect;
@@ -207,7 +217,9 @@ export class Healer {
         if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
         // As it is asked: what is told until the answer comes may have happened after it (the authority names what scripts change).
         const { generation } = suspect;
-        await copyKey(this.sequencer, lane, suspect, {
+        const copied = await copyKey(this.sequencer, lane, suspect, {
+          // Nothing has written it but, perhaps, somebody else.
+          keeps: () => !suspect.touched && (!workload.isOurs || this.owners?.of(key, 0, key.length) === 'nobody'),
           ordered: (bytes) => {
             suspect.copied = generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
@@ -220,6 +232,7 @@ export class Healer {
             } else if (this.suspects.clear(suspect, generation)) this.healed++;
           },
         });
+        if (!copied && this.suspects.clear(suspect, generation)) this.#keep(suspect);
       });
       this.#failing.delete(id);
       return true;

@@ -18,18 +18,21 @@ import { SLOTS } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { Chooser, type ChooserContext, type Told } from './chooser.js';
 import { Flow, Halt, type FlowContext } from './flow.js';
+import { isTemporary } from './large/temporary.js';
 import type { Thresholds } from './large/size.js';
 import { Pace } from './pace.js';
 import { Room, RoomError } from './room.js';
-import { Scanner, type Checkpoint } from './scanner.js';
+import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
-export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance'>, ChooserContext {
+export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
   /** Why nothing may be copied, or compared, now; null where it may. */
   readonly hindrance: (copies: boolean) => string | null;
   /** From which size on a key is copied in parts. */
   readonly large: Thresholds;
   /** Puts a workload in doubt, durably. */
   readonly doubt: (workload: Workload, reason: string) => void;
+  /** The mirrors of the workloads have no key that the authority does not have: all that is there is the kit's. */
+  readonly proven: (workloads: readonly Workload[]) => void;
   /** Workloads are in doubt no more. */
   readonly cleared: () => void;
   /** A report begins anew. */
@@ -80,6 +83,10 @@ export class Job {
   #pace: Pace;
   #flow: Flow;
   readonly #chooser: Chooser;
+  /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
+  readonly #deleted = new Map<Workload, number>();
+  /** Likewise, of those that were confirmed for this job. */
+  #confirmedDeletes = 0;
   #total = 0;
   #savedAt = 0;
   #suspended = false;
@@ -194,12 +201,14 @@ export class Job {
       this.context.report(key, difference);
       if (this.#examples.length < TOLD) this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
     };
-    return new Flow({ ...this.context, report, hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+    return new Flow({ ...this.context, report, mayDelete: (workload, key) => this.#mayDelete(workload, key), hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
   }
 
   #anew(): void {
     this.#at = null;
     this.#counts = noCounts();
+    this.#deleted.clear();
+    this.#confirmedDeletes = 0;
     this.#before = 0;
     this.#failures.length = 0;
     this.#examples.length = 0;
@@ -235,6 +244,8 @@ export class Job {
         this.#look();
         const { mine, extra } = await this.#chooser.choose(side, value.db, value.keys);
         this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
+        if (this.request.kind === 'backfill' && mine.length > 0) await this.#countOverwritten(side, value.db, mine);
+        if (this.request.dryRun) this.#countDeletes(extra);
         const keys = this.request.dryRun ? [] : [...mine, ...extra];
         const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
         this.#pages.push(page);
@@ -245,6 +256,36 @@ export class Job {
       }
     } finally {
       scanner.close();
+    }
+  }
+
+  /** Keys of a page that the mirror has before they are copied, where the kit is not known to have written them. */
+  async #countOverwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<void> {
+    const { router } = this.context.sequencer;
+    const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite) ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite) : [];
+    if (uncertain.length === 0) return;
+    this.#counts.overwritten += uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
+  }
+
+  /**
+   * A key that only its mirror has: whether it may be deleted, which it is then. In a repair that an operator asked for, as many
+   * may be as were confirmed; else what the kit wrote, and what was confirmed before the dual write.
+   */
+  #mayDelete(workload: Workload, key: Buffer): boolean {
+    if (isTemporary(key)) return true;
+    const { kind, automatic, deletes } = this.request;
+    const deleted = this.#deleted.get(workload) ?? 0;
+    if (deleted < (kind === 'verify' && !automatic ? 0 : workload.deletable)) this.#deleted.set(workload, deleted + 1);
+    else if (this.#confirmedDeletes < deletes) this.#confirmedDeletes++;
+    else return false;
+    return true;
+  }
+
+  /** A dry run: what would become of keys that only the mirror has. */
+  #countDeletes(keys: readonly ScannedKey[]): void {
+    const { router } = this.context.sequencer;
+    for (const { key } of keys) {
+      this.#counts[this.#mayDelete(router.match(key, 0, key.length), key) ? 'deleted' : 'keptForeign']++;
     }
   }
 
@@ -312,7 +353,16 @@ export class Job {
       }
     }
     this.#end('done', null);
+    if (this.#provesMirror) this.context.proven(this.#workloads);
     this.context.cleared();
+  }
+
+  /** Whether every key of the mirrors was looked at, and none is left that the authority does not have. */
+  get #provesMirror(): boolean {
+    const { kind, repair, dryRun, sample } = this.request;
+    const { differences, keptForeign, failed, unsure } = this.#counts;
+    if (dryRun || kind === 'restore' || sample < 100 || keptForeign + failed + unsure > 0) return false;
+    return kind === 'backfill' || repair || (differences.extra ?? 0) + (differences.foreign ?? 0) === 0;
   }
 
   #end(state: JobRecord['state'], reason: string | null): void {

@@ -121,11 +121,11 @@ export class Jobs {
     if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance(true) !== null) return;
     const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect));
     if (doubted.length === 0) return;
-    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, sample: 100, limits: {}, automatic: true }, null);
+    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: true }, null);
   }
 }
 
 const isWrittenTwice = ({ keylessRule, whole }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
 
 /** What it is about: limits may be others. */
-const asks = ({ kind, workloads, repair, dryRun, sample }: JobRequest): string => JSON.stringify([kind, workloads, repair, dryRun, sample]);
+const asks = ({ kind, workloads, repair, dryRun, deletes, sample }: JobRequest): string => JSON.stringify([kind, workloads, repair, dryRun, deletes, sample]);

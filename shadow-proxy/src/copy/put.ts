@@ -54,6 +54,9 @@ export function put<K extends Pick<CopiedKey, 'key'>>(key: K, { payload, pttl: t
   return { key, commands: restored === null ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
 }
 
+/** Whether it takes the key from the mirror: the authority does not have it. */
+export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || pttl === 0;
+
 /** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean for ever. */
 export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
   const out = new CommandWriter(frame.length);

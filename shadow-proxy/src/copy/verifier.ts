@@ -14,8 +14,8 @@ import { equalStrings, equalValues } from './equal.js';
 import { readHeld, type CopiedKey, type Held } from './held.js';
 import { decodeDump, openString } from './rdb/transcode.js';
 
-/** How a key differs: the mirror lacks it; it alone has it; another type, value or time to live. */
-export type DifferenceKind = 'missing' | 'extra' | 'type' | 'value' | 'ttl';
+/** How a key differs: the mirror lacks it; it alone has it, written by the kit or perhaps not; another type, value or time to live. */
+export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' | 'ttl';
 
 /** How two differ. */
 export interface Differing {

@@ -52,7 +52,7 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     'barrier',
     'Alone',
     'Run when every lane is empty: they touch keys that they do not name, or another database, or change what scripts can be run. `COPY` with `DB` is one, too, and a ' +
-      'script without declared keys. `FLUSHALL`, `FLUSHDB` and `SWAPDB` are refused where workloads have different authorities, and where shards share a target. ' +
+      'script without declared keys. `FLUSHALL`, `FLUSHDB` and `SWAPDB` are refused where workloads have different authorities, and where shards share a target. Where the target may hold keys that the proxy did not write, they run on the source alone, and are refused while the target answers. ' +
       'Those about functions reach the mirror where it knows functions.',
   ],
   [

@@ -15,8 +15,9 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
   const all = Math.max(seen, total);
   const figures: [name: string, value: string][] = [
     ['looked at', `${number(seen)} of about ${number(all)} keys`],
-    ...(kind === 'backfill' ? ([['copied', `${number(copied)} keys, ${bytes(job.bytes)}`]] as [string, string][]) : ([['compared', number(verified)], ['differ', sum(differences) === 0 ? '0' : list(differences)]] as [string, string][])),
+    ...(kind === 'backfill' ? ([['copied', `${number(copied)} keys, ${bytes(job.bytes)}`], ['overwritten', number(job.overwritten)]] as [string, string][]) : ([['compared', number(verified)], ['differ', sum(differences) === 0 ? '0' : list(differences)]] as [string, string][])),
     ...(job.repair || kind === 'restore' ? ([['repaired', number(repaired)]] as [string, string][]) : []),
+    ...(kind === 'backfill' || job.repair ? ([['deleted', number(job.deleted)], ['kept foreign', number(job.keptForeign)]] as [string, string][]) : []),
     ['failed', number(failed)],
     ['in doubt', number(unsure)],
     ['speed', `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null || state !== 'running' ? '' : `, ${duration(job.etaSeconds)} left`}`],

@@ -8,5 +8,5 @@ export function evictionNote(side: Side, { evicted, evictedAt, evicting }: Pick<
   if (evicted === 0 || evictedAt === null) return '';
   const ago = duration(Math.max(0, now - Date.parse(evictedAt)) / 1000);
   const state = evicting ? `the ${side} is evicting keys` : `the ${side} has evicted keys`;
-  return `${state}: ${count(evicted, 'key')} since the proxy started, the last ${ago} ago; the ${otherSide(side)} keeps them. verify reports them as differences, verify --repair makes the mirror equal`;
+  return `${state}: ${count(evicted, 'key')} since the proxy started, the last ${ago} ago; the ${otherSide(side)} keeps them. verify reports them as differences, verify --repair makes the mirror equal, and asks before it deletes them`;
 }

@@ -11,12 +11,14 @@ export const jobRequest = z.strictObject({
   kind: z.enum(['backfill', 'verify', 'restore']),
   /** Names; null for all that are written twice. */
   workloads: z.array(z.string()).nullable(),
-  /** Copy what differs, and delete what only the mirror has. */
+  /** Copy what differs, and delete what only the mirror has, as far as that is allowed (`deletes`). */
   repair: z.boolean(),
   /** Only count the keys. */
   dryRun: z.boolean(),
   /** Copy all of it once more, though it was copied and nothing came in doubt since. */
   again: z.boolean(),
+  /** So many keys that only the mirror has may be deleted: an operator has confirmed it. */
+  deletes: z.int().min(0).default(0),
   /** Percent of the keys that are looked at. */
   sample: z.number().min(0).max(100),
   limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),
@@ -25,7 +27,11 @@ export const jobRequest = z.strictObject({
 });
 export type JobRequest = z.infer<typeof jobRequest>;
 
-const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()), listed: z.record(z.string(), z.number()).default({}) });
+const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), overwritten: z.number().default(0), deleted: z.number().default(0), keptForeign: z.number().default(0), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()), listed: z.record(z.string(), z.number()).default({}), verifiedBy: z.record(z.string(), z.number()).default({}) });
+/**
+ * In keys. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of the mirror that the kit is not known to have written. `deleted`: from the
+ * mirror, for the authority does not have them. `keptForeign`: likewise, but left alone. A dry run counts what would be.
+ */
 export type JobCounts = z.infer<typeof counts>;
 
 const jobRecord = z.object({
@@ -41,7 +47,7 @@ const jobRecord = z.object({
 });
 export type JobRecord = z.infer<typeof jobRecord>;
 
-export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, failed: 0, unsure: 0, bytes: 0, differences: {}, listed: {} });
+export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, overwritten: 0, deleted: 0, keptForeign: 0, failed: 0, unsure: 0, bytes: 0, differences: {}, listed: {}, verifiedBy: {} });
 
 const FILE = 'job.json';
 

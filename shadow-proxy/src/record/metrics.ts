@@ -103,7 +103,7 @@ export const METRICS: readonly Metric[] = [
   gauge('job_waiting', 'The backfill or verification waits; the status says why', [], (s) => one(Number(s.job?.state === 'running' && s.job.reason !== null))),
   gauge('job_expected_keys', 'Keys that the walk comes by, other workloads’ among them', [], (s) => one(s.job?.total ?? 0)),
   gauge('job_keys', 'Keys of the walk that is under way, or was the last, by what was done to them', ['what'], ({ job }) =>
-    byName('what', { seen: job?.seen ?? 0, copied: job?.copied ?? 0, verified: job?.verified ?? 0, repaired: job?.repaired ?? 0, failed: job?.failed ?? 0, unsure: job?.unsure ?? 0 }),
+    byName('what', { seen: job?.seen ?? 0, copied: job?.copied ?? 0, verified: job?.verified ?? 0, repaired: job?.repaired ?? 0, overwritten: job?.overwritten ?? 0, deleted: job?.deleted ?? 0, kept_foreign: job?.keptForeign ?? 0, failed: job?.failed ?? 0, unsure: job?.unsure ?? 0 }),
   ),
   gauge('job_bytes', 'Bytes that it has copied or compared', [], (s) => one(s.job?.bytes ?? 0)),
   gauge('job_differences', 'Keys that it found to differ', ['kind'], (s) => byName('kind', s.job?.differences ?? {})),

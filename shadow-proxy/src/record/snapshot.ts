@@ -138,13 +138,20 @@ export interface JobSnapshot {
   readonly seen: number;
   readonly copied: number;
   readonly verified: number;
+  /** The same by workload: one that is not there had no key. */
+  readonly verifiedBy: Readonly<Record<string, number>>;
   readonly repaired: number;
+  /** Keys of the mirror that the kit is not known to have written, and that a copy has replaced; a dry run counts what would be. */
+  readonly overwritten: number;
+  /** Keys that the authority does not have: deleted from the mirror, or kept, for the kit did not write them. */
+  readonly deleted: number;
+  readonly keptForeign: number;
   /** Keys that could not be copied, or not be compared. */
   readonly failed: number;
   /** Keys that differ, and of which the proxy knew already. */
   readonly unsure: number;
   readonly bytes: number;
-  /** By kind: `missing`, `extra`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where shards share a target. */
+  /** By kind: `missing`, `extra`, `foreign`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where shards share a target. */
   readonly differences: Readonly<Record<string, number>>;
   /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
   readonly listed: Readonly<Record<string, number>>;

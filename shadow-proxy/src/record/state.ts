@@ -31,6 +31,14 @@ const serverSeen = z.strictObject({
   seenAt: z.string(),
 });
 
+const admission = z.strictObject({
+  at: z.string(),
+  target: z.string(),
+  foreign: z.int().min(0),
+  overwrites: z.int().min(0),
+  deleteForeign: z.int().min(0),
+});
+
 const shardState = z.strictObject({
   version: z.literal(VERSION),
   /** How many changes there were: a history that has a later one is newer than this file. */
@@ -43,6 +51,12 @@ const shardState = z.strictObject({
   owns: z.string().nullable().default(null),
   /** Workloads whose counters the target has in parts, one a region. */
   perRegion: z.array(z.string()).default([]),
+  /**
+   * Workloads that may be written to the target, and what was there before: `at` that time (ISO 8601) the target was the
+   * process `target` (run ID). `foreign` keys only it had; `overwrites` keys the source had, too, and no copy has replaced
+   * them yet; `deleteForeign` of the foreign keys may be deleted. With none of the three, the shard wrote all that is there.
+   */
+  admitted: z.record(z.string(), admission).default({}),
   source: serverSeen.nullable(),
   target: serverSeen.nullable(),
   cleanShutdown: z.boolean(),
@@ -54,6 +68,8 @@ const shardState = z.strictObject({
 
 /** The server behind an endpoint when it was last seen. */
 export type ServerSeen = Readonly<z.infer<typeof serverSeen>>;
+/** What a target held when a workload was first written to it. */
+export type Admission = Readonly<z.infer<typeof admission>>;
 export type ShardState = Readonly<z.infer<typeof shardState>>;
 /** What a change may say, and what of the state it replaces. */
 export type StatePatch = Partial<Omit<ShardState, 'version' | 'revision' | 'shard'>>;
@@ -173,6 +189,7 @@ const emptyState = (shard: string): ShardState => ({
   routing: [],
   owns: null,
   perRegion: [],
+  admitted: {},
   source: null,
   target: null,
   cleanShutdown: true,

@@ -11,6 +11,8 @@ export interface Suspect {
   reason: string;
   /** Whether an effect that was acknowledged may be missing on the mirror: not so where only a reply was lost. */
   acknowledged: boolean;
+  /** Whether a client's write, or a copy, touched the key: if not, it may be a foreign key that was only read. */
+  touched: boolean;
   generation: number;
   /** The generation for which a copy is in the order already, though not confirmed; 0 where there is none. */
   copied: number;
@@ -20,6 +22,9 @@ export interface Suspect {
 
 /** The authority's connection was lost with the command unanswered: nobody was told that it ran. */
 export const REPLY_LOST = 'reply-lost';
+
+/** Doubts about a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
+const UNTOUCHED: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted', 'not-copied', 'swapped', 'process-ended']);
 
 /** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
 const MAX_LISTED = 100_000;
@@ -61,6 +66,7 @@ export class Suspects {
       known.generation = ++this.#generation;
       known.reason = reason;
       known.acknowledged ||= reason !== REPLY_LOST;
+      known.touched ||= !UNTOUCHED.has(reason);
       this.marked(known);
       return;
     }
@@ -68,7 +74,7 @@ export class Suspects {
       workload.doubt(`more than ${MAX_LISTED} keys in doubt (${reason})`);
       return;
     }
-    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, generation: ++this.#generation, copied: 0, lateCopies: 0 };
+    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, touched: !UNTOUCHED.has(reason), generation: ++this.#generation, copied: 0, lateCopies: 0 };
     this.#keys.set(id, suspect);
     this.marked(suspect);
   }

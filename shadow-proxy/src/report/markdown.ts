@@ -57,7 +57,7 @@ function ofJob(job: JobSnapshot): string[] {
   const { kind, state, reason, startedAt, endedAt } = job;
   return [
     `${kind} of ${job.workloads.join(', ')}: ${state}${reason === null ? '' : ` (${reason})`}, begun ${startedAt}${endedAt === null ? '' : `, ended ${endedAt}`}`,
-    `${number(job.seen)} keys looked at, ${number(job.copied)} copied, ${number(job.verified)} compared, ${number(sum(job.differences))} differed${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}, ${number(job.repaired)} repaired, ${number(job.failed)} failed, ${number(job.unsure)} in doubt`,
+    `${number(job.seen)} keys looked at, ${number(job.copied)} copied, ${number(job.verified)} compared, ${number(sum(job.differences))} differed${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}, ${number(job.repaired)} repaired, ${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} kept foreign, ${number(job.failed)} failed, ${number(job.unsure)} in doubt`,
   ];
 }
 

@@ -104,6 +104,19 @@ export class Workload {
   /** Writes that came here all the same; of one that is rewritten, looks that found a plain key on the target. */
   strayWrites = 0;
 
+  /**
+   * How many keys that only its mirror has may be deleted without asking: Infinity where the kit wrote all that is there,
+   * else as many as an operator confirmed.
+   */
+  deletable = 0;
+  /** Whether its mirror may hold keys that the kit did not write, and a copy would overwrite. */
+  mayOverwrite = true;
+
+  /** Whether the kit wrote every key that its mirror has. */
+  get isOurs(): boolean {
+    return this.deletable === Infinity;
+  }
+
   /** Whether its layout on the target is `per-region`. */
   perRegion = false;
 
@@ -253,6 +266,12 @@ export class Router {
   get oneAuthority(): boolean {
     const { authority } = this.default.keylessRule;
     return this.workloads.every((workload) => workload.keylessRule.authority === authority && workload.whole);
+  }
+
+  /** Whether commands reach the target, and it may have keys that the kit did not write. */
+  get mayHoldForeignKeys(): boolean {
+    const reached = this.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole);
+    return reached && !this.workloads.every((workload) => workload.isOurs);
   }
 
   /** Whether any key is written twice. */

@@ -39,6 +39,11 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
   if (everyKey && !router.oneAuthority) {
     return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while workloads have different authorities`);
   }
+  // It would reach keys of the target that the kit did not write.
+  const tooWide = everyKey && router.mayHoldForeignKeys;
+  if (tooWide && router.default.keylessRule.authority === 'target') {
+    return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`);
+  }
   const route = keyed ? routeKeys(router, spec, session.parser) : null;
   if (keyed && route === null) return session.awaitOpen();
   if (route !== null && route.other !== null) {
@@ -49,7 +54,12 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
   const mirrored = route === null ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec)) : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
   const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, session.command);
-  alone(session, side, blind, (lane, calm) => run(session, spec, lane, mirrored, route?.workload ?? router.default, mustCopy, calm));
+  alone(session, side, blind, async (lane, calm) => {
+    // Noted before it is sent; and after it, for a verification may have begun in between.
+    if (tooWide) sequencer.doubts.hidden(spec.name);
+    await run(session, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
+    if (tooWide) sequencer.doubts.hidden(spec.name);
+  });
 }
 
 /** Whether the script in `frame` may touch keys that neither it nor its text tells. */

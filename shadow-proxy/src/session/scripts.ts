@@ -118,10 +118,11 @@ export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpe
   const { table, scripts, router } = sequencer;
   const name = spec.name.toUpperCase();
   const args = argumentsOf(frame);
-  const routine = sharedTarget ? scripts.find(args) : undefined;
+  const notOurs = router.mayHoldForeignKeys;
+  const routine = sharedTarget || notOurs ? scripts.find(args) : undefined;
   const shared = 'is refused: other shards keep their keys on the same target';
-  if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${shared}`;
-  if (routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
+  if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${sharedTarget ? shared : 'is refused: the target may hold keys that the proxy did not write'}`;
+  if (sharedTarget && routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
   if (hidden === 'nothing' || router.oneAuthority) return null;
   if (scripts.swapDatabases(frame)) return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
   const { reads, writes } = scripts.undeclared(args, table);

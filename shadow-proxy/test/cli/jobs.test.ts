@@ -22,6 +22,40 @@ async function fill(url: string): Promise<void> {
 
 const results = (text: string): { shard: string; job: JobSnapshot }[] => JSON.parse(text) as { shard: string; job: JobSnapshot }[];
 
+describe('keys of the target that the proxy did not write', () => {
+  test('promote names them and asks for their number, backfill counts them, and deletes what was confirmed', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const direct = new Redis(servers.target.url);
+      const source = new Redis(servers.source.url, { connectionName: 'test' });
+      t.after(() => (direct.disconnect(), source.disconnect()));
+      for (const key of ['session:1', 'session:2', 'session:3']) await direct.set(key, 'foreign');
+      for (const key of ['session:3', 'session:4']) await source.set(key, 'secret');
+      const plan = await planFor(servers, (planned) => Object.assign(planned, { knownClients: ['test'] }));
+      const { admin } = await start(t, plan, undefined, ['--first-start']);
+      const tell = async (code: number, ...args: string[]): Promise<string> => {
+        const ended = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+        assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}${ended.stdout}`);
+        return `${ended.stdout}${ended.stderr}`.replace(/[\s│]+/g, ' ');
+      };
+      const closed = await tell(1, 'promote', 'sessions', '--force', '--reason', 'in a hurry');
+      assert.match(closed, /NO target 3 keys of this workload are on the target and were not written by this shard: 1 are on the source, too, 2 are foreign keys \(examples: session:<.*nothing was changed/);
+      assert.match(await tell(2, 'promote', 'sessions', '--overwrite'), /1 that the source has, too, are overwritten, 2 that only the target has are kept.*confirm with --yes 3/);
+      assert.match(await tell(1, 'promote', 'sessions', '--delete-foreign', '--yes', '3'), /add --overwrite/);
+      assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is less/);
+      await tell(0, 'promote', 'sessions', '--overwrite', '--yes', '3');
+      assert.match(await tell(0, 'backfill', '--dry-run'), /2 keys would be copied, 1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.match(await tell(2, 'backfill', '--delete-foreign'), /Foreign keys of the target.*: 2 keys.*--yes 2/);
+      assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.equal(await direct.dbsize(), 4);
+      assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 kept foreign/);
+      assert.deepEqual(await differences(servers.source, servers.target), []);
+      const told = await tell(0, 'history');
+      assert.match(told, /may overwrite: 3 keys of the target confirmed, by .*backfill of sessions may delete 2 keys that only the mirror has, by /);
+    });
+  });
+});
+
 describe('backfill and verify', () => {
   test('a backfill goes on after both processes were killed, and verify finds what was changed behind the proxy', async (t) => {
     if (!(await needsKeydb(t))) return;
@@ -63,9 +97,16 @@ describe('backfill and verify', () => {
       const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
       assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{12}>"/);
       assert.ok(!/secret|changed|session:7/.test(report), report);
-      const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
+      const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
+      assert.equal(asked.code, 2);
+      assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 that only the mirror has kept\)/);
+      assert.match(asked.stderr, /Keys that only the mirror has are deleted there: 1 key\. This is no terminal to ask on: confirm with --yes 1/);
+      const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
       assert.equal(repaired.code, 0, repaired.stderr);
-      assert.match(repaired.stdout, /2 repaired/);
+      assert.match(repaired.stdout, /1 repaired \(1 deleted/);
+      const looked = await runProgram(t, 'shadow-compare', ['verify', '--sample', '0', ...options]);
+      assert.equal(looked.code, 3, looked.stdout);
+      assert.match(looked.stdout, /0 keys compared, 0 differ\n {2}Inconclusive: no key of sessions.* was found/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
     });
   });
@@ -82,6 +123,10 @@ describe('backfill and verify', () => {
       assert.match(await tell('backfill', '--workload', 'session'), /^2 there is no workload "session": the plan has sessions, default/);
       assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*from 0 to 100/);
+      assert.match(await tell('backfill', '--stop'), /^1 no backfill or verification is under way: nothing was stopped/);
+      assert.match(await tell('accept', '--shard', 'b'), /^2 there is no shard b here: a/);
+      assert.match(await tell('verify', '--yes', '3'), /^2 --yes confirms what --repair deletes: add --repair/);
+      assert.match(await tell('promote', 'sessions', '--yes', 'many'), /^2 .*--yes.*whole number/);
       assert.match(await tell('backfill', '--keys-per-second', '-1'), /^2 .*--keys-per-second.*above 0/);
     });
   });

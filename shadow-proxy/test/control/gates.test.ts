@@ -1,7 +1,7 @@
 /** Gates: decisions over made-up evidence, so that each can be seen open, closed and unknown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { gatesFor, judgeGates, type Gate, type GateFacts } from '../../src/control/gates.js';
+import { closedGates, gatesFor, judgeGates, NO_CONSENT, type Gate, type GateFacts } from '../../src/control/gates.js';
 import { nextPoint } from '../../src/control/promotion.js';
 import type { StagePoint } from '../../src/plan/plan.js';
 import type { WorkloadEvidence } from '../../src/record/evidence.js';
@@ -30,6 +30,8 @@ const window = (source: number, target: number, count = 10_000) => {
 };
 const facts: GateFacts = {
   evidence,
+  target: { ownSince: null, keys: null, of: 0, problem: null },
+  consent: NO_CONSENT,
   gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true },
   counters: 'none',
   writtenIn: null,
@@ -109,6 +111,33 @@ test('what only one server supports blocks until it was not seen for long, or th
   assert.match(judge({}, { unsupported: { 'command docs': seen('11:00') } }).unsupported.evidence, /allowed: command docs .*: redis-cli asks/);
 });
 
+test('the first write to a target with keys that the shard did not write needs their number', () => {
+  const keys = { found: 1_200, onSource: 200, examples: ['app:<5 bytes>'], looked: 3_000, of: 3_000, complete: true };
+  const of = (target: Partial<NonNullable<GateFacts['target']>>, consent = NO_CONSENT): Gate => {
+    const seen = { ...facts, target: { ownSince: null, keys: null, of: 3_000, problem: null, ...target }, consent };
+    return judgeGates(seen, { stage: 'off', percent: 100 }, { stage: 'dualwrite', percent: 100 }, NOW).find(({ name }) => name === 'target')!;
+  };
+  const consent = (overwrite: boolean, deleteForeign: boolean, confirm: number): GateFacts['consent'] => ({ overwrite, deleteForeign, confirm });
+  assert.equal(of({ of: 0 }).answer, 'yes');
+  assert.equal(of({ ownSince: '2026-03-04T10:00:00Z' }).answer, 'yes');
+  assert.equal(of({}).answer, 'unknown', 'not counted');
+  assert.equal(of({ of: null, problem: 'NOPERM' }).answer, 'unknown');
+  assert.equal(of({ keys: { ...keys, found: 0, onSource: 0 } }).answer, 'yes');
+  assert.equal(of({ keys: { ...keys, found: 0, onSource: 0, looked: 10, complete: false } }).answer, 'unknown');
+  const bound = of({ keys: { ...keys, looked: 2_000, complete: false } }, consent(true, true, 5_000));
+  assert.equal(bound.answer, 'no');
+  assert.match(bound.evidence, /at least 1,200 keys .* still counting: 2,000 of 3,000 keys/);
+  assert.deepEqual([consent(false, false, 1_200), consent(true, false, 1_199), consent(false, true, 1_200), consent(true, false, 1_200), consent(true, true, 1_300)].map((each) => of({ keys }, each).answer), ['no', 'no', 'no', 'yes', 'yes']);
+  assert.equal(of({ keys: { ...keys, onSource: 0 } }, consent(false, true, 1_200)).answer, 'yes');
+  const closed = [{ name: 'target', answer: 'no', evidence: '' }, { name: 'bypass', answer: 'no', evidence: '' }] as const;
+  assert.deepEqual(closedGates(closed, true).map(({ name }) => name), ['target'], 'force does not pass it');
+});
+
+test('a verification that found none of its keys is no evidence', () => {
+  const { verify } = judge({}, { verified: { ...evidence.verified!, keys: 0 } });
+  assert.equal(verify.answer, 'unknown');
+});
+
 test('latency is judged by the minute, with a floor of 1 ms', () => {
   assert.equal(judge({ latencies: [window(100, 900)] }).latency.answer, 'yes', 'both are below the floor');
   assert.equal(judge({ latencies: [window(100, 1_300)] }).latency.answer, 'no');
@@ -118,7 +147,7 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
 });
 
 test('each step asks for what can be seen before it', () => {
-  assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'bypass', 'counters']);
+  assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'target', 'bypass', 'counters']);
   assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));
   for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const) assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
   for (const gate of ['time', 'verify', 'suspects', 'counters'] as const) assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);

@@ -30,12 +30,13 @@ test('a backfill copies every key of every type and database, with its time to l
   await withRig({ default: { stage: 'off' } }, async (rig) => {
     await fill(rig, 60);
     await rig.client({ of: rig.target }).set('stale', 'only here');
-    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    const consent = { overwrite: false, deleteForeign: true, confirm: 1 };
+    await rig.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite', consent });
     assert.match(String(rig.shard.snapshot().workloads[0].suspect), /not copied/);
     ask(rig, { kind: 'backfill' });
     await ended(rig);
-    const { state, copied, failed, seen } = job(rig);
-    assert.deepEqual({ state, copied, failed, seen }, { state: 'done', copied: 1081, failed: 0, seen: 1080 });
+    const { state, copied, deleted, failed, seen } = job(rig);
+    assert.deepEqual({ state, copied, deleted, failed, seen }, { state: 'done', copied: 1080, deleted: 1, failed: 0, seen: 1080 });
     await rig.assertEqual();
   });
 });

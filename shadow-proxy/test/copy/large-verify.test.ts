@@ -26,7 +26,7 @@ async function fill(client: Redis): Promise<void> {
 }
 
 async function verified(rig: Rig, repair = false): Promise<{ differences: Readonly<Record<string, number>>; unsure: number; verified: number; repaired: number }> {
-  ask(rig, { kind: 'verify', repair });
+  ask(rig, { kind: 'verify', repair, deletes: repair ? 1 : 0 });
   await ended(rig, 60_000);
   const { state, failed, differences, unsure, repaired, verified: compared } = job(rig);
   assert.deepEqual([state, failed], ['done', 0], JSON.stringify(job(rig)));

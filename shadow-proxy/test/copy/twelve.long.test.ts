@@ -55,7 +55,9 @@ test('twelve shards into three targets', async (t) => {
     await direct(shared.targets[1], ['SET', 'stray', 1], ['SET', 's4:stray', 1]);
     // Left over from when it was another's.
     await direct(shared.sources[0], ['SET', 's3:old:0', 'outdated']);
-    await shared.moveAll('dualwrite');
+    await assert.rejects(shared.shards[4].shard.changeStage({ workload: 'default', stage: 'dualwrite' }), { code: 'gates-closed', message: /1 are foreign keys/ });
+    const consent = { overwrite: false, deleteForeign: true, confirm: 1 };
+    for (const { shard } of shared.shards) await shard.changeStage({ workload: 'default', stage: 'dualwrite', consent });
     const writers = write(shared);
     const backfills = await Promise.all(all.map((i) => shared.job(i, { kind: 'backfill' })));
     assert.deepEqual(backfills.map(({ state, failed, listed }) => [state, failed, listed]), all.map((i) => ['done', 0, i === 0 ? { 'other-shard': 1 } : {}]));

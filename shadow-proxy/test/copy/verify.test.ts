@@ -55,9 +55,9 @@ for (const stage of stages) {
       assert.deepEqual([extra.authority, extra.mirror], [null, { type: 'string', bytes: extra.mirror && 'bytes' in extra.mirror ? extra.mirror.bytes : 0, pttl: -1 }]);
       assert.equal(extra.key, 'user:extra');
 
-      ask(rig, { kind: 'verify', repair: true });
+      ask(rig, { kind: 'verify', repair: true, deletes: 1 });
       await ended(rig);
-      assert.deepEqual([job(rig).state, job(rig).repaired], ['done', 7]);
+      assert.deepEqual([job(rig).state, job(rig).repaired, job(rig).deleted], ['done', 7, 1]);
       ask(rig, { kind: 'verify' });
       await ended(rig);
       assert.deepEqual([job(rig).differences, job(rig).verified], [{}, 12]);
@@ -112,7 +112,7 @@ test('a mirror that comes back empty, or with what it had before, is verified an
     await pipeline.exec();
     await rig.assertEqual();
     await rig.target.restart();
-    await rig.client({ of: rig.target }).mset('k:1', 'old', 'gone', 'long ago');
+    await rig.client({ of: rig.target }).mset('k:1', 'old', 'k:2', 'old', 'k:3', 'old', 'k:4', 'old', 'gone', 'long ago');
     await until(() => rig.shard.snapshot().workloads[0].suspect !== null);
     await rig.client().set('k:new', 1);
     await until(() => rig.shard.snapshot().workloads[0].clean && job(rig).state === 'done', 30_000, () => JSON.stringify(rig.shard.snapshot()));

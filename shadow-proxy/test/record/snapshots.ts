@@ -91,7 +91,7 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   seen: 500,
   copied: 0,
   verified: 498,
-  repaired: 0,
+  verifiedBy: {}, overwritten: 0, deleted: 0, keptForeign: 0, repaired: 0,
   failed: 0,
   unsure: 0,
   bytes: 50_000,

@@ -105,7 +105,8 @@ test('a derived write in a workload whose keys are not copied yet is copied', as
     // The mirror has other keys of these names, so that no reply tells.
     for (const [command, ...args] of all.flatMap(({ setup }) => setup)) await scene.client({ of: scene.target }).call(String(command), ...(args as string[]));
     await spoil(scene, all);
-    await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
+    const consent = { overwrite: true, deleteForeign: false, confirm: all.length * 3 };
+    await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite', consent });
     await derive(scene, all.flatMap(FORMS.alone));
     await scene.shard.settled();
     const [source, target] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];

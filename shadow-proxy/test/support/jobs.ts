@@ -7,7 +7,7 @@ interface Rig {
   readonly shard: TestShard;
 }
 
-const whole = { workloads: null, repair: false, dryRun: false, again: false, sample: 100, limits: {}, automatic: false };
+const whole = { workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: false };
 
 /** Begins one. @throws {JobError} */
 export const ask = ({ shard }: Rig, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): JobSnapshot => shard.shard.startJob({ ...whole, ...request });

@@ -94,7 +94,7 @@ export class Shared {
   /** Runs a job of one shard to its end. */
   async job(of: number, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): Promise<JobSnapshot> {
     const { shard } = this.shards[of];
-    shard.startJob({ workloads: null, repair: false, dryRun: false, again: false, sample: 100, limits: {}, automatic: false, ...request });
+    shard.startJob({ workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: false, ...request });
     await until(() => shard.snapshot().job!.state !== 'running', 20_000, () => JSON.stringify(shard.snapshot().job));
     return shard.snapshot().job!;
   }

@@ -108,7 +108,7 @@ class Large {
   ) {
     this.#parts = new Parts(options, lane, scout, meanwhile);
     // More keys than are listed are in doubt: then its workload is, as a whole.
-    this.#suspect = options.sequencer.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, generation: 0, copied: 0, lateCopies: 0 };
+    this.#suspect = options.sequencer.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, touched: true, generation: 0, copied: 0, lateCopies: 0 };
   }
 
   async copy(): Promise<LargeCopy> {
