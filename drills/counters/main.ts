@@ -12,7 +12,7 @@ import { MEMTIER, memtierDriver, ownDriver } from './driver.js';
 import { KINDS, type Kind } from './layouts.js';
 import type { Driver, Place } from './place.js';
 import { Proxies } from './proxies.js';
-import { failuresOf, lostIn, notesOf, render, rowsOf, type Report } from './report.js';
+import { countedExactly, failuresOf, lostIn, notesOf, render, rowsOf, type Report } from './report.js';
 import { playRound, SITUATIONS, WrongHeal, type Outcome, type Situation } from './rounds.js';
 
 interface Options {
@@ -53,7 +53,8 @@ async function main(): Promise<number> {
     const driver = withMemtier ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours` : `a client of ours: ${MEMTIER} is missing\n(apt install memtier-benchmark, or build it)`;
     const report: Report = { keydb: `KeyDB ${keydb.version}`, driver, rows, failures: failuresOf(rows), notes: notesOf(rows) };
     process.stdout.write(`${json ? JSON.stringify({ ...report, outcomes }, null, 2) : render(report)}\n`);
-    return report.failures.length === 0 ? 0 : 1;
+    if (report.failures.length > 0) return 1;
+    return countedExactly(rows) > 0 ? 0 : 3;
   } finally {
     await proxies.stop();
     await pair.stop();

@@ -68,6 +68,9 @@ export const failuresOf = (rows: readonly Row[]): string[] =>
     .filter(({ layout, lost, invented }) => EXACT.has(layout) && (lost[1] > 0 || invented[1] > 0))
     .map(({ layout, situation, lost, invented }) => `${layout}, ${situation}: up to ${lost[1]} lost and ${invented[1]} invented`);
 
+/** Increments that were acknowledged, at the least, in layouts that lose none. */
+export const countedExactly = (rows: readonly Row[]): number => rows.filter(({ layout }) => EXACT.has(layout)).reduce((sum, { acknowledged, rounds }) => sum + acknowledged[0] * rounds, 0);
+
 /** Losses that are known of layouts without protection (docs/active-active.md), and why one may not show. */
 const EXPECTED: readonly [layout: string, situation: Situation, why: string][] = [
   ['INCR', 'full', 'the node whose key is newer keeps it whole'],
@@ -114,8 +117,8 @@ export function render({ keydb, driver, rows, failures, notes }: Report): string
     for (const { layout, attempted, acknowledged, a, b, lost, overAdmitted } of rows.filter((each) => each.situation === situation)) table.push([layout, ...[attempted, acknowledged, a, b, lost, overAdmitted].map(span)]);
     lines.push(table.toString().replace(/ +$/gm, ''), '');
   }
-  const held = rows.filter(({ layout }) => EXACT.has(layout)).reduce((sum, { acknowledged, rounds }) => sum + acknowledged[0] * rounds, 0);
-  const holds = `HOLDS: in ${rows[0].rounds} rounds of each, the library and the proxy’s rewriting lost 0\nof ${held.toLocaleString('en-US')}`;
+  const held = countedExactly(rows);
+  const holds = held === 0 ? 'INCONCLUSIVE: no increment of the library or the proxy’s rewriting was acknowledged' : `HOLDS: in ${rows[0].rounds} rounds of each, the library and the proxy’s rewriting lost 0\nof ${held.toLocaleString('en-US')}`;
   lines.push(...notes.map((note) => `note: ${note}`), ...(failures.length === 0 ? [holds] : failures.map((failure) => `DOES NOT HOLD: ${failure}`)));
   return lines.join('\n');
 }

@@ -2,7 +2,7 @@
 import type { Command } from 'commander';
 import { mergeResults } from '../figures/merge.js';
 import { readResults } from '../figures/results.js';
-import { countersHold } from '../figures/summary.js';
+import { exitCodeOf } from '../figures/summary.js';
 import { leave } from './leave.js';
 
 export function addMerge(program: Command): void {
@@ -15,6 +15,6 @@ export function addMerge(program: Command): void {
     .action((folders: string[], options: { out: string; json: boolean }) => {
       const results = mergeResults(folders.map(readResults));
       leave(results, options);
-      process.exitCode = results.counters.every(countersHold) ? 0 : 1;
+      process.exitCode = exitCodeOf(results);
     });
 }

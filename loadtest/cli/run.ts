@@ -1,6 +1,6 @@
 /** `npm run loadtest -- --profile P`: measures, checks the counters, leaves a report. */
 import type { Command } from 'commander';
-import { countersHold } from '../figures/summary.js';
+import { exitCodeOf } from '../figures/summary.js';
 import { Rig } from '../rig/rig.js';
 import { runRounds } from '../rounds/run.js';
 import { isGiven } from '../sides/given.js';
@@ -17,7 +17,7 @@ export function addRun(program: Command): void {
     });
 }
 
-/** 0 it holds, 1 counters that do not add up. */
+/** See `exitCodeOf`. */
 async function run(options: RunCliOptions): Promise<number> {
   checkRun(options);
   const profile = loadProfile(options.profile);
@@ -34,7 +34,7 @@ async function run(options: RunCliOptions): Promise<number> {
     const given = { profile, sides, points, rate, prefix, driver, startAt, rounds, seconds, warmUp };
     const results = await runRounds(rig, { ...given, loopback: onLoopback(sides), host: hostLine() }, say);
     leave(results, options);
-    return results.counters.every(countersHold) ? 0 : 1;
+    return exitCodeOf(results);
   } finally {
     await rig.close();
   }

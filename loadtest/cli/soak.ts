@@ -1,7 +1,6 @@
 /** `npm run loadtest -- soak`: minutes of one profile on one side, with a restart in the middle. */
 import { Option, type Command } from 'commander';
-import { countersHold } from '../figures/summary.js';
-import { tallyHolds } from '../figures/results.js';
+import { exitCodeOf } from '../figures/summary.js';
 import { LoadtestError } from '../rig/errors.js';
 import { Rig } from '../rig/rig.js';
 import { runSoak } from '../rounds/soak.js';
@@ -54,7 +53,7 @@ async function soak(options: SoakCliOptions): Promise<number> {
     const run: SoakOptions = { profile, side, restart, point, rate, slice, driver, seconds: options.minutes * 60, prefix: newPrefix(), loopback: onLoopback([side]), host: hostLine() };
     const results = await runSoak(rig, run, (line) => void process.stderr.write(`${line}\n`));
     leave(results, options);
-    return results.counters.every(countersHold) && results.soak!.tallies.every(tallyHolds) ? 0 : 1;
+    return exitCodeOf(results);
   } finally {
     await rig.close();
   }

@@ -4,7 +4,7 @@ import { counterOf } from '../workload/command.js';
 import { merge, percentile } from './histogram.js';
 import { median } from './median.js';
 import { LEAST_ROUNDS, paired, type Paired } from './paired.js';
-import { samePoint, type CounterCheck, type Point, type Results, type Sample, type SideFacts } from './results.js';
+import { samePoint, tallyHolds, type CounterCheck, type Point, type Results, type Sample, type SideFacts } from './results.js';
 
 /** From so many rounds on the best and the worst are dropped. */
 export const DROP_FROM = 5;
@@ -131,6 +131,16 @@ function doubtsOf({ counters, sides, samples, rounds, loopback, driver, profile,
 }
 
 export const countersHold = ({ expected, found }: CounterCheck): boolean => expected === found;
+
+/** 0 it holds, 1 counters that do not add up, 3 where nothing was measured of a side, or its counters were counted on and not added up. */
+export function exitCodeOf({ counters, sides, samples, profile, soak }: Results): 0 | 1 | 3 {
+  if (!counters.every(countersHold) || soak?.tallies.every(tallyHolds) === false) return 1;
+  const measured = sides.every(({ id }) => samples.some((sample) => sample.side === id));
+  if (!measured || counters.some(({ expected }) => expected === 0)) return 3;
+  if (soak !== undefined) return soak.tallies.some(({ acknowledged }) => acknowledged > 0) ? 0 : 3;
+  const counts = profile.commands.some(({ command }) => counterOf(command) !== null);
+  return counts && sides.some(({ id }) => counters.every(({ side }) => side !== id)) ? 3 : 0;
+}
 
 export const tellCounter = (check: CounterCheck): string => {
   const { side, server, expected, found } = check;

@@ -4,7 +4,7 @@ import { build } from 'hdr-histogram-js';
 import { encode, merge } from '../figures/histogram.js';
 import { mergeResults } from '../figures/merge.js';
 import { FORMAT, type Results, type Sample } from '../figures/results.js';
-import { dropExtremes, summarise } from '../figures/summary.js';
+import { dropExtremes, exitCodeOf, summarise } from '../figures/summary.js';
 import { drivenOf } from '../driver/memtier.js';
 import { schedule, timeOf } from '../rounds/schedule.js';
 import { loadProfile } from '../workload/load.js';
@@ -43,6 +43,19 @@ test('increments that one host lost are not evened out by another that has too m
   const merged = mergeResults([results('a:', [sample()], 1_990), results('b:', [sample()], 2_010)]);
   assert.notEqual(merged.counters[0].expected, merged.counters[0].found);
   assert.match(summarise(merged).doubts[0], /lost: 10/);
+});
+
+test('a run that measured nothing, or added no counters up, is inconclusive', () => {
+  const held = results('a:', [sample()]);
+  assert.equal(exitCodeOf(held), 0);
+  assert.equal(exitCodeOf(results('a:', [sample()], 1_999)), 1);
+  assert.equal(exitCodeOf({ ...held, samples: [] }), 3);
+  assert.equal(exitCodeOf({ ...held, counters: [] }), 3);
+  assert.equal(exitCodeOf({ ...held, counters: [{ side: 'source', server: 'source', expected: 0, found: 0 }] }), 3);
+  const soak = { restarted: null, away: null, interrupted: [], tallies: [], longestWaitMs: 0 };
+  assert.equal(exitCodeOf({ ...held, soak }), 3);
+  const tally = { server: 'source', acknowledged: 5, attempted: 6, found: 5 };
+  assert.deepEqual([tally, { ...tally, found: 4 }].map((each) => exitCodeOf({ ...held, soak: { ...soak, tallies: [each] } })), [0, 1]);
 });
 
 test('hosts that did not load together, another test, and the same run twice are refused', () => {

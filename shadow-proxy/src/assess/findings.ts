@@ -65,7 +65,7 @@ export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclu
 }
 
 export function findingsOf(question: Question): Finding[] {
-  const each = [cpu, connections, queueing, memory, modules, newerCommands, options, managed, proxyCeiling, versions, clocks, replicas, settings, clients, users, scripts, walks, databases, largeKeys, evictions, refusals];
+  const each = [cpu, connections, queueing, memory, modules, newerCommands, options, unseenCommands, managed, proxyCeiling, versions, clocks, replicas, settings, clients, users, scripts, walks, databases, largeKeys, evictions, refusals];
   return each.flatMap((judge) => judge(question));
 }
 
@@ -163,9 +163,16 @@ function options({ sources, target }: Question): Finding[] {
 }
 
 const NO_SERVER = { version: '', isKeydb: true, commands: new Set<string>() };
+/** A server that has run no command on a key for a client does not tell which ones the clients use. */
+const unseenCommands = ({ sources }: Question): Finding[] =>
+  sources
+    .filter(({ calls }) => [...calls].every(([name, times]) => times === 0 || !ON_KEYS.has(name)))
+    .map(({ label }) => ({ about: 'commands', weight: 'unknown', what: `${label} has counted no command on a key since it started, or since CONFIG RESETSTAT`, means: 'assess it again when clients have been at work: which of their commands the target lacks is not known' }));
 
 /** What KeyDB 6.3.4 knows, where no target is there to be asked. */
 const KEYDB_COMMANDS = new Set(COMMANDS.filter(([, , targetArity]) => targetArity !== 0).map(([name]) => name));
+/** Commands with keys, but those that this tool itself sends. */
+const ON_KEYS = new Set(COMMANDS.filter(([name, , , , ...keys]) => keys.length > 0 && !name.includes('|') && name !== 'type').map(([name]) => name));
 /** `readInstance` asks for it. */
 const ASKED_HERE = 'function|list';
 

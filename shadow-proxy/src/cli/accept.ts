@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { fingerprint } from '../lane/identity.js';
 import { sum, type ShardSnapshot } from '../record/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { CliError, exitCode } from './exit.js';
+import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 
 interface AcceptOptions extends AdminClientOptions {
@@ -34,7 +34,10 @@ export function addAccept(program: Command): void {
 
 async function accept(options: AcceptOptions): Promise<number> {
   const client = new AdminClient(options);
-  const frozen = (await client.status()).filter(({ name, frozen: why }) => why !== null && (options.shard ?? name) === name);
+  const shards = await client.status();
+  if (shards.length === 0) throw new CliError('no-shard', NO_SHARD, exitCode.inconclusive);
+  if (options.shard !== undefined && !shards.some(({ name }) => name === options.shard)) throw new CliError('unknown-shard', `there is no shard ${options.shard} here: ${shards.map(({ name }) => name).join(', ')}`, exitCode.usage);
+  const frozen = shards.filter(({ name, frozen: why }) => why !== null && (options.shard ?? name) === name);
   if (frozen.length === 0) {
     print(options.json ? '[]' : 'Nothing is frozen: every authority is the server that it was.');
     return exitCode.holds;

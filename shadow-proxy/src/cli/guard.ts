@@ -31,6 +31,8 @@ export interface Guard {
   /** Null where the proxy was not asked; `proxyProblem` says why it could not be. */
   readonly sightings: Sightings | null;
   readonly proxyProblem: string | null;
+  /** Commands of clients that the proxy has seen; 0 where it was not asked. */
+  readonly operations: number;
 }
 
 const DEFAULT_PLAN = 'migration.yaml';
@@ -60,24 +62,29 @@ function planFile({ plan }: GuardOptions): string {
 }
 
 async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
-  const [clusters, { sightings, proxyProblem }] = await Promise.all([readClusters(targetsOf(plan), options.for), askProxy(options)]);
+  const [clusters, { sightings, proxyProblem, operations }] = await Promise.all([readClusters(targetsOf(plan), options.for), askProxy(options)]);
   const workloads = judgeAll(plan, clusters, sightings);
   const hazards = clusters.flatMap((cluster) => hazardsOf(cluster, plan.topology.outageMinutes));
   const answers = new Set<Safety>(workloads.map(({ verdict }) => verdict));
-  if (clusters.some(({ unread }) => unread.length > 0) || proxyProblem !== null) answers.add('unknown');
+  if (clusters.some(({ unread }) => unread.length > 0) || proxyProblem !== null || sawNothing({ workloads, operations, clusters })) answers.add('unknown');
   const verdict = answers.has('unsafe') ? 'unsafe' : answers.has('unknown') ? 'unknown' : 'safe';
-  return { verdict, workloads, hazards, clusters, sightings, proxyProblem };
+  return { verdict, workloads, hazards, clusters, sightings, proxyProblem, operations };
 }
 
-async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' | 'proxyProblem'>> {
-  if (!options.proxy) return { sightings: null, proxyProblem: null };
+async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' | 'proxyProblem' | 'operations'>> {
+  if (!options.proxy) return { sightings: null, proxyProblem: null, operations: 0 };
   try {
-    return { sightings: sightingsOf(await new AdminClient({ ...options, plan: planFile(options) }).status()), proxyProblem: null };
+    const shards = await new AdminClient({ ...options, plan: planFile(options) }).status();
+    return { sightings: sightingsOf(shards), proxyProblem: null, operations: shards.reduce((all, shard) => all + shard.operations, 0) };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
-    return { sightings: null, proxyProblem: `${error.message}; or leave it out with --no-proxy: then counters that the plan does not name are not looked for` };
+    return { sightings: null, proxyProblem: `${error.message}; or leave it out with --no-proxy: then counters that the plan does not name are not looked for`, operations: 0 };
   }
 }
+
+/** Whether nothing was judged, though counters could be written on two nodes. */
+export const sawNothing = ({ workloads, operations, clusters }: Pick<Guard, 'workloads' | 'operations' | 'clusters'>): boolean =>
+  workloads.length === 0 && operations === 0 && clusters.some(({ nodes }) => nodes.filter(acceptsWrites).length > 1);
 
 const exitOf = ({ verdict }: Guard): number => ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
 
@@ -121,7 +128,7 @@ const WORDS: Readonly<Record<Safety, string>> = { safe: 'safe', unsafe: 'UNSAFE'
 const BARE = { head: [], border: [] };
 
 /** Fits 80 columns. */
-function render({ verdict, workloads, hazards, clusters, proxyProblem }: Guard): string {
+function render({ verdict, workloads, hazards, clusters, proxyProblem, operations }: Guard): string {
   const nodes = new Table({ head: ['node', 'role', 'writes', 'counting commands since its start'], style: BARE, colWidths: [23, 23, 8, 21], wordWrap: true });
   for (const cluster of clusters) {
     for (const node of cluster.nodes) nodes.push([`${node.label}\n${node.version}`, `${node.role}${node.masters.map(({ address, up }) => `\n${up ? '←' : '✗'} ${address}`).join('')}`, acceptsWrites(node) ? 'yes' : 'no', callsAt(node)]);
@@ -138,6 +145,7 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem }: Guard):
     workloads.length === 0 ? 'No workload is a counter by its class, or was seen to be used as one.' : verdicts.toString(),
     ...(hazards.length === 0 ? [] : ['What makes a heal full, or a full one worse:', heals.toString()]),
     ...(proxyProblem === null ? [] : [`UNKNOWN: ${proxyProblem}`]),
+    ...(sawNothing({ workloads, operations, clusters }) ? ['UNKNOWN: no command of a client was seen: ask the proxy again when clients have been at work'] : []),
     `${WORDS[verdict]}${verdict === 'safe' ? ': no counter is written on two nodes in a way that loses' : ''}`,
   ].join('\n');
 }

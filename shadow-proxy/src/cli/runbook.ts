@@ -162,6 +162,8 @@ class Place {
     const broken = results.filter(({ entry }) => entry.failed.length > 0);
     if (this.options.json) print(JSON.stringify(results.map(({ entry }) => ({ ...entry, held: entry.failed.length === 0 })), null, 2));
     this.say(results.length === 0 ? 'There is nothing to check so far.' : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`);
+    // Nothing was shown.
+    if (results.length === 0) return exitCode.inconclusive;
     return broken.reduce((worst, { entry, outcome }) => (worst === exitCode.fails ? worst : codeOf(entry.failed, outcome)), exitCode.holds as number);
   }
 

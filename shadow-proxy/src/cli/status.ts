@@ -13,7 +13,7 @@ import { formatPoint } from '../record/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { CliError } from './exit.js';
+import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { renderJob } from './job-progress.js';
 import { UNFREEZE } from './view.js';
 
@@ -31,7 +31,10 @@ export function addStatus(program: Command): void {
     .action(async (options: StatusOptions) => {
       const client = new AdminClient(options);
       if (options.watch) return watch(client, options.json === true);
-      process.stdout.write(`${await look(client, options.json === true)}\n`);
+      process.stdout.write(`${(await look(client, options.json === true)) || NO_SHARD}
+`);
+      // Nothing was shown of any shard: it starts, or the proxy stands by.
+      if ((await client.status()).length === 0) process.exitCode = exitCode.inconclusive;
     });
 }
 

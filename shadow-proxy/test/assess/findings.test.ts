@@ -92,6 +92,12 @@ test('commands are named with how often they were called, by what the target say
   assert.match(judge([{ calls }], { target }).findings.find(({ about }) => about === 'commands')!.what, /: latency histogram \(2 calls\)$/);
 });
 
+test('a server that has run no command on a key for a client does not tell which ones it needs', () => {
+  const { findings, conclusion } = judge([{ cpu: 0.5, calls: new Map([['info', 9], ['client|list', 1], ['get', 0]]) }]);
+  assert.deepEqual([weights(findings, 'commands'), conclusion], [['unknown'], 'unknown']);
+  assert.deepEqual(weights(judge([{ cpu: 0.5 }]).findings, 'commands'), []);
+});
+
 test('what cannot be told is unknown, and decides where nothing else does', () => {
   assert.equal(judge([{ cpu: null }]).conclusion, 'unknown');
   assert.equal(judge([{ cpu: null, modules: ['search'] }]).conclusion, 'no-go');
