@@ -93,9 +93,9 @@ describe('backfill and verify', () => {
       await direct.set('session:new', 'secret');
       const found = await runProgram(t, 'shadow-compare', ['verify', ...options]);
       assert.equal(found.code, 1);
-      assert.match(found.stdout, /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{12}>: (another value on the mirror|only the mirror has it)\n){2}$/);
+      assert.match(found.stdout, /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (another value on the mirror|only the mirror has it)\n){2}$/);
       const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
-      assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{12}>"/);
+      assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{16}>"/);
       assert.ok(!/secret|changed|session:7/.test(report), report);
       const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
       assert.equal(asked.code, 2);

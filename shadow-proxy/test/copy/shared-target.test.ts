@@ -149,7 +149,7 @@ test('keys of no workload are counted, and listed as far as there is room', asyn
     assert.deepEqual([all.differences, all.verified, all.listed], [{}, 30, { 'no-workload': 1_200 }]);
     const report = shared.report(0);
     assert.deepEqual(kinds(report), { 'no-workload': 1_000 });
-    assert.match(JSON.stringify(report[0]), /^\{"kind":"no-workload","workload":"default","db":0,"key":"forgotten:<\d+ bytes, [0-9a-f]{12}>"\}$/);
+    assert.match(JSON.stringify(report[0]), /^\{"kind":"no-workload","workload":"default","db":0,"key":"forgotten:<\d+ bytes, [0-9a-f]{16}>"\}$/);
     assert.deepEqual((await shared.job(0, { kind: 'verify', workloads: ['sessions'] })).listed, {});
   });
 });
