@@ -49,9 +49,11 @@ const MINUS = '-'.charCodeAt(0);
 const MAX_IN_FLIGHT = 256;
 /** Bytes of replies that one client may have coming on the lane, by what its replies take. */
 const MAX_COMING = 1 << 20;
-/** What the first reply of a client is taken to need. */
-const FIRST_REPLY = 256 << 10;
-/** One large reply is remembered for about so many. */
+/** What a reply to a client is taken to need before the first has come: so many commands that a short pipeline waits for nothing. */
+const FIRST_REPLY = 32 << 10;
+/** Likewise of a write, whose reply is a status or a number most of the time. */
+const FIRST_WRITE_REPLY = 1 << 10;
+/** The power of two of how many replies a large one is remembered for. */
 const REPLY_MEMORY = 4;
 /** What a client may cost in one turn, in bytes, before it is the others' turn; and what a command costs beside its bytes. */
 const TURN_COST = 64 << 10;
@@ -91,8 +93,11 @@ export class Session implements Sink {
   readonly connectedAt = performance.now();
   activeAt = this.connectedAt;
   #inFlight = 0;
-  /** Bytes of a reply of this client: those of its largest of late. */
+  /** Of its commands in flight, those that are writes. */
+  #writesInFlight = 0;
+  /** Bytes of a reply to a read, and to a write, of this client: those of its largest of late. */
   #replyBytes = FIRST_REPLY;
+  #writeReplyBytes = FIRST_WRITE_REPLY;
   #last: Operation | null = null;
   /** Bytes of replies of the proxy's own that wait for `#last` to be answered. */
   #tailBytes = 0;
@@ -505,7 +510,8 @@ export class Session implements Sink {
     this.#lane = lane;
     this.#last = operation;
     this.#inFlight++;
-    if (this.#inFlight >= MAX_IN_FLIGHT || this.#inFlight * this.#replyBytes >= MAX_COMING || lane.unsentBytes > MAX_UNSENT) {
+    if (operation.spec?.write === true) this.#writesInFlight++;
+    if (this.#inFlight >= MAX_IN_FLIGHT || this.#comingBytes >= MAX_COMING || lane.unsentBytes > MAX_UNSENT) {
       this.#resumeAt = this.#inFlight >> 1;
       this.#hold(false);
     }
@@ -568,8 +574,10 @@ export class Session implements Sink {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     const bytes = end - start;
-    if (bytes > this.#replyBytes) this.#replyBytes = bytes;
-    else this.#replyBytes -= (this.#replyBytes - bytes) >> REPLY_MEMORY;
+    if (operation.spec?.write === true) {
+      this.#writesInFlight--;
+      this.#writeReplyBytes = largestOfLate(this.#writeReplyBytes, bytes);
+    } else this.#replyBytes = largestOfLate(this.#replyBytes, bytes);
     if (!this.closed) {
       if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
@@ -578,6 +586,11 @@ export class Session implements Sink {
       if (operation.tail !== null) for (const reply of operation.tail) this.outbox.addWhole(reply);
     }
     this.#settle();
+  }
+
+  /** Bytes that the replies to its commands in flight are taken to need. */
+  get #comingBytes(): number {
+    return (this.#inFlight - this.#writesInFlight) * this.#replyBytes + this.#writesInFlight * this.#writeReplyBytes;
   }
 
   /** Whether so many bytes more may wait for the client to read them. */
@@ -604,6 +617,7 @@ export class Session implements Sink {
     if (left === 0) {
       this.#last = null;
       this.#tailBytes = 0;
+      this.#writesInFlight = 0;
     }
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;
@@ -798,3 +812,6 @@ export class Session implements Sink {
 
 /** Whether a server does not let the user in, or not any more. */
 const isAboutLogin = (problem: Error): boolean => problem instanceof HandshakeRefused && /^(NOAUTH|WRONGPASS) /.test(problem.reply);
+
+/** What the next reply is taken to need: a large one is remembered for about `2 ** REPLY_MEMORY` replies. */
+const largestOfLate = (known: number, bytes: number): number => (bytes > known ? bytes : known - ((known - bytes) >> REPLY_MEMORY));

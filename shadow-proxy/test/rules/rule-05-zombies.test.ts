@@ -7,8 +7,9 @@ import { until } from '../support/shard.js';
 import type { Wire } from '../support/wire.js';
 import { withScene, type Scene } from './scene.js';
 
-const COUNT = 200;
-const PADDING = 'x'.repeat(500);
+// Few enough that all of one client are in flight at once.
+const COUNT = 40;
+const PADDING = 'x'.repeat(2_500);
 
 /** More than a server reads of a connection at a time, so that another connection's commands can come between. */
 const writes = (generation: string): string[][] =>
