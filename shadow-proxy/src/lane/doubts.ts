@@ -23,7 +23,7 @@ export interface DoubtsOptions {
   readonly scripts: Scripts;
   readonly keys: FrameKeys;
   readonly judge: Judge;
-  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything'>;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything' | 'noteHidden'>;
 }
 
 export class Doubts {
@@ -42,6 +42,15 @@ export class Doubts {
   note(db: number, frame: Buffer, start: number): void {
     const { keys, journal } = this.by;
     if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length))) journal.noteEverything();
+    else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(frame, start)) journal.noteHidden();
+  }
+
+  /** Whether the script in `frame` may write keys that it neither declares nor names. */
+  #mayHide(frame: Buffer, start: number): boolean {
+    const { scripts, table } = this.by;
+    const args = argumentsOf(frame, start);
+    if (scripts.find(args)?.writesNothing(table) === true) return false;
+    return scripts.undeclared(args, table).writes?.length !== 0;
   }
 
   // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────

@@ -38,7 +38,7 @@ export interface SequencerOptions {
   readonly suspects: Suspects;
   readonly scripts: Scripts;
   readonly judge: Judge;
-  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything'>;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything' | 'noteHidden'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
 }

@@ -37,6 +37,8 @@ const YES = Buffer.alloc(4, 0xff);
 /** CRC and length of a batch. */
 const FRAME = 8;
 const HEAD = 9;
+/** How long the record of scripts that hide their keys is kept at least, in ms: the files take turns then. */
+const HIDDEN_MS = 1_000;
 const KEY = 1;
 const WORKLOAD = 2;
 const EVERYTHING = 3;
@@ -98,6 +100,9 @@ export class Journal {
   #closed = false;
   /** Something could not be written, and may be on its way still. */
   #gap = false;
+  /** The file that is written says already that keys may change which nothing names. */
+  #hidden = false;
+  #forgetting: NodeJS.Timeout | undefined;
 
   /**
    * Reads what is left of the journal before, and begins a new one, which tells all of that again. The files are new: a
@@ -138,6 +143,26 @@ export class Journal {
     this.#noteText(EVERYTHING, why);
   }
 
+  /**
+   * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the process
+   * leaves every key in doubt. One record is enough for a file; soon after the last such script it is forgotten.
+   */
+  noteHidden(): void {
+    if (this.#hidden) return;
+    this.#hidden = true;
+    this.noteEverything('a script was under way that may write to keys which it does not declare');
+    this.#forgetHiddenSoon();
+  }
+
+  #forgetHiddenSoon(): void {
+    this.#forgetting ??= setTimeout(() => {
+      this.#forgetting = undefined;
+      if (!this.#hidden) return;
+      if (this.#turning === null) this.turn();
+      else this.#forgetHiddenSoon();
+    }, HIDDEN_MS).unref();
+  }
+
   /** Writes what was noted. To be called before anything that was noted is sent. */
   flush(): void {
     if (this.#used === FRAME || this.#closed) return;
@@ -169,6 +194,7 @@ export class Journal {
   settled(): void {
     this.#used = FRAME;
     this.#turning = null;
+    this.#hidden = false;
     for (let file = 0; file < 2; file++) {
       [this.#current, this.#other] = [this.#other, this.#current];
       this.#carry();
@@ -180,6 +206,7 @@ export class Journal {
     if (this.#closed) return;
     this.flush();
     this.#closed = true;
+    clearTimeout(this.#forgetting);
     closeSync(this.#current.fd);
     closeSync(this.#other.fd);
   }
@@ -237,6 +264,7 @@ export class Journal {
     const aside = this.#current;
     this.#current = this.#other;
     this.#other = aside;
+    this.#hidden = false;
     const turning = (this.#turning = Symbol());
     void this.#by.settle().then(() => {
       if (this.#closed || this.#turning !== turning) return;

@@ -1,6 +1,7 @@
 /** Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the order. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Link } from '../../src/local/relay.js';
 import { withRig, type Rig } from '../support/rig.js';
 import { needsKeydb } from '../support/servers.js';
@@ -98,6 +99,40 @@ test('a change that is told while the answer of a copy is still on its way is no
     await second.ask('EVAL', HIDING, 1, 'k', 1, 3);
     await until(() => scene.shard.snapshot().undecided === 0);
     lane.release();
+    await scene.assertEqual();
+  });
+});
+
+test('a process that ends while a script may write to keys that nobody names leaves every key suspect, and has it verified', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const wire = await scene.wire();
+    await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
+    await scene.shard.settled();
+    scene.toSource.hold('down');
+    wire.send('EVAL', HIDING, 1, 'k', 2, 2);
+    const direct = scene.client({ of: scene.source });
+    await until(async () => (await direct.exists('k:2')) === 1);
+    await scene.stopShard();
+    scene.toSource.release();
+    await scene.startShard();
+    assert.match(scene.shard.snapshot().workloads[0].suspect ?? '', /a script was under way that may write to keys/);
+    await until(() => scene.shard.snapshot().workloads[0].suspect === null);
+    await scene.assertEqual();
+    assert.equal(await scene.client({ of: scene.target }).exists('k:2'), 1);
+  });
+});
+
+test('a process that ends when scripts that hide their keys are long over leaves nothing suspect', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    await (await scene.wire()).ask('EVAL', HIDING, 1, 'k', 1, 1);
+    await scene.shard.settled();
+    // The journal forgets it when its files take turns, a second later.
+    await sleep(2_500);
+    await scene.stopShard();
+    await scene.startShard();
+    assert.equal(scene.shard.snapshot().workloads[0].suspect, null);
     await scene.assertEqual();
   });
 });
