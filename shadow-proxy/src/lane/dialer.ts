@@ -1,10 +1,10 @@
 /** Where a server is: a fixed address, or a master that Sentinel names. */
 import { connect as connectTcp, type Socket } from 'node:net';
-import { connect as connectTls, TLSSocket } from 'node:tls';
+import { connect as connectTls, TLSSocket, type ConnectionOptions } from 'node:tls';
 import { decodeReply, isNull, text } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
-import type { Address, Endpoint, SentinelEndpoint } from '../plan/endpoint.js';
+import type { Address, ClientTls, Endpoint, SentinelEndpoint } from '../plan/endpoint.js';
 
 /** What a connection says of itself before anything else. `username` is absent for password-only servers. */
 export interface Credentials {
@@ -77,26 +77,10 @@ export class Dialer {
     throw new SentinelError(`no sentinel names a master "${endpoint.master}" (${failures.join('; ')})`);
   }
 
-  connect(address: Address): Promise<Socket> {
-    return new Promise((resolve, reject) => {
-      const { tls } = this.endpoint;
-      const { timeoutMs } = this;
-      const socket: Socket = tls
-        ? connectTls({ servername: isIp(address.host) ? undefined : address.host, ...tls, host: address.host, port: address.port })
-        : connectTcp({ host: address.host, port: address.port, noDelay: true });
-      const timer = setTimeout(() => socket.destroy(new Error(`no connection to ${address.host}:${address.port} within ${timeoutMs} ms`)), timeoutMs);
-      const failed = (error: Error): void => {
-        clearTimeout(timer);
-        reject(error);
-      };
-      socket.once('error', failed);
-      socket.once(tls ? 'secureConnect' : 'connect', () => {
-        clearTimeout(timer);
-        socket.off('error', failed);
-        if (socket instanceof TLSSocket) this.certificateEndsAt = Date.parse(socket.getPeerCertificate().valid_to);
-        resolve(socket);
-      });
-    });
+  async connect(address: Address): Promise<Socket> {
+    const socket = await open(address, this.endpoint.tls, this.timeoutMs);
+    if (socket instanceof TLSSocket) this.certificateEndsAt = Date.parse(socket.getPeerCertificate().valid_to);
+    return socket;
   }
 
   /** Looks at the server's certificate as it is now: connections that were made before a renewal still have the old one. */
@@ -105,9 +89,10 @@ export class Dialer {
     (await this.connect(await this.resolve())).destroy();
   }
 
-  #askSentinel(sentinel: Address, endpoint: SentinelEndpoint): Promise<Address> {
+  /** Over the same kind of connection as the server's: with `rediss+sentinel://`, TLS before the first byte. */
+  async #askSentinel(sentinel: Address, endpoint: SentinelEndpoint): Promise<Address> {
+    const socket = await open(sentinel, endpoint.tls, SENTINEL_TIMEOUT_MS);
     return new Promise((resolve, reject) => {
-      const socket = connectTcp({ host: sentinel.host, port: sentinel.port });
       const scanner = new FrameScanner();
       let received = Buffer.alloc(0);
       socket.setTimeout(SENTINEL_TIMEOUT_MS, () => socket.destroy(new Error('timed out')));
@@ -133,6 +118,34 @@ export class Dialer {
       });
     });
   }
+}
+
+/**
+ * A connection that is ready to write to; with `tls`, only after the peer's certificate was verified.
+ * @throws {Error} not connected within `timeoutMs`, not TLS, or not verified
+ */
+function open({ host, port }: Address, tls: ClientTls | null, timeoutMs: number): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const options: ConnectionOptions = { servername: isIp(host) ? undefined : host, ...tls, host, port };
+    const socket: Socket = tls ? connectTls(options) : connectTcp({ host, port, noDelay: true });
+    const late = (): string =>
+      tls && !socket.connecting
+        ? `${host}:${port} did not answer a TLS handshake within ${timeoutMs} ms: name its TLS port`
+        : `no connection to ${host}:${port} within ${timeoutMs} ms`;
+    const timer = setTimeout(() => socket.destroy(new Error(late())), timeoutMs);
+    const failed = (error: NodeJS.ErrnoException): void => {
+      clearTimeout(timer);
+      // OpenSSL's word for a first answer that is no TLS record, such as an error reply in plaintext.
+      const plaintext = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER';
+      reject(plaintext ? new Error(`${host}:${port} does not speak TLS: name its TLS port`) : error);
+    };
+    socket.once('error', failed);
+    socket.once(tls ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      socket.off('error', failed);
+      resolve(socket);
+    });
+  });
 }
 
 const credentialsOf = ({ username, password }: Endpoint): Credentials | undefined => (password === null ? undefined : { username: username ?? undefined, password });

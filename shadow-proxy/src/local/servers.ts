@@ -208,7 +208,7 @@ export async function startTarget(options: ServerOptions = {}): Promise<LocalSer
 /** A Sentinel that watches `masters` (their names as keys), quick to notice a failure. */
 export async function startSentinel(
   masters: Readonly<Record<string, { readonly server: LocalServer; readonly quorum?: number }>>,
-  options: Pick<ServerOptions, 'port' | 'config'> = {},
+  options: Pick<ServerOptions, 'port' | 'config' | 'tls'> = {},
 ): Promise<LocalServer> {
   const sentinel = Object.entries(masters).flatMap(([name, { server, quorum = 1 }]) => [
     `monitor ${name} ${server.host} ${server.port} ${quorum}`,

@@ -3,7 +3,7 @@
  *
  *   redis://[user[:password]@]host[:port][/db]
  *   rediss://…                                                   the same over TLS, always verified
- *   redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]/master[/db]   (rediss+sentinel:// over TLS)
+ *   redis+sentinel://[user[:password]@]h1[:p1],h2[:p2]/master[/db]   (rediss+sentinel://: Sentinels and server over TLS)
  *
  * User and password belong to the Redis or KeyDB server; a Sentinel's own are named apart in the plan.
  * They may hold `${NAME}`, which stands for the environment variable's raw value (no percent-encoding needed).

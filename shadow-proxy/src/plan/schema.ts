@@ -48,10 +48,10 @@ const endpoint = z.union([
 ]);
 
 const clientTls = z.strictObject({
-  ca: path.describe("PEM file of the authority that signed the server's certificate. Default: the authorities that Node trusts").optional(),
+  ca: path.describe("PEM file of the authority that signed the certificates of the server and its Sentinels. Default: the authorities that Node trusts").optional(),
   cert: path.describe("PEM file of the proxy's own certificate").optional(),
   key: path.describe("PEM file of the proxy's own key").optional(),
-  servername: z.string().min(1).describe("Name that the server's certificate must carry. Default: the host of the URL").optional(),
+  servername: z.string().min(1).describe("Name that the certificates of the server and its Sentinels must carry. Default: the host that is connected to").optional(),
 });
 
 const listenTls = z.strictObject({

@@ -1,9 +1,16 @@
 /** Servers that Sentinel names: found, and followed when another one becomes the master. */
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { createServer as createTlsServer } from 'node:tls';
 import { Redis } from 'ioredis';
 import { startKeydb, startRedis, startSentinel, type LocalServer } from '../../src/local/servers.js';
-import { needsKeydb } from '../support/servers.js';
+import { makeCertificates, needsKeydb } from '../support/servers.js';
 import { startTestShard, until, type TestShard } from '../support/shard.js';
 
 interface Cluster {
@@ -167,4 +174,72 @@ test('a master that no Sentinel knows is told at the start', async (t) => {
       await target.stop();
     }
   });
+});
+
+const SENTINEL_PASSWORD = 'of-the-sentinel';
+
+/** Serves on a free port of loopback. */
+async function portOf(listener: Server): Promise<number> {
+  await once(listener.listen(0, '127.0.0.1'), 'listening');
+  return (listener.address() as AddressInfo).port;
+}
+
+test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody else its password', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const [ours, theirs] = [makeCertificates(), makeCertificates()];
+  const directory = await mkdtemp(join(tmpdir(), 'sentinel-'));
+  const sentinelPasswordFile = join(directory, 'sentinel-password');
+  await writeFile(sentinelPasswordFile, SENTINEL_PASSWORD);
+  const started: LocalServer[] = [];
+  const keep = async (server: Promise<LocalServer>): Promise<LocalServer> => {
+    started.push(await server);
+    return started.at(-1)!;
+  };
+  const heard: Buffer[] = [];
+  const hear = (answer?: string) => (socket: Socket) => {
+    socket.on('error', () => undefined).on('data', (bytes) => {
+      heard.push(bytes);
+      if (answer !== undefined) socket.write(answer);
+    });
+  };
+  const plaintext = createServer(hear('-ERR unknown command\r\n'));
+  const stranger = createTlsServer({ cert: readFileSync(theirs.cert), key: readFileSync(theirs.key) }, hear()).on('tlsClientError', () => undefined);
+  try {
+    const [source, target] = [await keep(startRedis({ tls: ours })), await keep(startKeydb())];
+    const watched = { main: { server: source } };
+    const [asked, inPlaintext] = await Promise.all([
+      keep(startSentinel(watched, { tls: ours, config: { requirepass: SENTINEL_PASSWORD, 'tls-replication': 'yes' } })),
+      keep(startSentinel(watched, { config: { requirepass: SENTINEL_PASSWORD } })),
+    ]);
+    const start = (port: number, sourceTls: { readonly ca?: string; readonly servername?: string }): Promise<TestShard> => {
+      const login = { url: `rediss+sentinel://127.0.0.1:${port}/main`, sentinelPasswordFile };
+      return startTestShard({ source: login, target, shard: { source: login, tls: { source: sourceTls } } });
+    };
+    const { ca } = ours;
+
+    const shard = await start(asked.port, { ca });
+    try {
+      await ask(shard, (client) => client.set('k', 'v'));
+      await shard.settled();
+    } finally {
+      await shard.stop();
+    }
+    await (await start(asked.port, { ca, servername: 'localhost' })).stop();
+
+    await assert.rejects(start(asked.port, {}), /no sentinel names a master "main" .*(self-signed certificate|unable to verify|unable to get)/);
+    await assert.rejects(start(asked.port, { ca: theirs.ca }), /no sentinel names .*(self-signed certificate|unable to verify|signature)/);
+    await assert.rejects(start(asked.port, { ca, servername: 'elsewhere' }), /no sentinel names .*does not match certificate/);
+    await assert.rejects(start(inPlaintext.port, { ca }), /no sentinel names .*did not answer a TLS handshake within 2000 ms: name its TLS port/);
+
+    await assert.rejects(start(await portOf(plaintext), { ca }), /no sentinel names .*does not speak TLS: name its TLS port/);
+    assert.ok(heard.length > 0, 'the handshake');
+    assert.doesNotMatch(Buffer.concat(heard.splice(0)).toString('latin1'), /of-the-sentinel|AUTH|SENTINEL/);
+    await assert.rejects(start(await portOf(stranger), { ca }), /no sentinel names .*(self-signed certificate|unable to verify|signature)/);
+    assert.equal(Buffer.concat(heard).toString('latin1'), '', 'nothing to a peer that is not verified');
+  } finally {
+    plaintext.close();
+    stranger.close();
+    await Promise.all(started.map((server) => server.stop()));
+    await rm(directory, { recursive: true, force: true });
+  }
 });
