@@ -139,6 +139,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
     ],
     gates: { minCompared: 200, minMinutes: 0, maxMismatches: 0, maxP99Ratio: 20, maxVerifyHours: 1, drill: true, steps: false },
     knownClients: ['redis_exporter'],
+    knownUsers: ['admin', 'exporter'],
     state: '/var/lib/shadow-proxy',
   };
 }

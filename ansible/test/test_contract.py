@@ -134,6 +134,20 @@ def test_a_password_in_rotation_is_accepted_in_both_generations(hosts):
     assert re.search(r"^user app on #[0-9a-f]{64} #[0-9a-f]{64} ", hosts["keydb-0-2"]["users.acl"], re.M)
 
 
+def test_users_of_the_source_are_carried_over_as_they_are(play, tmp_path):
+    lines = [f"user {name} on #{'a' * 64} {rules}" for name, rules in [("default", "~* &* +@all"), ("alice", "~a:* resetchannels &c:* -@all +@read")]]
+    names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy"]
+    for carried, default in [(lines, lines[0]), (lines[1:], "user default off nopass resetchannels -@all")]:
+        file = tmp_path / "users.acl"
+        tasks = [{"ansible.builtin.template": {"src": str(ROOT / "roles/keydb/templates/users.acl.j2"), "dest": str(file), "mode": "0600"}}]
+        code, output = play(tasks, keydb_carried_users=carried, keydb_app_users=[], keydb_passwords={name: {"use": name, "accept": [name]} for name in names})
+        assert code == 0, output
+        written = file.read_text().splitlines()
+        assert [line for line in written if line.startswith("user default ")] == [default]
+        assert written[-1] == lines[1]
+        assert len(written) == 7
+
+
 def test_replicas_follow_the_primary_at_keydbs_own_port(hosts):
     assert "replicaof" not in hosts["keydb-0-1"]["live.conf"]
     for name in ["keydb-0-2", "keydb-0-3"]:

@@ -323,6 +323,8 @@ class RunningShard implements Shard {
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
       target: (workload: Workload, counted: boolean) => (counted ? this.#admitted.facts(workload) : this.#admitted.glance(workload)),
       counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
+      seenUsers: () => this.#clients.logins.names(),
+      refusedLogins: () => this.#clients.logins.refusedBy(this.#servers.target, this.#servers.source),
       sent: () => this.#clients.sentWrites(),
       shard: () => this.name,
       sharing: () => neighboursOf(this.#plan, this.#planned).map(({ name }) => name),

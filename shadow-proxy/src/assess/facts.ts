@@ -1,6 +1,7 @@
 /** What was read off a live server; what could not be read is null, and `refusals` says why. */
 
 import type { Monitored } from './monitor.js';
+import type { UserFacts } from '../command/users.js';
 
 /** A command that clients sent since the server started, by its name in lower case (`config|get`). */
 export type Calls = ReadonlyMap<string, number>;
@@ -53,6 +54,10 @@ export interface InstanceFacts {
   readonly settings: ReadonlyMap<string, string> | null;
   readonly connections: readonly ConnectedClient[] | null;
   readonly users: number | null;
+  /** Its users, with digests of their passwords: for comparison only, and not to be shown. */
+  readonly acl: UserFacts;
+  /** As whom it was asked. */
+  readonly askedAs: string;
   readonly replicas: readonly Replica[];
   /** The server's clock minus that of this machine, in ms, and by how much that may be off. */
   readonly clock: { readonly offsetMs: number; readonly errorMs: number };

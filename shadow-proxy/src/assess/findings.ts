@@ -1,6 +1,7 @@
 /** Go or no-go, line by line: pure decisions over what was read. */
 import { formsOf, HARMLESS, supports, titleOf, type Form } from '../command/forms.js';
 import { COMMANDS } from '../command/table.generated.js';
+import { compareUsers } from '../command/users.js';
 import { count, number } from '../text/figures.js';
 import type { InstanceFacts } from './facts.js';
 
@@ -264,9 +265,19 @@ function clients({ sources }: Question): Finding[] {
   });
 }
 
-function users({ sources }: Question): Finding[] {
+/** What the gate `users` will ask for before the first client is answered by the target. */
+function users({ sources, target }: Question): Finding[] {
   const most = Math.max(0, ...sources.map((source) => source.users ?? 0));
-  return most <= 1 ? [] : [{ about: 'users', weight: 'first', what: `${number(most)} ACL users`, means: 'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels' }];
+  if (target === null) {
+    return most <= 1 ? [] : [{ about: 'users', weight: 'first', what: `${number(most)} ACL users`, means: 'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels' }];
+  }
+  const known = new Set([...sources, target].map(({ askedAs }) => askedAs).filter((name) => name !== 'default'));
+  return sources.flatMap(({ label, acl }): Finding[] => {
+    const { differences, unknown } = compareUsers(acl, target.acl, known);
+    if (unknown !== null) return [{ about: 'users', weight: 'unknown', what: `${label}: ${unknown}`, means: 'whether clients may log in at the target is not known' }];
+    if (differences.length === 0) return [];
+    return [{ about: 'users', weight: 'first', what: `${label}: ${differences.join('; ')}`, means: 'make the users of both alike before clients are answered by the target, or name those that no client uses in knownUsers' }];
+  });
 }
 
 function scripts({ sources }: Question): Finding[] {

@@ -5,6 +5,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
+import { commandCategories, supportedCommands } from '../command/table.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
 import { clientField } from '../lane/handshake.js';
@@ -46,7 +47,8 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
   const number = (name: string): number => Number(info.get(name) ?? 0);
   const clock = await clockOf(asker);
   const calls = callsOf(await asker.info('commandstats'));
-  const commands = namesOf(await asker.must('COMMAND'));
+  const listed = await asker.must('COMMAND');
+  const commands = namesOf(listed);
   const settings = mapOf(await asker.may('CONFIG', 'GET', '*'));
   return {
     label: endpoint.label,
@@ -68,6 +70,8 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     settings,
     connections: connectionsOf(await asker.may('CLIENT', 'LIST')),
     users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
+    acl: { lines: (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null, commands: supportedCommands(listed), categories: commandCategories(listed) },
+    askedAs: endpoint.username ?? 'default',
     replicas: await replicasOf(info, endpoint),
     clock,
     keySample: await sampleKeys(asker, [...databasesOf(info).keys()]),

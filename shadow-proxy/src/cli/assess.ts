@@ -112,8 +112,8 @@ function price(text: string): number {
   return value;
 }
 
-/** Maps and sets as JSON. */
-const plain = (_: string, value: unknown): unknown => (value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value].length : value);
+/** Maps and sets as JSON, without what has digests of passwords. */
+const plain = (name: string, value: unknown): unknown => (name === 'acl' ? undefined : value instanceof Map ? Object.fromEntries(value) : value instanceof Set ? [...value].length : value);
 
 const ORDER: readonly Weight[] = ['no-go', 'go', 'unknown', 'first', 'note'];
 const WORD: Readonly<Record<Weight, string>> = { 'no-go': 'NO-GO', go: 'GO', unknown: 'UNKNOWN', first: 'FIRST', note: 'note' };

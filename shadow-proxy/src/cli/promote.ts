@@ -18,6 +18,7 @@ interface PromoteOptions extends AdminClientOptions {
   readonly percent?: number;
   readonly dryRun?: boolean;
   readonly force?: boolean;
+  readonly forceUsers?: boolean;
   readonly reason?: string;
   readonly overwrite?: boolean;
   readonly deleteForeign?: boolean;
@@ -35,7 +36,8 @@ export function addPromote(program: Command): void {
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
     .option('--dry-run', 'only judge the gates')
-    .option('--force', 'go on where gates are closed, but not the gate target; needs --reason, and is written into the history')
+    .option('--force', 'go on where gates are closed, but not the gates target and users; needs --reason, and is written into the history')
+    .option('--force-users', 'go on where the gate users is closed: clients may be locked out, or others let in; needs --reason')
     .option('--overwrite', 'to dualwrite: keys of the target that the proxy did not write may be overwritten; asks for their number')
     .option('--delete-foreign', 'to dualwrite: backfill may delete those that the source does not have; asks for their number')
     .option(...YES, keysConfirmed)
@@ -48,15 +50,15 @@ export function addPromote(program: Command): void {
 }
 
 async function promote(workload: string, options: PromoteOptions): Promise<number> {
-  const { shard, to, percent, dryRun, force, reason } = options;
+  const { shard, to, percent, dryRun, force, forceUsers, reason } = options;
   const client = new AdminClient(options);
-  const asked = { shard, workload, to, percent, force, reason, by: userInfo().username };
+  const asked = { shard, workload, to, percent, force, forceUsers, reason, by: userInfo().username };
   const [judged, consent] = await judge(client, asked, options);
   const request = { ...asked, consent };
   const all = judged.flatMap(({ gates }) => gates);
-  const closed = closedGates(all, dryRun ? false : force);
+  const closed = closedGates(all, dryRun ? {} : options);
   if (dryRun || closed.length > 0) {
-    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.`}`}\n`);
+    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}`}`}\n`);
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
   }
@@ -65,6 +67,10 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   process.stdout.write(`${options.json ? JSON.stringify(done, null, 2) : done.map(render).join('\n\n')}\n`);
   return exitCode.holds;
 }
+
+/** Where only the gate `users` is left, because the others were forced. */
+const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions): string =>
+  force && !forceUsers && closed.some(({ name }) => name === 'users') ? '\n--force does not open the gate users: make the users of both servers alike, or add --force-users.' : '';
 
 /** The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed. */
 async function judge(client: AdminClient, request: PromoteRequest & { readonly shard?: string }, options: PromoteOptions): Promise<[readonly ShardPromotion[], Consent | undefined]> {

@@ -121,6 +121,19 @@ export function supportedCommands(reply: Reply): Set<string> {
   return names;
 }
 
+/** The ACL categories (such as `read`) of the commands and subcommands that a server lists in its reply to `COMMAND`. */
+export function commandCategories(reply: Reply): Map<string, ReadonlySet<string>> {
+  const found = new Map<string, ReadonlySet<string>>();
+  const add = ({ items }: Reply): void => {
+    found.set(text(items![0]).toLowerCase(), new Set(items![CATEGORIES_AT]?.items?.map((each) => text(each).replace(/^@/, '').toLowerCase())));
+    for (const subcommand of items![SUBCOMMANDS_AT]?.items ?? []) add(subcommand);
+  };
+  for (const each of reply.items ?? []) add(each);
+  return found;
+}
+
+/** Where an entry of `COMMAND` has its ACL categories, since Redis 6. */
+const CATEGORIES_AT = 6;
 /** Where an entry of `COMMAND` lists its subcommands, since Redis 7. */
 const SUBCOMMANDS_AT = 9;
 

@@ -7,7 +7,7 @@
  *   GET  /readyz       200 when every shard is ready, else 503; names those that are not, and says whether it is a standby
  *   GET  /api/status   { version, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: those that cannot start yet, and why
  *   POST /api/stage    { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] }
- *   POST /api/promote  { shard?, workload, to?, percent?, consent?, dryRun?, force?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
+ *   POST /api/promote  { shard?, workload, to?, percent?, consent?, dryRun?, force?, forceUsers?, reason?, by? } → { promotions: [{ shard, …Promotion }] }
  *   POST /api/rollback { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload, all that the target answers
  *   GET  /api/evidence { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted
  *   GET  /api/series   ?shard=…&since=ms { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then
@@ -114,6 +114,7 @@ const promoteRequest = z.strictObject({
   consent: consent.optional(),
   dryRun: z.boolean().optional(),
   force: z.boolean().optional(),
+  forceUsers: z.boolean().optional(),
   reason: words(1000),
   by,
 });
@@ -283,9 +284,9 @@ export class Admin {
     const judged: ({ shard: string } & Promotion)[] = [];
     for (const shard of shards) judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
     if (wanted.dryRun) return judged;
-    const closed = judged.filter(({ gates }) => closedGates(gates, wanted.force).length > 0);
+    const closed = judged.filter(({ gates }) => closedGates(gates, wanted).length > 0);
     if (closed.length > 0) {
-      const names = closed.map(({ shard, gates }) => `${shard} (${closedGates(gates, wanted.force).map((gate) => gate.name).join(', ')})`);
+      const names = closed.map(({ shard, gates }) => `${shard} (${closedGates(gates, wanted).map((gate) => gate.name).join(', ')})`);
       throw new AdminError('gates-closed', `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`, 409, { promotions: judged });
     }
     const done: ({ shard: string } & Promotion)[] = [];

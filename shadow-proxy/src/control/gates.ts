@@ -9,6 +9,7 @@ import type { LatencyWindow, UnsupportedForm, WorkloadEvidence } from '../record
 import type { TargetKeys } from '../copy/target-keys.js';
 import { sum } from '../record/snapshot.js';
 import type { Stage } from '../route/stage.js';
+import type { UserComparison } from '../command/users.js';
 
 export type Answer = 'yes' | 'no' | 'unknown';
 
@@ -19,7 +20,7 @@ export interface Gate {
   readonly evidence: string;
 }
 
-export type GateName = 'servers' | 'target' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
+export type GateName = 'servers' | 'target' | 'users' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
@@ -69,6 +70,10 @@ export interface GateFacts {
   readonly latencies: readonly LatencyWindow[];
   /** What is wrong with the two servers and their roles; null where that is not known. */
   readonly servers: readonly string[] | null;
+  /** How the users of the two servers differ; null where they were not asked yet. */
+  readonly users: UserComparison | null;
+  /** Users as whom clients have logged in, and whom the target refused when that was tried just now; null where it was not tried. */
+  readonly refusedLogins: readonly string[] | null;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
   /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
@@ -86,10 +91,10 @@ export interface GateFacts {
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
   if (from === 'off') return to === 'complete' ? ['servers', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
   if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
-  const watched: readonly GateName[] = ['servers', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
+  const watched: readonly GateName[] = ['servers', 'users', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
   if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];
   // Nothing is compared in rampdown but writes; the source is about to be left.
-  return to === 'complete' ? ['time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
+  return to === 'complete' ? ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
 }
 
 /** Those of them that the step needs, each with its answer at `now`. */
@@ -98,8 +103,17 @@ export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, n
 /** Gates that `force` does not pass: what would happen has to be confirmed with its number. */
 const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
 
+/** What goes on where gates are closed. */
+export interface Forced {
+  /** All but `target` and `users`. */
+  readonly force?: boolean;
+  /** The gate `users`, behind which clients are locked out, or others let in. */
+  readonly forceUsers?: boolean;
+}
+
 /** Gates that keep the workload where it is. */
-export const closedGates = (gates: readonly Gate[], force = false): Gate[] => gates.filter(({ name, answer }) => answer !== 'yes' && !(force && !NOT_FORCED.has(name)));
+export const closedGates = (gates: readonly Gate[], { force = false, forceUsers = false }: Forced = {}): Gate[] =>
+  gates.filter(({ name, answer }) => answer !== 'yes' && !(name === 'users' ? forceUsers : force && !NOT_FORCED.has(name)));
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
@@ -114,6 +128,8 @@ const FLOOR_US = 1_000;
 /** Replies of each server that a comparison of their latencies needs. */
 const MIN_REPLIES = 1_000;
 const HOUR_MS = 3_600_000;
+/** Users that an answer names. */
+const MAX_USERS = 5;
 
 /** Whether a workload may be written to the target for the first time. */
 export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged {
@@ -144,6 +160,18 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
     return says(servers.length === 0, servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '));
   },
   target: ({ target, consent }) => judgeTarget(target, consent),
+
+  users: ({ users, refusedLogins }) => {
+    if (users === null) return untold('the servers have not been asked yet');
+    const refused = (refusedLogins ?? []).map((name) => `${name} was refused when its login was tried on the target`);
+    const differences = [...users.differences, ...refused];
+    const more = differences.length > MAX_USERS ? `; and ${count(differences.length - MAX_USERS)} more` : '';
+    if (differences.length > 0) return says(false, `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both alike, or name users that no client uses in knownUsers)`);
+    if (users.unknown !== null) return untold(users.unknown);
+    const { same, onlyTarget } = users;
+    const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, MAX_USERS).join(', ')}`;
+    return says(true, `${count(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`);
+  },
 
   compared: ({ evidence: { compared }, gates: { minCompared } }) => says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
 

@@ -18,8 +18,10 @@ export interface PromoteRequest {
   readonly consent?: Consent;
   /** Only judge. */
   readonly dryRun?: boolean;
-  /** Go on where gates are closed, but the gate `target`; needs a reason. */
+  /** Go on where gates are closed, but the gates `target` and `users`; needs a reason. */
   readonly force?: boolean;
+  /** Go on where the gate `users` is closed, which `force` does not open; needs a reason. */
+  readonly forceUsers?: boolean;
   readonly reason?: string;
   readonly by?: string;
 }
@@ -83,7 +85,7 @@ export function nextPoint({ stage, percent, spanning, perRegion }: Standing): St
 
 /** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
 export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
-  const { workload, force = false, reason, by } = request;
+  const { workload, force = false, forceUsers = false, reason, by } = request;
   const from = context.standing(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
@@ -92,19 +94,19 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   if (STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent <= from.percent)) {
     throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);
   }
-  if (force && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
+  if ((force || forceUsers) && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
   const facts = await context.facts(workload, request.consent);
   const gates = judgeGates(facts, from, to, new Date());
   const targetKeys = facts.target?.keys ?? null;
   const point = { stage: from.stage, percent: from.percent };
   if (request.dryRun) return { workload, from: point, to, gates, targetKeys, change: null };
-  const closed = closedGates(gates, force);
+  const closed = closedGates(gates, request);
   if (closed.length > 0) {
     throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.map(({ name }) => name).join(', ')}`, { workload, from: point, to, gates, targetKeys, change: null });
   }
   const { consent = NO_CONSENT } = request;
   const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
-  const note = { by, reason, forced: force && !isOpen(gates), ...(said && { consent }), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
+  const note = { by, reason, forced: !isOpen(gates), ...(said && { consent }), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
   return { workload, from: point, to, gates, targetKeys, change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }) };
 }
 
@@ -151,4 +153,4 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
 }
 
 /** Without these, clients could be told what is wrong, be it for a moment. */
-const MUST_BE_OPEN: ReadonlySet<string> = new Set(['servers', 'suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);
+const MUST_BE_OPEN: ReadonlySet<string> = new Set(['servers', 'users', 'suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);

@@ -1,4 +1,5 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
@@ -6,7 +7,7 @@ import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../lane/handshake.js';
 import { latencyHistogram } from '../lane/latency.js';
 import type { Sequencer } from '../lane/sequencer.js';
-import { parseInfo } from '../lane/server.js';
+import { parseInfo, type Server } from '../lane/server.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { EvidenceBook, type Drill, type LatencyWindow, type Seen } from '../record/evidence.js';
 import type { Author } from '../record/sealed.js';
@@ -21,6 +22,7 @@ import { outlookOf, type Outlook } from './outlook.js';
 import type { Standing } from './promotion.js';
 import { lookAt, serverProblems } from './servers.js';
 import { StageError } from './status.js';
+import { compareUsers, type UserComparison, type UserFacts } from '../command/users.js';
 
 export interface WitnessContext {
   readonly sequencer: Sequencer;
@@ -38,6 +40,10 @@ export interface WitnessContext {
   /** The shard's name, and those of the other shards that the plan lets have its target. */
   readonly shard: () => string;
   readonly sharing: () => readonly string[];
+  /** Names of the users that clients have logged in as. */
+  readonly seenUsers: () => ReadonlySet<string>;
+  /** Of these, those whose login the source takes and the target refuses. */
+  readonly refusedLogins: () => Promise<readonly string[]>;
   readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
   readonly logger: Logger;
 }
@@ -55,7 +61,7 @@ const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 
 /** What only the servers can tell. */
-type Told = Pick<GateFacts, 'servers' | 'bypassing' | 'passed' | 'evicted'> & {
+type Told = Pick<GateFacts, 'servers' | 'users' | 'bypassing' | 'passed' | 'evicted'> & {
   readonly counters: readonly Verdict[] | null;
   /** Of the workloads that are off, by name. */
   readonly targets: ReadonlyMap<string, TargetFacts | null>;
@@ -137,8 +143,8 @@ export class Witness {
   async facts(name: string, consent = NO_CONSENT): Promise<GateFacts> {
     const workload = this.#named(name);
     const counted = workload.stage === 'off' ? await this.context.target(workload, true) : null;
-    const told = await this.#ask();
-    return { ...this.#facts(workload, { ...told, targets: new Map([[name, counted]]) }), consent };
+    const [told, refusedLogins] = await Promise.all([this.#ask(), soon(this.context.refusedLogins())]);
+    return { ...this.#facts(workload, { ...told, targets: new Map([[name, counted]]) }), consent, refusedLogins };
   }
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
@@ -155,7 +161,7 @@ export class Witness {
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
     const fresh = this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
-    const told: Told = { servers: fresh?.servers ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, targets: fresh?.targets ?? new Map(), passed: this.#passedSoFar() };
+    const told: Told = { servers: fresh?.servers ?? null, users: fresh?.users ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, targets: fresh?.targets ?? new Map(), passed: this.#passedSoFar() };
     return {
       outlook: this.#outlook(told),
       guard: told.counters ?? [],
@@ -185,6 +191,7 @@ export class Witness {
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
       frozen: this.context.frozen(),
       latencies: windows,
+      refusedLogins: null,
       ...told,
       target: targets.get(name) ?? null,
       consent: NO_CONSENT,
@@ -241,8 +248,9 @@ export class Witness {
   async #ask(): Promise<Told> {
     const { servers } = this.context.sequencer;
     const off = this.context.sequencer.router.workloads.filter(({ stage }) => stage === 'off');
-    const [problems, bypassing, passed, evicted, counters, targets] = await Promise.all([
+    const [problems, users, bypassing, passed, evicted, counters, targets] = await Promise.all([
       this.#problems(),
+      this.#users(),
       this.#bypassing(this.context.plan().knownClients),
       this.#passedWrites(),
       this.#evicted(),
@@ -250,7 +258,17 @@ export class Witness {
       Promise.all(off.map(async (workload): Promise<[string, TargetFacts | null]> => [workload.name, await soon(this.context.target(workload, false))])),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
-    return { servers: problems, bypassing, passed, evicted, counters, targets: new Map(targets) };
+    return { servers: problems, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
+  }
+
+  /** Users that clients log in as are compared, whatever else they are for. */
+  async #users(): Promise<UserComparison> {
+    const { servers } = this.context.sequencer;
+    const seen = this.context.seenUsers();
+    const kit = SIDES.map((side) => servers[side].endpoint.credentials?.username ?? 'default').filter((name) => name !== 'default');
+    const known = [...this.context.plan().knownUsers, ...kit].filter((name) => !seen.has(name));
+    const [source, target] = await Promise.all([servers.source, servers.target].map(readUsers));
+    return compareUsers(source, target, new Set(known));
   }
 
   async #problems(): Promise<readonly string[]> {
@@ -377,4 +395,15 @@ const KIT = 'shadow-proxy';
 
 function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive, unsupported } }: Workload): Seen {
   return { name, stage, percent, compared, explained, mismatches, unsupported, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };
+}
+
+/** What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be. */
+async function readUsers(server: Server): Promise<UserFacts> {
+  const { commands, categories, needsPassword, version, endpoint } = server;
+  const reply = await soon(server.ask('ACL', 'LIST'));
+  if (reply?.items) return { lines: reply.items.map(text), commands, categories };
+  const password = endpoint.credentials?.password;
+  if (!/^[1-5]\./.test(version) || (needsPassword && password === undefined)) return { lines: null, commands, categories };
+  const login = needsPassword ? `#${createHash('sha256').update(password!).digest('hex')}` : 'nopass';
+  return { lines: [`user default on ${login} ~* &* +@all`], commands, categories };
 }

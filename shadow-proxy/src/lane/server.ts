@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Address } from '../plan/endpoint.js';
-import { supportedCommands, type CommandSpec } from '../command/table.js';
+import { commandCategories, supportedCommands, type CommandSpec } from '../command/table.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
@@ -77,6 +77,8 @@ export class Server {
   isKeydb = false;
   /** Lower-case names from the server's `COMMAND`. */
   commands: ReadonlySet<string> = new Set();
+  /** Likewise, of those that `COMMAND` lists, their ACL categories. */
+  categories: ReadonlyMap<string, ReadonlySet<string>> = new Map();
   /** By command id: 0 not asked yet, 1 known, 2 not known. */
   #knows = new Uint8Array(1024);
   /** So many of its evictions have explained a loss already, or were before our time. */
@@ -321,6 +323,7 @@ export class Server {
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
     this.commands = supportedCommands(reply);
+    this.categories = commandCategories(reply);
     this.#knows.fill(0);
     this.#learnt = runId;
     this.#evictionsSpent = await this.#evictions();

@@ -20,7 +20,7 @@ export interface Surroundings {
 export function normalise(file: PlanFile, surroundings: Surroundings): { plan: Plan | null; problems: PlanProblem[] } {
   const problems: PlanProblem[] = [];
   const read = new Reader(surroundings, problems);
-  const { topology, onAuthorityChange, failover, limits, ledger, gates, knownClients } = file;
+  const { topology, onAuthorityChange, failover, limits, ledger, gates, knownClients, knownUsers } = file;
   const shards = sharedTargets(file.shards.map((shard, i) => read.shard(shard, ['shards', i])));
   const plan: Plan = {
     version: 1,
@@ -36,6 +36,7 @@ export function normalise(file: PlanFile, surroundings: Surroundings): { plan: P
     state: resolve(surroundings.directory, file.state),
     limits,
     knownClients,
+    knownUsers,
     ledger,
   };
   return { plan: problems.length === 0 ? plan : null, problems };

@@ -30,6 +30,8 @@ export interface Plan {
   readonly limits: Limits;
   /** Names or addresses of clients that may be connected to a source beside the proxy. */
   readonly knownClients: readonly string[];
+  /** ACL users that no client of the proxy uses. */
+  readonly knownUsers: readonly string[];
   readonly ledger: LedgerPlan;
 }
 

@@ -200,6 +200,10 @@ export const planSchema = z.strictObject({
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
   limits: limits.prefault({}).describe('Bounds, and how long is waited'),
   knownClients: z.array(z.string().min(1)).default([]).describe('Names (CLIENT SETNAME) or addresses of clients that may be connected to a source beside the proxy, such as exporters'),
+  knownUsers: z
+    .array(z.string().min(1))
+    .default([])
+    .describe('ACL users of the servers themselves, such as exporters and replicas, which no client of the proxy uses: the gate users does not compare them'),
   ledger: z
     .strictObject({
       maxBytes: bytes.prefault('16MiB').describe('Size of one file'),

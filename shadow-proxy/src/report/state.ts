@@ -49,8 +49,8 @@ function outlook(workload: WorkloadPlan, state: ShardState, known: Known | undef
   return outlookOf(workload, { ...point, spanning: 0, perRegion: workload.counterLayout === 'per-region' }, facts, new Date(), (...args) => judgeGates(...args).map((gate) => (LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate)));
 }
 
-const NOT_KNOWN = { target: null, spanning: 0, consent: NO_CONSENT, suspects: 0, suspect: null, frozen: null, servers: null, bypassing: null, passed: { since: null, last: null }, evicted: null, sourceEvicted: 0, counters: null, writtenIn: null };
-const LIVE: ReadonlySet<GateName> = new Set(['servers', 'target', 'suspects', 'bypass', 'counters', 'evictions']);
+const NOT_KNOWN = { target: null, spanning: 0, consent: NO_CONSENT, suspects: 0, suspect: null, frozen: null, servers: null, users: null, refusedLogins: null, bypassing: null, passed: { since: null, last: null }, evicted: null, sourceEvicted: 0, counters: null, writtenIn: null };
+const LIVE: ReadonlySet<GateName> = new Set(['servers', 'target', 'users', 'suspects', 'bypass', 'counters', 'evictions']);
 
 const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobRecord): JobSnapshot => ({
   ...request,

@@ -14,6 +14,7 @@ import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds } from './client-limits.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
+import { SeenLogins } from './seen-logins.js';
 import { Session } from './session.js';
 import { Support } from './support.js';
 import { Subscribers } from './subscribers.js';
@@ -35,6 +36,8 @@ export class Clients {
   crossRefused = 0;
   operations = 0;
   readonly limits: ClientLimits;
+  /** As whom clients have logged in. */
+  readonly logins = new SeenLogins();
   /** What clients were refused. */
   readonly errors = new ClientErrors();
   readonly support: Support;

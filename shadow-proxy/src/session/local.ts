@@ -54,6 +54,7 @@ async function login(session: Session, credentials: Credentials, named: boolean)
   }
   login.standing[side] = 'admitted';
   session.login = login;
+  session.clients.logins.saw(credentials);
   session.checkLimits();
   session.reidentify();
   return null;

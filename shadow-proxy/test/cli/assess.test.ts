@@ -48,6 +48,7 @@ test('an idle server is no reason to move; what clients use and the target lacks
     assert.match(what('clients'), /^1 client of .*: 127\.0\.0\.1 checkout/);
     assert.match(what('large keys'), /a string of [34] MiB in database 0/);
     assert.equal(sources[0].calls.set, 1);
+    assert.doesNotMatch(stdout, /user default on/);
   });
 });
 

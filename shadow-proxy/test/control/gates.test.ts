@@ -40,6 +40,8 @@ const facts: GateFacts = {
   suspect: null,
   frozen: null,
   servers: [],
+  users: { differences: [], unknown: null, same: 2, onlyTarget: [] },
+  refusedLogins: null,
   latencies: [window(2_000, 2_100)],
   bypassing: [],
   passed: { since: '2026-03-04T11:00:00Z', last: null },
@@ -63,6 +65,10 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
   const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
     ['servers', 'no', /^the source is a replica of a:1; b$/, { servers: ['the source is a replica of a:1', 'b'] }],
     ['servers', 'unknown', /not been asked/, { servers: null }],
+    ['users', 'no', /^bob is missing on the target \(make both alike/, { users: { differences: ['bob is missing on the target'], unknown: null, same: 2, onlyTarget: [] } }],
+    ['users', 'no', /^alice was refused when its login was tried/, { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: ['alice'] }],
+    ['users', 'unknown', /^the target does not tell$/, { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: [] }],
+    ['users', 'unknown', /not been asked/, { users: null }],
     ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
     ['time', 'no', /in 59 of 60 minutes \(180 have passed .*3 of 24 hours/, {}, { minutes: 59 }],
     ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
@@ -130,7 +136,7 @@ test('the first write to a target with keys that the shard did not write needs t
   assert.deepEqual([consent(false, false, 1_200), consent(true, false, 1_199), consent(false, true, 1_200), consent(true, false, 1_200), consent(true, true, 1_300)].map((each) => of({ keys }, each).answer), ['no', 'no', 'no', 'yes', 'yes']);
   assert.equal(of({ keys: { ...keys, onSource: 0 } }, consent(false, true, 1_200)).answer, 'yes');
   const closed = [{ name: 'target', answer: 'no', evidence: '' }, { name: 'bypass', answer: 'no', evidence: '' }] as const;
-  assert.deepEqual(closedGates(closed, true).map(({ name }) => name), ['target'], 'force does not pass it');
+  assert.deepEqual(closedGates(closed, { force: true }).map(({ name }) => name), ['target'], 'force does not pass it');
 });
 
 test('a verification that found none of its keys is no evidence', () => {

@@ -25,12 +25,12 @@ test('the report has the evidence in three forms, while the proxy runs and after
     async (servers) => {
       const plan = await planFor(servers, (planned) => {
         Object.assign(planned, { gates: GATES, ledger: { redact: false } });
-        Object.assign(planned.shards[0], { target: `redis://:${PASSWORD}@127.0.0.1:${servers.target.port}` });
+        Object.assign(planned.shards[0], { target: `redis://kit:${PASSWORD}@127.0.0.1:${servers.target.port}` });
         planned.workloads = [{ name: 'sessions', keys: ['session:*'], class: 'read-mostly', stage: 'shadow' }];
       });
       const running = await start(t, plan);
       const make = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', [...args, '--plan', running.file]);
-      const [client, direct] = [running.connect(), new Redis(servers.target.port, { password: PASSWORD })];
+      const [client, direct] = [running.connect(), new Redis(servers.target.port, { username: 'kit', password: PASSWORD })];
       for (let i = 0; i < 100; i++) await client.set(`session:${i}`, `v${i}`);
       await client.set('session:secret-of-alice', 'the right value');
       await until(async () => (await direct.get('session:secret-of-alice')) !== null);
@@ -95,6 +95,6 @@ test('the report has the evidence in three forms, while the proxy runs and after
         if (process.env.PICTURES !== undefined) await opened.page.screenshot({ path: join(process.env.PICTURES, file === page ? 'report.png' : 'report-dead.png'), fullPage: true });
       }
     },
-    { target: { config: { requirepass: PASSWORD } } },
+    { target: { config: { user: [`kit on >${PASSWORD} ~* &* +@all`] } } },
   );
 });

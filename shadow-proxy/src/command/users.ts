@@ -1,0 +1,162 @@
+/**
+ * What the gate `users` judges: whether those who may log in at the source may log in at the target, with the same password,
+ * and do the same there; and nobody else. Pure: what `ACL LIST` of both says, in the syntax of Redis 6 and 7 and of KeyDB.
+ * Passwords are there as SHA-256 digests: they are compared, and never shown.
+ */
+
+/** What a server says of its users. */
+export interface UserFacts {
+  /** Lines of `ACL LIST`; null where it does not tell. */
+  readonly lines: readonly string[] | null;
+  /** Lower-case names of its commands and subcommands, such as `get` or `config|get`. */
+  readonly commands: ReadonlySet<string>;
+  /** Of those that it lists by themselves, their categories, such as `read`. */
+  readonly categories: ReadonlyMap<string, ReadonlySet<string>>;
+}
+
+export interface UserComparison {
+  /** How they differ, one user each; `default` is whoever does not log in. */
+  readonly differences: readonly string[];
+  /** Why it cannot be told; null where it can. */
+  readonly unknown: string | null;
+  /** Users of the source that the target has, too, with the same rules. */
+  readonly same: number;
+  /** Users that only the target has, all with a password. */
+  readonly onlyTarget: readonly string[];
+}
+
+interface User {
+  readonly name: string;
+  readonly on: boolean;
+  readonly nopass: boolean;
+  readonly passwords: string;
+  readonly keys: string;
+  readonly channels: string;
+  readonly commands: readonly string[];
+  /** Further sets of rules, which only Redis 7 has. */
+  readonly selectors: string;
+}
+
+/**
+ * @param known users of the servers themselves, such as the kit's own, exporters and replicas: not compared
+ */
+export function compareUsers(source: UserFacts, target: UserFacts, known: ReadonlySet<string>): UserComparison {
+  const silent = [['source', source], ['target', target]].flatMap(([side, facts]) => ((facts as UserFacts).lines === null ? [side as string] : []));
+  if (silent.length > 0) return { differences: [], unknown: `the ${silent.join(' and the ')} does not tell: allow ACL LIST to the kit's user`, same: 0, onlyTarget: [] };
+  const [from, to] = [usersOf(source), usersOf(target)];
+  const differences: string[] = [];
+  let same = 0;
+  for (const user of from.values()) {
+    if (known.has(user.name)) continue;
+    const difference = differenceOf(user, to.get(user.name), source, target);
+    if (difference === null) same++;
+    else differences.push(`${user.name} ${difference}`);
+  }
+  const more = [...to.values()].filter((user) => !from.has(user.name) && !known.has(user.name) && mayLogIn(user));
+  for (const { name } of more.filter(({ nopass }) => nopass)) differences.push(`${name} needs no password on the target, and is not on the source`);
+  return { differences, unknown: null, same, onlyTarget: more.filter(({ nopass }) => !nopass).map(({ name }) => name) };
+}
+
+const mayLogIn = ({ on, nopass, passwords }: User): boolean => on && (nopass || passwords !== '');
+
+/** What is compared of two users who may both log in, and how a difference is told. */
+const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'selectors', told: string])[] = [
+  ['passwords', 'has other passwords on the target'],
+  ['keys', 'has other key patterns on the target'],
+  ['channels', 'has other channel patterns on the target'],
+  ['selectors', 'has other selectors on the target'],
+];
+
+/** Null where the same may log in as this user, and do the same. */
+function differenceOf(source: User, target: User | undefined, atSource: UserFacts, atTarget: UserFacts): string | null {
+  if (!mayLogIn(source)) {
+    if (target === undefined || !mayLogIn(target)) return null;
+    return target.nopass ? 'needs no password on the target, and may not log in on the source' : 'may log in on the target, and not on the source';
+  }
+  if (target === undefined) return 'is missing on the target';
+  if (!mayLogIn(target)) return source.nopass ? 'needs no password on the source, and is refused by the target' : 'may not log in on the target';
+  if (source.nopass !== target.nopass) return source.nopass ? 'needs a password on the target only' : 'needs a password on the source only: anybody may log in on the target';
+  const found = PARTS.filter(([part]) => !(part === 'passwords' && source.nopass) && source[part] !== target[part]).map(([, told]) => told);
+  const commands = rewordings(source.commands, atTarget) === rewordings(target.commands, atSource) ? null : differentCommands(source, target, atSource, atTarget);
+  if (commands !== null) found.push(commands);
+  return found.length === 0 ? null : found.join(', ');
+}
+
+function usersOf({ lines }: UserFacts): Map<string, User> {
+  return new Map((lines ?? []).map(parseUser).map((user) => [user.name, user]));
+}
+
+/** Words, of which one in parentheses has several. */
+const wordsOf = (rules: string): string[] => rules.match(/\([^)]*\)|\S+/g) ?? [];
+const sorted = (words: readonly string[]): string => [...new Set(words)].sort().join(' ');
+
+/** A line of ACL LIST: `user NAME on #digest ~keys &channels +@all -command`. */
+function parseUser(line: string): User {
+  const [, name, ...words] = wordsOf(line);
+  const selectors = words.filter((word) => word.startsWith('(')).map((word) => {
+    const { keys, channels, commands } = rulesOf(wordsOf(word.slice(1, -1)));
+    return `(${keys}|${channels}|${commands.join(' ')})`;
+  });
+  return {
+    name,
+    on: words.includes('on'),
+    nopass: words.includes('nopass'),
+    passwords: sorted(words.filter((word) => word.startsWith('#'))),
+    ...rulesOf(words),
+    selectors: sorted(selectors),
+  };
+}
+
+function rulesOf(words: readonly string[]): Pick<User, 'keys' | 'channels' | 'commands'> {
+  const keys = words.filter((word) => word === 'allkeys' || /^(~|%)/.test(word)).map((word) => (word === 'allkeys' ? '~*' : word.replace(/^%(RW|WR)~/, '~')));
+  const channels = words.filter((word) => word === 'allchannels' || word.startsWith('&')).map((word) => (word === 'allchannels' ? '&*' : word));
+  const commands = words.filter((word) => /^[+-]/.test(word) || WHOLE[word] !== undefined).map((word) => (WHOLE[word] ?? word).toLowerCase());
+  return { keys: keys.includes('~*') ? '~*' : sorted(keys), channels: channels.includes('&*') ? '&*' : sorted(channels), commands };
+}
+
+const WHOLE: Readonly<Record<string, string | undefined>> = { allcommands: '+@all', nocommands: '-@all' };
+
+/** Rules without those of commands that the other server lacks; neighbours with the same sign may stand in any order. */
+function rewordings(rules: readonly string[], other: UserFacts): string {
+  const runs: string[][] = [];
+  for (const rule of rules) {
+    const command = rule.slice(1);
+    if (!command.startsWith('@') && !other.commands.has(command.split('|', 1)[0])) continue;
+    if (runs.at(-1)?.[0][0] !== rule[0]) runs.push([]);
+    runs.at(-1)!.push(rule);
+  }
+  return runs.map(sorted).join(' ');
+}
+
+/** Commands that a difference names. */
+const MAX_COMMANDS = 5;
+
+/** Servers word the same rules in other ways: what counts is each command that both have. */
+function differentCommands(source: User, target: User, atSource: UserFacts, atTarget: UserFacts): string | null {
+  const [from, to] = [mayRun(source.commands, atSource), mayRun(target.commands, atTarget)];
+  const isContainer = (name: string): boolean => [...atSource.commands].some((other) => other.startsWith(`${name}|`));
+  const both = [...atSource.commands].filter((name) => atTarget.commands.has(name) && (name.includes('|') || !isContainer(name)));
+  const [lost, won] = [both.filter((name) => from(name) && !to(name)), both.filter((name) => !from(name) && to(name))];
+  const named = (names: readonly string[]): string => `${names.slice(0, MAX_COMMANDS).join(', ')}${names.length > MAX_COMMANDS ? ` and ${names.length - MAX_COMMANDS} more` : ''}`;
+  const told = [...(lost.length > 0 ? [`may not run ${named(lost)} on the target`] : []), ...(won.length > 0 ? [`may run ${named(won)} on the target only`] : [])];
+  return told.length === 0 ? null : told.join(', ');
+}
+
+/** Whether the rules, one after the other, allow a command at a server. Where it lists no subcommands, they go with their container. */
+function mayRun(rules: readonly string[], { categories }: UserFacts): (name: string) => boolean {
+  const allowed = new Set<string>();
+  for (const rule of rules) {
+    const word = rule.slice(1);
+    const set = rule.startsWith('+') ? (name: string) => void allowed.add(name) : (name: string) => void allowed.delete(name);
+    const isMeant = word.startsWith('@')
+      ? (_name: string, of: ReadonlySet<string>): boolean => word === '@all' || of.has(word.slice(1))
+      : (name: string): boolean => name === word || name.startsWith(`${word}|`);
+    for (const [name, of] of categories) if (isMeant(name, of)) set(name);
+    // A subcommand that the server allows by name, and does not list.
+    if (word.includes('|')) set(word);
+    else for (const name of [...allowed]) if (!categories.has(name) && isMeant(name, NONE)) allowed.delete(name);
+  }
+  return (name) => allowed.has(name) || (!categories.has(name) && allowed.has(name.split('|', 1)[0]));
+}
+
+const NONE: ReadonlySet<string> = new Set();

@@ -1,0 +1,54 @@
+/**
+ * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload goes to
+ * the target, each is tried there, as a client would.
+ */
+import type { Credentials } from '../lane/dialer.js';
+import { digestOf } from '../lane/login.js';
+import { HandshakeRefused, type Server } from '../lane/server.js';
+
+const KEPT_MS = 3_600_000;
+const MAX_LOGINS = 1_000;
+
+const nameOf = ({ username }: Credentials): string => username ?? 'default';
+
+export class SeenLogins {
+  /** By digest, the latest last. */
+  readonly #logins = new Map<string, { readonly credentials: Credentials; readonly at: number }>();
+
+  saw(credentials: Credentials): void {
+    const digest = digestOf(credentials);
+    this.#logins.delete(digest);
+    this.#logins.set(digest, { credentials, at: performance.now() });
+    if (this.#logins.size > MAX_LOGINS) this.#logins.delete(this.#logins.keys().next().value!);
+  }
+
+  #recent(): Credentials[] {
+    for (const [digest, { at }] of this.#logins) if (performance.now() - at > KEPT_MS) this.#logins.delete(digest);
+    return [...this.#logins.values()].map(({ credentials }) => credentials);
+  }
+
+  names(): ReadonlySet<string> {
+    return new Set(this.#recent().map(nameOf));
+  }
+
+  /**
+   * Users whose login `server` refuses, and `other` still takes.
+   * @throws {Error} where one of them cannot be asked
+   */
+  async refusedBy(server: Server, other: Server): Promise<string[]> {
+    const refused = new Set<string>();
+    for (const credentials of this.#recent()) {
+      if (!(await takes(server, credentials)) && (await takes(other, credentials))) refused.add(nameOf(credentials));
+    }
+    return [...refused];
+  }
+}
+
+const takes = (server: Server, credentials: Credentials): Promise<boolean> =>
+  server.verify(credentials).then(
+    () => true,
+    (problem: Error) => {
+      if (problem instanceof HandshakeRefused) return false;
+      throw problem;
+    },
+  );
