@@ -102,7 +102,7 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
     assert.equal(await page.textContent('[data-workload="rate-limits"] .track [aria-current]'), 'shadow');
     assert.match(await page.innerText('[data-shard="a"] .attention'), /ACT\s+1 mismatch since the process started: 1 value/);
     assert.match((await page.textContent('[data-workload="sessions"] [data-gate="mismatches"]'))!, /NO mismatches 1 \(value 1\), at most 0/);
-    assert.match(await page.innerText('.cards tbody'), /sessions\s+get\s+value\s+[0-9a-f]{16} 23 B\s+string [0-9a-f]{16} \d+ B\s+string/i);
+    assert.match(await page.innerText('.cards tbody'), /sessions\s+session:\*\s+get\s+value\s+[0-9a-f]{16} 23 B\s+string [0-9a-f]{16} \d+ B\s+string/i);
 
     // Two points make a line.
     await page.waitForFunction(() => JSON.parse(document.querySelector('plot-view')?.getAttribute('spec') ?? '{"x":[]}').x.length > 1);
