@@ -439,17 +439,19 @@ class RunningShard implements Shard {
 
   /**
    * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not write,
-   * the workload stays off. @throws {StageError} where both servers should hold the same, and do not
+   * the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw, and deletes no
+   * key that only the target has. @throws {StageError} where both servers should hold the same, and do not
    */
   async #admitFirst(): Promise<void> {
-    const { state, alike, consent, logger } = this.#options;
+    const { state, alike, consent, logger, ownership } = this.#options;
+    const goesOn = (ownership.predecessor?.note ?? '') !== '';
     for (const workload of this.#router.workloads) {
       const { name, stage, percent } = workload;
       if (stage === 'off' || workload.perRegion) continue;
       const facts = await this.#admitted.facts(workload, FIRST_COUNT_MS);
       const { answer, evidence } = judgeTarget(facts, alike && facts.keys?.found === facts.keys?.onSource ? { overwrite: true, deleteForeign: false, confirm: Infinity } : consent);
-      if (answer === 'yes') {
-        const admission = this.#admitted.admission(facts, consent.deleteForeign);
+      if (answer === 'yes' || goesOn) {
+        const admission = this.#admitted.admission(facts, answer === 'yes' && consent.deleteForeign);
         await state.update(({ admitted }) => ({ admitted: { ...admitted, [name]: admission } }));
         this.#admitted.apply(workload);
         continue;

@@ -205,7 +205,7 @@ test('a standby takes over within seconds when the first is killed in mid-traffi
     await second.prints(/"listening"/);
     const tookMs = performance.now() - killed;
     assert.ok(tookMs < TAKEOVER_MS, `it took ${tookMs} ms`);
-    assert.match(second.stdout, /the last process ended suddenly: the keys that it was writing are in doubt/);
+    assert.match(second.stdout, /the last process ended suddenly: the keys that it was writing are suspect/);
     await traffic.goesOn();
     await traffic.stop();
     const { mismatches, workloads } = await settled(admin);
