@@ -25,6 +25,8 @@ export interface AdmittedContext extends TargetKeysContext {
 
 /** So many keys of a target that came back as another process are looked up on the source. */
 const SAMPLE = 200;
+/** A target that accepts connections and says nothing is not waited for longer than this. */
+const ANSWER_MS = 2_000;
 const RETRY_MS = 1_000;
 
 export class Admitted {
@@ -43,7 +45,7 @@ export class Admitted {
   /** For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds by default. */
   async facts(workload: Workload, waitMs?: number): Promise<TargetFacts> {
     // Which process it is, now.
-    await this.context.sequencer.servers.target.identify().catch(() => undefined);
+    await inTime(this.context.sequencer.servers.target.identify()).catch(() => undefined);
     const known = await this.glance(workload);
     if (known.of === 0 || known.of === null || known.ownSince !== null) return known;
     try {
@@ -58,9 +60,9 @@ export class Admitted {
     const { target } = this.context.sequencer.servers;
     let ownSince: string | null = null;
     try {
-      if (target.version === '') await target.identify();
+      if (target.version === '') await inTime(target.identify());
       if (this.#isOurs(workload)) ownSince = this.#of(workload)!.at;
-      return { ownSince, keys: this.#counter.last(workload), of: await target.keyCount(), problem: null };
+      return { ownSince, keys: this.#counter.last(workload), of: await inTime(target.keyCount()), problem: null };
     } catch (problem) {
       return { ownSince, keys: null, of: null, problem: (problem as Error).message };
     }
@@ -186,4 +188,12 @@ export class Admitted {
     }
     return there === 0 ? 1 : onSource / there;
   }
+}
+
+/** @throws {Error} where the answer takes too long */
+function inTime<T>(answer: Promise<T>): Promise<T> {
+  answer.catch(() => undefined);
+  const late = sleep(ANSWER_MS, null, { ref: false }).then(() => Promise.reject(new Error(`the target has not answered for ${ANSWER_MS / 1000} s`)));
+  late.catch(() => undefined);
+  return Promise.race([answer, late]);
 }
