@@ -31,7 +31,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     assert.match(shown.stdout, /FROZEN[\s\S]*source\s+is\s+another\s+process[\s\S]*shadow-compare\s+accept/);
     const dry = await accept('--dry-run');
     assert.equal(dry.code, 1, dry.stderr);
-    assert.match(dry.stdout, new RegExp(`a: verify done: ${KEYS} keys compared, ${KEYS - 1} differ \\(${KEYS - 1} extra\\)\\n  db 0 session:<\\d+ bytes, [0-9a-f]{12}>: only the mirror has it`));
+    assert.match(dry.stdout, new RegExp(`a: verify done: ${KEYS} keys compared, ${KEYS - 1} differ \\(${KEYS - 1} extra\\)\\n  db 0 session:<\\d+ bytes, [0-9a-f]{16}>: only the mirror has it`));
     const unsaid = await accept();
     assert.equal(unsaid.code, 2);
     assert.match(unsaid.stderr, new RegExp(`nothing was changed: ${KEYS - 1} keys`));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -135,9 +136,12 @@ describe('the daemon', () => {
 
         assert.equal(await old.ask('GET', 'k'), '$6\r\nsecret');
         await assert.rejects(client(before), /self-signed|certificate|unable to/i);
+        // The refused handshake counts as a client until its end has come.
+        await sleep(200);
         const fresh = await client(after);
         assert.deepEqual(await fresh.pipeline([['AUTH', 'old'], ['AUTH', 'new'], ['GET', 'k']]).then(([refused, ...rest]) => [refused.slice(0, 10), ...rest]), ['-WRONGPASS', '+OK', '$6\r\nsecret']);
-        await assert.rejects(client(after).then((third) => third.ask('PING')).then((answer) => assert.equal(answer, '+PONG')), /max number of clients/);
+        // As with Redis: nothing is written before the handshake.
+        await assert.rejects(client(after).then((third) => third.ask('PING')).then((answer) => assert.equal(answer, '+PONG')), /disconnected before secure TLS|ECONNRESET/);
 
         // The kit's own connections come again with the new password.
         await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');

@@ -1,7 +1,7 @@
 /** A line of the ledger is found by whoever has the key and the state folder, and by nobody else. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -31,7 +31,7 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
     direct.disconnect();
     await client.get('session:4217');
     const file = join(directory, 'state', 'a', 'ledger.jsonl');
-    await until(() => /"kind"/.test(readFileSync(file, 'utf8')));
+    await until(() => existsSync(file) && /"kind"/.test(readFileSync(file, 'utf8')));
     const [line] = readFileSync(file, 'utf8').split('\n');
     const { key, pattern } = JSON.parse(line) as LedgerEntry;
     assert.equal(pattern, 'session:*');

@@ -154,7 +154,7 @@ describe('shadow-compare demo', () => {
     const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '1s']);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^(NOTE: .*stands in for it.*\n)?Source: Redis [\d.]+ on port \d+\. Target: /);
-    assert.match(stdout, /Caught:\n {2}\w+ in feature-flags: smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/);
+    assert.match(stdout, /Caught:\n {2}\w+ in feature-flags \(flag:\*\): smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/);
     assert.match(stdout, /[\d,]+ operations, [\d,]+ pairs of replies compared.* 0 mismatches in the traffic/);
     assert.deepEqual(files(), before);
   });

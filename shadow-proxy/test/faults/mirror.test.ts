@@ -46,9 +46,12 @@ const FAULTS: Readonly<Record<string, Script>> = {
 
 for (const [what, fault] of Object.entries(FAULTS)) {
   test(`${what} from the mirror costs its clients nothing`, async () => {
-    let broken = true;
+    // Well at the start: nothing is written to a target that cannot be asked what it holds.
+    let broken = false;
     const good = keeper();
     await withMirror((call) => (broken ? fault(call) : good(call)), async (target, shard) => {
+      broken = true;
+      target.disconnect();
       const wires = await Promise.all([Wire.open({ port: shard.port }), Wire.open({ port: shard.port })]);
       let longest = 0;
       for (let round = 0; round < 15; round++) {

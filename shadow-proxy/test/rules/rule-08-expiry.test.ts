@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Argument } from '../../src/resp/encode.js';
 import { needsKeydb } from '../support/servers.js';
 import { until } from '../support/shard.js';
+import type { Wire } from '../support/wire.js';
 import { withScene, type Scene } from './scene.js';
 
 const STALL_MS = 1_500;
@@ -54,8 +55,8 @@ async function assertTimesEqual({ client, source, target }: Scene, prefixes: rea
   assert.deepEqual(apart, []);
 }
 
-async function send(scene: Scene, prefix: string): Promise<void> {
-  const replies = await (await scene.wire()).pipeline(timed((name) => prefix + name));
+async function send(scene: Scene, prefix: string, wire?: Wire): Promise<void> {
+  const replies = await (wire ?? (await scene.wire())).pipeline(timed((name) => prefix + name));
   assert.deepEqual(replies.filter((reply) => reply.startsWith('-') || reply.includes('\n-')), []);
 }
 
@@ -85,11 +86,15 @@ test('a mirror that stands still while times to live are given has the rest of t
 
 test('replies of the authority that come late do not lengthen times to live on the mirror', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withScene({}, async (scene) => {
+  // Late is not silent.
+  await withScene({ limits: { silentMs: 20_000 } }, async (scene) => {
     await send(scene, 'before:');
     await scene.shard.settled();
+    // A new client's first command waits for the server, which is asked whether it needs a password.
+    const wire = await scene.wire();
+    await wire.ask('PING');
     for (const link of scene.toSource.links) link.hold('down');
-    const sent = send(scene, 'late:');
+    const sent = send(scene, 'late:', wire);
     await until(async () => (await scene.client({ of: scene.source }).exists('late:multi-script')) === 1);
     await sleep(500);
     scene.toSource.release();
