@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import getPort from 'get-port';
 import { Redis } from 'ioredis';
 import { stringify } from 'yaml';
@@ -136,9 +135,13 @@ describe('the daemon', () => {
 
         assert.equal(await old.ask('GET', 'k'), '$6\r\nsecret');
         await assert.rejects(client(before), /self-signed|certificate|unable to/i);
-        // The refused handshake counts as a client until its end has come.
-        await sleep(200);
-        const fresh = await client(after);
+        // One that has gone counts as a client until its end has come.
+        const clientSoon = async (): Promise<Wire> => {
+          let wire!: Wire;
+          await until(() => client(after).then((opened) => ((wire = opened), true), () => false));
+          return wire;
+        };
+        const fresh = await clientSoon();
         assert.deepEqual(await fresh.pipeline([['AUTH', 'old'], ['AUTH', 'new'], ['GET', 'k']]).then(([refused, ...rest]) => [refused.slice(0, 10), ...rest]), ['-WRONGPASS', '+OK', '$6\r\nsecret']);
         // As with Redis: nothing is written before the handshake.
         await assert.rejects(client(after).then((third) => third.ask('PING')).then((answer) => assert.equal(answer, '+PONG')), /disconnected before secure TLS|ECONNRESET/);
@@ -148,7 +151,7 @@ describe('the daemon', () => {
         await until(async () => (await fetch(`${admin}/readyz`)).status === 200 && (await status(admin))[0].mirror.connected, 5_000, () => daemon.stdout);
         old.destroy();
         fresh.destroy();
-        const again = await client(after);
+        const again = await clientSoon();
         await again.pipeline([['AUTH', 'new'], ['SET', 'k', 'again']]);
         const target = new Redis(servers.target.url);
         t.after(() => target.disconnect());
