@@ -10,7 +10,7 @@ import { startRedis, type LocalServer, type ServerOptions } from '../../shadow-p
 import type { LedgerEntry } from '../../shadow-proxy/src/record/ledger.js';
 import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
 import type { Side } from '../../shadow-proxy/src/route/stage.js';
-import { LIBRARY } from '../../shadow-proxy/test/random/commands/functions.js';
+import { loadLibrary } from '../../shadow-proxy/test/random/commands/functions.js';
 import { compareKeyspaces } from '../../shadow-proxy/test/random/comparer.js';
 import { APP_USER } from '../../shadow-proxy/test/random/driver.js';
 import { startTargetKeydb } from '../../shadow-proxy/test/support/servers.js';
@@ -124,7 +124,7 @@ class Run implements Watcher {
 
   async outcome(): Promise<Outcome> {
     try {
-      await loadFunctions(this.arena.source.port);
+      await loadLibrary(this.arena.source.port);
       for (const act of this.program.acts) await this.#supervised(() => this.#perform(act));
       await this.#supervised(() => this.#judge());
     } catch (error) {
@@ -346,13 +346,4 @@ class Run implements Watcher {
 function isSettled({ mirror, suspects, undecided, workloads, frozen, job }: ShardSnapshot): boolean {
   const rest = suspects.total === 0 && undecided === 0 && job?.state !== 'running';
   return frozen === null && mirror.connected && mirror.queuedEffects === 0 && rest && workloads.every(({ clean }) => clean);
-}
-
-async function loadFunctions(port: number): Promise<void> {
-  const client = new Redis({ port });
-  try {
-    await client.call('FUNCTION', 'LOAD', LIBRARY);
-  } finally {
-    client.disconnect();
-  }
 }

@@ -5,11 +5,10 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { LedgerEntry } from '../../src/record/ledger.js';
 import { sum, type ShardSnapshot } from '../../src/record/snapshot.js';
-import { Redis } from 'ioredis';
 import { needsKeydb, withServers } from '../support/servers.js';
 import { startTestShard, until, type TestShard, type TestShardOptions } from '../support/shard.js';
 import { compareKeyspaces, type Comparison } from './comparer.js';
-import { LIBRARY } from './commands/functions.js';
+import { loadLibrary } from './commands/functions.js';
 import { APP_USER, drive, type DriverOptions, type DriverReport } from './driver.js';
 import { missingIn } from './meaning.js';
 import { talk, type TalkReport } from './pubsub.js';
@@ -39,7 +38,7 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
         const prefixes = driving.prefixes ?? [''];
         // KeyDB has none.
         const functions = prefixes.filter((prefix) => !workloads?.some(({ stage, keys }) => stage === 'live' && keys.includes(`${prefix}*`)));
-        await loadFunctions(shard.port);
+        await loadLibrary(shard.port);
         const [report, talked] = await Promise.all([drive({ vanishing: 0.02, ...driving, functions, port: shard.port, seed }), talk({ port: shard.port, seed, durationMs: driving.durationMs })]);
         const drivenAt = performance.now();
         const settled = await settle(shard).then(() => null, (error: Error) => error.message);
@@ -99,15 +98,6 @@ async function describeMismatches(shard: TestShard, { mismatches }: ShardSnapsho
 const TARGET_LACKS = new Set([
   ...['bitcount', 'bitpos', 'expiretime', 'pexpiretime', 'lcs', 'sintercard', 'zintercard', 'sort_ro', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro'],
 ]);
-
-async function loadFunctions(port: number): Promise<void> {
-  const client = new Redis({ port });
-  try {
-    await client.call('FUNCTION', 'LOAD', LIBRARY);
-  } finally {
-    client.disconnect();
-  }
-}
 
 function summary(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }: Comparison, { published, heard, left }: TalkReport, settledMs: number): string {
   const { operations, compared, matched, explained, inconclusive, suspects, mirror } = snapshot;

@@ -1,4 +1,5 @@
 /** Functions with declared keys: such as write, fail after they wrote, or only read. KeyDB has none. */
+import { Redis } from 'ioredis';
 import { call, rule, type Rule } from '../command.js';
 import type { Generator } from '../generator.js';
 
@@ -43,3 +44,13 @@ export const FUNCTIONS: readonly Rule[] = [
   rule(5, (g) => call('any', 'FCALL', g.random.pick(['fill', 'draw', 'note', 'lend', 'fail', 'look']), ...operands(g))),
   rule(1, (g) => call('any', 'FCALL_RO', 'look', ...operands(g))),
 ];
+
+/** Loads `LIBRARY` into the server that answers on `port`. */
+export async function loadLibrary(port: number): Promise<void> {
+  const client = new Redis({ port });
+  try {
+    await client.call('FUNCTION', 'LOAD', LIBRARY);
+  } finally {
+    client.disconnect();
+  }
+}
