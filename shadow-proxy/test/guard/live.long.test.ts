@@ -106,11 +106,16 @@ test('guard asks the running proxy for counters that the plan does not know, and
     file.topology = { mode: 'active-active', regions: ['a', 'b'] };
     file.shards[0].region = 'a';
   });
-  const { file, connect } = await start(t, plan);
+  // The nodes hold the keys by which the pair is seen to replicate.
+  const { file, connect } = await start(t, plan, undefined, ['--first-start']);
   const ask = (...args: readonly string[]) => runProgram(t, 'shadow-compare', [...args, '--plan', file]);
+  const nobody = await ask('guard', '--for', '100ms');
+  assert.equal(nobody.code, 3);
+  assert.match(nobody.stdout, /UNKNOWN: no command of a client was seen/);
+  const client = connect();
+  await client.set('session:1', 'x');
   assert.equal((await ask('guard', '--for', '100ms')).code, 0, 'nothing counts yet');
   assert.equal((await ask('promote', 'sessions', '--dry-run')).code, 0);
-  const client = connect();
   for (let i = 0; i < 3; i++) await client.incr(`session:${i}:hits`);
   const { code, stdout } = await ask('guard', '--for', '100ms', '--json');
   const { workloads } = JSON.parse(stdout) as Guard;
