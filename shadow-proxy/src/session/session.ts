@@ -793,7 +793,9 @@ export class Session implements Sink {
     this.subscriptions?.close();
     const close = (): void => {
       setImmediate(() => this.socket.end());
-      setTimeout(() => this.socket.destroy(), this.halfClosed ? LAST_READ_MS : LINGER_MS).unref();
+      const timer = setTimeout(() => this.socket.destroy(), this.halfClosed ? LAST_READ_MS : LINGER_MS).unref();
+      // A timer that is left would keep all that the client had sent and not got.
+      this.socket.once('close', () => clearTimeout(timer));
     };
     if (this.#inFlight === 0) close();
     else this.#onIdle = close;

@@ -4,6 +4,8 @@ import { readFileSync } from 'node:fs';
 import { connect, type AddressInfo } from 'node:net';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { getHeapStatistics, setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { findKeydb } from '../../src/local/program.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { withRig } from '../support/rig.js';
@@ -60,6 +62,29 @@ describe('limits of clients', { skip }, () => {
       assert.equal(await good.ask('PING'), '+PONG');
       assert.equal(await good.ask('EXISTS', 'k'), ':0');
       await rig.assertEqual();
+    }));
+
+  test('what a client has sent is let go of when it hangs up', () =>
+    withRig({}, async (rig) => {
+      setFlagsFromString('--expose-gc');
+      const collect = runInNewContext('gc') as () => void;
+      const held = (): number => {
+        collect();
+        return getHeapStatistics().external_memory;
+      };
+      const unfinished = Buffer.concat([Buffer.from('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$104857600\r\n'), Buffer.alloc(8 * MIB, 'x')]);
+      const before = held();
+      const { shard } = rig.shard;
+      for (let i = 0; i < 10; i++) {
+        const wire = await rig.wire();
+        wire.sendBytes(unfinished);
+        await until(() => wire.socket.writableLength === 0);
+        wire.socket.end();
+        await wire.closed;
+        wire.socket.destroy();
+      }
+      await until(() => shard.snapshot().clients === 0);
+      await until(() => held() - before < 20 * MIB);
     }));
 
   test('a transaction that is too large is refused, and lets go of what it has queued', () =>
