@@ -25,8 +25,11 @@ export interface ServerFacts {
 
 /** A server that hangs is not waited for longer than this. */
 const ANSWER_MS = 2_000;
-/** Sets nothing in a string that is not there, and creates none; yet it is a write that needs memory. */
-const PROBE = ['SETRANGE', 'shadow-proxy:probe', 0, ''] as const;
+/**
+ * Sets the score of a member that is there, and none is: nothing is created, yet it is a write that needs memory. `guard`
+ * must not take it for a counter (`command/counting.ts`).
+ */
+const PROBE = ['ZADD', 'shadow-proxy:probe', 'XX', 0, 'none'] as const;
 /** Connections that carry data, or stand for the lease of the process that has the shard. */
 const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s]+)):/;
 

@@ -1,6 +1,7 @@
 /** Source and target are two servers, each in the role that it needs: refused at the start, at each connection, or by a gate. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { countingKind } from '../../src/command/counting.js';
 import type { Gate } from '../../src/control/gates.js';
 import { startKeydb, startRedis, type LocalServer } from '../../src/local/servers.js';
 import { Relay } from '../../src/local/relay.js';
@@ -92,6 +93,8 @@ test('a target that is down, or takes no writes, closes the gate, and a source i
     assert.match(await closed(rig), /^the target refuses writes: OOM/);
     await target.config('SET', 'maxmemory', 0);
     assert.equal(await target.dbsize(), 0, 'the question leaves nothing behind');
+    const commands = [...(await target.info('commandstats')).matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name);
+    assert.ok(commands.includes('ping') && commands.every((name) => countingKind(name) === null), `guard takes it for no counter: ${commands.join(' ')}`);
     await rig.target.kill('SIGKILL');
     assert.match(await closed(rig), /^the target cannot be used: .*ECONNREFUSED/);
   });
