@@ -105,6 +105,22 @@ test('a password that is set and removed again: clients without a login may do e
   });
 });
 
+test('a client that was never let in, and subscribed while no password was needed, is disconnected when one is again', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withCase({}, async ({ connect, admin }) => {
+    const early = await connect();
+    await early.ask('SUBSCRIBE', 'c');
+    await admin('source', 'CONFIG', 'SET', 'requirepass', 'secret');
+    const late = await connect();
+    assert.equal(await late.ask('SUBSCRIBE', 'c'), NOAUTH);
+    await admin('source', 'CONFIG', 'SET', 'requirepass', '');
+    await until(async () => (await late.ask('SUBSCRIBE', 'c')) !== NOAUTH, 5_000);
+    await admin('source', 'CONFIG', 'SET', 'requirepass', 'again');
+    assert.equal(await Promise.race([late.closed.then(() => 'closed'), sleep(5_000, 'open')]), 'closed');
+    assert.match(await early.ask('SUBSCRIBE', 'd'), /d\r\n:2$/);
+  });
+});
+
 test('a user that is changed: who is logged in goes on, who comes needs the new password; one that is deleted is disconnected', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withCase({}, async ({ connect, admin }) => {
