@@ -15,8 +15,8 @@ const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 const commands = (...list: (readonly Argument[])[]): Buffer => Buffer.concat(list.map((args) => encodeCommand(args)));
 
-/** Sends `bytes`, closes the sending side, and reads to the end. @throws when the other side does not close within 20 s */
-function halfClose(port: number, bytes: Buffer, ca?: Buffer): Promise<string> {
+/** Sends `bytes`, closes the sending side, and reads to the end, from `readMs` on. @throws when the other side does not close within 20 s */
+function halfClose(port: number, bytes: Buffer, { ca, readMs = 0 }: { readonly ca?: Buffer; readonly readMs?: number } = {}): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const options = { port, host: '127.0.0.1', allowHalfOpen: true };
@@ -33,6 +33,10 @@ function halfClose(port: number, bytes: Buffer, ca?: Buffer): Promise<string> {
       resolve(Buffer.concat(chunks).toString('latin1'));
     });
     socket.end(bytes);
+    if (readMs > 0) {
+      socket.pause();
+      setTimeout(() => socket.resume(), readMs);
+    }
   });
 }
 
@@ -74,6 +78,9 @@ describe('a half-closed client', { skip }, () => {
   test('does not wait: what blocks ends with the connection, and takes nothing', async () => {
     await same('something to pop', commands(['DEL', 'q'], ['RPUSH', 'q', 1], ['BLPOP', 'q', 0]));
     await same('nothing to pop', commands(['DEL', 'q'], ['BLPOP', 'q', 0], ['PING']));
+    // The side is closed before the server is asked whether there is something.
+    const spin = "local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end local e = now() + 0.2 repeat until now() > e return 'spun'";
+    await same('nothing to pop, behind something slow', commands(['EVAL', spin, 0], ['BLPOP', 'q', 0]));
     await until(() => rig.shard.snapshot().clients === 0);
     const wire = await rig.wire();
     assert.equal(await wire.ask('RPUSH', 'q', 'kept'), ':1');
@@ -84,10 +91,10 @@ describe('a half-closed client', { skip }, () => {
     await rig.assertEqual();
   });
 
-  test('gets large replies whole, which Redis does not promise', async () => {
+  test('gets large replies whole, also where it is slow to read them, which Redis does not promise', async () => {
     const wire = await rig.wire();
     await wire.ask('SET', 'big', 'x'.repeat(1 << 20));
-    const reply = await halfClose(rig.shard.port, commands(...Array.from({ length: 20 }, (): Argument[] => ['GET', 'big'])));
+    const reply = await halfClose(rig.shard.port, commands(...Array.from({ length: 20 }, (): Argument[] => ['GET', 'big'])), { readMs: 1_600 });
     assert.equal(reply.length, 20 * ((1 << 20) + 12));
     wire.destroy();
   });
@@ -95,7 +102,7 @@ describe('a half-closed client', { skip }, () => {
   test('also over TLS', async () => {
     const listenTls = makeCertificates();
     await withRig({ listenTls }, async ({ shard }) => {
-      assert.equal(await halfClose(shard.port, commands(['SET', 'a', 1], ['GET', 'a']), readFileSync(listenTls.ca)), '+OK\r\n$1\r\n1\r\n');
+      assert.equal(await halfClose(shard.port, commands(['SET', 'a', 1], ['GET', 'a']), { ca: readFileSync(listenTls.ca) }), '+OK\r\n$1\r\n1\r\n');
     });
   });
 });
