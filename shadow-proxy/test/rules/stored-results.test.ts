@@ -16,6 +16,9 @@ for (const stage of ['shadow', 'live'] as const) {
       await proxy.ask('SADD', 'set', ...TIED);
       await proxy.pipeline(TIED.map((member, i) => ['SET', `w_${member}`, String.fromCharCode(97 + (i % 3))]));
       await proxy.ask('GEOADD', 'geo', ...TIED.flatMap((member, i) => [(i % 6) * 0.3, 84.5 + (i % 5) * 0.1, member]));
+      // Near the pole, Redis 7.0 finds in an area what KeyDB does not, and in another order.
+      await proxy.ask('GEOADD', 'pole', 132.3, 85, 'a', 20.52, 85, 'b');
+      await proxy.ask('GEOADD', 'ice', 61.29, 81.908, 'a', 28.17, 82.499, 'b');
       const stores: Argument[][] = [
         ['SORT', 'set', 'BY', 'w_*', 'ALPHA', 'STORE', 'd'],
         ['SORT', 'set', 'BY', 'w_*', 'ALPHA', 'LIMIT', 3, 20, 'GET', '#', 'STORE', 'd'],
@@ -29,6 +32,12 @@ for (const stage of ['shadow', 'live'] as const) {
         ]),
         ['GEOSEARCHSTORE', 'd', 'geo', 'FROMLONLAT', 0.4, 84.7, 'BYRADIUS', 90, 'km', 'COUNT', 7, 'ANY'],
         ['GEOSEARCHSTORE', 'd', 'geo', 'FROMMEMBER', TIED[0], 'BYBOX', 90, 90, 'km', 'COUNT', 7],
+        ['GEORADIUS', 'pole', 132.3, 85, 1000, 'km', 'STORE', 'd'],
+        ['GEORADIUS', 'ice', 61.29, 81.908, 500, 'km', 'COUNT', 1, 'ANY', 'STOREDIST', 'd'],
+        ['GEORADIUSBYMEMBER', 'pole', 'a', 1000, 'km', 'STOREDIST', 'd'],
+        ['GEORADIUSBYMEMBER', 'ice', 'a', 500, 'km', 'COUNT', 1, 'ANY', 'STORE', 'd'],
+        ['GEOSEARCHSTORE', 'd', 'pole', 'FROMLONLAT', 132.3, 85, 'BYRADIUS', 1000, 'km'],
+        ['GEOSEARCHSTORE', 'd', 'ice', 'FROMLONLAT', 61.29, 81.908, 'BYRADIUS', 500, 'km', 'COUNT', 1, 'ANY'],
       ];
       for (const [i, store] of stores.entries()) {
         const own = store.map((word) => (word === 'd' ? `d:${i}` : word));
