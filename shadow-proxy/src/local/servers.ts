@@ -4,7 +4,7 @@
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { openSync, closeSync, readFileSync } from 'node:fs';
+import { closeSync, openSync, readFileSync, readdirSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -105,7 +105,7 @@ export class LocalServer {
     return readFileSync(join(this.dir, 'log'), 'utf8');
   }
 
-  /** Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone. */
+  /** Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone; after SIGSTOP, when every thread has stopped. */
   async kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
     const child = this.#child;
     if (child === null) return;
@@ -116,6 +116,7 @@ export class LocalServer {
     if (container === undefined) child.kill(signal);
     else await promisify(execFile)(container.engine, ['kill', '--signal', signal, this.#containerName]).catch(() => child.kill('SIGKILL'));
     await exit;
+    if (signal === 'SIGSTOP' && container === undefined) while (child.exitCode === null && isRunning(child.pid!)) await sleep(1);
     child.unref();
   }
 
@@ -256,4 +257,15 @@ function asFile(config: ServerConfig): string {
 
 function asArguments(config: ServerConfig): string[] {
   return Object.entries(config).flatMap(([name, value]) => [value].flat().flatMap((line) => [`--${name}`, ...String(line).replace('""', '').split(' ')]));
+}
+
+/** Whether a thread of the process still runs: one that takes a SIGSTOP late stops the others late. Linux only; elsewhere false. */
+function isRunning(pid: number): boolean {
+  try {
+    const tasks = `/proc/${pid}/task`;
+    return readdirSync(tasks).some((task) => !/\) [TtZX] /.test(readFileSync(join(tasks, task, 'stat'), 'latin1')));
+  } catch {
+    // Not Linux, or a thread has just ended.
+    return false;
+  }
 }
