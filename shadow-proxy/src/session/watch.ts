@@ -53,7 +53,11 @@ export class Watch {
   pass(): void {
     const { session } = this;
     // The server is gone with what it watched, and EXEC will do nothing: so it will for these keys.
-    if (this.lane.closed) return session.reply(OK);
+    if (this.lane.closed) {
+      session.reply(OK);
+      // It may have waited for the lane.
+      return session.resume();
+    }
     session.hold();
     this.#select();
     this.#send(session.command, {
