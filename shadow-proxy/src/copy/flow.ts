@@ -144,7 +144,8 @@ export class Flow {
         this.#wake = null;
         resolve();
       };
-      const timer = setTimeout(done, Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS)));
+      // A shard that has ended leaves keys under way for ever: nothing may wait for them.
+      const timer = setTimeout(done, Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS))).unref();
       this.#wake = () => {
         // What ends in one turn wakes once.
         this.#wake = null;
