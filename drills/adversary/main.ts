@@ -24,6 +24,8 @@ interface Options {
 
 /** So often a shorter program is tried, for how its connections interleave differs from run to run. */
 const TRIES = 3;
+/** How often it tells how far it is. */
+const TELL_MS = 300_000;
 
 function parseOptions(argv: readonly string[]): Options {
   return new Command('adversary')
@@ -58,7 +60,12 @@ async function main(): Promise<number> {
 async function search(arena: Arena, { minutes, seed, acts, without, shrinkMinutes, out }: Options): Promise<number> {
   const until = performance.now() + minutes * 60_000;
   const total = { programs: 0, operations: 0, unanswered: 0, faults: 0, kills: 0, stageChanges: 0, findings: 0 };
+  let toldAt = performance.now();
   for (let at = seed; performance.now() < until; at++) {
+    if (performance.now() - toldAt > TELL_MS) {
+      say(JSON.stringify(total));
+      toldAt = performance.now();
+    }
     const program = generate(at, { acts, without });
     const outcome = await runProgram(arena, program);
     add(total, outcome);

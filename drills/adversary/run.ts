@@ -88,6 +88,9 @@ export async function runProgram(arena: Arena, program: Program): Promise<Outcom
   try {
     run = new Run(arena, relays, program, await ProxyProcess.start(program, relays.source.url, relays.target.url));
     return await run.outcome();
+  } catch (error) {
+    if (run !== null || !(error instanceof ProxyEnded)) throw error;
+    return { findings: [{ kind: 'ended', what: error.message }], operations: 0, unanswered: 0, faults: 0, kills: 0, stageChanges: 0 };
   } finally {
     await run?.close();
     await Promise.all([relays.source.close(), relays.target.close()]);
@@ -330,7 +333,10 @@ class Run implements Watcher {
 
   async #compare(): Promise<void> {
     const { differences } = await compareKeyspaces(this.arena.source, this.arena.target);
-    for (const { db, key, what, a, b } of differences) this.violation('differs', `${key} in ${db}, ${what}: ${a} ≠ ${b}`);
+    for (const { db, key, what, a, b } of differences) {
+      const [source, target] = await Promise.all([this.arena.source, this.arena.target].map((server) => lookAt(server, db, key)));
+      this.violation('differs', `${key} in ${db}, ${what}: ${a} ≠ ${b}; source ${source}, target ${target}`);
+    }
   }
 
   async #countAgain(): Promise<void> {
@@ -346,4 +352,15 @@ class Run implements Watcher {
 function isSettled({ mirror, suspects, undecided, workloads, frozen, job }: ShardSnapshot): boolean {
   const rest = suspects.total === 0 && undecided === 0 && job?.state !== 'running';
   return frozen === null && mirror.connected && mirror.queuedEffects === 0 && rest && workloads.every(({ clean }) => clean);
+}
+
+/** What the server has of the key, as text: its value where that is a string, and its time to live in ms. */
+async function lookAt({ port }: LocalServer, db: number, key: string): Promise<string> {
+  const client = new Redis({ port, db });
+  try {
+    const [value, pttl] = [await client.get(key).catch((error: Error) => error.message), await client.pttl(key)];
+    return `${value?.slice(0, 100) ?? 'nothing'} (PTTL ${pttl})`;
+  } finally {
+    client.disconnect();
+  }
 }
