@@ -68,23 +68,23 @@ export class Doubts {
       for (const key of operation.bundle.keys) this.key(operation.db, key, reason);
       return;
     }
-    this.frame(operation.db, ...askedFrame(operation), operation.workload, reason);
+    this.frame(operation.db, ...askedFrame(operation), reason);
   }
 
   /** Likewise, for the command frame at `start`. */
-  frame(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+  frame(db: number, frame: Buffer, start: number, reason: string): void {
     const { keys } = this.by;
     const isScript = keys.specOf(frame, start)?.handling === 'script';
     // A time to live that is off is so on keys that both servers have.
-    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, frame, start, workload, reason);
+    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, frame, start, reason);
     if (!keys.eachWritten(db, frame, start, (db, key) => this.key(db, key, reason))) this.hidden(reason);
   }
 
   /**
    * What the script or function wrote: the keys that it declares, or, without such, those that its text names. Where it
-   * may write others, the whole workload is in doubt; where it declares none, every workload.
+   * may write others, every workload is suspect: a script that declares a key of one workload may write to another's.
    */
-  script(db: number, frame: Buffer, start: number, workload: Workload, reason: string): void {
+  script(db: number, frame: Buffer, start: number, reason: string): void {
     const { scripts, table, keys } = this.by;
     const args = argumentsOf(frame, start);
     const routine = scripts.find(args);
@@ -100,7 +100,7 @@ export class Doubts {
     // Those of a function are all that its library names.
     if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.key(db, key, reason);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
-    if (!trusted) this.#workload(workload, 'a script that cannot be repeated may have written keys that it does not declare');
+    if (!trusted) this.hidden(reason);
   }
 
   /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
@@ -157,7 +157,7 @@ export class Doubts {
       return;
     }
     for (const [i, frame] of batch.frames.entries()) {
-      if (batch.derives[i] && this.#touchedBy(db, frame, 0, READS, () => true)) this.frame(db, frame, 0, operation.workload, 'derived');
+      if (batch.derives[i] && this.#touchedBy(db, frame, 0, READS, () => true)) this.frame(db, frame, 0, 'derived');
     }
   }
 

@@ -114,11 +114,11 @@ export class Expiry {
   /** The command frame `asked` was carried out on the mirror as `frame`. */
   #look(operation: Operation, spec: CommandSpec, asked: Buffer, askedStart: number, frame: Buffer, start: number, now: number): void {
     const role = this.#roles[spec.id];
-    const { db, workload } = operation;
+    const { db } = operation;
     if ((role & TOUCHES) !== 0) {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
       const from = keepsTtl(spec, asked, askedStart) ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubts.frame(db, asked, askedStart, workload, 'expiry-edge');
+      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
     }
     if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
     if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);

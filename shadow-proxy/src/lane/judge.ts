@@ -98,13 +98,13 @@ export class Judge {
 
   /** An effect was confirmed, or the authority's reply came, perhaps so late that a time to live in it is off. */
   late(operation: Operation, now: number): void {
-    const { follow, batch, db, workload } = operation;
+    const { follow, batch, db } = operation;
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
       if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubts.operation(operation, 'ttl-lag');
       return;
     }
-    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubts.frame(db, frame, 0, workload, 'ttl-lag');
+    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubts.frame(db, frame, 0, 'ttl-lag');
   }
 
   /** Whether the command gives a time to live that counts from the moment it runs. */
@@ -177,7 +177,7 @@ export class Judge {
   #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
     this.sequencer.keys.each(frame, start, (key) => this.sequencer.doubts.key(operation.db, key, reason));
     // And those that it does not tell.
-    if (writes) this.sequencer.doubts.frame(operation.db, frame, start, operation.workload, reason);
+    if (writes) this.sequencer.doubts.frame(operation.db, frame, start, reason);
   }
 
   /** Whether its one key is being copied in parts: that the mirror lacks some of them is known, and all that a difference tells. */

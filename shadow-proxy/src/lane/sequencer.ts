@@ -186,7 +186,7 @@ export class Sequencer implements LaneEvents {
       if (spec.handling !== 'script') return;
       if (!mayHaveWritten(buffer, start, end)) this.dropSpan(operation);
       else if (operation.span !== null) this.#followHidden(operation, 'script-failed');
-      else this.doubts.script(operation.db, operation.frame, operation.start, operation.workload, 'script-failed');
+      else this.doubts.script(operation.db, operation.frame, operation.start, 'script-failed');
       return;
     }
     operation.reply = buffer;
@@ -284,7 +284,7 @@ export class Sequencer implements LaneEvents {
       this.dropSpan(operation);
       this.mirrorOf(operation).append(operation);
     } else if (operation.span !== null) this.#followHidden(operation, 'script');
-    else this.doubts.script(operation.db, operation.frame, operation.start, operation.workload, 'script');
+    else this.doubts.script(operation.db, operation.frame, operation.start, 'script');
   }
 
   /** Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can. */
@@ -331,7 +331,7 @@ export class Sequencer implements LaneEvents {
   /** Likewise for a script that ran by itself. */
   #followHidden(operation: Operation, reason: string): void {
     const asked = Buffer.from(operation.frame.subarray(operation.start, operation.end));
-    this.followChanges(operation, reason, () => this.doubts.script(operation.db, asked, 0, operation.workload, reason));
+    this.followChanges(operation, reason, () => this.doubts.script(operation.db, asked, 0, reason));
   }
 
   /**

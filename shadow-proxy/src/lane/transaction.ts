@@ -95,9 +95,9 @@ export function submitTransaction(
           // Without MULTI (a user who may not) each command has run by itself.
           const alone = refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
           const told = operation.span === null || refusal === null ? [] : hidden;
-          for (const command of alone) if (!told.includes(command)) sequencer.doubts.frame(db, command.frame, 0, command.workload, 'copy');
+          for (const command of alone) if (!told.includes(command)) sequencer.doubts.frame(db, command.frame, 0, 'copy');
           if (told.length === 0) sequencer.dropSpan(operation);
-          else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, command.workload, 'script')));
+          else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')));
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued));
           return;
         }
@@ -105,7 +105,7 @@ export function submitTransaction(
         done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
       },
       lost: (operation, reason) => {
-        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, command.workload, REPLY_LOST);
+        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, REPLY_LOST);
         lost(operation, reason);
       },
     },
@@ -164,10 +164,10 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
   const effects: (EffectCommand & { command: QueuedCommand; raw: Buffer })[] = [];
   // At once, so that a later command of the transaction which reads the key is not trusted either.
   const doubt = (command: QueuedCommand): void => {
-    const { frame, spec, workload } = command;
+    const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
-    else if (spec.handling === 'script') sequencer.doubts.script(exec.db, frame, 0, workload, 'script');
-    else sequencer.doubts.frame(exec.db, frame, 0, workload, 'copy');
+    else if (spec.handling === 'script') sequencer.doubts.script(exec.db, frame, 0, 'script');
+    else sequencer.doubts.frame(exec.db, frame, 0, 'copy');
   };
   for (const [i, { command, args, probed }] of elements.entries()) {
     const at = replyIndex(elements, i);
@@ -197,7 +197,7 @@ function followTransaction(sequencer: Sequencer, exec: Operation, elements: read
   }
   if (effects.length > 0) appendTransaction(sequencer, exec, effects);
   if (left.length === 0) sequencer.dropSpan(exec);
-  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame, workload }) => sequencer.doubts.script(exec.db, frame, 0, workload, 'script')));
+  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')));
 }
 
 function appendTransaction(sequencer: Sequencer, exec: Operation, effects: readonly (EffectCommand & { command: QueuedCommand; raw: Buffer })[]): void {

@@ -301,7 +301,7 @@ export class Blocked {
       },
       lost: () => {
         settle(null);
-        if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, workload, REPLY_LOST);
+        if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, REPLY_LOST);
         this.#end();
         session.destroy();
       },

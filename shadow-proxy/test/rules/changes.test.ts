@@ -44,15 +44,40 @@ for (const stage of ['shadow', 'live'] as const) {
   });
 }
 
-test('where the authority does not name them, the workload is in doubt', async (t) => {
+/** Declares a key of one workload, and writes to another's. */
+const STRAYING = "redis.call('INCR', KEYS[1]) return redis.call('SET', 'a:' .. ARGV[1], redis.call('TIME')[2])";
+const TWO = { workloads: [{ name: 'a', keys: ['a:*'], stage: 'shadow' as const }] };
+
+test('where the authority does not name them, every workload is suspect', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withRig({}, async (rig) => {
+  await withRig(TWO, async (rig) => {
     const direct = rig.client({ of: rig.source });
     await direct.acl('SETUSER', 'default', '-client|tracking');
     const wire = await rig.wire();
-    await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
-    await until(() => suspectOf(rig) !== null);
-    assert.match(suspectOf(rig)!, /does not declare/);
+    await wire.ask('EVAL', STRAYING, 1, 'k', 'x');
+    const suspects = (): (string | null)[] => rig.shard.snapshot().workloads.map(({ suspect }) => suspect);
+    await until(() => suspects().every((suspect) => suspect !== null && /keys are not known/.test(suspect)));
+    await until(() => suspects().every((suspect) => suspect === null));
+    await rig.assertEqual();
+    assert.equal(await rig.client({ of: rig.target }).exists('a:x'), 1);
+  });
+});
+
+test('what a script whose reply was lost wrote to another workload is on both servers', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene(TWO, async (scene) => {
+    const [wire, direct] = [await scene.wire(), scene.client({ of: scene.source })];
+    await wire.ask('EVAL', STRAYING, 1, 'k', 'x');
+    await scene.shard.settled();
+    scene.toSource.hold('down');
+    wire.send('EVAL', STRAYING, 1, 'k', 'y');
+    await until(async () => (await direct.exists('a:y')) === 1);
+    scene.toSource.cut();
+    scene.toSource.release();
+    await wire.closed;
+    await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean));
+    await scene.assertEqual();
+    assert.equal(await scene.client({ of: scene.target }).exists('a:y'), 1);
   });
 });
 
