@@ -100,8 +100,13 @@ export class Lane implements ConnectionOwner {
     return this.connection.outbox.bytes;
   }
 
+  /** On a lane that is lost it is lost, too: nobody may wait for it for ever. */
   submit(operation: Operation): void {
     operation.lane = this;
+    if (this.closed) {
+      setImmediate(() => this.events.lost(this, [operation], new Error('the connection to the server was lost before')));
+      return;
+    }
     this.#inFlight.push(operation);
     this.#submitted++;
     const now = this.turn.now();
