@@ -78,8 +78,11 @@ export class FrameKeys {
 /** Whether the command changes what scripts or functions a server knows, and no key. */
 export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('script|') || name.startsWith('function|');
 
-/** Whether a write may take what it writes from another key, or from another database. XREADGROUP changes each stream by itself. */
-export const mayDerive = (spec: CommandSpec): boolean => (spec.singleKey === 0 && spec.name !== 'xreadgroup') || spec.handling === 'barrier';
+/** Of their keys they change one (XREADGROUP each by itself), and the mirror is told which, and how: nothing comes from another. */
+const NAMED_BY_REPLY = new Set(['xreadgroup', 'blpop', 'brpop', 'bzpopmin', 'bzpopmax', 'lmpop', 'zmpop', 'blmpop', 'bzmpop']);
+
+/** Whether a write may take what it writes from another key, or from another database. */
+export const mayDerive = (spec: CommandSpec): boolean => (spec.singleKey === 0 && !NAMED_BY_REPLY.has(spec.name)) || spec.handling === 'barrier';
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
 export function otherDatabase(frame: Buffer, start: number): number | null {

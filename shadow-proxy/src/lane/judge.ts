@@ -180,12 +180,14 @@ export class Judge {
     if (writes) this.sequencer.doubts.frame(operation.db, frame, start, reason);
   }
 
-  /** Whether its one key is being copied in parts: that the mirror lacks some of them is known, and all that a difference tells. */
+  /** Whether the one key that the mirror was told of is being copied in parts: that the mirror lacks some of it is known, and all that a difference tells. */
   #isInParts({ operation, frame, start }: Pair): boolean {
     const { inParts } = this.sequencer.doubts;
     if (inParts.size === 0) return false;
     let [keys, found] = [0, false];
-    const all = this.sequencer.keys.each(frame, start, (key) => {
+    // Of the keys that a client asked for, the mirror is told the one that something was taken from.
+    const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
+    const all = this.sequencer.keys.each(told, at, (key) => {
       keys++;
       found = inParts.has(keyId(operation.db, key));
     });

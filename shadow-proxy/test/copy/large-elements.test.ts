@@ -94,3 +94,24 @@ test('members of a sorted set whose score the mirror cannot know are not cut, or
     await assertCopied(scene);
   });
 });
+
+test('a client that blocks, and takes from a sorted set that is copied by element, does not disturb the copy', async () => {
+  await withScene('live', async (scene) => {
+    for (let at = 0; at < COUNT; at += 500) await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i, `e${at + i}`]).flat());
+    // Who has not the right to everything blocks, also where there is something to take.
+    for (const server of [scene.rig.source, scene.rig.target]) await scene.rig.client({ of: server }).acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-ping');
+    const client = scene.rig.client();
+    await client.auth('app', 'secret');
+    await client.bzpopmin(KEY, 1);
+    const { result, commands } = await hammered(scene.rig, 1, () => ['ZADD', KEY, number(), some()], async () => {
+      const copying = scene.copy();
+      let over = false;
+      const copied = copying.finally(() => (over = true));
+      while (!over) await client.bzpopmax(KEY, 'nosuch', 1);
+      return copied;
+    });
+    assert.deepEqual([result.outcome, result.restarts], ['copied', 0], result.why ?? '');
+    assert.ok(commands > 5, `${commands} commands`);
+    await assertCopied(scene);
+  });
+});
