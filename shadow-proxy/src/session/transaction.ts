@@ -259,7 +259,8 @@ export class Transaction {
 
   /** EXEC's reply with the proxy's own replies in their places. */
   #withOwn(reply: Buffer): Buffer {
-    if (this.#own.length === 0 || reply[0] !== STAR) return reply;
+    // An error, or nil.
+    if (this.#own.length === 0 || reply[0] !== STAR || reply[1] === MINUS) return reply;
     const replies: Buffer[] = [];
     let own = 0;
     let at = reply.indexOf(10) + 1;

@@ -22,6 +22,8 @@ describe('WATCH', { skip }, () => {
       [['WATCH', 'a'], ['MULTI'], ['EXEC']],
       [['WATCH', 'a'], ['MULTI'], ['WATCH', 'b'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'a'], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
+      [['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['CLIENT', 'GETNAME'], ['EXEC'], ['ECHO', 'next'], ['DEL', 'a']],
+      [['HELLO', 3], ['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['EXEC'], ['ECHO', 'next'], ['DEL', 'a']],
       [['WATCH', 'a'], ['WATCH', 'b'], ['SET', 'b', 1], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a', 'b']],
       [['WATCH', 'a'], ['SET', 'a', 1], ['RESET'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'a'], ['SELECT', 1], ['SET', 'a', 1], ['MULTI'], ['GET', 'a'], ['EXEC'], ['DEL', 'a']],
