@@ -107,7 +107,9 @@ class Maker {
       return args[0] === 'FLUSHDB' ? [['SELECT', '2'], args] : [args];
     };
     const some = (most: number): (readonly Argument[])[] => random.times(random.between(0, most), one).flat();
-    if (random.chance(0.03)) return [['MULTI'], ...some(6), [random.chance(0.15) ? 'DISCARD' : 'EXEC']];
+    const moving = (): (readonly Argument[])[] => (random.chance(0.15) ? [this.#select(generator), ...one()] : one());
+    const inside = (): (readonly Argument[])[] => random.times(random.between(0, 6), moving).flat();
+    if (random.chance(0.03)) return [['MULTI'], ...inside(), [random.chance(0.15) ? 'DISCARD' : 'EXEC']];
     if (random.chance(0.02)) return [['WATCH', generator.anyKey(), generator.anyKey()], ...some(2), ['MULTI'], ...one(), ['EXEC']];
     return one();
   }
@@ -117,14 +119,16 @@ class Maker {
     if (random.chance(0.08)) return ['ECHO', `${TOKEN}${client}-${random.between(0, 1e9)}`];
     if (random.chance(0.06)) return ['INCR', random.pick(COUNTERS)];
     if (random.chance(0.06) && this.#has('scripts')) return this.#eval(generator);
-    if (random.chance(0.02)) {
-      generator.db = random.between(0, 3);
-      return ['SELECT', String(generator.db)];
-    }
+    if (random.chance(0.02)) return this.#select(generator);
     if (random.chance(0.01)) return random.pick(this.#has('scripts') ? [...ODD, ...ODD_SCRIPTS] : ODD)(random);
     const { calls } = generator.next();
     const args = calls[0]?.args ?? ['PING'];
     return !this.#has('scripts') && SCRIPT.test(String(args[0])) ? ['PING'] : args;
+  }
+
+  #select(generator: Generator): readonly Argument[] {
+    generator.db = this.#random.between(0, 3);
+    return ['SELECT', String(generator.db)];
   }
 
   #eval(generator: Generator): readonly Argument[] {

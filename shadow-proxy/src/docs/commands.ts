@@ -76,13 +76,22 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
 
 const INSIDE_MULTI = [
   '## Inside `MULTI`',
-  'Commands are answered `QUEUED` by the proxy and sent with `EXEC`, as one transaction on one lane. Redis takes these inside `MULTI`, and the proxy refuses them with ' +
+  'Commands are answered `QUEUED` by the proxy and sent with `EXEC`, as one transaction on one lane. The transaction may select databases, move keys between them and empty them:',
+  '| command | what the proxy does | what it costs |\n| --- | --- | --- |\n' +
+    [
+      ['`SELECT`', 'each command runs in its database. When `EXEC` has run, the client is in the last one; after `DISCARD`, or an `EXEC` that did not run, in the one from before. ' +
+        'A database that the server does not have is an error in the reply of `EXEC`, as with Redis', 'the client’s next commands wait for the reply of `EXEC`. A transaction with keys in one database takes the ' +
+        'lane of that database; one with keys in several runs alone: all clients wait, about two round trips'],
+      ['`MOVE`, `COPY … DB`', 'as outside `MULTI`', 'the transaction runs alone'],
+      ['`FLUSHDB`, `FLUSHALL`', 'as outside `MULTI`, and refused where they are refused there', 'the transaction runs alone'],
+    ]
+      .map((row) => `| ${row.join(' | ')} |`)
+      .join('\n'),
+  'Redis takes these inside `MULTI`, too, and the proxy refuses them with ' +
     '`ERR shadow-proxy: … inside MULTI is not supported`; `EXEC` then answers `EXECABORT`, and nothing has run. Clients that use them change before they connect to the proxy.',
   '| command | why | instead |\n| --- | --- | --- |\n' +
     [
-      ['`SELECT`, also to the database that the client is in', "a lane has one database, which all its clients share", '`SELECT` before `MULTI`; one transaction for each database'],
-      ['`FLUSHDB`, `FLUSHALL`, `SWAPDB`', 'they run alone, when every lane is empty', 'send them by themselves'],
-      ['`MOVE`, `COPY … DB`', 'they lock keys in two databases, and run alone', 'send them by themselves; `COPY` without `DB` is taken'],
+      ['`SWAPDB`', 'behind it, all connections to KeyDB select their databases anew, and suspects of either database become suspects of both: the proxy does so for one that comes by itself', 'send it by itself'],
       ['`SCRIPT FLUSH`, `FUNCTION LOAD`, `FUNCTION DELETE`, `FUNCTION RESTORE`, `FUNCTION FLUSH`', 'they change what scripts may call, and run alone', 'send them by themselves'],
       ['`CONFIG SET`', 'it goes to both servers', 'send it by itself'],
       ['`SUBSCRIBE` and its like', 'messages come over a connection of the client’s own', 'send them by themselves'],

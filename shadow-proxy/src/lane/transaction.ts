@@ -5,6 +5,12 @@
  *   client   MULTI  c1 c2 … EXEC
  *   lane     MULTI  c1 [probe] c2 … EXEC        a probe is the second read that an effect needs
  *   mirror   MULTI  e1 e2 … EXEC                only what happened
+ *
+ * A SELECT among the commands changes the database of the lane, which clients share. So the batch begins by selecting
+ * the client's database, and ends by selecting the lane's own, both inside MULTI: all of it runs, or none.
+ *
+ *   lane     MULTI  SELECT client's  c1 SELECT n c2 …  SELECT lane's  EXEC
+ *   mirror   MULTI  e1  EXEC  SELECT n  MULTI  e2  EXEC
  */
 import { effectOf, probeOf, type EffectCommand } from '../command/effects.js';
 import type { CommandSpec } from '../command/table.js';
@@ -28,16 +34,39 @@ export interface QueuedCommand {
   readonly workload: Workload;
   readonly follow: Follow;
   readonly mustCopy: boolean;
+  /** Those that it declares, for the order of several lanes. */
+  readonly keys: readonly string[];
+  /** The database that it runs in; of a SELECT, the one after it. */
+  readonly db: number;
 }
 
-/** What the client is told in the end: the bytes of EXEC's reply, or null when the connection was lost. */
-export type Done = (operation: Operation, reply: Buffer) => void;
+export interface PlacedTransaction {
+  readonly commands: readonly QueuedCommand[];
+  readonly workload: Workload;
+  /** The database that its client is in when it begins. */
+  readonly db: number;
+  /** Its keys in the lane's database. */
+  readonly keys: readonly string[];
+  /** Lanes to its databases, where it has several and runs alone: questions about their keys are asked there. */
+  readonly lanes: ReadonlyMap<number, Lane>;
+}
+
+/**
+ * What the client is told in the end.
+ * @param reply the bytes of EXEC's reply
+ * @param db the database that its client is in from now on; null where EXEC has not run
+ */
+export type Done = (operation: Operation, reply: Buffer, db: number | null) => void;
 
 interface Element {
   readonly command: QueuedCommand;
   readonly args: readonly Buffer[];
   readonly probed: boolean;
+  /** Where its reply stands among those of EXEC. */
+  readonly at: number;
 }
+
+export const isSelect = ({ spec }: Pick<QueuedCommand, 'spec'>): boolean => spec.name === 'select';
 
 /**
  * Sends the batch; the returned operation is its EXEC, whose reply goes to `done`, in the lane's order.
@@ -46,20 +75,23 @@ interface Element {
 export function submitTransaction(
   sequencer: Sequencer,
   lane: Lane,
-  commands: readonly QueuedCommand[],
-  workload: Workload,
-  keys: readonly string[],
+  transaction: PlacedTransaction,
   done: Done,
   lost: (operation: Operation, reason: Error) => void,
 ): Operation {
+  const { commands, workload, keys } = transaction;
   const { db, protocol } = lane.identity;
+  const moves = transaction.db !== db || commands.some(isSelect);
   const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
   const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec): Operation => {
     const operation = new Operation(frame, 0, frame.length, sink, spec, workload, db, protocol, follow);
     sequencer.submit(operation, lane);
     return operation;
   };
-  const hidden = commands.filter(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0));
+  // The server does not tell in which database a key changed.
+  const isHidden = ({ spec, follow, frame, db: runsIn }: QueuedCommand): boolean =>
+    runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0);
+  const hidden = commands.filter(isHidden);
   const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
   const elements: Element[] = [];
   let refusal: Buffer | null = null;
@@ -76,16 +108,33 @@ export function submitTransaction(
     },
     lost: () => undefined,
   };
-  for (const { spec, frame } of commands) removeExpired(sequencer, lane, spec, workload, frame, 0);
+  const doubt = (command: QueuedCommand, reason: string): void =>
+    sequencer.doubts.frame(command.db, command.frame, 0, reason);
+  const back: Sink = {
+    answered: (operation, buffer, start, end) => {
+      noted.answered(operation, buffer, start, end);
+      // Without MULTI the client's SELECT has run: the lane is in its database.
+      if (buffer[start] === MINUS && refusal !== null) lane.close();
+    },
+    lost: () => undefined,
+  };
+  for (const each of commands) if (each.db === db) removeExpired(sequencer, lane, each.spec, workload, each.frame, 0);
   send(MULTI, begun, NOTHING);
+  let sent = 0;
+  if (moves) {
+    send(selecting(transaction.db), noted, NOTHING);
+    sent++;
+  }
   for (const command of commands) {
     const args = argumentsOf(command.frame);
-    if (command.follow === WRITE) sequencer.doubts.note(db, command.frame, 0);
+    if (command.follow === WRITE) sequencer.doubts.note(command.db, command.frame, 0);
     const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
-    elements.push({ command, args, probed: probe !== null });
+    elements.push({ command, args, probed: probe !== null, at: sent });
     send(command.frame, noted, NOTHING, command.spec.handling === 'script' ? command.spec : undefined);
     if (probe !== null) send(probe, probing(lane), NOTHING);
+    sent += probe === null ? 1 : 2;
   }
+  if (moves) send(selecting(db), back, NOTHING);
   const exec = send(
     EXEC,
     {
@@ -95,17 +144,21 @@ export function submitTransaction(
           // Without MULTI (a user who may not) each command has run by itself.
           const alone = refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
           const told = operation.span === null || refusal === null ? [] : hidden;
-          for (const command of alone) if (!told.includes(command)) sequencer.doubts.frame(db, command.frame, 0, 'copy');
+          for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
           if (told.length === 0) sequencer.dropSpan(operation);
           else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')));
-          done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued));
+          done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           return;
         }
-        followTransaction(sequencer, operation, elements, replies, operation.span === null ? [] : hidden);
-        done(operation, elements.some(({ probed }) => probed) ? array(elements.map((_, i) => replies[replyIndex(elements, i)])) : buffer.subarray(start, end));
+        const begins = moves && replies[0][0] !== MINUS ? transaction.db : db;
+        const databases = databasesOf(elements, replies, begins);
+        const named = operation.span === null ? [] : hidden;
+        followTransaction(sequencer, operation, transaction.lanes, elements, databases, replies, named);
+        const asked = moves || sent > elements.length ? array(elements.map(({ at }) => replies[at])) : buffer.subarray(start, end);
+        done(operation, asked, databases.at(-1) ?? begins);
       },
       lost: (operation, reason) => {
-        for (const { command } of elements) if (command.follow === WRITE) sequencer.doubts.frame(db, command.frame, 0, REPLY_LOST);
+        for (const { command } of elements) if (command.follow === WRITE) doubt(command, REPLY_LOST);
         lost(operation, reason);
       },
     },
@@ -148,64 +201,90 @@ function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | nu
   return replies;
 }
 
-/** Where the reply of the `i`th command stands among replies that include those of probes. */
-function replyIndex(elements: readonly Element[], i: number): number {
-  let index = i;
-  for (let j = 0; j < i; j++) if (elements[j].probed) index++;
-  return index;
+/** In which database each command has run, which of the SELECTs took effect by their replies. */
+function databasesOf(elements: readonly Element[], replies: readonly Buffer[], begins: number): number[] {
+  let db = begins;
+  return elements.map(({ command, args, at }) => {
+    if (isSelect(command) && replies[at][0] !== MINUS) db = Number(args[1].toString('latin1'));
+    return db;
+  });
 }
 
 /**
  * Repeats what succeeded on the mirror.
+ * @param databases in which each command has run
  * @param hidden commands whose keys the authority tells
  */
-function followTransaction(sequencer: Sequencer, exec: Operation, elements: readonly Element[], replies: readonly Buffer[], hidden: readonly QueuedCommand[]): void {
+function followTransaction(
+  sequencer: Sequencer,
+  exec: Operation,
+  lanes: PlacedTransaction['lanes'],
+  elements: readonly Element[],
+  databases: readonly number[],
+  replies: readonly Buffer[],
+  hidden: readonly QueuedCommand[],
+): void {
   const left: QueuedCommand[] = [];
-  const effects: (EffectCommand & { command: QueuedCommand; raw: Buffer })[] = [];
+  const effects: Told[] = [];
   // At once, so that a later command of the transaction which reads the key is not trusted either.
-  const doubt = (command: QueuedCommand): void => {
+  const doubt = (command: QueuedCommand, db: number): void => {
     const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
-    else if (spec.handling === 'script') sequencer.doubts.script(exec.db, frame, 0, 'script');
-    else sequencer.doubts.frame(exec.db, frame, 0, 'copy');
+    else if (spec.handling === 'script') sequencer.doubts.script(db, frame, 0, 'script');
+    else sequencer.doubts.frame(db, frame, 0, 'copy');
   };
-  for (const [i, { command, args, probed }] of elements.entries()) {
-    const at = replyIndex(elements, i);
+  for (const [i, { command, args, probed, at }] of elements.entries()) {
+    const db = databases[i];
     const raw = replies[at];
     if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
-      if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, raw });
+      if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       if (command.follow === WRITE) command.workload.counters.refused++;
-      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length)) doubt(command);
+      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length)) doubt(command, db);
       continue;
     }
     if (command.follow === READ) {
-      effects.push({ frame: command.frame, reply: 'same', command, raw });
+      effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       continue;
     }
-    if (command.mustCopy || (mayDerive(command.spec) && sequencer.doubts.isReadBy(exec.db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
-      doubt(command);
+    if (command.mustCopy || (mayDerive(command.spec) && sequencer.doubts.isReadBy(db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+      doubt(command, db);
       continue;
     }
     const rewrite = effectOf(command.spec.name);
     if (rewrite?.form !== undefined) sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
     const effect = rewrite === undefined ? 'verbatim' : rewrite.effect(args, decodeReply(raw).reply, exec.protocol, probed ? decodeReply(replies[at + 1]).reply : undefined);
-    if (effect === 'copy') doubt(command);
-    else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, raw });
-    else if (effect !== null) for (const one of effect) effects.push({ ...one, command, raw });
+    if (effect === 'copy') doubt(command, db);
+    else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
+    else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
   }
-  if (effects.length > 0) appendTransaction(sequencer, exec, effects);
+  for (let from = 0, to = 1; from < effects.length; to++) {
+    if (to < effects.length && effects[to].db === effects[from].db) continue;
+    appendTransaction(sequencer, exec, lanes.get(effects[from].db) ?? exec.lane!, effects.slice(from, to));
+    from = to;
+  }
   if (left.length === 0) sequencer.dropSpan(exec);
   else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')));
 }
 
-function appendTransaction(sequencer: Sequencer, exec: Operation, effects: readonly (EffectCommand & { command: QueuedCommand; raw: Buffer })[]): void {
+interface Told extends EffectCommand {
+  readonly command: QueuedCommand;
+  readonly db: number;
+  readonly raw: Buffer;
+}
+
+/**
+ * Appends effects in one database as one transaction.
+ * @param lane to the authority, in that database
+ */
+function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Lane, effects: readonly Told[]): void {
   const mirror = sequencer.mirrorOf(exec);
+  const [{ db, command: first }] = effects;
   const writes = effects.some(({ command }) => command.follow === WRITE);
   const operation = (frame: Buffer, command: QueuedCommand): Operation => {
-    const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, exec.db, exec.protocol, writes ? WRITE : READ);
-    follower.lane = exec.lane;
+    const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, db, exec.protocol, writes ? WRITE : READ);
+    follower.lane = lane;
     follower.answeredAt = exec.answeredAt;
     follower.submittedAt = exec.submittedAt;
     follower.stalledMs = exec.stalledMs;
@@ -213,7 +292,6 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, effects: reado
     follower.check = FRAMING;
     return follower;
   };
-  const first = effects[0].command;
   const batch: Operation[] = [operation(MULTI, first), ...effects.map(({ frame, command }) => operation(frame, command))];
   const last = operation(EXEC, effects.find(({ command }) => command.follow === WRITE)?.command ?? first);
   const expected = array(effects.map(({ reply, raw }) => (reply === 'same' ? raw : (reply ?? ANYTHING))));
@@ -248,6 +326,8 @@ function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[
     },
   };
 }
+
+const selecting = (db: number): Buffer => encodeCommand(['SELECT', db]);
 
 const MULTI = encodeCommand(['MULTI']);
 const EXEC = encodeCommand(['EXEC']);

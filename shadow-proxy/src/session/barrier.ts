@@ -19,6 +19,7 @@ import { encodeCommand } from '../resp/encode.js';
 import { otherSide, type Side } from '../route/stage.js';
 import { routeKeys } from './routing.js';
 import { crossing } from './split.js';
+import type { Clients } from './clients.js';
 import type { Session } from './session.js';
 
 const DRAIN_MS = 5_000;
@@ -31,19 +32,11 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
   const { router } = sequencer;
   if (!mayBegin(session)) return;
   const keyed = spec.name === 'move' || spec.name === 'copy';
-  // Scripts were looked at before; what a server knows of scripts and functions has no authority.
-  const everyKey = !keyed && spec.handling !== 'script' && !isAboutCode(spec);
-  if (everyKey && clients.sharedTarget) {
-    return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused: other shards keep their keys on the same target`);
-  }
-  if (everyKey && !router.oneAuthority) {
-    return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while workloads have different authorities`);
-  }
-  // It would reach keys of the target that the kit did not write.
+  // Scripts were looked at before.
+  const everyKey = !keyed && isAboutEveryKey(spec);
+  const refused = everyKey ? refusalOfEveryKey(clients, spec) : null;
+  if (refused !== null) return session.refuse(refused);
   const tooWide = everyKey && router.mayHoldForeignKeys;
-  if (tooWide && router.default.keylessRule.authority === 'target') {
-    return session.refuse(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`);
-  }
   const route = keyed ? routeKeys(router, spec, session.parser) : null;
   if (keyed && route === null) return session.awaitOpen();
   if (route !== null && route.other !== null) {
@@ -60,6 +53,24 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
     await run(session, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
     if (tooWide) sequencer.doubts.hidden(spec.name);
   });
+}
+
+/** Whether it touches every key of a database or more; what a server knows of scripts and functions is no key. */
+export const isAboutEveryKey = (spec: CommandSpec): boolean =>
+  spec.handling === 'barrier' && spec.name !== 'move' && !isAboutCode(spec);
+
+/**
+ * Why a command about every key cannot be run as things are; null where it can. It is not mirrored where foreign keys
+ * would be in its reach.
+ */
+export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clients, spec: CommandSpec): string | null {
+  const refused = `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused`;
+  if (sharedTarget) return `${refused}: other shards keep their keys on the same target`;
+  if (!router.oneAuthority) return `${refused} while workloads have different authorities`;
+  if (router.mayHoldForeignKeys && router.default.keylessRule.authority === 'target') {
+    return `${refused}: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`;
+  }
+  return null;
 }
 
 /** Whether the script in `frame` may touch keys that neither it nor its text tells. */

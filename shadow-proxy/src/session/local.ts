@@ -8,7 +8,7 @@ import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../
 import { otherSide, type Side } from '../route/stage.js';
 import { CLIENT, isName, refusalOfName } from './client.js';
 import type { Session } from './session.js';
-import { Transaction } from './transaction.js';
+import { databaseOf, Transaction } from './transaction.js';
 import { unwatch, watch } from './watch.js';
 
 type Handler = (session: Session) => void;
@@ -138,26 +138,26 @@ function greeting(session: Session): Buffer {
 const select: Handler = (session) => {
   if (session.parser.argc !== 2) return arity(session);
   const wanted = text(session, 1);
-  notInTransaction(session, () => {
-    const db = /^(0|[1-9]\d{0,8})$/.test(wanted) ? Number(wanted) : -1;
-    // The authority's answer changes nothing: it refuses, or is there already.
-    if (db === -1 || db === session.db) return session.plain();
-    alone(session, () => {
-      const identity = { ...session.identity, db };
-      const { lanes, router } = session.clients.sequencer;
-      lanes[router.default.keylessRule.authority].open(identity).then(
-        () => {
-          session.db = db;
-          session.reidentify();
-          finish(session, OK)(null);
-        },
-        (problem: Error) => {
-          if (!(problem instanceof HandshakeRefused)) return session.destroy();
-          session.replyRefused(problem);
-          session.resume();
-        },
-      );
-    });
+  const { transaction, clients } = session;
+  if (transaction !== null) return transaction.queue(clients.sequencer.table.byName('select')!);
+  const db = databaseOf(wanted);
+  // The authority's answer changes nothing: it refuses, or is there already.
+  if (db === null || db === session.db) return session.plain();
+  alone(session, () => {
+    const identity = { ...session.identity, db };
+    const { lanes, router } = clients.sequencer;
+    lanes[router.default.keylessRule.authority].open(identity).then(
+      () => {
+        session.db = db;
+        session.reidentify();
+        finish(session, OK)(null);
+      },
+      (problem: Error) => {
+        if (!(problem instanceof HandshakeRefused)) return session.destroy();
+        session.replyRefused(problem);
+        session.resume();
+      },
+    );
   });
 };
 
@@ -237,7 +237,7 @@ export function answerLocally(session: Session, name: string): void {
   if (session.credentials !== undefined || !(handler === multi || handler === exec || handler === discard)) return handler(session);
   const { side, sequencer } = session.clients;
   if (session.login.standing[side] === 'unknown') {
-    session.awaitSettled(sequencer.lanes[side].admit(session.login).catch((problem: Error) => session.noLane(problem)));
+    session.awaitLane(sequencer.lanes[side].admit(session.login));
   } else if (!session.mustLogIn) handler(session);
   else session.reply(error(handler === exec ? `EXECABORT Transaction discarded because of: ${NOAUTH}` : NOAUTH));
 }

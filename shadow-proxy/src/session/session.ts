@@ -467,7 +467,7 @@ export class Session implements Sink {
 
   /** Whether the keys are free of what other lanes have in flight; if not, the command at hand waits. */
   admitted(lane: Lane, keys: readonly string[], writes: boolean): boolean {
-    const order = this.clients.sequencer.lanes[lane.server.side].order(this.db);
+    const order = this.clients.sequencer.lanes[lane.server.side].order(lane.identity.db);
     if (!order.active) return true;
     // What it wakes, it has the keys of, too.
     return this.#inTurn(order, lane, writes ? order.withWoken(keys) : keys, writes);
@@ -479,7 +479,8 @@ export class Session implements Sink {
   }
 
   #inTurn(order: KeyOrder, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
-    const turn = this.#turn?.order === order ? this.#turn : null;
+    if (this.#turn !== null && this.#turn.order !== order) this.#leaveQueue();
+    const turn = this.#turn;
     if (order.admits(lane, keys, writes, turn)) {
       if (turn !== null) this.#leaveQueue();
       return true;
@@ -547,6 +548,15 @@ export class Session implements Sink {
 
   identity: Lane['identity'];
 
+  /** The command at hand is looked at again when a lane is open; without it, the command has failed. */
+  awaitLane(opening: Promise<unknown>): void {
+    this.#hold(true);
+    opening.then(
+      () => this.resume(),
+      (problem: Error) => this.noLane(problem),
+    );
+  }
+
   /** After a change of database, user or protocol. */
   reidentify(): void {
     this.identity = { db: this.db, protocol: this.protocol, credentials: this.credentials, login: this.login };
@@ -558,6 +568,7 @@ export class Session implements Sink {
   noLane(problem: Error): void {
     if (problem instanceof HandshakeRefused) {
       // Of a transaction, it is EXEC that needs a lane: it has failed.
+      if (this.transaction !== null) this.watch?.end();
       this.transaction = null;
       this.#again = false;
       this.#held = false;
@@ -668,6 +679,12 @@ export class Session implements Sink {
 
   /** Holds the client until `resume` is called; the command at hand is done with. */
   hold(): void {
+    this.#hold(false);
+  }
+
+  /** Holds the client until all that it has in flight is answered. */
+  holdUntilIdle(): void {
+    this.#resumeAt = 0;
     this.#hold(false);
   }
 

@@ -1,8 +1,12 @@
 /** MULTI … EXEC of one client: gathered and answered QUEUED here, then sent as one batch. */
 import type { CommandSpec } from '../command/table.js';
+import { ConnectionLost } from '../lane/connection.js';
+import { removeExpired } from '../lane/expired.js';
 import type { Lane } from '../lane/lane.js';
 import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../lane/operation.js';
-import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
+import { HandshakeRefused } from '../lane/server.js';
+import { otherDatabase } from '../lane/frame-keys.js';
+import { isSelect, submitTransaction, type Done, type PlacedTransaction, type QueuedCommand } from '../lane/transaction.js';
 import { argumentsOf, decodeReply } from '../resp/decode.js';
 import { REPLY_LOST } from '../record/suspects.js';
 import { array, encodeCommand, error, simple } from '../resp/encode.js';
@@ -10,12 +14,12 @@ import { RequestParser } from '../resp/request.js';
 import type { Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import { otherSide, type Side } from '../route/stage.js';
-import { alone, databasesSwapped, hidesKeys, mayBegin } from './barrier.js';
+import { alone, databasesSwapped, hidesKeys, isAboutEveryKey, mayBegin, refusalOfEveryKey } from './barrier.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { ASKS_FOR_ALL } from './owned.js';
 import { Refusal, rewrite, type Rewritten } from '../regional/commands.js';
 import { carryOut, perform, rewrittenIn } from './regional.js';
-import { crossesDatabases, routeKeys } from './routing.js';
+import { routeKeys } from './routing.js';
 import { hiddenBy, prepared, refusalOf } from './scripts.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
@@ -34,11 +38,19 @@ interface Queued {
 }
 
 interface Plan {
-  readonly commands: QueuedCommand[];
+  readonly commands: Mutable<QueuedCommand>[];
   readonly authority: Side;
   readonly workload: Workload;
-  readonly keys: string[];
+  /** By database; those in which something is done that the mirror is told, or whose order matters. */
+  readonly keys: Map<number, string[]>;
 }
+
+/** Whether the command is about keys that it tells. */
+const isKeyed = ({ handling, name }: CommandSpec): boolean =>
+  handling === 'keyed' || handling === 'script' || name === 'move';
+
+/** The database that SELECT takes the text for; null where it takes none. */
+export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null);
 
 export class Transaction {
   readonly #queue: Queued[] = [];
@@ -54,6 +66,8 @@ export class Transaction {
 
   /** Commands on counters that are rewritten: these are a transaction by themselves. */
   readonly #regional: (Queued & { readonly workload: Workload })[] = [];
+  /** Databases that a server does not let the client select. */
+  readonly #barred: Readonly<Record<Side, Set<number>>> = { source: new Set(), target: new Set() };
 
   /** EXEC will refuse: what is queued is let go. */
   spoil(): void {
@@ -98,12 +112,16 @@ export class Transaction {
     const loads = spec.name === 'script|load';
     // The other server is given the text when it is to run it.
     if (loads) session.clients.sequencer.scripts.learn(session.argument(2));
-    const keepsOut = spec.handling === 'subscribe' || spec.handling === 'barrier' || (spec.handling === 'both' && !loads);
-    if (keepsOut || (spec.name === 'copy' && crossesDatabases(parser))) {
+    const everyKey = isAboutEveryKey(spec);
+    const runsAlone = spec.name === 'move' || (everyKey && spec.name !== 'swapdb');
+    const keepsOut = (spec.handling === 'barrier' && !runsAlone) || (spec.handling === 'both' && !loads);
+    if (spec.handling === 'subscribe' || keepsOut) {
       session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
-    if (spec.handling === 'keyed' || spec.handling === 'script') {
+    const refused = everyKey ? refusalOfEveryKey(session.clients, spec) : null;
+    if (refused !== null) return session.refuse(refused);
+    if (isKeyed(spec)) {
       const route = routeKeys(session.clients.sequencer.router, spec, parser);
       if (route !== null && route.keys > 0) {
         const other = route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
@@ -168,18 +186,94 @@ export class Transaction {
       return;
     }
     if (session.watch !== null && this.#givesUp(session.watch, plan)) return;
+    if (!this.#place(plan)) return;
     const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
     if (!scripts.every(({ spec, frame }) => prepared(session, spec, frame, plan.authority))) return;
     const { sequencer } = session.clients;
-    if (scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes')) {
-      if (mayBegin(session)) this.#execAlone(plan);
+    const hides = scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes');
+    if (hides || plan.keys.size > 1 || plan.commands.some(leavesDatabase)) {
+      if (mayBegin(session)) this.#execAlone(plan, hides);
       return;
     }
-    if (session.watch !== null) return this.#execWatched(session.watch, plan);
-    const lane = session.laneTo(plan.authority);
-    if (lane === null || !session.admitted(lane, plan.keys, true)) return;
+    const [db = session.db] = plan.keys.keys();
+    if (session.watch !== null) return this.#execWatched(session.watch, plan, db);
+    const lane = this.#laneTo(plan.authority, db);
+    const placed = this.#placed(plan, db);
+    if (lane === null || !session.admitted(lane, placed.keys, true)) return;
     this.#begin(plan);
-    submitInName(session, lane, plan.commands, plan.workload, plan.keys, (reply) => this.#withOwn(reply));
+    const lost = (operation: Operation, reason: Error): void => session.lost(operation, reason);
+    session.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
+    // Which database its next commands are for, EXEC tells.
+    if (plan.commands.some(isSelect)) session.holdUntilIdle();
+  }
+
+  /** The lane to the database; null when EXEC waits: for it, or for what the client has in flight on another one. */
+  #laneTo(side: Side, db: number): Lane | null {
+    const { session } = this;
+    const own = session.laneTo(side);
+    if (own === null || db === session.db) return own;
+    const lanes = session.clients.sequencer.lanes[side];
+    const identity = { ...session.identity, db };
+    const there = lanes.get(identity);
+    if (there === undefined || there.closed) session.awaitLane(lanes.open(identity));
+    else if (session.inFlight > 0) session.awaitIdle();
+    else return there;
+    return null;
+  }
+
+  /**
+   * Finds out in which database each command runs: the authority lets the client into those to which it gives it a
+   * lane. False when EXEC waits for that.
+   */
+  #place({ commands, authority, keys }: Plan): boolean {
+    let { db } = this.session;
+    for (const command of commands) {
+      if (isSelect(command)) {
+        const wanted = databaseOf(argumentsOf(command.frame)[1].toString('latin1'));
+        if (wanted !== null && wanted !== db && !this.#barred[authority].has(wanted)) {
+          if (!this.#reaches(authority, wanted)) return false;
+          db = wanted;
+        }
+      }
+      command.db = db;
+      if (!isKeyed(command.spec) || (command.keys.length === 0 && command.follow === NOTHING)) continue;
+      const known = keys.get(db);
+      if (known === undefined) keys.set(db, [...command.keys]);
+      else known.push(...command.keys);
+    }
+    return true;
+  }
+
+  /** Whether the client has a lane to the database; if not, EXEC waits until it is known whether it can have one. */
+  #reaches(side: Side, db: number): boolean {
+    const { session } = this;
+    const lanes = session.clients.sequencer.lanes[side];
+    const identity = { ...session.identity, db };
+    const lane = lanes.get(identity);
+    if (lane !== undefined && !lane.closed) return true;
+    const noted = (problem: unknown): void => {
+      if (!(problem instanceof HandshakeRefused && ABOUT_DATABASE.test(problem.reply))) throw problem;
+      this.#barred[side].add(db);
+    };
+    session.awaitLane(lanes.open(identity).then(() => undefined, noted));
+    return false;
+  }
+
+  #placed({ commands, workload, keys }: Plan, db: number, lanes = new Map<number, Lane>()): PlacedTransaction {
+    return { commands, workload, db: this.session.db, keys: [...new Set(keys.get(db))], lanes };
+  }
+
+  /** EXEC is answered; `db` is the client's database from now on, if it has run. */
+  readonly #done: Done = (operation, reply, db) => {
+    this.#arrive(db);
+    this.session.deliver(operation, this.#withOwn(reply));
+  };
+
+  #arrive(db: number | null): void {
+    const { session } = this;
+    if (db === null || db === session.db) return;
+    session.db = db;
+    session.reidentify();
   }
 
   /** Whether a command of it may be a message to others who are about to subscribe. */
@@ -192,7 +286,7 @@ export class Transaction {
   /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
   #givesUp(watch: Watch, plan: Plan): boolean {
     const { session } = this;
-    const elsewhere = plan.keys.length > 0 && plan.authority !== watch.lane.server.side;
+    const elsewhere = plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;
     if (!watch.broken && !elsewhere) return false;
     if (watch.broken) session.reply(session.protocol === 3 ? NULL3 : NULL_ARRAY);
     else {
@@ -222,10 +316,10 @@ export class Transaction {
     if (begun) session.transaction = null;
   }
 
-  #execWatched(watch: Watch, plan: Plan): void {
+  #execWatched(watch: Watch, plan: Plan, db: number): void {
     const { session } = this;
     if (session.inFlight > 0) session.awaitIdle();
-    else if (watch.exec(plan, (reply) => this.#withOwn(reply))) this.#begin(plan);
+    else if (watch.exec(this.#placed(plan, db), db, this.#done)) this.#begin(plan);
   }
 
   #begin({ commands }: Plan): void {
@@ -233,21 +327,36 @@ export class Transaction {
     for (const { spec, workload } of commands) this.session.clients.count(spec, workload);
   }
 
-  /** Runs a transaction that holds a script whose keys are not known when every lane is empty. */
-  #execAlone(plan: Plan): void {
+  /**
+   * Runs a transaction when every lane is empty: one with keys in several databases, or that are not known.
+   * @param hides whether a script of it does not tell its keys
+   */
+  #execAlone(plan: Plan, hides: boolean): void {
     const { session } = this;
     this.#begin(plan);
     const { sequencer } = session.clients;
-    sequencer.router.hid();
+    if (hides) sequencer.router.hid();
+    const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
     const blind = plan.commands.some(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame));
     const { watch } = session;
-    alone(session, plan.authority, blind, async (shared, calm) => {
+    alone(session, plan.authority, blind, async (own, calm) => {
+      const lanes = await this.#lanesOf(plan);
+      const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
       const lane = watch?.take(shared) ?? shared;
+      if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
+      // Noted before it is sent; and after it, for a verification may have begun in between.
+      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
       const reply = await new Promise<Buffer>((resolve, reject) => {
-        const exec = submitTransaction(sequencer, lane, plan.commands, plan.workload, plan.keys, (_exec, bytes) => resolve(bytes), (_exec, reason) => reject(reason));
+        const done: Done = (_exec, bytes, db) => {
+          this.#arrive(db);
+          resolve(bytes);
+        };
+        const placed = this.#placed(plan, shared.identity.db, lanes);
+        const exec = submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
         exec.calm = calm;
       });
       watch?.giveBack();
+      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
       if (plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
         if (mirrored) sequencer.doubts.hidden('swapped');
@@ -255,6 +364,21 @@ export class Transaction {
       }
       session.reply(this.#withOwn(reply));
     });
+  }
+
+  /** The lanes to the databases that the transaction has keys in; what has expired there is removed. */
+  async #lanesOf({ commands, authority, keys }: Plan): Promise<Map<number, Lane>> {
+    const { session } = this;
+    const { sequencer } = session.clients;
+    const found = new Map<number, Lane>();
+    for (const db of keys.keys()) found.set(db, await sequencer.lanes[authority].open({ ...session.identity, db }));
+    if (found.size < 2) return found;
+    for (const { db, spec, workload, frame } of commands) {
+      const lane = found.get(db);
+      if (lane !== undefined) removeExpired(sequencer, lane, spec, workload, frame, 0);
+    }
+    await sequencer.lanes[authority].emptied();
+    return found;
   }
 
   /** EXEC's reply with the proxy's own replies in their places. */
@@ -280,6 +404,7 @@ export class Transaction {
     const { sequencer } = session.clients;
     const { router } = sequencer;
     const parser = new RequestParser();
+    const { db } = session;
     const commands: Mutable<QueuedCommand>[] = [];
     const keys = new Set<string>();
     let authority: Side | null = null;
@@ -287,33 +412,44 @@ export class Transaction {
     for (const { frame, spec } of this.#queue) {
       parser.feed(frame);
       parser.next();
-      const keyed = spec.handling === 'keyed' || spec.handling === 'script';
+      const keyed = isKeyed(spec);
       if (spec.handling === 'publish') {
         const workload = router.channel(frame, parser.argStart[1], parser.argEnd[1]);
         if (workload.held || session.clients.subscribers.moving) return 'held';
-        commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false });
+        commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false, keys: [], db });
         continue;
       }
       // The stage may have changed since it was queued.
       if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null) return new Error('EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again');
       const route = routeKeys(router, spec, parser);
       if (route === null) return 'held';
+      let own: readonly string[] = [];
       if (keyed && route.keys > 0) {
         if (route.other !== null) return new Error(crossing('a transaction', route.workload, route.other));
         if (authority !== null && authority !== route.rule.authority) return new Error(crossing('a transaction', first!, route.workload));
         authority = route.rule.authority;
         first ??= route.workload;
-        for (const key of sequencer.keys.ids(frame, 0)) keys.add(key);
+        own = sequencer.keys.ids(frame, 0);
+        for (const key of own) keys.add(key);
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
       const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
       if (refused !== null) return new Error(refused);
       if (hidden !== 'nothing') {
-        commands.push({ frame, spec, workload: route.workload, follow: hidden === 'writes' && router.mirrors ? WRITE : NOTHING, mustCopy: !router.uniform });
+        const follow = hidden === 'writes' && router.mirrors ? WRITE : NOTHING;
+        commands.push({ frame, spec, workload: route.workload, follow, mustCopy: !router.uniform, keys: own, db });
+        continue;
+      }
+      if (isAboutEveryKey(spec)) {
+        const refused = refusalOfEveryKey(session.clients, spec);
+        if (refused !== null) return new Error(refused);
+        if (router.rewrites) return new Error(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while counters are counted in parts`);
+        const follow = router.mirrors && !router.mayHoldForeignKeys ? WRITE : NOTHING;
+        commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
         continue;
       }
       const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
-      commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed });
+      commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
     }
     if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
     const published = commands.filter(({ spec }) => spec.handling === 'publish');
@@ -322,7 +458,7 @@ export class Transaction {
     for (const command of published) command.follow = this.#followOfPublish(command, authority);
     const all = authority === 'target' && session.clients.owned !== null ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name)) : undefined;
     if (all !== undefined) return new Error(`ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`);
-    return { commands, authority, workload: first, keys: [...keys] };
+    return { commands, authority, workload: first, keys: new Map() };
   }
 
   /** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
@@ -400,19 +536,12 @@ export function sendInside(session: Session, operation: Operation, lane: Lane, s
   session.submit(own(EXEC, done), lane);
 }
 
-function submitInName(session: Session, lane: Lane, commands: readonly QueuedCommand[], workload: Workload, keys: readonly string[], shape: (reply: Buffer) => Buffer): void {
-  const exec = submitTransaction(
-    session.clients.sequencer,
-    lane,
-    commands,
-    workload,
-    keys,
-    (operation, reply) => session.deliver(operation, shape(reply)),
-    (operation, reason) => session.lost(operation, reason),
-  );
-  session.adopt(exec, lane);
-}
+/** Whether it touches another database than the one that it runs in, or every key. */
+const leavesDatabase = ({ spec, frame }: Queued): boolean =>
+  spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(frame, 0) !== null);
 
+/** A server's answer to a SELECT that leaves the client where it is. */
+const ABOUT_DATABASE = /DB index|SELECT is not allowed|'select' command/i;
 const [STAR, MINUS] = [42, 45];
 const NULL_ARRAY = Buffer.from('*-1\r\n');
 const NULL3 = Buffer.from('_\r\n');

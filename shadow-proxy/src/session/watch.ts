@@ -4,20 +4,13 @@
  */
 import type { Lane } from '../lane/lane.js';
 import { IGNORED, NOTHING, Operation, type Sink } from '../lane/operation.js';
-import { submitTransaction, type QueuedCommand } from '../lane/transaction.js';
+import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../lane/transaction.js';
 import { encodeCommand, error, OK } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import { notAllowed, rewrittenIn } from './regional.js';
 import { routeKeys } from './routing.js';
 import { crossing } from './split.js';
 import type { Session } from './session.js';
-
-/** What EXEC is to run, and where. */
-export interface WatchedTransaction {
-  readonly commands: readonly QueuedCommand[];
-  readonly workload: Workload;
-  readonly keys: readonly string[];
-}
 
 export class Watch {
   /** The keys' workloads, and how often each had changed its stage. */
@@ -71,21 +64,20 @@ export class Watch {
 
   /**
    * Runs EXEC; whether it could begin: if not, it is looked at again.
-   * @param shape what the client gets instead of the reply
+   * @param db the database of its keys
    */
-  exec({ commands, workload, keys }: WatchedTransaction, shape: (reply: Buffer) => Buffer): boolean {
+  exec(transaction: PlacedTransaction, db: number, done: Done): boolean {
     const { session, lane } = this;
     const { sequencer } = session.clients;
     const lanes = sequencer.lanes[lane.server.side];
-    const { db } = session;
     const order = lanes.order(db);
-    const all = order.withWoken(keys);
+    const all = order.withWoken(transaction.keys);
     if (!session.admittedAlone(order, all)) return false;
     const reservation = order.reserve(all);
     session.watch = null;
     session.hold();
     const ready = async (): Promise<void> => {
-      lane.home = await lanes.open(session.identity);
+      lane.home = await lanes.open({ ...session.identity, db });
       await lanes.emptied(db);
     };
     const run = (): void => {
@@ -102,12 +94,10 @@ export class Watch {
       const exec = submitTransaction(
         sequencer,
         lane,
-        commands,
-        workload,
-        keys,
-        (operation, reply) => {
+        transaction,
+        (operation, reply, arrived) => {
           over();
-          session.deliver(operation, shape(reply));
+          done(operation, reply, arrived);
         },
         (operation, reason) => {
           over();
@@ -115,7 +105,8 @@ export class Watch {
         },
       );
       session.adopt(exec, lane);
-      session.resume();
+      if (transaction.commands.some(isSelect)) session.holdUntilIdle();
+      else session.resume();
     };
     void ready().then(run, () => {
       order.giveUp(reservation);
@@ -125,11 +116,11 @@ export class Watch {
     return true;
   }
 
-  /** The lane, for a transaction that runs alone: to be given back after it. */
+  /** The lane, for a transaction that runs alone, in the database of the shared one: to be given back after it. */
   take(shared: Lane): Lane {
     this.session.watch = null;
     this.lane.home = shared;
-    this.#select();
+    this.#select(shared.identity.db);
     return this.lane;
   }
 

@@ -7,7 +7,7 @@ import { besideRedis } from '../support/twin.js';
 import { Wire } from '../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
-const USERS = { user: ['narrow on >pw ~n:* &* +multi +exec +discard +set +xadd', 'single on >pw ~n:* &* +set +incr +xadd +exec'] };
+const USERS = { user: ['narrow on >pw ~n:* &* +multi +exec +discard +set +xadd', 'single on >pw ~n:* &* +set +incr +xadd +exec', 'selecting on >pw ~n:* &* +set +incr +exec +select'] };
 
 const LOADED = "return redis.call('INCR', KEYS[1])";
 const DIGEST = createHash('sha1').update(LOADED).digest('hex');
@@ -30,6 +30,17 @@ describe('transactions', { skip }, () => {
       [['MULTI'], ['PING', 'a', 'b'], ['EXEC'], ['MULTI'], ['ECHO'], ['EXEC'], ['MULTI'], ['RESET'], ['EXEC']],
       [['MULTI'], ['SAVE'], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['MULTI'], ['SCRIPT', 'LOAD'], ['EXEC'], ['MULTI'], ['SCRIPT', 'LOAD', 'return ('], ['EXEC']],
       [['MULTI'], ['SCRIPT', 'LOAD', LOADED], ['SET', 'a', 1], ['EVALSHA', DIGEST, 1, 'a'], ['EXEC'], ['EVALSHA', DIGEST, 1, 'a'], ['DEL', 'a']],
+      [['SET', 'a', 'zero'], ['MULTI'], ['SELECT', 1], ['SET', 'a', 'one'], ['GET', 'a'], ['EXEC'], ['GET', 'a'], ['SELECT', 0], ['GET', 'a'], ['FLUSHALL']],
+      [['SET', 'a', 'zero'], ['MULTI'], ['SELECT', 1], ['SET', 'a', 'one'], ['DISCARD'], ['GET', 'a'], ['MULTI'], ['SELECT', 1], ['FOO'], ['EXEC'], ['GET', 'a'], ['MULTI'], ['SELECT', 0], ['SELECT', 0], ['EXEC'], ['FLUSHALL']],
+      [['MULTI'], ['SELECT', 99], ['SELECT', 'x'], ['SELECT', -1], ['SELECT', '01'], ['SELECT', '1.0'], ['SELECT', ''], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['MULTI'], ['SELECT'], ['EXEC'], ['MULTI'], ['SELECT', 1, 2], ['EXEC'], ['FLUSHALL']],
+      [['MULTI'], ['SELECT', 1], ['SELECT', 99], ['SET', 'a', 'one'], ['SELECT', 2], ['GET', 'a'], ['EXEC'], ['GET', 'a'], ['SELECT', 1], ['GET', 'a'], ['FLUSHALL']],
+      [['SELECT', 3], ['MULTI'], ['DBSIZE'], ['SELECT', 4], ['SET', 'a', 1], ['DBSIZE'], ['CLIENT', 'GETNAME'], ['EVAL', "return redis.call('GET', KEYS[1])", 1, 'a'], ['EXEC'], ['DBSIZE'], ['FLUSHALL']],
+      [['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['SELECT', 1], ['EXEC'], ['GET', 'a'], ['WATCH', 'a'], ['MULTI'], ['GET', 'a'], ['SELECT', 1], ['EXEC'], ['GET', 'a'], ['FLUSHALL']],
+      [['WATCH', 'a'], ['MULTI'], ['SELECT', 1], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['WATCH', 'a'], ['MULTI'], ['SET', 'b', 1], ['SELECT', 0], ['SET', 'a', 1], ['EXEC'], ['GET', 'a'], ['FLUSHALL']],
+      [['HELLO', 3], ['MULTI'], ['SELECT', 1], ['HSET', 'h', 'f', 1], ['SELECT', 2], ['HGETALL', 'h'], ['SELECT', 1], ['HGETALL', 'h'], ['EXEC'], ['HGETALL', 'h'], ['FLUSHALL']],
+      [['SET', 'm', 1], ['MULTI'], ['MOVE', 'm', 1], ['MOVE', 'm', 1], ['MOVE', 'm', 99], ['MOVE', 'm', 0], ['MOVE', 'm', 'x'], ['EXISTS', 'm'], ['SELECT', 1], ['GET', 'm'], ['EXEC'], ['FLUSHALL']],
+      [['SET', 'm', 1], ['MULTI'], ['COPY', 'm', 'n', 'DB', 1], ['COPY', 'm', 'n', 'DB', 1], ['COPY', 'm', 'n', 'DB', 'x'], ['COPY', 'm', 'n', 'DB'], ['COPY', 'm', 'n', 'DB', 99], ['SELECT', 1], ['KEYS', '*'], ['EXEC'], ['FLUSHALL']],
+      [['SET', 'a', 1], ['MULTI'], ['FLUSHDB'], ['DBSIZE'], ['SET', 'b', 1], ['SELECT', 1], ['SET', 'c', 1], ['FLUSHALL', 'ASYNC'], ['FLUSHALL', 'x'], ['SET', 'd', 1], ['EXEC'], ['KEYS', '*'], ['FLUSHALL']],
       [['MULTI'], ['SCRIPT', 'EXISTS', 'x'], ['CONFIG', 'GET', 'maxmemory'], ['TYPE', 'a'], ['OBJECT', 'ENCODING', 'a'], ['RANDOMKEY'], ['EXEC']],
     ]));
 
@@ -50,7 +61,18 @@ describe('transactions', { skip }, () => {
     const replies = await single.pipeline([['MULTI'], ['INCR', 'n:2'], ['SET', 'n:3', 3], ['EXEC']]);
     assert.equal(replies[3], "-NOPERM this user has no permissions to run the 'multi' command");
     assert.equal(await single.ask('INCR', 'n:2'), ':2');
+    // Nor may it SELECT: the lane that it has stays where it was.
+    assert.match((await single.pipeline([['MULTI'], ['SELECT', 1], ['SET', 'n:4', 4], ['EXEC']]))[3], /^-NOPERM .*'multi'/);
+    assert.equal(await single.ask('INCR', 'n:4'), ':5');
+    assert.match((await wire.pipeline([['MULTI'], ['SELECT', 1], ['SET', 'n:5', 5], ['EXEC']]))[3], /^-EXECABORT Transaction discarded because of: NOPERM .*'select'/);
+    assert.equal(await wire.ask('SET', 'n:5', 5), '+OK');
+    // One that may SELECT has run it by itself.
+    const selecting = await beside.rig.wire();
+    await selecting.ask('AUTH', 'selecting', 'pw');
+    assert.match((await selecting.pipeline([['MULTI'], ['SELECT', 1], ['SET', 'n:6', 6], ['EXEC']]))[3], /^-NOPERM .*'multi'/);
+    assert.equal(await selecting.ask('INCR', 'n:6'), ':1');
     await beside.rig.assertEqual();
+    assert.equal(await beside.rig.client({ of: beside.rig.source, db: 1 }).get('n:6'), '6');
     assert.equal(await beside.rig.client({ of: beside.rig.source }).get('n:3'), '3');
   });
 

@@ -65,9 +65,22 @@ export class Generator {
     // What is watched holds up to the next EXEC, which may answer nil then.
     if (random.chance(0.02)) return { calls: [random.chance(0.1) ? call('status', 'UNWATCH') : call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey()))], end: null };
     if (!random.chance(0.06)) return { calls: [this.#any()], end: null };
-    const calls = random.times(random.between(0, 6), () => this.#any());
+    const calls = this.#inTransaction();
     if (random.chance(0.2)) calls.push(...this.#probe());
     return { calls, end: random.chance(0.12) ? 'DISCARD' : 'EXEC' };
+  }
+
+  /** Commands of a transaction, in several databases some of the time; it ends in the one that it begins in. */
+  #inTransaction(): Call[] {
+    const { random, db } = this;
+    const selects = random.chance(0.3);
+    const select = (to: number): Call => {
+      this.db = to;
+      return call('status', 'SELECT', to);
+    };
+    const some = (): Call[] => (selects && random.chance(0.4) ? [select(random.between(0, 3)), this.#any()] : [this.#any()]);
+    const calls = random.times(random.between(0, 6), some).flat();
+    return this.db === db ? calls : [...calls, select(db)];
   }
 
   /** A step outside the rules: what only this connection knows, so that a reply to the wrong client shows. */

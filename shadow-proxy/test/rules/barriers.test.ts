@@ -34,7 +34,9 @@ async function load(rig: Rig, number: number, until: () => boolean): Promise<num
   while (!until()) {
     await wire.ask('SELECT', Math.floor(Math.random() * DATABASES));
     const commands = Array.from({ length: 40 }, write);
-    if (Math.random() < 0.3) await wire.pipeline([['MULTI'], ...commands, ['EXEC']]);
+    const dice = Math.random();
+    if (dice < 0.2) await wire.pipeline([['MULTI'], ...commands, ['EXEC']]);
+    else if (dice < 0.4) await wire.pipeline([['MULTI'], ...commands.flatMap((args, i) => (i % 15 === 7 ? [['SELECT', database()], args] : [args])), ['EXEC']]);
     else await wire.pipeline(commands);
     sent += commands.length;
   }
@@ -82,8 +84,9 @@ test('MOVE and COPY between databases among the commands of others leave both se
     const db = database();
     await wire.ask('SELECT', db);
     const to = (db + 1 + (n % 2)) % DATABASES;
-    const reply = n % 3 === 0 ? await wire.ask('COPY', key(), key(), 'DB', to, ...(n % 2 ? ['REPLACE'] : [])) : await wire.ask('MOVE', key(), to);
-    assert.match(reply, /^:[01]$/);
+    const args = n % 3 === 0 ? ['COPY', key(), key(), 'DB', to, ...(n % 2 ? ['REPLACE'] : [])] : ['MOVE', key(), to];
+    const reply = n % 4 === 0 ? (await wire.pipeline([['MULTI'], args, ['EXEC']]))[2] : await wire.ask(...args);
+    assert.match(reply, /^(\*1\r\n)?:[01]$/);
   };
   await underLoad([other, other, other], 2000);
 });
@@ -91,7 +94,8 @@ test('MOVE and COPY between databases among the commands of others leave both se
 test('all of them at once, from several connections', async (t) => {
   if (!(await needsKeydb(t))) return;
   const any = (wire: Wire, n: number): Promise<void> => {
-    if (n % 5 === 0) return expectOk(wire, 'FLUSHDB');
+    if (n % 10 === 0) return expectOk(wire, 'FLUSHDB');
+    if (n % 10 === 5) return wire.pipeline([['MULTI'], ['SELECT', database()], ['FLUSHDB'], ['SELECT', 0], ['EXEC']]).then((replies) => assert.equal(replies[4], '*3\r\n+OK\r\n+OK\r\n+OK'));
     if (n % 5 === 1) return expectOk(wire, 'SWAPDB', database(), database());
     return wire.ask('MOVE', key(), 1 + (n % 2)).then((reply) => assert.match(reply, /^:[01]$/));
   };

@@ -14,8 +14,6 @@ const CASES: Readonly<Record<string, { readonly command: readonly (string | numb
 
 for (const [name, { command, standsIn }] of Object.entries(CASES)) {
   for (const [side, inMulti] of [['target', false], ['source', false], ['target', true]] as const) {
-    // Refused in MULTI.
-    if (inMulti && standsIn[0] !== 0) continue;
     test(`${name}${inMulti ? ' in MULTI' : ''}, with a key in its way on the ${side} alone`, async (t) => {
       if (!(await needsKeydb(t))) return;
       await withRig({}, async (rig) => {
