@@ -40,7 +40,8 @@ await main(() => {
     ways: waysOf(options),
     again: options.again,
     redisConfig: CONFIG,
-    run: (unit: string, port: number, log: string) => runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }),
+    run: (unit: string, port: number, log: string, authority: number) =>
+      runTcl(unit, port, log, { source, stall: options.stall, limit: options.limit }, authority),
   } as const;
   return { suite, tree: `${source}, Redis ${versionOf(source)}`, options };
 });

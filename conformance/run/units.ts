@@ -23,8 +23,11 @@ export interface Suite {
   readonly redisConfig: ServerConfig;
   /** Where the suite must find its server, because some of its clients look nowhere else. */
   readonly port?: number;
-  /** Runs one unit against a server; its output goes to files whose names begin with `log`. */
-  run(unit: string, port: number, log: string): Promise<Outcome>;
+  /**
+   * Runs one unit against a server; its output goes to files whose names begin with `log`.
+   * @param authority the port of the server that answers: `port` itself without a proxy
+   */
+  run(unit: string, port: number, log: string, authority: number): Promise<Outcome>;
 }
 
 /** A server, or the proxy. */
@@ -95,12 +98,12 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
   try {
     if (way === 'redis' || way === 'keydb') {
       await (way === 'redis' ? redis(port) : keydb(port));
-      const outcome = await suite.run(unit, port, log);
+      const outcome = await suite.run(unit, port, log, port);
       return timed({ outcome, mirror: null, died: ended() });
     }
     const [source, target] = [await redis(), await keydb()];
     const proxy = await start('proxy', startProxy({ source, target }, way, port));
-    const outcome = await suite.run(unit, port, log);
+    const outcome = await suite.run(unit, port, log, (way === 'live' ? target : source).port);
     if (ended() === null) await disconnected(proxy);
     const mirror = ended() === null ? await reportMirror(proxy, source, target) : null;
     return timed({ outcome, mirror, died: ended() });

@@ -4,6 +4,7 @@ import getPort, { portNumbers } from 'get-port';
 import { LEFT_OUT } from '../exceptions.js';
 import { runLimited } from '../run/program.js';
 import type { Outcome, TestResult } from '../run/result.js';
+import { AUTHORITY_PORT, viewOf } from './settings.js';
 
 export interface TclOptions {
   readonly source: string;
@@ -22,16 +23,22 @@ export interface Parsed extends Outcome {
 /** A test that hangs is left out, and its unit begun again, this often. */
 const MAX_HUNG = 3;
 
-/** Runs one unit. Errors end a test and not the unit (`--durable`); where a test hangs, the others are run without it. */
-export async function runTcl(unit: string, port: number, log: string, { source, stall, limit }: TclOptions): Promise<Outcome> {
+/**
+ * Runs one unit. Errors end a test and not the unit (`--durable`); where a test hangs, the others are run without it.
+ * @param authority the port of the server that answers, where that is not `port`
+ */
+export async function runTcl(unit: string, port: number, log: string, options: TclOptions, authority = port): Promise<Outcome> {
+  const { source, stall, limit } = options;
   const hung: string[] = [];
+  const cwd = viewOf(source, `${log}.tree`);
   for (const deadline = Date.now() + limit * 1000; ; ) {
     const file = `${log}${hung.length > 0 ? `.${hung.length}` : ''}.log`;
     const skipped = [...LEFT_OUT.map(({ test }) => test), ...hung].flatMap((name) => ['--skiptest', name]);
     // The suite's own processes talk to each other at 32 ports below its base, of which it takes the first.
     const base = 32 + (await getPort({ host: '127.0.0.1', port: portNumbers(21_000, 29_000) }));
     const args = ['--baseport', String(base), '--host', '127.0.0.1', '--port', String(port), '--durable', '--timeout', String(stall), ...skipped, '--single', unit];
-    const ended = await runLimited({ command: './runtest', args, cwd: source, env: { TERM: 'dumb' }, log: file, limitMs: deadline - Date.now() });
+    const env = { TERM: 'dumb', [AUTHORITY_PORT]: String(authority) };
+    const ended = await runLimited({ command: './runtest', args, cwd, env, log: file, limitMs: deadline - Date.now() });
     const parsed = parseTcl(readFileSync(file, 'latin1'));
     const asFailed = hung.map((name): TestResult => ({ name, status: 'failed', detail: `hung: no progress for ${stall} s` }));
     const outcome: Outcome = {
