@@ -1,10 +1,12 @@
 /** One order over several lanes: users, protocols and databases at once on the same keys. */
 import assert from 'node:assert/strict';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Argument } from '../../src/resp/encode.js';
 import { needsKeydb } from '../support/servers.js';
 import { withRig, type Rig } from '../support/rig.js';
 import type { Wire } from '../support/wire.js';
+import { withScene } from './scene.js';
 
 const USER = 'app on >app-password ~* &* +@all';
 const SERVERS = { source: { config: { user: USER } }, target: { config: { user: USER } } };
@@ -114,5 +116,31 @@ test('a client that goes from lane to lane sees its own writes', async (t) => {
       assert.equal(replies[6].split('\r\n')[1], `${i}x`);
     }
     await rig.assertEqual();
+  });
+});
+
+test('a client whose private lane is lost before it gets it is not held for ever: its WATCH is broken', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const [slow, client] = [await scene.wire(), await scene.wire()];
+    await slow.pipeline([['SELECT', 1], ['GET', 'k']]);
+    // Leaves a private lane of database 0 for the next client.
+    await client.ask('SET', 'k', 1);
+    const before = new Set(scene.toSource.links);
+    await client.pipeline([['WATCH', 'k'], ['UNWATCH']]);
+    const [link, ...others] = scene.toSource.links.filter((each) => !before.has(each));
+    assert.equal(others.length, 0);
+    // Lanes are given in the order in which they were asked for, and the first one has to be opened.
+    scene.toSource.delayMs = 150;
+    slow.send('WATCH', 'k');
+    await sleep(50);
+    client.send('WATCH', 'k');
+    await sleep(50);
+    link.cut();
+    assert.equal(await Promise.race([client.frame(), sleep(5_000, 'no reply')]), '+OK');
+    scene.toSource.delayMs = 0;
+    assert.equal(await slow.frame(), '+OK');
+    assert.deepEqual(await client.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC'], ['GET', 'k']]), ['+OK', '+QUEUED', '*-1', '$1\r\n1']);
+    await scene.assertEqual();
   });
 });
