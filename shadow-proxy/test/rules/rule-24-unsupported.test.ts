@@ -167,7 +167,7 @@ test('who has not logged in, and what the proxy refuses, is not counted', async 
 test('in live, errors that the source would not have given are counted by workload; what both refuse is not', async (t) => {
   if (!(await needsKeydb(t))) return;
   const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
-  await withRig({ workloads, default: { stage: 'shadow' } }, async ({ wire, shard }) => {
+  await withRig({ workloads, default: { stage: 'shadow' } }, async ({ wire, client: direct, source, shard }) => {
     const client = await wire();
     const newErrors = (): Readonly<Record<string, number>> => shard.snapshot().workloads.find(({ name }) => name === 'moved')!.newErrors;
     await client.ask('SET', 'm:s', 'v');
@@ -180,8 +180,11 @@ test('in live, errors that the source would not have given are counted by worklo
     assert.match(await client.ask('EXPIRE', 'other', '10', 'NX'), /^:1/);
     await shard.settled();
     assert.deepEqual(newErrors(), { 'expire NX': 1, lmpop: 1, 'bitcount BIT': 1 });
-    // Nothing that the table tells of: the comparison does.
+    // The table does not tell of it: only the comparison does.
+    await direct({ of: source }).config('SET', 'maxmemory-policy', 'allkeys-lfu');
     assert.match(await client.ask('OBJECT', 'FREQ', 'm:s'), /^-ERR/);
+    await shard.settled();
+    assert.deepEqual(newErrors(), { 'expire NX': 1, lmpop: 1, 'bitcount BIT': 1, 'object freq': 1 });
     const { clientErrors } = shard.snapshot();
     assert.ok(clientErrors.target.ERR >= 4);
   });
