@@ -143,7 +143,8 @@ export class Client {
     for (const args of [...lost, ...(this.#queue ?? [])]) this.#count(args, 'open');
     this.#queue = null;
     if (!this.#leaving && !this.watcher.mayLose()) this.watcher.violation('closed', `client ${this.number} was closed while it waited for ${lost[0]?.join(' ').slice(0, 200) ?? 'nothing'}`);
-    if (this.#leaving && lost.length > 0 && !this.watcher.mayLose() && socket.readableEnded) {
+    // A client that has closed its end and blocks is closed, as by Redis.
+    if (this.#leaving && lost.length > 0 && !mayBlock(lost[0]) && !this.watcher.mayLose() && socket.readableEnded) {
       this.watcher.violation('closed', `client ${this.number} closed its end, and ${lost.length} replies never came, the first to ${lost[0].join(' ').slice(0, 200)}`);
     }
   }
@@ -183,3 +184,5 @@ export class Client {
     if (at >= 0) this.watcher.counted[at][how]++;
   }
 }
+
+const mayBlock = (args: Args): boolean => /^(BL|BR|BZ)/i.test(args[0]) || args.some((arg) => arg.toUpperCase() === 'BLOCK');
