@@ -73,6 +73,8 @@ const MAX_UNSENT = 1 << 20;
 const MAX_BACKLOG = 1 << 20;
 /** Bytes of replies that a client may owe reading, or that wait behind one reply, before it is read no further. */
 const MAX_UNREAD = 1 << 20;
+/** A client that takes nothing for so long, in ms, may be one that sends all of a pipeline before it reads: it is read on. */
+const STUCK_MS = 100;
 
 export class Session implements Sink {
   readonly id: number;
@@ -99,6 +101,8 @@ export class Session implements Sink {
   #replyBytes = FIRST_REPLY;
   #writeReplyBytes = FIRST_WRITE_REPLY;
   #last: Operation | null = null;
+  /** Bytes of replies that it may owe reading before it is read no further. */
+  #mayLeave = MAX_UNREAD;
   /** Bytes of replies of the proxy's own that wait for `#last` to be answered. */
   #tailBytes = 0;
   /** The turn that it has begun to spend, and how much of that is left. */
@@ -250,7 +254,7 @@ export class Session implements Sink {
     if (this.#held) return;
     if (this.halfClosed) return this.end();
     parser.release();
-    if (this.outbox.bytes > MAX_UNREAD) this.#awaitTurn();
+    if (this.outbox.bytes > this.#mayLeave) this.#awaitTurn();
   }
 
   /** The client has closed its side: as with Redis it gets the replies to all that it has sent, but nothing that it would have to wait for. */
@@ -738,9 +742,27 @@ export class Session implements Sink {
   #awaitTurn(): void {
     this.#hold(this.#again);
     setImmediate(() => {
-      if (this.outbox.bytes > MAX_UNREAD && this.socket.writableNeedDrain) this.socket.once('drain', () => this.resume());
+      if (this.outbox.bytes > this.#mayLeave && this.socket.writableNeedDrain) this.#awaitReader();
       else this.resume();
     });
+  }
+
+  /** Goes on when the client has read all. One that reads nothing meanwhile is given twice as much each time, up to the limit. */
+  #awaitReader(): void {
+    const { socket, clients } = this;
+    const { clientOutputBytes } = clients.limits.bounds;
+    const goOn = (mayLeave: number): void => {
+      socket.setTimeout(0).off('drain', drained).off('timeout', stuck);
+      this.#mayLeave = mayLeave;
+      this.resume();
+    };
+    const drained = (): void => goOn(MAX_UNREAD);
+    const stuck = (): void => {
+      if (this.outbox.bytes > clientOutputBytes) clients.limits.close(this, 'output');
+      else goOn(Math.min(2 * this.#mayLeave, clientOutputBytes));
+    };
+    // A socket that passes on part of what it has to write has not timed out.
+    socket.setTimeout(STUCK_MS).on('drain', drained).on('timeout', stuck);
   }
 
   // ── the rest ────────────────────────────────────────────────────────────────────────────────────────────────

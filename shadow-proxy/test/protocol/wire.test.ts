@@ -1,11 +1,13 @@
 /** What goes over the wire: inline commands, malformed input, pipelines, types of RESP3, large values. */
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
 import { encodeCommand, type Argument } from '../../src/resp/encode.js';
 import { startRig } from '../support/rig.js';
+import { makeCertificates } from '../support/servers.js';
 import { until } from '../support/shard.js';
 import { besideRedis } from '../support/twin.js';
 import { Wire, withWire } from '../support/wire.js';
@@ -196,6 +198,44 @@ describe('the wire', { skip }, () => {
     wire.destroy();
     await beside.rig.assertEqual();
   });
+});
+
+for (const secure of [false, true]) {
+  test(`a client that sends all of a large pipeline${secure ? ' over TLS' : ''} before it reads is served`, { skip, timeout: 60_000 }, async () => {
+    const listenTls = secure ? makeCertificates() : undefined;
+    const rig = await startRig({ listenTls });
+    const wire = await Wire.open({ port: rig.shard.port, ...(listenTls && { tls: { ca: readFileSync(listenTls.ca) } }) });
+    try {
+      await wire.ask('SET', 'k', 'x'.repeat(4_000));
+      wire.socket.pause();
+      // Much more, both ways, than sockets hold.
+      const frame = encodeCommand(['GETSET', 'k', 'x'.repeat(4_000)]);
+      for (let i = 0; i < 100; i++) await new Promise((sent) => wire.socket.write(Buffer.concat(Array.from({ length: 100 }, () => frame)), sent));
+      wire.socket.resume();
+      const replies = await wire.frames(10_000);
+      assert.ok(replies.every((reply) => reply.length === 4_007));
+      assert.equal(await wire.ask('PING'), '+PONG');
+      await rig.assertEqual();
+    } finally {
+      wire.destroy();
+      await rig.stop();
+    }
+  });
+}
+
+test('a client that never reads is closed when it owes more than the limit, also by small replies', { skip }, async () => {
+  const rig = await startRig({ limits: { clientOutputBytes: 8_000_000 } });
+  try {
+    const [greedy, other] = [await rig.wire(), await rig.wire()];
+    await greedy.ask('SET', 'k', 'x'.repeat(4_000));
+    greedy.socket.pause();
+    const frames = Buffer.concat(Array.from({ length: 1_000 }, () => encodeCommand(['GET', 'k'])));
+    for (let i = 0; i < 20; i++) greedy.sendBytes(frames);
+    await until(() => rig.shard.snapshot().clients === 1);
+    assert.equal(await other.ask('STRLEN', 'k'), ':4000');
+  } finally {
+    await rig.stop();
+  }
 });
 
 test('a client that leaves too much unread is closed, and costs no more memory than that', { skip }, async () => {
