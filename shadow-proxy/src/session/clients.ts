@@ -14,6 +14,7 @@ import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds } from './client-limits.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
+import { LargeReplies } from './large-replies.js';
 import { SeenLogins } from './seen-logins.js';
 import { Session } from './session.js';
 import { Support } from './support.js';
@@ -27,6 +28,7 @@ export class Clients {
   /** Commands that block, or are about to. */
   readonly blocked = new Set<Blocked>();
   readonly coming = new Coming();
+  readonly largeReplies = new LargeReplies();
   readonly subscribers = new Subscribers();
   readonly counterWatch = new CounterWatch();
   /** Set where a workload's layout is `per-region`. */
@@ -72,6 +74,7 @@ export class Clients {
   left(session: Session): void {
     this.sessions.delete(session.id);
     this.subscribers.ended(session);
+    this.largeReplies.left(session);
   }
 
   /** The authority of `default`: it says who may log in, and answers commands without keys. */

@@ -32,6 +32,7 @@ import { barrier } from './barrier.js';
 import { asksToBlock, block, type Blocked } from './blocking.js';
 import { both } from './both.js';
 import type { Clients } from './clients.js';
+import { LARGE } from './large-replies.js';
 import { answerLocally } from './local.js';
 import { answerOwned } from './owned.js';
 import { publish, subscription, type Subscriptions } from './pubsub.js';
@@ -100,6 +101,11 @@ export class Session implements Sink {
   /** Bytes of a reply to a read, and to a write, of this client: those of its largest of late. */
   #replyBytes = FIRST_REPLY;
   #writeReplyBytes = FIRST_WRITE_REPLY;
+  /** No reply has come yet that tells what its replies take; and how many reads it has in flight meanwhile. */
+  #untried = true;
+  #untriedReads = 0;
+  /** Its replies are large, so that it takes turns with others of whom that is true. */
+  #takesTurns = false;
   #last: Operation | null = null;
   /** Bytes of replies that it may owe reading before it is read no further. */
   #mayLeave = MAX_UNREAD;
@@ -147,6 +153,7 @@ export class Session implements Sink {
       this.closed = true;
       this.subscriptions?.close();
       clients.left(this);
+      if (this.#untried) this.#tried();
       this.blocked?.abandon();
       this.watch?.end();
       this.#leaveQueue();
@@ -231,6 +238,11 @@ export class Session implements Sink {
           else this.#whenIdle(() => this.resume(), this.#again);
           break;
         }
+        if (this.#takesTurns && !clients.largeReplies.admits(this)) {
+          this.#hold(this.#again);
+          if (this.#inFlight > 0) this.#resumeAt = 0;
+          break;
+        }
         this.#turnLeft -= COMMAND_COST;
         const again = this.#again;
         if (again) this.#again = false;
@@ -250,6 +262,7 @@ export class Session implements Sink {
       return;
     } finally {
       this.#running = false;
+      if (this.#takesTurns && this.#inFlight === 0) clients.largeReplies.idle(this);
     }
     if (this.#held) return;
     if (this.halfClosed) return this.end();
@@ -516,6 +529,11 @@ export class Session implements Sink {
     this.#last = operation;
     this.#inFlight++;
     if (operation.spec?.write === true) this.#writesInFlight++;
+    else if (this.#untried && !this.#mayTryMore() && !this.#held) {
+      this.#resumeAt = this.#inFlight - 1;
+      this.#hold(false);
+      return;
+    }
     if (this.#inFlight >= MAX_IN_FLIGHT || this.#comingBytes >= MAX_COMING || lane.unsentBytes > MAX_UNSENT) {
       this.#resumeAt = this.#inFlight >> 1;
       this.#hold(false);
@@ -589,10 +607,12 @@ export class Session implements Sink {
 
   answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
     const bytes = end - start;
+    if (this.#untried) this.#tried();
     if (operation.spec?.write === true) {
       this.#writesInFlight--;
       this.#writeReplyBytes = largestOfLate(this.#writeReplyBytes, bytes);
     } else this.#replyBytes = largestOfLate(this.#replyBytes, bytes);
+    if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.closed) {
       if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
@@ -601,6 +621,25 @@ export class Session implements Sink {
       if (operation.tail !== null) for (const reply of operation.tail) this.outbox.addWhole(reply);
     }
     this.#settle();
+  }
+
+  /** It has one read more in flight of which nothing tells how large the reply is. */
+  #mayTryMore(): boolean {
+    this.#untriedReads++;
+    return this.clients.largeReplies.mayTry(this.clients.sequencer.turn.now());
+  }
+
+  #tried(): void {
+    this.#untried = false;
+    this.clients.largeReplies.tried(this.#untriedReads);
+  }
+
+  /** A reply was large, or one of late was. */
+  #largeReply(bytes: number): void {
+    const { largeReplies, sequencer } = this.clients;
+    if (bytes >= LARGE) largeReplies.seen(sequencer.turn.now());
+    this.#takesTurns = this.#replyBytes >= LARGE || this.#writeReplyBytes >= LARGE;
+    if (!this.#takesTurns) largeReplies.idle(this);
   }
 
   /** Bytes that the replies to its commands in flight are taken to need. */
@@ -633,6 +672,7 @@ export class Session implements Sink {
       this.#last = null;
       this.#tailBytes = 0;
       this.#writesInFlight = 0;
+      if (this.#takesTurns) this.clients.largeReplies.idle(this);
     }
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;

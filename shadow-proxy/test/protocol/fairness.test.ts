@@ -3,11 +3,55 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { findKeydb } from '../../src/local/program.js';
 import { encodeCommand } from '../../src/resp/encode.js';
+import { LargeReplies, type Taker } from '../../src/session/large-replies.js';
 import { startRig, type Rig } from '../support/rig.js';
 import type { Wire } from '../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const MIB = 1 << 20;
+
+/** A client that asks for large replies. */
+class Asker implements Taker {
+  inFlight = 0;
+  resumed = 0;
+  resume(): void {
+    this.resumed++;
+  }
+}
+
+test('clients with large replies take turns, in the order in which they came', () => {
+  const replies = new LargeReplies();
+  const [a, b, c] = [new Asker(), new Asker(), new Asker()];
+  assert.ok(replies.admits(a));
+  a.inFlight = 1;
+  assert.ok(replies.admits(a), 'nobody waits');
+  assert.ok(!replies.admits(b) && !replies.admits(c));
+  assert.ok(!replies.admits(a), 'the others first');
+  a.inFlight = 0;
+  replies.idle(a);
+  assert.deepEqual([b.resumed, c.resumed], [1, 1], 'the first that has nothing to send passes its turn on');
+  assert.ok(replies.admits(b) && !replies.admits(c) && !replies.admits(a));
+  b.inFlight = 1;
+  replies.left(b);
+  assert.ok(!replies.admits(c), 'what it has in flight is still to come');
+  b.inFlight = 0;
+  replies.idle(b);
+  assert.equal(c.resumed, 2);
+  assert.ok(replies.admits(c));
+  replies.left(c);
+  assert.equal(a.resumed, 1);
+});
+
+test('clients without any reply so far send few reads at once, and one each after a large reply', () => {
+  const replies = new LargeReplies();
+  const tries = Array.from({ length: 20 }, () => replies.mayTry(0));
+  assert.equal(tries.filter(Boolean).length, 7);
+  replies.tried(20);
+  assert.ok(replies.mayTry(1));
+  replies.seen(1);
+  assert.ok(!replies.mayTry(2));
+  assert.ok(replies.mayTry(3_000));
+});
 
 describe('fairness', { skip }, () => {
   let rig: Rig & { stop(): Promise<void> };
@@ -36,6 +80,33 @@ describe('fairness', { skip }, () => {
     assert.ok(received < 40 * MIB, `${(received / MIB).toFixed(0)} MiB were in front`);
     const replies = await greedy.frames(count, 60_000);
     assert.ok(replies.every((reply) => reply.length === MIB + 10));
+  });
+
+  test('ten clients that ask for large replies at once make another wait for little more than one of each', async () => {
+    const [clients, count] = [10, 24];
+    const other = await rig.wire();
+    const greedy = await Promise.all(Array.from({ length: clients }, () => rig.wire()));
+    let received = 0;
+    for (const wire of greedy) {
+      wire.socket.on('data', (chunk: Buffer) => (received += chunk.length));
+      wire.sendBytes(Buffer.concat(Array.from({ length: count }, () => encodeCommand(['GET', 'big']))));
+    }
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    assert.equal(await other.ask('ECHO', 'x'), '$1\r\nx');
+    assert.ok(received < 40 * MIB, `${(received / MIB).toFixed(0)} MiB were in front`);
+    for (const wire of greedy) {
+      const replies = await wire.frames(count, 60_000);
+      assert.ok(replies.every((reply) => reply.length === MIB + 10));
+    }
+  });
+
+  test('a client with large replies that has to wait goes on when those before it hang up', async () => {
+    const greedy = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
+    const asked = Buffer.concat(Array.from({ length: 8 }, () => encodeCommand(['GET', 'big'])));
+    for (const wire of greedy) wire.sendBytes(asked);
+    await Promise.all(greedy.map((wire) => wire.frames(2, 60_000)));
+    for (const wire of greedy.slice(1)) wire.socket.destroy();
+    assert.equal((await greedy[0].frames(6, 60_000)).length, 6);
   });
 
   test('a client that sends 50,000 commands at once makes another wait for a few of them', async () => {
