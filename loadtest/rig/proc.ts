@@ -13,6 +13,19 @@ export function cpuSeconds(pid: number): number {
   return (Number(utime) + Number(stime)) / USER_HZ;
 }
 
+/** What the kernel's scheduler gave the main thread of a process so far, in ms. */
+export interface Scheduled {
+  /** It had a core. What passes on this clock, others' load on the machine leaves out. */
+  readonly ran: number;
+  /** It could have run, and had none. */
+  readonly waited: number;
+}
+
+export function scheduled(pid: number): Scheduled {
+  const [ran, waited] = readFileSync(`/proc/${pid}/schedstat`, 'latin1').split(' ', 2);
+  return { ran: Number(ran) / 1e6, waited: Number(waited) / 1e6 };
+}
+
 /** Resident memory in bytes: now, and the highest since the start or the last `resetPeak`. */
 export interface Memory {
   readonly rss: number;

@@ -22,11 +22,12 @@ export interface Proxy extends Running {
  * Starts the proxy before the two servers, everything in stage `shadow`, and waits until it is ready.
  * @param command the program and its arguments, split at blanks; `--plan FILE` is added
  * @param tls paths of PEM files: clients and both servers then speak TLS only
+ * @param more fields of the plan, such as `limits`
  */
-export async function startProxy(rig: Rig, servers: Servers, command: string, tls?: Certificates): Promise<Proxy> {
+export async function startProxy(rig: Rig, servers: Servers, command: string, tls?: Certificates, more: object = {}): Promise<Proxy> {
   const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
   const plan = rig.file('migration.yaml');
-  writeFileSync(plan, stringify(planOf(rig, servers, port, adminPort, tls)));
+  writeFileSync(plan, stringify({ ...planOf(rig, servers, port, adminPort, tls), ...more }));
   const [program, ...args] = command.split(/\s+/).filter(Boolean);
   const running = await rig.start('shadow-proxy', port, program, [...args, '--plan', plan]);
   const proxy = { ...running, admin: `http://127.0.0.1:${adminPort}` };
@@ -40,8 +41,9 @@ export function missingProxy(command: string): string | null {
   return program && (program.includes('/') || onPath(program)) ? null : `the shadow proxy: no program "${program ?? ''}" on PATH`;
 }
 
-function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: number, tls?: Certificates): object {
+function planOf(rig: Rig, { source, target, password }: Servers, port: number, adminPort: number, tls?: Certificates): object {
   const scheme = tls ? 'rediss' : 'redis';
+  const login = password === undefined ? '' : `:${password}@`;
   return {
     version: 1,
     name: 'loadtest',
@@ -49,8 +51,8 @@ function planOf(rig: Rig, { source, target }: Servers, port: number, adminPort: 
       {
         name: 'loadtest',
         listen: `${scheme}://127.0.0.1:${port}`,
-        source: `${scheme}://127.0.0.1:${source.port}`,
-        target: `${scheme}://127.0.0.1:${target.port}`,
+        source: `${scheme}://${login}127.0.0.1:${source.port}`,
+        target: `${scheme}://${login}127.0.0.1:${target.port}`,
         ...(tls && { tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } } }),
       },
     ],

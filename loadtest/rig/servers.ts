@@ -9,6 +9,8 @@ import type { Rig, Running } from './rig.js';
 export interface Servers {
   readonly source: Server;
   readonly target: Server;
+  /** Of both, where they want one. */
+  readonly password?: string;
 }
 
 export interface Server extends Running {

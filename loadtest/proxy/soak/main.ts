@@ -1,5 +1,6 @@
 /**
  * `npm run soak`: many connected clients, values up to 64 KiB, for minutes; is the proxy's memory small and flat?
+ * With `--hostile`: hostile clients; are the others harmed, and is the memory bounded?
  * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell (a server is missing, or the run was too short).
  */
 import { once } from 'node:events';
@@ -12,6 +13,8 @@ import { memory, resetPeak } from '../../rig/proc.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
 import { missingServers, startServers } from '../../rig/servers.js';
+import { runHostile } from '../hostile/run.js';
+import { asText as asHostileText } from '../hostile/report.js';
 import { gaugesOf, settledSnapshot, snapshotOf } from '../../rig/status.js';
 import type { ClientsMessage, ClientsTask, Totals } from './clients.js';
 import { parseOptions, type Options } from './options.js';
@@ -24,13 +27,21 @@ async function main(): Promise<number> {
   if (missing.length > 0) throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
   const rig = new Rig();
   try {
+    if (options.hostile) return await attack(rig, options);
     const report = await soak(rig, options);
-    write(report, options);
+    write('soak-results.json', report, asText(report), options);
     if (report.failures.length > 0) return 1;
     return report.trend.flat === null ? 3 : 0;
   } finally {
     await rig.close();
   }
+}
+
+async function attack(rig: Rig, { attacks, minutes, seconds, ...options }: Options): Promise<number> {
+  const secondsEach = seconds ?? (minutes * 60) / attacks.length;
+  const report = await runHostile(rig, { ...options, attacks, secondsEach });
+  write('hostile-results.json', report, asHostileText(report), options);
+  return Object.keys(report.failures).length > 0 ? 1 : 0;
 }
 
 async function soak(rig: Rig, options: Options): Promise<Report> {
@@ -104,12 +115,12 @@ function add(all: readonly Totals[]): Totals {
   return total;
 }
 
-function write(report: Report, options: Options): void {
-  mkdirSync(options.out, { recursive: true });
-  const json = JSON.stringify(report, null, 2);
-  writeFileSync(path.join(options.out, 'soak-results.json'), `${json}\n`);
-  process.stdout.write(`${options.json ? json : asText(report)}\n`);
-  process.stderr.write(`written to ${path.resolve(options.out)}/soak-results.json\n`);
+function write(file: string, report: object, text: string, { out, json }: Pick<Options, 'out' | 'json'>): void {
+  mkdirSync(out, { recursive: true });
+  const written = JSON.stringify(report, null, 2);
+  writeFileSync(path.join(out, file), `${written}\n`);
+  process.stdout.write(`${json ? written : text}\n`);
+  process.stderr.write(`written to ${path.join(path.resolve(out), file)}\n`);
 }
 
 process.exitCode = await main().catch((error: unknown) => {

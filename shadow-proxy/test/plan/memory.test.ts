@@ -39,7 +39,7 @@ test('limits that allow more than the process may have are named', () => {
   assert.equal(memoryProblem(plan, 1, null), null);
   assert.equal(memoryProblem(plan, 1, limit), null);
   assert.equal(memoryProblem(plan, 2, limit), null);
-  assert.match(memoryProblem(plan, 3, limit)!, /^allow 1216 MiB, more than the 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/);
+  assert.match(memoryProblem(plan, 3, limit)!, /^allow 1344 MiB, more than the 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/);
 });
 
 /** A cgroup of version 1 with so much memory, below that of this process; null where this user may make none. */
