@@ -89,7 +89,7 @@ export interface GateFacts {
 
 /** Which gates a step needs. */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
-  if (from === 'off') return to === 'complete' ? ['servers', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
+  if (from === 'off') return to === 'complete' ? ['servers', 'users', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
   if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
   const watched: readonly GateName[] = ['servers', 'users', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
   if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];

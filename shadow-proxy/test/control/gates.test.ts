@@ -154,6 +154,8 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
 
 test('each step asks for what can be seen before it', () => {
   assert.deepEqual(gatesFor('off', 'dualwrite'), ['servers', 'target', 'bypass', 'counters']);
+  // Of counters that the proxy rewrites: clients are sent to the target at once.
+  assert.ok(gatesFor('off', 'complete').includes('users'));
   assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));
   for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const) assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
   for (const gate of ['time', 'verify', 'suspects', 'counters'] as const) assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);
