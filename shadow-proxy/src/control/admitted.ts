@@ -10,6 +10,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { TargetKeysCounter, type TargetKeysContext } from '../copy/target-keys.js';
+import { inTime } from '../lane/in-time.js';
 import { isError } from '../resp/decode.js';
 import type { Admission, ShardState, StatePatch } from '../record/state.js';
 import type { Workload } from '../route/router.js';
@@ -45,7 +46,7 @@ export class Admitted {
   /** For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds by default. */
   async facts(workload: Workload, waitMs?: number): Promise<TargetFacts> {
     // Which process it is, now.
-    await inTime(this.context.sequencer.servers.target.identify()).catch(() => undefined);
+    await answered(this.context.sequencer.servers.target.identify()).catch(() => undefined);
     const known = await this.glance(workload);
     if (known.of === 0 || known.of === null || known.ownSince !== null) return known;
     try {
@@ -60,9 +61,9 @@ export class Admitted {
     const { target } = this.context.sequencer.servers;
     let ownSince: string | null = null;
     try {
-      if (target.version === '') await inTime(target.identify());
+      if (target.version === '') await answered(target.identify());
       if (this.#isOurs(workload)) ownSince = this.#of(workload)!.at;
-      return { ownSince, keys: this.#counter.last(workload), of: await inTime(target.keyCount()), problem: null };
+      return { ownSince, keys: this.#counter.last(workload), of: await answered(target.keyCount()), problem: null };
     } catch (problem) {
       return { ownSince, keys: null, of: null, problem: (problem as Error).message };
     }
@@ -191,9 +192,4 @@ export class Admitted {
 }
 
 /** @throws {Error} where the answer takes too long */
-function inTime<T>(answer: Promise<T>): Promise<T> {
-  answer.catch(() => undefined);
-  const late = sleep(ANSWER_MS, null, { ref: false }).then(() => Promise.reject(new Error(`the target has not answered for ${ANSWER_MS / 1000} s`)));
-  late.catch(() => undefined);
-  return Promise.race([answer, late]);
-}
+const answered = <T>(answer: Promise<T>): Promise<T> => inTime(answer, ANSWER_MS, () => new Error(`the target has not answered for ${ANSWER_MS / 1000} s`));

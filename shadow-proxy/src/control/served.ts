@@ -7,6 +7,7 @@ import type { Plan, ShardPlan } from '../plan/plan.js';
 import { connectTo } from '../copy/reader.js';
 import type { Connection } from '../lane/connection.js';
 import { Dialer } from '../lane/dialer.js';
+import { inTime } from '../lane/in-time.js';
 import { Turn } from '../lane/turn.js';
 import { isError, text } from '../resp/decode.js';
 import type { Matcher } from '../route/glob.js';
@@ -29,7 +30,7 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
   // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in `shadow`.
   if (shard.sharedTarget && mine === null) return null;
   const dialer = new Dialer(shard.target, plan.limits.connectMs);
-  const connection = await inTime(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
+  const connection = await opened(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
   const timer = setTimeout(() => connection.destroy(new Error(`${dialer.label} does not answer`)), MAX_MS);
   try {
     const counts = await keyCounts(connection);
@@ -43,18 +44,13 @@ export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | n
 }
 
 /** One that accepts connections and says nothing would be waited for without end. */
-async function inTime(dialer: Dialer, opening: Promise<Connection>): Promise<Connection> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => (timer = setTimeout(reject, dialer.timeoutMs, new Error(`${dialer.label} does not answer`))));
-  opening.then((connection) => timer === undefined && connection.destroy()).catch(() => undefined);
-  try {
-    return await Promise.race([opening, late]);
-  } catch (error) {
-    timer = undefined;
-    throw error;
-  } finally {
-    clearTimeout(timer);
-  }
+function opened(dialer: Dialer, opening: Promise<Connection>): Promise<Connection> {
+  let late = false;
+  opening.then((connection) => late && connection.destroy()).catch(() => undefined);
+  return inTime(opening, dialer.timeoutMs, () => {
+    late = true;
+    return new Error(`${dialer.label} does not answer`);
+  });
 }
 
 /** By database. */

@@ -2,9 +2,9 @@
  * What the gate `servers` judges: source and target are two servers, each in the role that it needs, and nobody else's
  * proxy has them. Nothing is written: the target is asked for a write that changes nothing.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { listClients } from '../lane/handshake.js';
 import { isReplica, oneServer, type Identity } from '../lane/identity.js';
+import { inTime } from '../lane/in-time.js';
 import type { Server } from '../lane/server.js';
 import { isError, text } from '../resp/decode.js';
 import type { Side } from '../route/stage.js';
@@ -35,8 +35,6 @@ const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s
 
 /** @param probe whether it is asked to take a write */
 export async function lookAt(server: Server, probe: boolean): Promise<ServerFacts> {
-  const late = sleep(ANSWER_MS, null, { ref: false }).then(() => Promise.reject(new Error(`no answer within ${ANSWER_MS / 1000} s`)));
-  late.catch(() => undefined);
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
     const [refusal, clients] = await Promise.all([probe ? server.ask(...PROBE) : null, listClients((...args) => server.ask(...args)).catch(() => null)]);
@@ -51,7 +49,7 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
     };
   };
   try {
-    return await Promise.race([asked(), late]);
+    return await inTime(asked(), ANSWER_MS, () => new Error(`no answer within ${ANSWER_MS / 1000} s`));
   } catch (problem) {
     return { identity: null, unreachable: server.problem ?? (problem as Error).message, address: null, refusal: null, shards: [] };
   }

@@ -11,6 +11,7 @@ import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../lane/operation.
 import type { Lanes } from '../lane/lanes.js';
 import type { KeyOrder } from '../lane/order.js';
 import { isAboutCode } from '../lane/frame-keys.js';
+import { inTime } from '../lane/in-time.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { HandshakeRefused, type Server } from '../lane/server.js';
 import { Waking } from '../lane/waking.js';
@@ -215,12 +216,4 @@ export async function databasesSwapped({ clients, db, protocol }: Session, side:
 
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
 
-function withDeadline<T>(wait: Promise<T>): Promise<T> {
-  let timer: NodeJS.Timeout;
-  return Promise.race([
-    wait,
-    new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => reject(new Error('the lanes did not empty in time')), DRAIN_MS);
-    }),
-  ]).finally(() => clearTimeout(timer));
-}
+const withDeadline = <T>(wait: Promise<T>): Promise<T> => inTime(wait, DRAIN_MS, () => new Error('the lanes did not empty in time'));
