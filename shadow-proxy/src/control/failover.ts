@@ -38,7 +38,7 @@ export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
   const back = `bring the ${dead} back`;
   if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next: back };
-  const order = dead === 'target' ? `shadow-compare rollback ${name}` : `shadow-compare promote ${name} --to live --percent 100 --force --reason …`;
+  const order = dead === 'target' ? `shadow-compare rollback ${name}` : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
   if (suspect !== null) return { why: `the mirror is not clean: every key is in doubt: ${suspect}`, next: back };
   if (unconfirmed > 0) return { why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`, next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force` };
   if (stage === 'dualwrite') return { why: 'it is in dualwrite: no reply of the mirror was compared', next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}` };

@@ -19,7 +19,7 @@ test('automatic and clean: clients are sent to the other server', () => {
 
 test('anything else waits for the operator, and says what is known and what can be done', () => {
   const cases: [Partial<FailoverFacts>, RegExp][] = [
-    [{ policy: 'manual' }, /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force/],
+    [{ policy: 'manual' }, /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/],
     [{ policy: 'manual', stage: 'live', dead: 'target' }, /\| bring the target back, or shadow-compare rollback sessions$/],
     [{ suspect: 'not copied' }, /^the mirror is not clean: every key is in doubt: not copied \| bring the source back$/],
     [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],

@@ -77,5 +77,5 @@ async function decideByHand(shard: TestShard, side: Side, how: Death['how']): Pr
   assert.match(outage!.workloads[0].next, side === 'source' ? /shadow-compare promote default --to live/ : /shadow-compare rollback default/);
   assert.equal(workloads[0].stage, side === 'source' ? 'shadow' : 'live');
   if (side === 'target') await shard.shard.rollback({ workload: 'default' });
-  else await shard.shard.promote({ workload: 'default', to: 'live', percent: 100, force: true, reason: 'the source died' });
+  else await shard.shard.promote({ workload: 'default', to: 'live', percent: 100, force: true, forceUsers: true, reason: 'the source died' });
 }
