@@ -157,6 +157,8 @@ class Run implements Watcher {
       await work();
     } catch (error) {
       if (!(error instanceof ProxyEnded) || this.#faults === 0 || !this.proxy.hasEnded || !this.proxy.log().includes('has lost its lease')) throw error;
+      // A server that cannot be reached ends a start, too.
+      await Promise.all(this.#underWay);
       this.#mayLoseUntil = performance.now() + FAULT_ECHO_MS;
       await this.proxy.begin();
       await work();
