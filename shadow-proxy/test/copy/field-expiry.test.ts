@@ -54,7 +54,7 @@ test('a hash whose fields expire is named, stays in doubt, and is copied when th
     await until(() => rig.shard.snapshot().mirror.queuedEffects === 0);
     await proxy.call('HEXPIRE', 'live', 1_000, 'FIELDS', 1, 'a');
     await sleep(500);
-    assert.deepEqual([rig.shard.snapshot().suspects.total, rig.shard.snapshot().unsupported], [2, { hexpire: 1 }]);
+    assert.deepEqual([rig.shard.snapshot().suspects.total, rig.shard.snapshot().unsupported], [2, { hpexpire: 1, hexpire: 1 }]);
     await assert.rejects(rig.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'not-clean' });
 
     await proxy.call('HPERSIST', 'live', 'FIELDS', 1, 'a');
