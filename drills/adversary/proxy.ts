@@ -53,7 +53,7 @@ export class ProxyProcess {
   }
 
   /** Starts the process, and waits until it is ready. @throws {ProxyEnded} */
-  async begin(): Promise<void> {
+  async begin(tries = 5): Promise<void> {
     const log = openSync(join(this.#dir, 'log'), 'a');
     const child = spawn(process.execPath, [MAIN, '--plan', join(this.#dir, 'plan.yaml')], { stdio: ['ignore', log, log] });
     closeSync(log);
@@ -61,6 +61,8 @@ export class ProxyProcess {
     child.once('error', () => undefined);
     if (child.pid !== undefined) this.#callOff.push(afterDeath(`kill -KILL ${child.pid}`));
     for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(20)) {
+      // Another process may have the port for a moment, as the near end of a connection.
+      if (this.hasEnded && tries > 1 && this.log().includes('is taken')) return sleep(500).then(() => this.begin(tries - 1));
       if (this.hasEnded) break;
       const ready = await fetch(this.#url('/readyz')).catch(() => null);
       if (ready?.ok) return;

@@ -156,13 +156,20 @@ class Run implements Watcher {
     try {
       await work();
     } catch (error) {
-      if (!(error instanceof ProxyEnded) || this.#faults === 0 || !this.proxy.hasEnded || !this.proxy.log().includes('has lost its lease')) throw error;
+      if (!(error instanceof ProxyEnded) || !(await this.#gaveUp())) throw error;
       // A server that cannot be reached ends a start, too.
       await Promise.all(this.#underWay);
       this.#mayLoseUntil = performance.now() + FAULT_ECHO_MS;
       await this.proxy.begin();
       await work();
     }
+  }
+
+  /** Whether the proxy has ended because it could not hold its lease while a server was out of reach. */
+  async #gaveUp(): Promise<boolean> {
+    if (this.#faults === 0 || !this.proxy.log().includes('has lost its lease')) return false;
+    for (const deadline = performance.now() + 2_000; !this.proxy.hasEnded && performance.now() < deadline; ) await sleep(20);
+    return this.proxy.hasEnded;
   }
 
   async #perform(act: Act): Promise<void> {
@@ -206,8 +213,8 @@ class Run implements Watcher {
   }
 
   /** What asked a proxy that was killed meanwhile has no answer. */
-  #unlessKilled(error: Error): void {
-    if (!(error instanceof ProxyEnded) || this.#kills === 0) throw error;
+  async #unlessKilled(error: Error): Promise<void> {
+    if (!(error instanceof ProxyEnded) || (this.#kills === 0 && !(await this.#gaveUp()))) throw error;
   }
 
   #fault({ side, direction, bytes, kind, all, ms }: Fault): void {
