@@ -70,8 +70,8 @@ test('--check refuses limits that the cgroup has no room for', (t) => {
     const inside = 'echo $$ > "$0/cgroup.procs" && exec "$@"';
     return spawnSync('sh', ['-c', inside, cgroup, process.execPath, main, '--plan', file, '--check'], { encoding: 'utf8' });
   };
-  assert.equal(checked('704MiB').status, 0);
-  const { status, stderr } = checked('705MiB');
+  assert.equal(checked('576MiB').status, 0);
+  const { status, stderr } = checked('577MiB');
   assert.equal(status, 2);
   assert.match(stderr, /plan\.yaml: limits allow 1025 MiB, more than the 1024 MiB that this process may have \(.*memory\.limit_in_bytes\)/);
 });
