@@ -1,10 +1,10 @@
 /** Gathers, while a shard runs, what its gates are judged by; and is asked for it. */
 import { createHash } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Histogram } from 'hdr-histogram-js';
 import type { Logger } from 'pino';
 import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../lane/handshake.js';
+import { inTime } from '../lane/in-time.js';
 import { latencyHistogram } from '../lane/latency.js';
 import type { Sequencer } from '../lane/sequencer.js';
 import { parseInfo, type Server } from '../lane/server.js';
@@ -388,7 +388,7 @@ export class Witness {
 }
 
 /** Null where it fails, or a server that hangs does not answer. */
-const soon = <T>(asked: Promise<T>): Promise<T | null> => Promise.race([asked.catch(() => null), sleep(ANSWER_MS, null, { ref: false })]);
+const soon = <T>(asked: Promise<T>): Promise<T | null> => inTime(asked, ANSWER_MS, () => new Error('no answer')).catch(() => null);
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';

@@ -6,7 +6,6 @@
  * control connection, before the connection is used: were it a different process than the one connected to,
  * the connection would be dead.
  */
-import { setTimeout as sleep } from 'node:timers/promises';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Address } from '../plan/endpoint.js';
@@ -16,6 +15,7 @@ import { Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
 import { greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from './handshake.js';
 import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
+import { inTime } from './in-time.js';
 import type { Intake } from './intake.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
@@ -433,7 +433,7 @@ export class Server {
   async glance(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
     const control = this.#asking;
     type Lines = ReadonlyMap<number, string> | null;
-    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> => Promise.race([lines.catch(() => null), sleep(ms, null, { ref: false })]);
+    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> => inTime(lines, ms, () => new Error('no answer')).catch(() => null);
     if (control !== undefined && !control.ended && !silent.includes(control)) {
       const lines = await soon(linesOf(control, silent), GLANCE_MS);
       if (lines !== null) return lines;
