@@ -15,6 +15,7 @@ import { ClientLimits, type ClientBounds } from './client-limits.js';
 import { Coming } from './coming.js';
 import { CounterWatch } from './counting.js';
 import { LargeReplies } from './large-replies.js';
+import { TurnBudget } from './turn-budget.js';
 import { SeenLogins } from './seen-logins.js';
 import { Session } from './session.js';
 import { Support } from './support.js';
@@ -29,6 +30,7 @@ export class Clients {
   readonly blocked = new Set<Blocked>();
   readonly coming = new Coming();
   readonly largeReplies = new LargeReplies();
+  readonly turnBudget = new TurnBudget();
   readonly subscribers = new Subscribers();
   readonly counterWatch = new CounterWatch();
   /** Set where a workload's layout is `per-region`. */

@@ -56,8 +56,7 @@ const FIRST_REPLY = 32 << 10;
 const FIRST_WRITE_REPLY = 1 << 10;
 /** The power of two of how many replies a large one is remembered for. */
 const REPLY_MEMORY = 4;
-/** What a client may cost in one turn, in bytes, before it is the others' turn; and what a command costs beside its bytes. */
-const TURN_COST = 64 << 10;
+/** What a command costs beside its bytes, in bytes of the budget of a turn. */
 const COMMAND_COST = 256;
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
@@ -226,7 +225,7 @@ export class Session implements Sink {
     const now = clients.sequencer.turn.now();
     if (this.#turnAt !== now) {
       this.#turnAt = now;
-      this.#turnLeft = TURN_COST;
+      this.#turnLeft = clients.turnBudget.share(now);
     }
     this.#turnLeft -= bytes;
     this.activeAt = now;
@@ -234,8 +233,10 @@ export class Session implements Sink {
     try {
       while (!this.#held && !this.#closing) {
         if (this.#turnLeft <= 0 || this.#tailBytes > MAX_UNREAD) {
-          if (this.#turnLeft <= 0) this.#awaitTurn();
-          else this.#whenIdle(() => this.resume(), this.#again);
+          if (this.#turnLeft <= 0) {
+            clients.turnBudget.usedUp();
+            this.#awaitTurn();
+          } else this.#whenIdle(() => this.resume(), this.#again);
           break;
         }
         if (this.#takesTurns && !clients.largeReplies.admits(this)) {
