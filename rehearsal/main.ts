@@ -7,7 +7,7 @@ import { homedir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Command } from 'commander';
-import { onStop } from '../shadow-proxy/src/signals.js';
+import { onStop } from '../shadow-proxy/src/io/signals.js';
 import { Hosts } from './hosts/hosts.js';
 import { prepareImage } from './hosts/image.js';
 import { Load } from './load.js';

@@ -1,7 +1,7 @@
 /** The operator's part: the kit's own `shadow-compare`, on each proxy's host, for all shards at a time. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Gate } from '../shadow-proxy/src/control/gates.js';
-import type { ShardSnapshot } from '../shadow-proxy/src/record/snapshot.js';
+import type { Gate } from '../shadow-proxy/src/stages/gates.js';
+import type { ShardSnapshot } from '../shadow-proxy/src/telemetry/snapshot.js';
 import type { Hosts } from './hosts/hosts.js';
 import { CommandFailed, type Ran, type RunOptions } from './run.js';
 import { PORTS, PROXIES, WORKLOADS } from './scene.js';

@@ -1,6 +1,6 @@
 /** The migration, from two Redis shards to three KeyDB nodes, with what goes wrong on the way. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sum } from '../shadow-proxy/src/record/snapshot.js';
+import { sum } from '../shadow-proxy/src/telemetry/snapshot.js';
 import type { Hosts } from './hosts/hosts.js';
 import type { Load } from './load.js';
 import type { Operator } from './operator.js';

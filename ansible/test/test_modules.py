@@ -102,7 +102,7 @@ def test_a_keydb_that_lost_count_of_its_keys_is_found_out_by_a_snapshot(play, ke
         deadline = time.monotonic() + 10
         while counted() == 1 and time.monotonic() < deadline:
             writer.call("SET", "session", "2", "EX", "3600")
-        assert counted() > 1, "this KeyDB counts as it should: neither lane/page.ts nor the runbook is needed for it"
+        assert counted() > 1, "this KeyDB counts as it should: neither upstream/scan-page.ts nor the runbook is needed for it"
         code, output = play(snapshot)
         assert code != 0 and "has written no snapshot" in output and "KeydbCannotSave" in output, output
         assert writer.info()["rdb_last_bgsave_status"] == "ok"

@@ -1,7 +1,7 @@
 /** How both servers stand after a unit: what the proxy found on the way, and what they hold, key by key. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { LedgerEntry } from '../../shadow-proxy/src/record/ledger.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { LedgerEntry } from '../../shadow-proxy/src/telemetry/ledger.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { differences } from '../../shadow-proxy/test/support/keyspace.js';
 import type { ProxyProcess } from './proxy.js';
 import type { MirrorReport } from './result.js';

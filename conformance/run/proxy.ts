@@ -9,8 +9,8 @@ import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
-import type { LedgerEntry } from '../../shadow-proxy/src/record/ledger.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { LedgerEntry } from '../../shadow-proxy/src/telemetry/ledger.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { ConformanceError } from './error.js';
 import type { Proxied } from './result.js';
 

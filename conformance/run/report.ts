@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import Table from 'cli-table3';
 import { list } from '../../shadow-proxy/src/text/figures.js';
-import { sum, type ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import { sum, type ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Comparison, Judgement } from './compare.js';
 import type { Outcome } from './result.js';
 

@@ -1,5 +1,5 @@
 /** What a suite says about one unit, and what was between its clients and its server. */
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 
 /** Whom the suite's clients talk to: one of the servers, or the proxy in one of two stages. */
 export type Way = 'redis' | 'keydb' | 'shadow' | 'live';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { TestException } from '../exceptions.js';
 import { judge, lossesOf } from '../run/compare.js';
 import type { Outcome, TestResult, UnitResult, Way, WayResult } from '../run/result.js';

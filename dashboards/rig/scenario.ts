@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AdminClient } from '../../shadow-proxy/src/cli/admin-client.js';
 import { connectApps, drive, type App } from '../../shadow-proxy/src/cli/demo/traffic.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import type { Stack } from './stack.js';
 

@@ -8,7 +8,7 @@ import { promisify } from 'node:util';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { stringify } from 'yaml';
 import { onPath } from '../../loadtest/rig/programs.js';
-import { METRICS } from '../../shadow-proxy/src/record/metrics.js';
+import { METRICS } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { withUnit } from '../preview/units.js';
 import { filledIn, panelsOf, queriesOf } from '../rig/ask.js';
 import { knownNames } from '../rig/exporters.js';

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Metrics, METRICS } from '../../shadow-proxy/src/record/metrics.js';
+import { Metrics, METRICS } from '../../shadow-proxy/src/telemetry/metrics.js';
 import { DASHBOARDS, filesIn, read, readYaml, ROOT, RULE_FILES, RUNBOOKS } from './files.js';
 
 const OURS = new Set(METRICS.map(({ name }) => name));

@@ -2,8 +2,8 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { FrameReader } from '../../shadow-proxy/src/resp/reader.js';
-import { encode } from '../../shadow-proxy/test/random/raw.js';
-import { APP_USER } from '../../shadow-proxy/test/random/driver.js';
+import { encode } from '../../shadow-proxy/test/integration/random/raw.js';
+import { APP_USER } from '../../shadow-proxy/test/integration/random/driver.js';
 import { COUNTERS, TOKEN } from './generate.js';
 import { argumentAt, type Login } from './program.js';
 

@@ -1,8 +1,8 @@
 /** A program from a seed: a pure function of the seed and the options. */
 import { createHash } from 'node:crypto';
-import type { Argument } from '../../shadow-proxy/test/random/command.js';
-import { Generator } from '../../shadow-proxy/test/random/generator.js';
-import { Random } from '../../shadow-proxy/test/random/random.js';
+import type { Argument } from '../../shadow-proxy/test/integration/random/reply.js';
+import { Generator } from '../../shadow-proxy/test/integration/random/generator.js';
+import { Random } from '../../shadow-proxy/test/integration/random/random.js';
 import { HIDDEN, KEY_TYPES, randomScript } from './lua.js';
 import { EPOCH_MS, STAGES, WORKLOADS, type Act, type Fault, type Login, type Program } from './program.js';
 

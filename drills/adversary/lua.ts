@@ -2,7 +2,7 @@
  * Random Lua 5.1 scripts for EVAL: mostly valid, many that hide what they write. They declare four keys and get two
  * arguments, and write to keys of the program's workloads only.
  */
-import type { Random } from '../../shadow-proxy/test/random/random.js';
+import type { Random } from '../../shadow-proxy/test/integration/random/random.js';
 
 /** The keys that a script writes to without declaring them have this name behind their workload's prefix. */
 export const HIDDEN = 'hidden';

@@ -112,4 +112,5 @@ function positive(text: string): number {
   return Number(text);
 }
 
-process.exitCode = await main();
+// After so many connections Node may wait for ever for the last of them, when it is left to end by itself.
+process.exit(await main());

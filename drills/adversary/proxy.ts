@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url';
 import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { afterDeath } from '../../shadow-proxy/src/local/guard.js';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Program, WorkloadName } from './program.js';
 
 const MAIN = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { launch, type Launched } from '../../shadow-proxy/src/launch.js';
+import { launch, type Launched } from '../../shadow-proxy/src/shard/launch.js';
 import { SIDES, type ActivePair, type Side } from '../../shadow-proxy/src/local/active-pair.js';
 import { startRedis, type LocalServer } from '../../shadow-proxy/src/local/servers.js';
 import { planFrom } from '../../shadow-proxy/src/plan/load.js';

@@ -1,6 +1,6 @@
 /** What the shadow proxy says about itself, and whether figures measured on it are worth anything. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { sum, type ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import { sum, type ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { LoadtestError } from './errors.js';
 import type { Proxy } from './proxy.js';
 

@@ -1,5 +1,5 @@
 /** What a server says of itself: its name, version, threads, and the CPU time that it has used. */
-import { parseInfo } from '../../shadow-proxy/src/lane/server.js';
+import { parseInfo } from '../../shadow-proxy/src/upstream/server.js';
 import type { Address } from '../driver/driver.js';
 import { LoadtestError } from '../rig/errors.js';
 import { withClient } from './client.js';

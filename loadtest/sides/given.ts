@@ -1,6 +1,6 @@
 /** The sides of somebody's servers: by URL, or by the plan. */
 import { writeFileSync } from 'node:fs';
-import { Dialer } from '../../shadow-proxy/src/lane/dialer.js';
+import { Dialer } from '../../shadow-proxy/src/upstream/dialer.js';
 import { formatUrl, interpolate, isLoopback, parseUrl, UrlError, type Endpoint } from '../../shadow-proxy/src/plan/endpoint.js';
 import { loadPlan } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan, ShardPlan } from '../../shadow-proxy/src/plan/plan.js';

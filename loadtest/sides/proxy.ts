@@ -1,6 +1,6 @@
 /** What stands behind a proxy: its process, the two servers, and when the mirror has everything. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Address } from '../driver/driver.js';
 import { LoadtestError } from '../rig/errors.js';
 import { cpuOf, cpuOfProxy, fetchAdmin, titleOf } from './facts.js';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { ShardSnapshot } from '../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../shadow-proxy/src/telemetry/snapshot.js';
 import { decodeReply } from '../../shadow-proxy/src/resp/decode.js';
 import { bulk, error } from '../../shadow-proxy/src/resp/encode.js';
 import { selfTimes } from '../proxy/profile/top.js';

@@ -4,7 +4,6 @@ import { CommandTable } from '../../shadow-proxy/src/command/table.js';
 import { encodeCommand } from '../../shadow-proxy/src/resp/encode.js';
 import { RequestParser } from '../../shadow-proxy/src/resp/request.js';
 import { wordsOf } from './command.js';
-import type { Profile } from './profile.js';
 
 const table = new CommandTable();
 
@@ -24,8 +23,16 @@ export function keysOutside(command: string): string[] {
 /** How a load generator names key number `i`, from 1. */
 export type Naming = (prefix: string, i: number) => string;
 
+/** What of a profile names keys. */
+export interface Commands {
+  readonly keys: { readonly count: number };
+  readonly prefill: readonly string[];
+  readonly commands: readonly { readonly command: string }[];
+  readonly fallback?: string;
+}
+
 /** The names of all keys that a run leaves, each once. */
-export function keyNames({ keys, prefill, commands, fallback }: Profile, prefix: string, naming: Naming): string[] {
+export function keyNames({ keys, prefill, commands, fallback }: Commands, prefix: string, naming: Naming): string[] {
   const texts = [...prefill, ...commands.map(({ command }) => command), ...(fallback ? [fallback] : [])];
   const named = new Set(texts.flatMap((text) => keysIn(wordsOf(text)) ?? []));
   const fixed = [...named].filter((key) => key !== '__key__').map((key) => key.replaceAll('__prefix__', prefix));

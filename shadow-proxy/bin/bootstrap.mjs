@@ -26,7 +26,7 @@ export const PROGRAMS = {
   bench: ['loadtest/proxy/bench/main.js'],
   'bench:backfill': ['loadtest/proxy/backfill/main.js'],
   soak: ['loadtest/proxy/soak/main.js'],
-  crashes: ['shadow-proxy/test/faults/crashes/main.js'],
+  crashes: ['shadow-proxy/test/integration/faults/crashes/main.js'],
   'drill:counters': ['drills/counters/main.js'],
   'counters:cost': ['counters/cost/main.js'],
   adversary: ['drills/adversary/main.js'],

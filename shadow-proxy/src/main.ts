@@ -7,14 +7,14 @@
  * It ends with 1 where another process has, or takes over, one of its shards.
  */
 import { Command, Option } from 'commander';
-import { Daemon } from './daemon.js';
-import { createLogger, LOG_LEVELS, type LogLevel } from './log.js';
+import { Daemon } from './shard/daemon.js';
+import { createLogger, LOG_LEVELS, type LogLevel } from './telemetry/log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
 import { PlanError } from './plan/errors.js';
 import { loadPlan } from './plan/load.js';
 import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
-import { onStop } from './signals.js';
+import { onStop } from './io/signals.js';
 
 interface Options {
   readonly plan: string;

@@ -7,7 +7,7 @@ import { writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import { Command, InvalidArgumentError } from 'commander';
-import type { JobSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
+import type { JobSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import { median } from '../../figures/median.js';
 import { drive, MEMTIER, type Load, type Result } from '../bench/memtier.js';
 import { machine } from '../bench/report.js';

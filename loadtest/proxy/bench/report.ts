@@ -1,7 +1,7 @@
 /** The bench's figures as tables for people and as JSON. */
 import os from 'node:os';
 import Table from 'cli-table3';
-import type { ShardSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Judgement, Ratio, Row, Sample } from './figures.js';
 import type { Load } from './memtier.js';
 import { PEER_TITLES } from './peers.js';

@@ -7,7 +7,7 @@ import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { ShardSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
+import type { ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import { LoadtestError } from '../../rig/errors.js';
 import { memory, resetPeak } from '../../rig/proc.js';
 import { missingProxy, startProxy, type Proxy } from '../../rig/proxy.js';

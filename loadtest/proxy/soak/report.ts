@@ -1,6 +1,6 @@
 /** The soak's verdict, as a table and as JSON. */
 import Table from 'cli-table3';
-import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/record/snapshot.js';
+import { sum, type ShardSnapshot } from '../../../shadow-proxy/src/telemetry/snapshot.js';
 import type { Totals } from './clients.js';
 import { RULE, type MemoryParts, type MemorySample, type Trend } from './verdict.js';
 

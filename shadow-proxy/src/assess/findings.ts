@@ -285,7 +285,7 @@ function scripts({ sources }: Question): Finding[] {
   return calls === 0 ? [] : [{ about: 'scripts', weight: 'note', what: `scripts ran ${number(calls)} times`, means: 'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated' }];
 }
 
-/** KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: lane/page.ts. */
+/** KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: upstream/scan-page.ts. */
 function walks({ sources }: Question): Finding[] {
   const used = ['keys', 'scan'].map((name) => [name, sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0)] as const).filter(([, calls]) => calls > 0);
   return used.length === 0 ? [] : [{ about: 'walks', weight: 'first', what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '), means: 'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/handbook.md)' }];

@@ -4,8 +4,8 @@
  */
 import type { Socket } from 'node:net';
 import { CommandTable } from '../command/table.js';
-import { Dialer } from '../lane/dialer.js';
-import { AskError } from '../lane/asker.js';
+import { Dialer } from '../upstream/dialer.js';
+import { AskError } from '../upstream/asker.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { locateArguments } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';

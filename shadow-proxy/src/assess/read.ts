@@ -7,9 +7,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
 import { commandCategories, supportedCommands } from '../command/table.js';
 import { COMMANDS } from '../command/table.generated.js';
-import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
-import { clientField } from '../lane/handshake.js';
-import { isKeydb } from '../lane/server.js';
+import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
+import { clientField } from '../upstream/handshake.js';
+import { isKeydb } from '../upstream/server.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
 import { text, type Reply } from '../resp/decode.js';
 import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
@@ -17,7 +17,7 @@ import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './fact
 const PING_MS = 20;
 /** Keys that are looked at for large ones. */
 const SAMPLED_KEYS = 2_000;
-/** KeyDB answers a COUNT of 100 or more from a snapshot, which harms it: lane/page.ts. */
+/** KeyDB answers a COUNT of 100 or more from a snapshot, which harms it: upstream/scan-page.ts. */
 const PAGE_KEYS = 99;
 const LARGEST = 5;
 const READS = new Set(COMMANDS.filter(([, , , flags]) => /\breadonly\b/.test(flags)).map(([name]) => name));

@@ -4,8 +4,8 @@
  */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
-import { fingerprint } from '../lane/identity.js';
-import { sum, type ShardSnapshot } from '../record/snapshot.js';
+import { fingerprint } from '../upstream/identity.js';
+import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';

@@ -1,16 +1,17 @@
 /** The admin HTTP of a running proxy, from the operator's side. */
 import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import type { Note, StageChange, StageRequest } from '../control/status.js';
-import type { NotStarted } from '../control/admin.js';
-import type { ShardEvidence } from '../control/outlook.js';
-import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../control/promotion.js';
+import type { Note } from '../admin/shard-control.js';
+import type { StageChange, StageRequest } from '../stages/stage-change.js';
+import type { NotStarted } from '../admin/server.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
+import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
 import type { AdminPlan, Plan } from '../plan/plan.js';
-import type { JobRequest } from '../record/job-file.js';
-import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
-import type { HistoryEvent } from '../record/state.js';
+import type { JobRequest } from '../storage/job-file.js';
+import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/state.js';
 import type { Side } from '../route/stage.js';
 import { CliError, exitCode } from './exit.js';
 

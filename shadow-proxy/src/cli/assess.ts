@@ -6,7 +6,7 @@ import type { InstanceFacts } from '../assess/facts.js';
 import { TRUTHS } from '../assess/keydb.js';
 import { monitor } from '../assess/monitor.js';
 import { readInstance } from '../assess/read.js';
-import { AskError } from '../lane/asker.js';
+import { AskError } from '../upstream/asker.js';
 import { sizingOf, type Sizing } from '../assess/sizing.js';
 import { loadPlan, planFrom } from '../plan/load.js';
 import { PlanError } from '../plan/errors.js';

@@ -1,6 +1,6 @@
 /** `shadow-compare backfill`: copies what was there before the dual write, through a running proxy. */
 import type { Command } from 'commander';
-import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { exitCode } from './exit.js';
 import { addJobOptions, printJobs, runJob, type JobOptions } from './job-options.js';

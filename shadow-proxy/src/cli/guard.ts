@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import { byKind } from '../command/counting.js';
-import { judgeAll, sightingsOf } from '../control/guard.js';
+import { judgeAll, sightingsOf } from '../stages/counters-gate.js';
 import { acceptsWrites, type Cluster, type NodeFacts } from '../guard/facts.js';
 import { hazardsOf, type Hazard } from '../guard/heals.js';
 import type { Safety, Sightings, Verdict } from '../guard/judge.js';

@@ -1,6 +1,6 @@
 /** `shadow-compare history`: what was changed, when, by whom, why, and on what evidence. */
 import type { Command } from 'commander';
-import { describeEvent } from '../record/history.js';
+import { describeEvent } from '../storage/history.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 
 export function addHistory(program: Command): void {

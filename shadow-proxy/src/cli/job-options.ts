@@ -1,10 +1,10 @@
 /** What `backfill` and `verify` have in common. */
 import { userInfo } from 'node:os';
 import type { Command } from 'commander';
-import type { JobRequest } from '../record/job-file.js';
-import { sum } from '../record/snapshot.js';
+import type { JobRequest } from '../storage/job-file.js';
+import { sum } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
-import { evictionNote } from '../record/evictions.js';
+import { evictionNote } from '../telemetry/evictions.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type JobOrder } from './admin-client.js';
 import { CliError, exitCode, positive } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';

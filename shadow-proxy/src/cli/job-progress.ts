@@ -2,7 +2,7 @@
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytes, duration, list, number } from '../text/figures.js';
-import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { AdminClient, ShardJob } from './admin-client.js';
 import type { CliError } from './exit.js';
 

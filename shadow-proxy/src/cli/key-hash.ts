@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { hashKey } from '../compare/redact.js';
 import { loadPlan } from '../plan/load.js';
-import { readHashKey } from '../record/hash-key.js';
+import { readHashKey } from '../storage/hash-key.js';
 import { Router } from '../route/router.js';
 import { CliError, exitCode } from './exit.js';
 

@@ -2,13 +2,13 @@
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
-import { formatPoint } from '../record/state.js';
+import { formatPoint } from '../storage/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
-import { rollBackOffline, type OfflineRollback } from '../control/offline.js';
+import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
 import { redactSecrets } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
-import { noReturn } from '../control/promotion.js';
-import { StageError } from '../control/status.js';
+import { noReturn } from '../stages/promotion.js';
+import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
 
 interface RollbackOptions extends AdminClientOptions {

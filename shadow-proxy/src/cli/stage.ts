@@ -1,7 +1,7 @@
 /** `shadow-compare stage`: moves a workload one stage on or back, on a running proxy. */
 import { Argument, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
-import { formatPoint } from '../record/state.js';
+import { formatPoint } from '../storage/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, percentage } from './exit.js';
 

@@ -1,8 +1,8 @@
 /** What a run has shown, in one word and with its reasons: a pure decision over the last snapshot. */
 import { SIDES } from '../route/stage.js';
-import { evictionNote } from '../record/evictions.js';
+import { evictionNote } from '../telemetry/evictions.js';
 import { count, list } from '../text/figures.js';
-import { sum, type ShardSnapshot } from '../record/snapshot.js';
+import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { exitCode } from './exit.js';
 
 export type Outcome = 'holds' | 'does not hold' | 'inconclusive';

@@ -1,6 +1,6 @@
 /** `shadow-compare verify`: compares both servers key by key at one place in the order, through a running proxy. */
 import type { Command } from 'commander';
-import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
 import { addJobOptions, evictionNotes, keptBy, printJobs, runJob, type JobOptions } from './job-options.js';

@@ -2,8 +2,8 @@
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
 import { list, milliseconds, number, unlessUp } from '../text/figures.js';
-import type { LedgerEntry } from '../record/ledger.js';
-import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
+import type { LedgerEntry } from '../telemetry/ledger.js';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import type { RunVerdict } from './verdict.js';
 
 const TABLE_MS = 500;

@@ -4,19 +4,8 @@
  */
 import type { Side } from '../route/stage.js';
 import { FORMS } from './forms.generated.js';
+import type { GeneratedForm } from './generated-form.js';
 import { isWord, lower } from './keys.js';
-
-export type GeneratedForm = readonly [
-  command: string,
-  lacks: Side,
-  how: 'refused' | 'reply',
-  /** Separated by spaces; a token, `TOKEN:upper`, `<name>`, `<name>...`. */
-  words: string,
-  from: number,
-  example: string,
-  says: string,
-  ...strings: string[],
-];
 
 /** One form, ready to be looked for. */
 export interface Form {

@@ -16,7 +16,7 @@ import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { FrameScanner } from '../resp/scan.js';
 import { callsOf, commandDocs, type Call, type CommandDoc, type DocArgument } from './docs-calls.js';
-import type { GeneratedForm } from './forms.js';
+import type { GeneratedForm } from './generated-form.js';
 
 /** What both servers said. */
 export interface Probed {
@@ -486,7 +486,7 @@ export function renderForms({ forms, versions: [source, target] }: Probed): stri
  * the command as such), the argument from which they may stand, the call that was sent, what the server said, and the words
  * behind which any text may stand.
  */
-import type { GeneratedForm } from './forms.js';
+import type { GeneratedForm } from './generated-form.js';
 
 export const FORMS: readonly GeneratedForm[] = [
 ${rows.join('\n')}

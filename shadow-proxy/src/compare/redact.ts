@@ -65,7 +65,7 @@ export function firstDifference(a: Buffer, b: Buffer): number {
 
 const KEY_DIGITS = 16;
 
-/** Of a key, under the shard's own key for that (`record/hash-key.ts`): the first 16 hex digits of HMAC-SHA-256. */
+/** Of a key, under the shard's own key for that (`storage/hash-key.ts`): the first 16 hex digits of HMAC-SHA-256. */
 export const hashKey = (key: Buffer, secret: Buffer): string => createHmac('sha256', secret).update(key).digest('hex').slice(0, KEY_DIGITS);
 
 /** A prefix is kept up to this length: longer ones are hardly names. */

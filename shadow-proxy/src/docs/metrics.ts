@@ -1,10 +1,10 @@
 /** docs/metrics.md: what `/metrics` tells, from the table that it is made of (`npm run docs:metrics`). */
-import { METRICS, type Metric } from '../record/metrics.js';
+import { METRICS, type Metric } from '../telemetry/metrics.js';
 
 const ABOUT = `# Metrics
 
 What the proxy tells at \`/metrics\` of its admin address (\`admin.listen\`; where the plan sets a token, with \`Authorization: Bearer\`). Made by
-\`npm run docs:metrics\` from the table in \`shadow-proxy/src/record/metrics.ts\`.
+\`npm run docs:metrics\` from the table in \`shadow-proxy/src/telemetry/metrics.ts\`.
 
 Everything is read from plain fields when somebody scrapes; the data path knows nothing of it, and no server is asked while a scrape waits. What only
 the servers can tell (the gates \`bypass\`, \`counters\` and \`evictions\`, the guard's verdicts, \`bypassing_clients\`, the end of a server's

@@ -5,9 +5,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { COMMANDS } from '../command/table.generated.js';
-import { AskError, Asker, callsOf, clockOf } from '../lane/asker.js';
-import { clientField } from '../lane/handshake.js';
-import { isKeydb } from '../lane/server.js';
+import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
+import { clientField } from '../upstream/handshake.js';
+import { isKeydb } from '../upstream/server.js';
 import { formatAddress, parseAddress, type Endpoint } from '../plan/endpoint.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import { text, type Reply } from '../resp/decode.js';

@@ -1,8 +1,8 @@
 /** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
-import { evictionNote } from '../record/evictions.js';
+import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { SIDES, type Side } from '../route/stage.js';
-import { ACCESS_ERRORS, OLD_RESERVATION_MS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../record/snapshot.js';
+import { ACCESS_ERRORS, OLD_RESERVATION_MS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../telemetry/snapshot.js';
 
 export interface Attention {
   /** `act`: something is wrong. `look`: something is not as it should stay. */

@@ -1,9 +1,9 @@
 /// <reference lib="dom" />
 /** In the browser: asks the proxy again and again, and keeps what it said. It only ever reads. */
-import type { ShardEvidence } from '../control/outlook.js';
-import { COLUMNS, type Column, type SeriesSnapshot } from '../record/series.js';
-import type { ShardSnapshot } from '../record/snapshot.js';
-import type { HistoryEvent } from '../record/state.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
+import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.js';
+import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/state.js';
 import type { ShardView } from './shard.js';
 import { attentionOf } from './attention.js';
 

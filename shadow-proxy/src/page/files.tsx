@@ -5,7 +5,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { renderToStaticMarkup } from 'preact-render-to-string';
-import type { PageFile } from '../control/admin.js';
 import { digest, PLOT_FILES } from '../html/document.js';
 import { STYLE } from '../html/style.js';
 import { VIEW_STYLE } from './style.js';
@@ -15,6 +14,13 @@ const ASSETS = '/assets/';
 const SOURCES = new URL('../', import.meta.url);
 const APP = 'page/app.js';
 const LIBRARIES = { preact: 'preact.js', 'preact/jsx-runtime': 'jsx-runtime.js' };
+
+export interface PageFile {
+  readonly type: string;
+  readonly content: string | Buffer;
+  /** What a browser may load when it shows it: a Content-Security-Policy. */
+  readonly policy: string;
+}
 
 let files: ReadonlyMap<string, PageFile> | null = null;
 

@@ -1,7 +1,7 @@
 /** What the plots of a shard show. Pure. */
 import type { PlotSeries, PlotSpec } from '../html/plot.js';
-import type { LatencyWindow } from '../record/evidence.js';
-import type { Column, SeriesSnapshot } from '../record/series.js';
+import type { LatencyWindow } from '../storage/evidence.js';
+import type { Column, SeriesSnapshot } from '../telemetry/series.js';
 
 /** Both servers over each other, p99 whole and p50 dashed, in ms. */
 export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): PlotSpec => ({

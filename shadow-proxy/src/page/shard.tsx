@@ -1,11 +1,11 @@
 /** One shard of the status page. */
 import type { JSX } from 'preact';
-import type { ShardEvidence } from '../control/outlook.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
 import { Plot } from '../html/plot.js';
 import { list, milliseconds, number } from '../text/figures.js';
-import type { SeriesSnapshot } from '../record/series.js';
-import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../record/snapshot.js';
-import type { HistoryEvent } from '../record/state.js';
+import type { SeriesSnapshot } from '../telemetry/series.js';
+import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/state.js';
 import type { Attention } from './attention.js';
 import { doubtPlot, lagPlot, latencyPlot, trafficPlot } from './plots.js';
 import { History, Job, Mismatches } from './tables.js';

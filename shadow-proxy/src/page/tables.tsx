@@ -2,11 +2,11 @@
 import type { JSX } from 'preact';
 import { Table } from '../html/table.js';
 import { bytes, duration, list, number } from '../text/figures.js';
-import { describeEvent } from '../record/history.js';
-import type { LedgerTail } from '../record/ledger.js';
-import type { RedactedEntry } from '../record/ledger-tail.js';
-import { sum, type JobSnapshot } from '../record/snapshot.js';
-import type { HistoryEvent } from '../record/state.js';
+import { describeEvent } from '../storage/history.js';
+import type { LedgerTail } from '../telemetry/ledger.js';
+import type { RedactedEntry } from '../telemetry/ledger-tail.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/state.js';
 
 /** A backfill or verification, under way or over. */
 export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {

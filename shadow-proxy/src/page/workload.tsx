@@ -1,10 +1,10 @@
 /** One workload: where it is, what its next stage still needs, and what was compared. */
 import type { JSX } from 'preact';
-import type { Answer, Gate } from '../control/gates.js';
-import type { Outlook } from '../control/outlook.js';
+import type { Answer, Gate } from '../stages/gates.js';
+import type { Outlook } from '../stages/next-stage.js';
 import type { StagePoint } from '../plan/plan.js';
 import { duration, number } from '../text/figures.js';
-import type { WorkloadSnapshot } from '../record/snapshot.js';
+import type { WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, STAGES } from '../route/stage.js';
 
 /** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */

@@ -5,15 +5,7 @@
  * KeyDB has no conflict-free types. Two nodes that write one counter lose increments when a full resync keeps the whole key of
  * one of them. So a counter has one writer, or a layout in which no two nodes write one key.
  */
-import type { Topology, WorkloadClass } from './plan.js';
-
-/**
- * - `plain`: one key a counter.
- * - `library`: the applications use the counters package, whose writers own their keys.
- * - `per-region`: the proxy rewrites plain counters to that layout.
- */
-export const COUNTER_LAYOUTS = ['plain', 'library', 'per-region'] as const;
-export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
+import type { CounterLayout, Topology, WorkloadClass } from './plan.js';
 
 /** Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member, and has no such layout. */
 const COUNTS: ReadonlySet<WorkloadClass> = new Set(['counter', 'leaderboard']);

@@ -4,8 +4,15 @@
  */
 import type { Owns } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';
-import type { CounterLayout } from './counters.js';
 import type { Endpoint, Listen } from './endpoint.js';
+
+/**
+ * - `plain`: one key a counter.
+ * - `library`: the applications use the counters package, whose writers own their keys.
+ * - `per-region`: the proxy rewrites plain counters to that layout.
+ */
+export const COUNTER_LAYOUTS = ['plain', 'library', 'per-region'] as const;
+export type CounterLayout = (typeof COUNTER_LAYOUTS)[number];
 
 export const WORKLOAD_CLASSES = ['read-mostly', 'counter', 'leaderboard', 'critical', 'general'] as const;
 export type WorkloadClass = (typeof WORKLOAD_CLASSES)[number];

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { STAGES } from '../route/stage.js';
-import { COUNTER_LAYOUTS } from './counters.js';
+import { COUNTER_LAYOUTS } from './plan.js';
 import { WORKLOAD_CLASSES } from './plan.js';
 
 const name = z

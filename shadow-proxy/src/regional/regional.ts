@@ -1,6 +1,6 @@
 /** This region's part of the counters whose layout is `per-region`: the shard is a writer of the counters package. */
 import { Counters, type PlainCounters } from '../../../counters/src/index.js';
-import type { Server } from '../lane/server.js';
+import type { Server } from '../upstream/server.js';
 import { PARTS } from '../route/parts.js';
 import { ServerStore } from './store.js';
 

@@ -1,6 +1,6 @@
 /** A server as the counters package needs it: one connection of the kit's own, opened when it is needed. */
 import type { Command, Store } from '../../../counters/src/index.js';
-import type { Connection } from '../lane/connection.js';
+import type { Connection } from '../upstream/connection.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 
 /** The server answered with an error. */

@@ -1,8 +1,8 @@
 /** What a report is made of, whichever way it is written; this is its JSON, too. */
-import type { ShardEvidence } from '../control/outlook.js';
-import type { LatencyWindow } from '../record/evidence.js';
-import type { JobSnapshot, ShardSnapshot } from '../record/snapshot.js';
-import type { HistoryEvent } from '../record/state.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
+import type { LatencyWindow } from '../storage/evidence.js';
+import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/state.js';
 
 export interface Report {
   readonly version: 1;

@@ -1,6 +1,6 @@
 /** The report as one HTML file: the page's views, all of them opened, and what a meeting needs beside them. */
 import type { JSX } from 'preact';
-import type { Outlook } from '../control/outlook.js';
+import type { Outlook } from '../stages/next-stage.js';
 import { htmlDocument } from '../html/document.js';
 import { Plot } from '../html/plot.js';
 import { Table } from '../html/table.js';
@@ -11,7 +11,7 @@ import { VIEW_STYLE } from '../page/style.js';
 import { History, Job, Mismatches, moment } from '../page/tables.js';
 import { WorkloadCard } from '../page/workload.js';
 import { milliseconds, number } from '../text/figures.js';
-import { sum } from '../record/snapshot.js';
+import { sum } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Report, type ShardReport } from './facts.js';
 import { gatesOpen } from './markdown.js';

@@ -1,8 +1,8 @@
 /** The report as Markdown, for a ticket or a wiki. */
-import type { Outlook } from '../control/outlook.js';
-import { describeEvent } from '../record/history.js';
+import type { Outlook } from '../stages/next-stage.js';
+import { describeEvent } from '../storage/history.js';
 import { list, milliseconds, number, unlessUp } from '../text/figures.js';
-import { sum, type JobSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
 import { latencyRows, type Report, type ShardReport } from './facts.js';
 

@@ -1,13 +1,13 @@
 /** A shard's part of the report where its proxy does not answer: from what the last process left on the disk, and no more than that. */
 import { join } from 'node:path';
-import { judgeGates, NO_CONSENT, type GateFacts, type GateName } from '../control/gates.js';
-import { outlookOf, type Outlook } from '../control/outlook.js';
+import { judgeGates, NO_CONSENT, type GateFacts, type GateName } from '../stages/gates.js';
+import { outlookOf, type Outlook } from '../stages/next-stage.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
-import { noEvidence, readEvidence, type LatencyWindow } from '../record/evidence.js';
-import { readJob, type JobRecord } from '../record/job-file.js';
-import { readLatest } from '../record/ledger-tail.js';
-import type { JobSnapshot } from '../record/snapshot.js';
-import { readHistory, readState, StateError, type ShardState } from '../record/state.js';
+import { noEvidence, readEvidence, type LatencyWindow } from '../storage/evidence.js';
+import { readJob, type JobRecord } from '../storage/job-file.js';
+import { readLatest } from '../telemetry/ledger-tail.js';
+import type { JobSnapshot } from '../telemetry/snapshot.js';
+import { readHistory, readState, StateError, type ShardState } from '../storage/state.js';
 import type { ShardFacts } from './facts.js';
 
 const HISTORY_EVENTS = 500;

@@ -1,7 +1,7 @@
 /** What the evidence does not cover, in words: a meeting that approves a change has to know what nobody has seen. Pure. */
-import type { Outlook } from '../control/outlook.js';
+import type { Outlook } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
-import { sum, type JobSnapshot, type ShardSnapshot } from '../record/snapshot.js';
+import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, stageRule } from '../route/stage.js';
 import type { ShardFacts } from './facts.js';
 

@@ -2,7 +2,7 @@
  * Frames out: commands and small replies as RESP bytes.
  * Source of the format: the Redis serialization protocol specification (RESP2 and RESP3).
  */
-import { copyBytes } from './bytes.js';
+import { copyBytes } from '../io/copy-bytes.js';
 
 /** One argument of a command: bytes stay bytes, text is UTF-8, numbers are decimal. */
 export type Argument = Buffer | string | number;

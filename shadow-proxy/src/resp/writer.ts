@@ -1,5 +1,5 @@
 /** Commands side by side in one buffer, so that they are one write; written straight from where their bytes lie. */
-import { copyBytes } from './bytes.js';
+import { copyBytes } from '../io/copy-bytes.js';
 
 const [ASTERISK, DOLLAR, CR, LF, ZERO, MINUS] = [42, 36, 13, 10, 48, 45];
 /** What `*` or `$`, a number and a line end take at most. */

@@ -6,7 +6,7 @@
  * A command of a transaction that fails counts as a part of EXEC's reply, and so not at all.
  */
 import { SIDES, type Side } from '../route/stage.js';
-import type { ClientErrorsSnapshot } from '../record/snapshot.js';
+import type { ClientErrorsSnapshot } from '../telemetry/snapshot.js';
 
 /** What the proxy itself refuses. */
 export const BY_PROXY = 'PROXY';

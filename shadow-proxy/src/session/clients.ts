@@ -1,18 +1,18 @@
 /** The clients of one shard, and what they share. */
 import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
-import { Intake } from '../lane/intake.js';
-import type { Sequencer } from '../lane/sequencer.js';
-import type { Server } from '../lane/server.js';
+import { Intake } from '../io/intake.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Server } from '../upstream/server.js';
 import type { Regional } from '../regional/regional.js';
 import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
-import type { Blocked } from './blocking.js';
+import type { Blocked } from './handlers/blocking.js';
 import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds } from './client-limits.js';
-import { Coming } from './coming.js';
+import { Coming } from './handlers/block-queue.js';
 import { CounterWatch } from './counting.js';
 import { LargeReplies } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';

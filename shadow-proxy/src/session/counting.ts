@@ -5,8 +5,8 @@
 import { KINDS, type CountingKind } from '../command/counting.js';
 import { KeyList, keysOf, isWord } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
-import { Prefixes, prefixOf } from '../record/prefixes.js';
-import type { CountingSnapshot } from '../record/snapshot.js';
+import { Prefixes, prefixOf } from '../telemetry/prefixes.js';
+import type { CountingSnapshot } from '../telemetry/snapshot.js';
 import { argumentsOf } from '../resp/decode.js';
 import type { Session } from './session.js';
 

@@ -2,9 +2,9 @@
  * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload goes to
  * the target, each is tried there, as a client would.
  */
-import type { Credentials } from '../lane/dialer.js';
-import { digestOf } from '../lane/login.js';
-import { HandshakeRefused, type Server } from '../lane/server.js';
+import type { Credentials } from '../upstream/dialer.js';
+import { digestOf } from '../upstream/login.js';
+import { HandshakeRefused, type Server } from '../upstream/server.js';
 
 const KEPT_MS = 3_600_000;
 const MAX_LOGINS = 1_000;

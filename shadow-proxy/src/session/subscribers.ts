@@ -2,9 +2,9 @@
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
-import type { Link } from './link.js';
+import type { Link } from './handlers/subscription-link.js';
 import type { Session } from './session.js';
-import { COMMANDS, IGNORE, KINDS, type Kind, type Subscriptions } from './pubsub.js';
+import { COMMANDS, IGNORE, KINDS, type Kind, type Subscriptions } from './handlers/pubsub.js';
 
 /** So many clients connect at a time, and so many that are connected are moved. */
 const [CONNECTING, MOVING] = [64, 4096];

@@ -5,8 +5,8 @@
 import { supports, type Form } from '../command/forms.js';
 import { arityHolds, KeyList, keysOf } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
-import type { Routine } from '../lane/routine.js';
-import type { Sequencer } from '../lane/sequencer.js';
+import type { Routine } from '../script/routine.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
 import { locateArguments } from '../resp/decode.js';
 import { countUnsupported, type Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';

@@ -1,6 +1,6 @@
 /** Backfills and verifications of a test's shard. */
-import type { JobSnapshot } from '../../src/control/status.js';
-import type { JobRequest } from '../../src/record/job-file.js';
+import type { JobSnapshot } from '../../src/telemetry/snapshot.js';
+import type { JobRequest } from '../../src/storage/job-file.js';
 import { until, type TestShard } from './shard.js';
 
 interface Rig {

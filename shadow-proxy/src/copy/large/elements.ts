@@ -4,7 +4,7 @@
  * its own chunk on, or from the write that removed it; and one that came later is right from the beginning.
  */
 import { isNull, text, type Reply } from '../../resp/decode.js';
-import { CopyError } from '../copier.js';
+import { CopyError } from '../key/copier.js';
 import type { Written } from './meanwhile.js';
 import type { ChunkLimits, Command, Parts } from './parts.js';
 import type { KeySize } from './size.js';

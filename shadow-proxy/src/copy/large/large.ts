@@ -10,12 +10,12 @@
  * Meanwhile the key is a suspect, and nobody else copies it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection } from '../../lane/connection.js';
-import type { Lane } from '../../lane/lane.js';
-import { keyId, type Suspect } from '../../record/suspects.js';
+import type { Connection } from '../../upstream/connection.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
 import { text } from '../../resp/decode.js';
 import { otherSide } from '../../route/stage.js';
-import { CopyError, copyKey } from '../copier.js';
+import { CopyError, copyKey } from '../key/copier.js';
 import { copyElements } from './elements.js';
 import { copyList } from './list.js';
 import { Disturbed, EXPIRY_MARGIN_MS, Meanwhile } from './meanwhile.js';
@@ -48,6 +48,7 @@ export interface LargeCopy {
 }
 
 export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
+  readonly suspects: Suspects;
   /** Default: `CHUNK`. */
   readonly limits?: ChunkLimits;
 }
@@ -57,14 +58,14 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
  * @throws {CopyError} when either server refuses, what it holds cannot be copied in parts, or a connection is lost
  */
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
-  const { sequencer, workload, db, key } = given;
+  const { sequencer, suspects, workload, db, key } = given;
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
   if (sequencer.doubts.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   sequencer.doubts.inParts.set(id, meanwhile);
-  sequencer.suspects.mark(db, key, workload, 'copy');
+  suspects.mark(db, key, workload, 'copy');
   try {
     return await meet(given, meanwhile, (lane, scout) => new Large({ ...given, limits }, lane, scout, meanwhile).copy());
   } finally {
@@ -101,14 +102,14 @@ class Large {
   readonly #suspect: Suspect;
 
   constructor(
-    private readonly options: PartsOptions,
+    private readonly options: PartsOptions & Pick<LargeOptions, 'suspects'>,
     private readonly lane: Lane,
     private readonly scout: Connection,
     private readonly meanwhile: Meanwhile,
   ) {
     this.#parts = new Parts(options, lane, scout, meanwhile);
     // More keys than are listed are in doubt: then its workload is, as a whole.
-    this.#suspect = options.sequencer.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, touched: true, generation: 0, copied: 0, lateCopies: 0 };
+    this.#suspect = options.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, touched: true, generation: 0, copied: 0, lateCopies: 0 };
   }
 
   async copy(): Promise<LargeCopy> {
@@ -208,13 +209,13 @@ class Large {
   }
 
   #settled(generation: number): void {
-    const { sequencer, db, key } = this.options;
+    const { sequencer, suspects, db, key } = this.options;
     sequencer.doubts.inParts.delete(keyId(db, key));
-    sequencer.suspects.clear(this.#suspect, generation);
+    suspects.clear(this.#suspect, generation);
   }
 
   async #whole(): Promise<'small'> {
-    const { sequencer, workload, db, key } = this.options;
+    const { sequencer, suspects, workload, db, key } = this.options;
     await this.#parts.inTurn(() => {
       const { generation } = this.#suspect;
       return copyKey(sequencer, this.lane, this.options, {
@@ -223,7 +224,7 @@ class Large {
           this.#parts.bytes += bytes;
         },
         confirmed: (late) => {
-          if (late) sequencer.suspects.mark(db, key, workload, 'ttl-lag');
+          if (late) suspects.mark(db, key, workload, 'ttl-lag');
           this.#settled(generation);
         },
       });

@@ -1,9 +1,9 @@
 /** What happens to a key while it is copied in parts. */
 import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../../command/effects.js';
 import { WRITES } from '../../command/keys.js';
-import { WRITE, type Operation } from '../../lane/operation.js';
-import type { InParts } from '../../lane/doubts.js';
-import type { Sequencer } from '../../lane/sequencer.js';
+import { WRITE, type Operation } from '../../pipeline/operation.js';
+import type { InParts } from '../../pipeline/suspicion.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
 import { argumentsOf } from '../../resp/decode.js';
 import type { Side } from '../../route/stage.js';
 

@@ -6,16 +6,16 @@
  *   at   ──▶ read, PTTL ──▶ effects      (the clients' lane, the mirror's lane)
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Connection } from '../../lane/connection.js';
-import type { Lane } from '../../lane/lane.js';
-import type { MirrorLane } from '../../lane/mirror.js';
-import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../lane/operation.js';
-import type { Sequencer } from '../../lane/sequencer.js';
+import type { Connection } from '../../upstream/connection.js';
+import type { Lane } from '../../pipeline/lane.js';
+import type { MirrorLane } from '../../pipeline/mirror.js';
+import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../pipeline/operation.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
 import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide } from '../../route/stage.js';
-import { CopyError } from '../copier.js';
+import { CopyError } from '../key/copier.js';
 import { Disturbed, EXPIRY_MARGIN_MS, type Meanwhile } from './meanwhile.js';
 import { temporaryKey } from './temporary.js';
 

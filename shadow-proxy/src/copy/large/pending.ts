@@ -3,7 +3,7 @@
  * and deleted, are made first: beside the key, with entries that are removed when they are pending.
  */
 import { isError, text, type Reply } from '../../resp/decode.js';
-import { CopyError } from '../copier.js';
+import { CopyError } from '../key/copier.js';
 import { Disturbed } from './meanwhile.js';
 import type { Command, Parts } from './parts.js';
 import { after, fieldOf } from './stream-reply.js';

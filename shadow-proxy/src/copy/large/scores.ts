@@ -6,7 +6,7 @@
  * - Elements that the mirror has with another score (ZINCRBY of one that it had not) may escape a ZREMRANGEBYSCORE, or
  *   be caught by it: they are read once more.
  */
-import { ACCEPT, COMPARE, type Operation } from '../../lane/operation.js';
+import { ACCEPT, COMPARE, type Operation } from '../../pipeline/operation.js';
 import { decodeReply } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import type { Written } from './meanwhile.js';

@@ -1,11 +1,11 @@
 /** How large a key is, before it is copied. */
-import type { Lane } from '../../lane/lane.js';
-import { NOTHING, Operation, type Sink } from '../../lane/operation.js';
-import type { Sequencer } from '../../lane/sequencer.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
 import { decodeReply, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
-import { CopyError } from '../copier.js';
+import { CopyError } from '../key/copier.js';
 
 /** From this size on a key is copied in parts. */
 export interface Thresholds {

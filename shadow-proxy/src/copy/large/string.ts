@@ -5,10 +5,10 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { text } from '../../resp/decode.js';
-import type { Connection } from '../../lane/connection.js';
+import type { Connection } from '../../upstream/connection.js';
 import { ENDS, Disturbed } from './meanwhile.js';
 import { refusedByMirror, type Parts } from './parts.js';
-import { CopyError } from '../copier.js';
+import { CopyError } from '../key/copier.js';
 
 /** Change some bytes, or add some. */
 const LOCAL = new Set(['SETRANGE', 'SETBIT', 'APPEND', 'BITFIELD']);

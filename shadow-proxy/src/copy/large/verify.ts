@@ -4,11 +4,11 @@
  * and what came later was written to both. When every part of the authority's is on the mirror, and both have as many, they
  * hold the same.
  */
-import type { Connection } from '../../lane/connection.js';
-import { TTL_TOLERANCE_MS } from '../../lane/operation.js';
+import type { Connection } from '../../upstream/connection.js';
+import { TTL_TOLERANCE_MS } from '../../pipeline/operation.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
-import { CopyError } from '../copier.js';
-import { ttlsDiffer, type Differing } from '../verifier.js';
+import { CopyError } from '../key/copier.js';
+import { ttlsDiffer, type Differing } from '../verify/verifier.js';
 import { chunks, ELEMENT_TYPES, fitting, pages } from './elements.js';
 import { CHUNK, meet } from './large.js';
 import { LIST_HARMLESS } from './list.js';

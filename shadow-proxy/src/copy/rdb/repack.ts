@@ -3,7 +3,7 @@
  * taking it apart into objects: less than half the time. Whatever is unusual about it is left to those who do, and who say
  * what is wrong.
  */
-import { copyBytes } from '../../resp/bytes.js';
+import { copyBytes } from '../../io/copy-bytes.js';
 import { FOOTER, seal } from './footer.js';
 import { Reader } from './reader.js';
 import { TYPES, WRITTEN } from './types.js';

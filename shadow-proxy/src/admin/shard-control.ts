@@ -1,0 +1,52 @@
+/** What the admin API and the CLI know of a running shard. */
+import type { JobRequest } from '../storage/job-file.js';
+import type { HistoryEvent } from '../storage/state.js';
+import type { Side } from '../route/stage.js';
+import type { ShardEvidence } from '../stages/next-stage.js';
+import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
+import type { StageChange, StageRequest } from '../stages/stage-change.js';
+import type { SeriesSnapshot } from '../telemetry/series.js';
+import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
+
+/** A step of a runbook that changes something, which an operator ran or undid, for the history. */
+export interface Note {
+  readonly runbook: string;
+  readonly step: string;
+  readonly kind: 'run' | 'undo';
+  readonly command: string;
+  /** Null where it was ended, or could not be started. */
+  readonly exit: number | null;
+  /** Whether it did what the runbook expects. */
+  readonly held: boolean;
+  readonly by?: string;
+}
+
+/** What the admin API needs of a shard. */
+export interface ShardControl {
+  readonly name: string;
+  snapshot(): ShardSnapshot;
+  /** The same and more, for metrics; waits for nobody. */
+  scrape(): ScrapedShard;
+  /** Listening, and every authority it needs is up. */
+  ready(): boolean;
+  /** @throws {StageError} with nothing changed */
+  changeStage(request: StageRequest): Promise<StageChange>;
+  /** @throws {StageError} with nothing changed */
+  promote(request: PromoteRequest): Promise<Promotion>;
+  /** @throws {StageError} */
+  rollback(request: RollbackRequest): Promise<Rollback>;
+  /** What it has to show for the gates of its workloads; changes nothing. */
+  evidence(): Promise<ShardEvidence>;
+  /** How it fared since that moment, in ms since 1970. */
+  series(since: number): SeriesSnapshot;
+  /** The last changes, oldest first. */
+  history(): Promise<readonly HistoryEvent[]>;
+  /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
+  note(note: Note): Promise<void>;
+  /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
+  acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
+  /** Begins a backfill or a verification; `by`: who asked for it, for the history of what it deletes. @throws {JobError} */
+  startJob(request: JobRequest, by?: string): JobSnapshot;
+  /** Stops it where it is. @throws {JobError} */
+  stopJob(): JobSnapshot;
+}

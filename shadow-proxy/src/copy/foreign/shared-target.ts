@@ -1,0 +1,88 @@
+/**
+ * Keys of a target that several shards share, and of its sources, which no shard has by its `owns`: the sources tell.
+ *
+ *   on this shard's source ─┬─ another source holds it, too ─▶ contested: told with both values, and left alone
+ *                           └─ none does ─▶ this shard's, where it does not say which keys it has; else undeclared: told
+ *   on the target ─▶ on none of the sources ─▶ unowned: told, and never deleted
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Owners } from '../../route/owner.js';
+import type { Side } from '../../route/stage.js';
+import type { Held } from '../key/held.js';
+import type { KeyReader } from '../key/reader.js';
+import type { ScannedKey } from '../job/scanner.js';
+
+export interface StraysContext {
+  /** Null where the target is this shard's alone. */
+  readonly owners: Owners | null;
+  /** This shard's own servers. */
+  readonly readers: Readonly<Record<Side, KeyReader>>;
+  /** The sources of the other shards. */
+  readonly neighbours: readonly KeyReader[];
+  /**
+   * Waits until the target has confirmed what it was told up to now by every shard of this process. Gives those of the keys about
+   * which none of them is in doubt then, and none was too far behind to tell.
+   */
+  settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
+  /** Whether every shard that has keys on the target is of this process, so that `settled` knows of all that is on the way there. */
+  knowsAll(): boolean;
+}
+
+export type StrayKind = 'contested' | 'undeclared' | 'unowned';
+/** What each holder of a key has; null where that was not looked at. */
+export type Holders = Readonly<Record<string, Held | null>>;
+type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void;
+
+/** Values that are read at once. */
+const READ = 16;
+/** What only the target has is looked at so often, after times that double: it may come and go, and its delete may be on the way. */
+const LOOKS = 5;
+const AGAIN_MS = 10;
+/** Where a shard of another process may be the one that deletes it. */
+const AGAIN_ELSEWHERE_MS = 200;
+
+/** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
+export async function claim({ owners, readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<ScannedKey[]> {
+  const absent = await Promise.all(neighbours.map(async (neighbour) => new Set(await neighbour.absent(db, keys))));
+  const isHeld = (scanned: ScannedKey): boolean => absent.some((from) => !from.has(scanned));
+  const mine = keys.filter((scanned) => !isHeld(scanned));
+  const held = keys.filter(isHeld);
+  const all = [readers.source, ...neighbours];
+  for (let at = 0; at < held.length; at += READ) {
+    const some = held.slice(at, at + READ);
+    const values = await Promise.all(all.map((reader) => reader.read(db, some)));
+    for (const [i, scanned] of some.entries()) {
+      const holders = Object.fromEntries(all.flatMap(({ name }, of) => (values[of][i].payload === null ? [] : [[name, values[of][i]]])));
+      // It may have gone meanwhile.
+      if (values[0][i].payload === null) continue;
+      if (Object.keys(holders).length === 1) mine.push(scanned);
+      else tell('contested', db, scanned.key, holders);
+    }
+  }
+  if (owners!.mine === null) return mine;
+  for (const { key } of mine) tell('undeclared', db, key, { [readers.source.name]: null });
+  return [];
+}
+
+/** Tells of those of the keys, of the target and nobody's by the plan, that no source has. */
+export async function tellUnheld({ readers, neighbours, settled, knowsAll }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
+  const againMs = knowsAll() ? AGAIN_MS : AGAIN_ELSEWHERE_MS;
+  let left = keys;
+  for (let look = 1; left.length > 0; look++) {
+    for (const source of [readers.source, ...neighbours]) left = await source.absent(db, left);
+    // What deleted it there is on the target from then on.
+    if (left.length > 0) left = await settled(db, left);
+    const gone = new Set(await readers.target.absent(db, left));
+    left = left.filter((scanned) => !gone.has(scanned));
+    if (look === LOOKS) break;
+    if (left.length > 0) await sleep(againMs * 2 ** (look - 1));
+  }
+  for (const { key } of left) tell('unowned', db, key, { [readers.target.name]: null });
+}
+
+/** Whether nothing tells whose a key of this shard's is: two sources hold it. */
+export async function isContested({ owners, neighbours }: StraysContext, db: number, key: Buffer): Promise<boolean> {
+  if (owners === null || owners.of(key, 0, key.length) !== 'nobody') return false;
+  const absent = await Promise.all(neighbours.map((neighbour) => neighbour.absent(db, [{ key }])));
+  return absent.some((from) => from.length === 0);
+}

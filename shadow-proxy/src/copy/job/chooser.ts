@@ -1,0 +1,110 @@
+/**
+ * The keys of a page that a job is about: those whose authority the server is, and those that theirs does not have. What is
+ * nobody's, another shard's, or in no workload, is told.
+ */
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import type { JobRequest } from '../../storage/job-file.js';
+import { isPart } from '../../route/parts.js';
+import type { Workload } from '../../route/router.js';
+import { hashSlot, SLOTS } from '../../route/slot.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { isTemporary } from '../large/temporary.js';
+import type { ScannedKey } from './scanner.js';
+import { claim, tellUnheld, type Holders, type StrayKind, type StraysContext } from '../foreign/shared-target.js';
+
+export interface ChooserContext extends StraysContext {
+  readonly sequencer: Sequencer;
+}
+
+/**
+ * - `contested`: nothing tells whose it is: two sources hold it.
+ * - `undeclared`: this source has it, and no shard by the plan: it does not move.
+ * - `unowned`: the target has it, and no shard.
+ * - `other-shard`: this source has it, and by the plan it is another shard's.
+ * - `no-workload`: it falls to `default`.
+ */
+export type ToldKind = StrayKind | 'other-shard' | 'no-workload';
+
+export interface Told {
+  readonly kind: ToldKind;
+  readonly workload: Workload;
+  readonly db: number;
+  readonly key: Buffer;
+  readonly holders: Holders;
+}
+
+export interface Chosen {
+  /** Whose authority the server is. */
+  readonly mine: readonly ScannedKey[];
+  /** Of which that is the other one, which does not have them. */
+  readonly extra: readonly ScannedKey[];
+}
+
+export class Chooser {
+  readonly #tellsOfDefault: boolean;
+
+  constructor(
+    private readonly context: ChooserContext,
+    private readonly request: JobRequest,
+    private readonly workloads: readonly Workload[],
+    /** With which slot a sample begins. */
+    private readonly firstSlot: number,
+    private readonly tell: (told: Told) => void,
+  ) {
+    const { router } = context.sequencer;
+    this.#tellsOfDefault = router.workloads.length > 1 && (request.workloads === null || request.workloads.includes('default'));
+  }
+
+  async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
+    const { sequencer, owners, readers } = this.context;
+    const { router } = sequencer;
+    const { inParts } = sequencer.doubts;
+    const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
+    for (const scanned of keys) {
+      const { key } = scanned;
+      // Nobody's data: a part of a counter, or a large key on its way, perhaps another shard's.
+      if (isPart(key) || ((owners !== null || inParts.size > 0) && isTemporary(key))) continue;
+      if (!this.#isSampled(key)) continue;
+      const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
+      const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);
+      const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
+      if (workload === router.default && authority === side && (owner === 'mine' || side === 'source')) this.#tellOfDefault(db, key);
+      if (!mirrorsWrites || !this.workloads.includes(workload)) continue;
+      if (owner === 'nobody') nobodys.push(scanned);
+      else if (owner === 'another') this.#tellOfOther(side, db, key);
+      else if (authority === side) mine.push(scanned);
+      else others.push({ ...scanned, large: false });
+    }
+    // What an authority has lost is with its mirror.
+    if (this.request.kind === 'restore') return { mine: [], extra: others };
+    if (nobodys.length > 0) mine.push(...(await this.#claimed(side, db, nobodys)));
+    return { mine, extra: await readers[otherSide(side)].absent(db, others) };
+  }
+
+  async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
+    const tell = (kind: StrayKind, _db: number, key: Buffer, holders: Holders): void => this.#tell(kind, db, key, holders);
+    if (side === 'source') return claim(this.context, db, keys, tell);
+    await tellUnheld(this.context, db, keys, tell);
+    return [];
+  }
+
+  #tellOfDefault(db: number, key: Buffer): void {
+    if (this.#tellsOfDefault) this.#tell('no-workload', db, key);
+  }
+
+  #tellOfOther(side: Side, db: number, key: Buffer): void {
+    // On the target it is where it belongs.
+    if (side === 'source') this.#tell('other-shard', db, key);
+  }
+
+  #tell(kind: ToldKind, db: number, key: Buffer, holders: Holders = {}): void {
+    this.tell({ kind, workload: this.context.sequencer.router.byPattern(key), db, key, holders });
+  }
+
+  /** By hash slot, other ones each time. */
+  #isSampled(key: Buffer): boolean {
+    const { sample } = this.request;
+    if (sample >= 100) return true;
+    return (hashSlot(key, 0, key.length) - this.firstSlot + SLOTS) % SLOTS < (sample / 100) * SLOTS;
+  }
+}

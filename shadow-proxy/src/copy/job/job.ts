@@ -1,0 +1,420 @@
+/**
+ * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs (verify),
+ * in the order of the sequencer, while clients go on.
+ *
+ *   scan(side) ─▶ page ─▶ choose: keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
+ *                                                                      └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
+ *
+ * Both servers are walked over: the second walk finds what only the mirror has. Where the walk stands is on the disk. A
+ * doubt about a whole workload that comes up meanwhile begins it anew.
+ */
+import type { Logger } from 'pino';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ScanError } from '../../upstream/scan-page.js';
+import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
+import type { JobDifference, JobFailure, JobSnapshot } from '../../telemetry/snapshot.js';
+import type { Workload } from '../../route/router.js';
+import { SLOTS } from '../../route/slot.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { Chooser, type ChooserContext, type Told } from './chooser.js';
+import { Flow, Halt, type FlowContext } from './scheduler.js';
+import { isTemporary } from '../large/temporary.js';
+import type { Thresholds } from '../large/size.js';
+import { Pace } from './rate-limiter.js';
+import { Room, RoomError } from './memory-guard.js';
+import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
+
+export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
+  /** Why nothing may be copied, or compared, now; null where it may. */
+  readonly hindrance: (copies: boolean) => string | null;
+  /** From which size on a key is copied in parts. */
+  readonly large: Thresholds;
+  /** Puts a workload in doubt, durably. */
+  readonly doubt: (workload: Workload, reason: string) => void;
+  /** The mirrors of the workloads have no key that the authority does not have: all that is there is the kit's. */
+  readonly proven: (workloads: readonly Workload[]) => void;
+  /** Workloads are in doubt no more. */
+  readonly cleared: () => void;
+  /** A report begins anew. */
+  readonly begun: () => void;
+  /** A key that it does not copy, for the report. */
+  readonly told: (told: Told) => void;
+  readonly save: (record: JobRecord) => void;
+  readonly redact: (key: Buffer) => string;
+  readonly logger: Logger;
+}
+
+/** What is in a workload before its first backfill. Only an operator begins that. */
+export const NOT_COPIED = 'keys from before the dual write are not copied yet';
+/** Likewise where keys were left out. */
+export const CONTESTED = 'keys that several sources hold are not copied: say with `owns` whose they are';
+
+/** What was walked over already is in doubt again. */
+class Again extends Error {}
+
+/** So often it begins anew. */
+const WALKS = 10;
+const SAVE_MS = 500;
+const RETRY_MS = 250;
+/** So many keys that failed, and so many that differ, are told one by one. */
+const TOLD = 20;
+/** So many keys of a kind that is no difference are listed in the report. */
+const LISTED = 1_000;
+
+/** A page on its way: the walk has passed it when nothing of it is left. */
+interface Page {
+  left: number;
+  /** Where the walk stands then. */
+  readonly after: JobRecord['at'];
+}
+
+export class Job {
+  readonly #workloads: readonly Workload[];
+  readonly #startedAt: string;
+  readonly #doubted = new Map<Workload, number>();
+  readonly #failures: JobFailure[] = [];
+  readonly #examples: JobDifference[] = [];
+  #state: JobRecord['state'] = 'running';
+  #reason: string | null = null;
+  #endedAt: string | null = null;
+  #at: JobRecord['at'];
+  #counts: JobCounts;
+  #pages: Page[] = [];
+  #pace: Pace;
+  #flow: Flow;
+  readonly #chooser: Chooser;
+  /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
+  readonly #deleted = new Map<Workload, number>();
+  /** Likewise, of those that were confirmed for this job. */
+  #confirmedDeletes = 0;
+  #total = 0;
+  #savedAt = 0;
+  #suspended = false;
+  readonly #since = performance.now();
+  /** Keys that were seen before this process. */
+  #before: number;
+
+  constructor(
+    readonly request: JobRequest,
+    private readonly context: JobContext,
+    resumed: JobRecord | null,
+  ) {
+    const { router, latencies } = context.sequencer;
+    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    this.#workloads = wanted.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
+    this.#at = resumed?.at ?? null;
+    this.#counts = resumed?.counts ?? noCounts();
+    this.#before = this.#counts.seen;
+    this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
+    this.#pace = new Pace(request.limits, latencies[this.#authorities[0] ?? 'source']);
+    this.#flow = this.#newFlow();
+    this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) => this.#told(told));
+  }
+
+  get running(): boolean {
+    return this.#state === 'running';
+  }
+
+  get #copies(): boolean {
+    return this.request.kind === 'backfill' && !this.request.dryRun;
+  }
+
+  /** Nothing came in doubt since it began. */
+  get #isCurrent(): boolean {
+    return this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
+  }
+
+  /** Whether it has copied everything, and that still holds. */
+  get holds(): boolean {
+    return this.#copies && this.#state === 'done' && this.#isCurrent;
+  }
+
+  /** Where a job that asks for the same goes on, if this one has stopped short; else null. */
+  get unfinished(): JobRecord | null {
+    const stopped = this.#state === 'stopped' || this.#state === 'failed';
+    return stopped && this.#isCurrent && this.#at !== null ? this.#record : null;
+  }
+
+  /** Resolves when it has ended, however. */
+  async run(): Promise<void> {
+    const { logger } = this.context;
+    const { kind } = this.request;
+    logger.info({ job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null }, 'walking over all keys');
+    const room = new Room(this.context.sequencer, this.#authorities, (why) => this.stop(why));
+    try {
+      if (this.#copies) for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
+      this.#remember();
+      // The list of what is lost stays until it is given back.
+      if (this.#at === null && kind !== 'restore') this.context.begun();
+      this.#save();
+      if (kind === 'backfill') await room.check();
+      if (kind !== 'restore') room.watch();
+      await this.#wholeWalk();
+      this.#finish();
+    } catch (error) {
+      this.#end(isFinal(error) ? 'stopped' : 'failed', (error as Error).message);
+    }
+    room.close();
+    this.#pace.close();
+    logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'the walk over all keys has ended');
+  }
+
+  /** Ends it where it is. */
+  stop(why: string): void {
+    this.#flow.halt(new Halt(why));
+  }
+
+  /** Ends it with this process: the next one goes on. */
+  suspend(): void {
+    if (!this.running) return;
+    this.#save();
+    this.#suspended = true;
+    this.stop('the proxy ends');
+  }
+
+  // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  async #wholeWalk(): Promise<void> {
+    for (let walks = 1; ; ) {
+      try {
+        return await this.#walk();
+      } catch (error) {
+        this.#flow.halt(error as Error);
+        await this.#flow.ended();
+        if (isFinal(error) || this.#suspended) throw error;
+        this.#flow = this.#newFlow();
+        this.#pages = [];
+        if (error instanceof Again) {
+          if (++walks > WALKS) throw new Halt(`it began anew ${WALKS - 1} times, because ${error.message}`);
+          this.#anew();
+        } else {
+          this.#reason = (error as Error).message;
+          await sleep(RETRY_MS);
+        }
+      }
+    }
+  }
+
+  #newFlow(): Flow {
+    const writes = this.#copies || this.request.repair;
+    const report: JobContext['report'] = (key, difference) => {
+      this.context.report(key, difference);
+      if (this.#examples.length < TOLD) this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
+    };
+    return new Flow({ ...this.context, report, mayDelete: (workload, key) => this.#mayDelete(workload, key), hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+  }
+
+  #anew(): void {
+    this.#at = null;
+    this.#counts = noCounts();
+    this.#deleted.clear();
+    this.#confirmedDeletes = 0;
+    this.#before = 0;
+    this.#failures.length = 0;
+    this.#examples.length = 0;
+    this.#remember();
+  }
+
+  async #walk(): Promise<void> {
+    const sides = await this.#sides();
+    const from = this.#at;
+    const first = from === null ? 0 : Math.max(0, sides.indexOf(from.side));
+    for (let i = first; i < sides.length; i++) {
+      const then = { side: sides[i + 1] ?? sides[i], checkpoint: null };
+      await this.#walkOver(sides[i], from?.side === sides[i] ? from.checkpoint : null, then);
+    }
+    await this.#flow.ended();
+    if (this.#flow.halted !== null) throw this.#flow.halted;
+    this.#look();
+  }
+
+  async #walkOver(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
+    const { servers } = this.context.sequencer;
+    const measures = !this.request.dryRun && this.#authorities.includes(side);
+    const scanner = new Scanner(servers[side], measures ? this.context.large : null);
+    try {
+      const pages = scanner.pages(from);
+      let coming = pages.next();
+      for (;;) {
+        const { done, value } = await coming;
+        if (done === true) return;
+        // The next one is asked for while this one is under way.
+        coming = pages.next();
+        coming.catch(() => undefined);
+        this.#look();
+        const { mine, extra } = await this.#chooser.choose(side, value.db, value.keys);
+        this.#counts.seen += this.request.kind === 'restore' ? extra.length : mine.length;
+        if (this.request.kind === 'backfill' && mine.length > 0) await this.#countOverwritten(side, value.db, mine);
+        if (this.request.dryRun) this.#countDeletes(extra);
+        const keys = this.request.dryRun ? [] : [...mine, ...extra];
+        const page: Page = { left: keys.length, after: value.next === null ? then : { side, checkpoint: value.next } };
+        this.#pages.push(page);
+        this.#pass();
+        await this.#flow.take(value.db, keys, () => {
+          if (--page.left === 0) this.#pass();
+        });
+      }
+    } finally {
+      scanner.close();
+    }
+  }
+
+  /** Keys of a page that the mirror has before they are copied, where the kit is not known to have written them. */
+  async #countOverwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<void> {
+    const { router } = this.context.sequencer;
+    const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite) ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite) : [];
+    if (uncertain.length === 0) return;
+    this.#counts.overwritten += uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
+  }
+
+  /**
+   * A key that only its mirror has: whether it may be deleted, which it is then. In a repair that an operator asked for, as many
+   * may be as were confirmed; else what the kit wrote, and what was confirmed before the dual write.
+   */
+  #mayDelete(workload: Workload, key: Buffer): boolean {
+    if (isTemporary(key)) return true;
+    const { kind, automatic, deletes } = this.request;
+    const deleted = this.#deleted.get(workload) ?? 0;
+    if (deleted < (kind === 'verify' && !automatic ? 0 : workload.deletable)) this.#deleted.set(workload, deleted + 1);
+    else if (this.#confirmedDeletes < deletes) this.#confirmedDeletes++;
+    else return false;
+    return true;
+  }
+
+  /** A dry run: what would become of keys that only the mirror has. */
+  #countDeletes(keys: readonly ScannedKey[]): void {
+    const { router } = this.context.sequencer;
+    for (const { key } of keys) {
+      this.#counts[this.#mayDelete(router.match(key, 0, key.length), key) ? 'deleted' : 'keptForeign']++;
+    }
+  }
+
+  /** The authorities first, then the mirrors that hold anything. */
+  async #sides(): Promise<Side[]> {
+    const authorities = this.#authorities;
+    const sides: Side[] = [];
+    this.#total = 0;
+    for (const side of new Set<Side>([...authorities, ...authorities.map(otherSide)])) {
+      const isAuthority = authorities.includes(side);
+      const keys = await this.context.sequencer.servers[side].keyCount();
+      const restores = this.request.kind === 'restore';
+      if (isAuthority !== restores) this.#total += keys;
+      // What an authority has lost, only its mirror has.
+      if (keys > 0 && (!restores || !isAuthority || authorities.length > 1)) sides.push(side);
+    }
+    return sides;
+  }
+
+  get #authorities(): Side[] {
+    const sides = this.#workloads.flatMap(({ keylessRule, whole }): Side[] => (whole ? [keylessRule.authority] : ['source', 'target']));
+    return [...new Set(sides)];
+  }
+
+  /** Notes which doubts it is to end. */
+  #remember(): void {
+    for (const workload of this.#workloads) this.#doubted.set(workload, workload.doubted);
+  }
+
+  /** @throws {Again} where a workload came in doubt since it began */
+  #look(): void {
+    const doubted = this.#workloads.find((workload) => workload.doubted !== this.#doubted.get(workload));
+    if (doubted !== undefined) throw new Again(`"${doubted.name}" came in doubt meanwhile (${doubted.suspect})`);
+  }
+
+  /** Notes how far the walk has come: behind the last page before which all are done. */
+  #pass(): void {
+    while (this.#pages.length > 0 && this.#pages[0].left === 0) this.#at = this.#pages.shift()!.after;
+    if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
+  }
+
+  // ── its end ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #failed(db: number, key: Buffer, why: string): void {
+    const { redact, suspects, sequencer } = this.context;
+    if (this.#failures.length < TOLD) this.#failures.push({ db, key: redact(key), why });
+    // In doubt by itself: the others of its workload need not be.
+    const workload = sequencer.router.match(key, 0, key.length);
+    if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
+  }
+
+  #told(told: Told): void {
+    const { differences, listed } = this.#counts;
+    const isDifference = told.kind !== 'other-shard' && told.kind !== 'no-workload';
+    const counts = isDifference ? differences : listed;
+    const count = (counts[told.kind] = (counts[told.kind] ?? 0) + 1);
+    if (isDifference || count <= LISTED) this.context.told(told);
+  }
+
+  #finish(): void {
+    if (this.request.sample >= 100 && (this.#copies || this.request.repair)) {
+      for (const workload of this.#workloads) {
+        workload.suspect = null;
+        if ((this.#counts.differences.contested ?? 0) > 0) this.context.doubt(workload, CONTESTED);
+      }
+    }
+    this.#end('done', null);
+    if (this.#provesMirror) this.context.proven(this.#workloads);
+    this.context.cleared();
+  }
+
+  /** Whether every key of the mirrors was looked at, and none is left that the authority does not have. */
+  get #provesMirror(): boolean {
+    const { kind, repair, dryRun, sample } = this.request;
+    const { differences, keptForeign, failed, unsure } = this.#counts;
+    if (dryRun || kind === 'restore' || sample < 100 || keptForeign + failed + unsure > 0) return false;
+    return kind === 'backfill' || repair || (differences.extra ?? 0) + (differences.foreign ?? 0) === 0;
+  }
+
+  #end(state: JobRecord['state'], reason: string | null): void {
+    if (this.#suspended) return;
+    this.#state = state;
+    this.#reason = reason;
+    this.#endedAt = new Date().toISOString();
+    this.#save();
+  }
+
+  #save(): void {
+    this.#savedAt = performance.now();
+    if (this.#suspended) return;
+    this.context.save(this.#record);
+  }
+
+  get #record(): JobRecord {
+    return {
+      version: 1,
+      request: this.request,
+      state: this.#state,
+      reason: this.#reason,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt,
+      at: this.#at,
+      counts: this.#counts,
+    };
+  }
+
+  snapshot(): JobSnapshot {
+    const { kind, repair, dryRun, sample, automatic } = this.request;
+    const seconds = Math.max(0.001, (performance.now() - this.#since) / 1000);
+    const rate = this.running ? (this.#counts.seen - this.#before) / seconds : 0;
+    return {
+      kind,
+      repair,
+      dryRun,
+      sample,
+      automatic,
+      workloads: this.#workloads.map(({ name }) => name),
+      state: this.#state,
+      reason: this.running ? (this.#flow.hindrance ?? this.#reason) : this.#reason,
+      startedAt: this.#startedAt,
+      endedAt: this.#endedAt,
+      total: this.#total,
+      ...this.#counts,
+      keysPerSecond: rate,
+      etaSeconds: rate > 0 && this.#total > 0 ? Math.max(0, this.#total - this.#counts.seen) / rate : null,
+      failures: this.#failures,
+      examples: this.#examples,
+    };
+  }
+}
+
+const isFinal = (error: unknown): boolean => error instanceof Halt || error instanceof ScanError || error instanceof RoomError;

@@ -1,0 +1,131 @@
+/**
+ * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the next; and
+ * workloads that are in doubt as a whole are verified and repaired without anybody asking.
+ */
+import type { JobRecord, JobRequest } from '../../storage/job-file.js';
+import type { JobSnapshot } from '../../telemetry/snapshot.js';
+import type { Workload } from '../../route/router.js';
+import { CONTESTED, Job, NOT_COPIED, type JobContext } from './job.js';
+
+export type JobErrorCode =
+  /** Another one is under way. */
+  | 'busy'
+  | 'unknown-workload'
+  /** None of the workloads is written twice. */
+  | 'nothing-to-do'
+  /** The authority is not trusted. */
+  | 'frozen'
+  /** None is under way. */
+  | 'none';
+
+/** A job was not begun, or not stopped; the message says why and what to do. */
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  constructor(
+    readonly code: JobErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+/** Doubts that end only when an operator sees to them. */
+const WAITING: ReadonlySet<string> = new Set([NOT_COPIED, CONTESTED]);
+
+const LOOK_MS = 500;
+/** Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where that has failed. */
+const REST_MS = 2_000;
+const REST_AFTER_FAILURE_MS = 10_000;
+
+export class Jobs {
+  #job: Job | null = null;
+  #timer: NodeJS.Timeout | undefined;
+  #restUntil = 0;
+
+  constructor(
+    private readonly context: JobContext,
+    /** Why keys must neither be copied nor deleted; null where they may. */
+    private readonly frozen: () => string | null,
+  ) {}
+
+  /**
+   * @param left what the last process has left; null where nothing may be made of it
+   * @param certain whether what it had copied or compared is still so; if not, it is done again from the beginning
+   */
+  begin(left: JobRecord | null, certain: boolean): void {
+    // What was written since the authority came back only the last process knew.
+    if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  /**
+   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing came in doubt since, is not done again.
+   * @throws {JobError}
+   */
+  start(request: JobRequest): JobSnapshot {
+    if (this.#job?.running === true && !this.#job.request.automatic) throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
+    const { router } = this.context.sequencer;
+    const unknown = request.workloads?.find((name) => router.named(name) === undefined);
+    if (unknown !== undefined) throw new JobError('unknown-workload', `there is no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`);
+    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    if (!wanted.some(isWrittenTwice)) {
+      const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
+      throw new JobError('nothing-to-do', `no such workload is written to both servers (${stages}): move one to dualwrite first`);
+    }
+    const frozen = this.frozen();
+    if (frozen !== null && (request.kind === 'backfill' || request.repair)) throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
+    if (request.kind === 'restore') this.#assertRestorable(frozen);
+    const last = this.#job;
+    const same = last !== null && asks(last.request) === asks(request);
+    if (same && last.holds && !request.again) return last.snapshot();
+    last?.stop('another job was asked for');
+    return this.#run(request, same && !request.again ? last.unfinished : null);
+  }
+
+  #assertRestorable(frozen: string | null): void {
+    if (frozen === null) throw new JobError('nothing-to-do', 'nothing is frozen: every authority is the server that it was');
+    if (this.context.since() === null) {
+      throw new JobError('nothing-to-do', 'it is not known what was written since the authority came back: that was before this process began. Nothing can be given back; accept it as it is, or give it up');
+    }
+  }
+
+  /** @throws {JobError} */
+  stop(): JobSnapshot {
+    if (this.#job?.running !== true) throw new JobError('none', 'no backfill or verification is under way');
+    this.#job.stop('stopped by the operator; the same command goes on from here');
+    return this.#job.snapshot();
+  }
+
+  snapshot(): JobSnapshot | null {
+    return this.#job?.snapshot() ?? null;
+  }
+
+  /** For the end of the process. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#job?.suspend();
+  }
+
+  #run(request: JobRequest, from: JobRecord | null): JobSnapshot {
+    const job = new Job(request, this.context, from);
+    this.#job = job;
+    const began = performance.now();
+    void job.run().then(() => {
+      const now = performance.now();
+      this.#restUntil = now + Math.max(now - began, job.snapshot().state === 'done' ? REST_MS : REST_AFTER_FAILURE_MS);
+    });
+    return job.snapshot();
+  }
+
+  #look(): void {
+    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance(true) !== null) return;
+    const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect));
+    if (doubted.length === 0) return;
+    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: true }, null);
+  }
+}
+
+const isWrittenTwice = ({ keylessRule, whole }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
+
+/** What it is about: limits may be others. */
+const asks = ({ kind, workloads, repair, dryRun, deletes, sample }: JobRequest): string => JSON.stringify([kind, workloads, repair, dryRun, deletes, sample]);

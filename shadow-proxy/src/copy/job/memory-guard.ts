@@ -1,0 +1,81 @@
+/** Whether the mirrors have the memory for what is copied to them: looked at before, and while it goes on. */
+import { parseInfo, type Server } from '../../upstream/server.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { text } from '../../resp/decode.js';
+import { otherSide, type Side } from '../../route/stage.js';
+
+const LOOK_MS = 1_000;
+/** So full a mirror may become: its clients need some, too. */
+const FULL = 0.98;
+
+/** A mirror has not the memory; the message has the figures. */
+export class RoomError extends Error {
+  readonly code = 'MEMORY';
+}
+
+interface Memory {
+  readonly used: number;
+  /** Infinity where there is no limit. */
+  readonly max: number;
+  /** What the keys take. */
+  readonly data: number;
+  readonly evicted: number;
+}
+
+export class Room {
+  #timer: NodeJS.Timeout | undefined;
+  readonly #evicted = new Map<Side, number>();
+
+  /** @param full called where a mirror is full, or begins to evict */
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly authorities: readonly Side[],
+    private readonly full: (why: string) => void,
+  ) {}
+
+  /**
+   * What the authority holds has to fit beside what the mirror has that is not the same.
+   * @throws {RoomError}
+   */
+  async check(): Promise<void> {
+    const { servers } = this.sequencer;
+    for (const side of this.authorities) {
+      const mirror = servers[otherSide(side)];
+      const [there, here] = [await memoryOf(mirror), await memoryOf(servers[side])];
+      this.#evicted.set(mirror.side, there.evicted);
+      const needed = there.used - there.data + Math.max(there.data, here.data);
+      if (needed <= there.max * FULL) continue;
+      throw new RoomError(
+        `the ${mirror.side} would need about ${mebibytes(needed)}, and its maxmemory is ${mebibytes(there.max)}: raise it (CONFIG SET maxmemory), or copy fewer workloads`,
+      );
+    }
+  }
+
+  /** From now on looks again and again. */
+  watch(): void {
+    this.#timer = setInterval(() => {
+      for (const side of this.authorities) void this.#look(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
+    }, LOOK_MS).unref();
+  }
+
+  async #look(mirror: Server): Promise<void> {
+    const { used, max, evicted } = await memoryOf(mirror);
+    const before = this.#evicted.get(mirror.side);
+    this.#evicted.set(mirror.side, evicted);
+    if (used > max * FULL) this.full(`the ${mirror.side} is full: ${mebibytes(used)} of maxmemory ${mebibytes(max)} are used; raise it, and begin again: what is copied stays`);
+    else if (before !== undefined && evicted > before) this.full(`the ${mirror.side} has begun to evict keys (maxmemory ${mebibytes(max)}): raise it, and begin again`);
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+  }
+}
+
+async function memoryOf(server: Server): Promise<Memory> {
+  const info = parseInfo(text(await server.ask('INFO', 'memory')) + text(await server.ask('INFO', 'stats')));
+  const field = (name: string): number => Number(info.get(name) ?? 0);
+  const used = field('used_memory');
+  return { used, max: field('maxmemory') || Infinity, data: field('used_memory_dataset') || used, evicted: field('evicted_keys') };
+}
+
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

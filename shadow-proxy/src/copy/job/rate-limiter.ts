@@ -1,0 +1,113 @@
+/**
+ * How fast keys are copied or verified: no faster than was asked for, half as fast as clients get their commands answered
+ * while they keep the servers busy, and slower where the authority's latency is above what was asked for.
+ */
+import { build, type Histogram } from 'hdr-histogram-js';
+import type { Latencies } from '../../io/latency.js';
+
+/** What the operator allows; what is absent is not limited. */
+export interface PaceLimits {
+  readonly keysPerSecond?: number;
+  readonly bytesPerSecond?: number;
+  /** Of the authority's replies to clients, in ms. */
+  readonly maxP99Ms?: number;
+}
+
+/** Keys under way at once. */
+const MOST = 2048;
+/** Likewise while clients keep the servers busy. */
+const MOST_BESIDE = 256;
+const LEAST = 2;
+/** How often clients and latency are looked at, in ms. */
+const LOOK_MS = 100;
+/** Replies that tell something of a 99th percentile. */
+const ENOUGH_REPLIES = 100;
+/** What was not used up is made up for, as far as so long ago, in ms. */
+const CREDIT_MS = 50;
+/** Clients that have so many commands under way, on average, keep the servers busy. */
+const BUSY = 4;
+/** Keys a second that are copied for each command that busy clients get answered: one costs about as much as the other. */
+const SHARE = 0.5;
+/** Keys a second that are copied however few that are. */
+const LEAST_RATE = 5_000;
+
+export class Pace {
+  /** Keys that may be under way for the latency's sake. */
+  #window = MOST;
+  /** From when on the next key may go. */
+  #nextAt = 0;
+  #lookedAt = 0;
+  /** Commands of clients under way, on average. */
+  #clients = 0;
+  /** Keys a second that clients leave. */
+  #left = Infinity;
+  #replies: number;
+  /** Replies of the authority to what was asked for its keys. */
+  #own = 0;
+  #unwatch: () => void = () => undefined;
+  readonly #recent: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 2 });
+
+  /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
+  constructor(
+    private readonly limits: PaceLimits,
+    private readonly latencies: Latencies,
+  ) {
+    this.#replies = latencies.histogram.totalCount;
+    if (limits.maxP99Ms !== undefined) this.#unwatch = latencies.watch(this.#recent);
+  }
+
+  /**
+   * How many more keys may go now.
+   * @param underWay keys that are
+   * @param clients commands of clients that the authority has not answered
+   */
+  room(now: number, underWay: number, clients: number): number {
+    this.#clients += (clients - this.#clients) / 16;
+    if (now - this.#lookedAt >= LOOK_MS) this.#look(now);
+    if (now < this.#nextAt) return 0;
+    const window = this.#clients < BUSY ? this.#window : Math.min(this.#window, MOST_BESIDE);
+    return Math.min(window - underWay, Math.max(1, (this.#rate * CREDIT_MS) / 1000));
+  }
+
+  /** Milliseconds until a key may go, where the rate forbids it now. */
+  waitMs(now: number): number {
+    return Math.max(0, this.#nextAt - now);
+  }
+
+  /** Keys that have gone, all asked for as one operation, and bytes. */
+  spent(now: number, keys: number, bytes: number): void {
+    if (keys > 0) this.#own++;
+    const cost = Math.max(keys / this.#rate, bytes / (this.limits.bytesPerSecond ?? Infinity)) * 1000;
+    if (cost > 0) this.#nextAt = Math.max(this.#nextAt, now - CREDIT_MS) + cost;
+  }
+
+  get #rate(): number {
+    return Math.min(this.limits.keysPerSecond ?? Infinity, this.#left);
+  }
+
+  #look(now: number): void {
+    const replies = this.latencies.histogram.totalCount;
+    const perSecond = ((replies - this.#replies - this.#own) / (now - this.#lookedAt)) * 1000;
+    this.#left = this.#clients < BUSY ? Infinity : Math.max(LEAST_RATE, SHARE * perSecond);
+    this.#replies = replies;
+    this.#own = 0;
+    this.#lookAtLatency(now);
+    this.#lookedAt = now;
+  }
+
+  #lookAtLatency(now: number): void {
+    const { maxP99Ms } = this.limits;
+    if (maxP99Ms === undefined || this.#recent.totalCount < ENOUGH_REPLIES) return;
+    const p99 = this.#recent.getValueAtPercentile(99) / 1000;
+    this.#recent.reset();
+    if (p99 <= maxP99Ms) this.#window = Math.min(MOST, this.#window + Math.max(1, this.#window >> 3));
+    else if (this.#window > LEAST) this.#window = Math.max(LEAST, this.#window >> 1);
+    // At its least it is already slow; it pauses, too.
+    else this.#nextAt = now + LOOK_MS;
+  }
+
+  close(): void {
+    this.#unwatch();
+    this.#unwatch = () => undefined;
+  }
+}

@@ -1,0 +1,60 @@
+/** The report of a job: one JSON line for each key that differs, or is left out, redacted as the ledger is. */
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, writeFileSync } from 'node:fs';
+import type { LedgerPlan } from '../../plan/plan.js';
+import type { Told } from './chooser.js';
+import { digestOf } from '../verify/digest.js';
+import type { CopiedKey, Held } from '../key/held.js';
+import type { LargeDifference, Summary } from '../large/verify.js';
+import { decodeDump } from '../rdb/transcode.js';
+import type { Difference } from '../verify/verifier.js';
+
+export class Report {
+  #bytes = 0;
+  readonly #salt = randomBytes(16);
+
+  constructor(
+    readonly path: string,
+    private readonly limits: () => Pick<LedgerPlan, 'maxBytes'>,
+    /** A key as it may be written down. */
+    private readonly nameOf: (key: Buffer) => string,
+  ) {}
+
+  /** @throws {Error} when the disk does not take it */
+  begin(): void {
+    this.#bytes = 0;
+    writeFileSync(this.path, '', { mode: 0o600 });
+  }
+
+  /** What does not fit into the file is counted by the job all the same. */
+  add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference | LargeDifference): void {
+    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) });
+  }
+
+  /** A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process lives. */
+  tell({ kind, workload, db, key, holders }: Told): void {
+    const held = Object.entries(holders).map(([name, each]) => [name, each && this.#digested(each)]);
+    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), ...(held.length > 0 && { holders: Object.fromEntries(held) as object }) });
+  }
+
+  #digested(held: Held): object | null {
+    try {
+      return held.payload && { ...describe(held), digest: digestOf(held.payload, this.#salt) };
+    } catch (error) {
+      return { problem: (error as Error).message };
+    }
+  }
+
+  #write(entry: object): void {
+    if (this.#bytes > this.limits().maxBytes) return;
+    const line = `${JSON.stringify(entry)}\n`;
+    this.#bytes += line.length;
+    appendFileSync(this.path, line);
+  }
+}
+
+/** Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none); null where the key is not there. */
+function describe(held: Held | Summary | null): object | null {
+  if (held === null || !('payload' in held)) return held;
+  return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: held.pttl };
+}

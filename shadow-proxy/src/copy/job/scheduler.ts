@@ -1,0 +1,388 @@
+/**
+ * Keys on their way: each is copied or verified, as many at once as the pace allows, in the order of the sequencer.
+ *
+ *   take(keys) ─▶ room? ─▶ turn in the order ─▶ Copy ──────────────────────────▶ ended
+ *                                          └─▶ Verification ─▶ differs? again, then Copy to repair
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Lane } from '../../pipeline/lane.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import type { JobCounts, JobRequest } from '../../storage/job-file.js';
+import type { Suspects } from '../../suspects/suspects.js';
+import type { Workload } from '../../route/router.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { Copy, CopyError } from '../key/copier.js';
+import type { CopiedKey } from '../key/held.js';
+import { copyLarge } from '../large/large.js';
+import { verifyLarge, type LargeDifference } from '../large/verify.js';
+import type { Pace } from './rate-limiter.js';
+import type { ScannedKey } from './scanner.js';
+import { restoreKey } from '../repair/restore.js';
+import type { Since } from '../repair/writes-since-restart.js';
+import { Verification, type Difference } from '../verify/verifier.js';
+
+export interface FlowContext {
+  readonly sequencer: Sequencer;
+  readonly suspects: Suspects;
+  /** Why nothing may be copied now; null where it may. */
+  readonly hindrance: () => string | null;
+  /** Whether keys that are in doubt are being copied again. */
+  readonly heals: () => boolean;
+  /** What was written since an authority came back as another process; null where that is not known. */
+  readonly since: () => Since | null;
+  /** A key that only the mirror has: whether it may be deleted there, which it is then. */
+  readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
+  /** A difference that stays. */
+  readonly report: (key: CopiedKey, difference: Difference | LargeDifference) => void;
+  /** A key that was not copied, or not verified. */
+  readonly failed: (key: CopiedKey, error: CopyError) => void;
+}
+
+/** The walk cannot go on by itself; the message says why. */
+export class Halt extends Error {}
+
+/** What keys under way may take, on each server and here, in bytes. */
+const MAX_BYTES = 32 << 20;
+/** Copies and questions that wait for a mirror, in bytes. */
+const QUEUED_BYTES = 8 << 20;
+const HINDERED_MS = 20;
+/** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be healed already. */
+const AGAIN_MS = 200;
+const LOOKS = 3;
+
+/** So many keys are one operation: their commands run side by side, and clients wait for that. */
+const TOGETHER_KEYS = 64;
+const TOGETHER_BYTES = 64 << 10;
+
+/** A key until it has ended. */
+interface Task extends CopiedKey {
+  /** It is copied in parts. */
+  readonly large: boolean;
+  /** What it takes in memory while it is under way, about. */
+  readonly bytes: number;
+  looks: number;
+  readonly ended: () => void;
+}
+
+export class Flow {
+  /** Why it waits; null where it goes on. */
+  hindrance: string | null = null;
+  #halted: Error | null = null;
+  /** Keys that have begun and not ended. */
+  #underWay = 0;
+  /** What these take in memory, about. */
+  #bytes = 0;
+  /** Operations to authorities that are not answered. */
+  #asked = 0;
+  #wake: (() => void) | null = null;
+  /** With so few keys under way it is woken. */
+  #wakeAt = 0;
+  /** The large keys that are being copied, one after the other. */
+  #largeOnes: Promise<void> = Promise.resolve();
+  readonly #halting = new AbortController();
+  /** The lane that was used last. */
+  #lane: Lane | undefined;
+
+  constructor(
+    private readonly context: FlowContext,
+    private readonly request: JobRequest,
+    private readonly counts: () => JobCounts,
+    private readonly pace: Pace,
+  ) {}
+
+  /** Begins no more; `take` throws the error. */
+  halt(error: Error): void {
+    this.#halted ??= error;
+    this.#halting.abort();
+    this.#wake?.();
+  }
+
+  /**
+   * Resolves when all keys have begun; `ended` is called as each ends.
+   * @throws what `halt` was given
+   */
+  async take(db: number, keys: readonly ScannedKey[], ended: () => void): Promise<void> {
+    for (let i = 0; i < keys.length; ) {
+      if (this.#halted !== null) throw this.#halted;
+      const end = Math.min(keys.length, i + Math.max(0, this.#room()));
+      const tasks: Task[] = [];
+      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++) tasks.push(this.#begin(db, keys[i], ended));
+      this.#start(tasks, this.request.kind === 'backfill');
+      if (i < keys.length) await this.#change();
+    }
+  }
+
+  /** Resolves when no key is under way. */
+  async ended(): Promise<void> {
+    while (this.#underWay > 0) await this.#change();
+  }
+
+  /** Why it was halted; null where it was not. */
+  get halted(): Error | null {
+    return this.#halted;
+  }
+
+  // ── when ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  #room(): number {
+    const { sequencer } = this.context;
+    this.hindrance = this.context.hindrance();
+    if (this.hindrance !== null) return 0;
+    if (sequencer.mirrors.source.queuedBytes + sequencer.mirrors.target.queuedBytes > QUEUED_BYTES) return 0;
+    let inFlight = 0;
+    for (const side of ['source', 'target'] as const) for (const lane of sequencer.lanes[side].all()) inFlight += lane.inFlight;
+    return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - this.#asked));
+  }
+
+  /** Resolves when some keys have ended, so that the next ones share a write, or when it is time to look again. */
+  #change(): Promise<void> {
+    this.#wakeAt = this.#underWay - Math.ceil(this.#underWay / 16);
+    const ms = this.hindrance === null ? this.pace.waitMs(performance.now()) : HINDERED_MS;
+    return new Promise((resolve) => {
+      const done = (): void => {
+        clearTimeout(timer);
+        this.#wake = null;
+        resolve();
+      };
+      // A shard that has ended leaves keys under way for ever: nothing may wait for them.
+      const timer = setTimeout(done, Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS))).unref();
+      this.#wake = () => {
+        // What ends in one turn wakes once.
+        this.#wake = null;
+        setImmediate(done);
+      };
+    });
+  }
+
+  // ── keys under way ──────────────────────────────────────────────────────────────────────────────────────────
+
+  #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
+    this.#underWay++;
+    const workload = this.context.sequencer.router.match(key, 0, key.length);
+    const task: Task = { db, key, workload, large, bytes: large ? 0 : bytes, looks: 0, ended };
+    this.#bytes += task.bytes;
+    return task;
+  }
+
+  /** Keys of one database. */
+  #start(tasks: readonly Task[], copies: boolean): void {
+    const together: Record<Side, Task[]> = { source: [], target: [] };
+    const bytes: Record<Side, number> = { source: 0, target: 0 };
+    for (const task of tasks) {
+      const { authority, mirrorsWrites } = task.workload.rule(task.key, 0, task.key.length);
+      if (!mirrorsWrites) {
+        this.#end(task);
+        continue;
+      }
+      if (this.request.kind === 'restore') {
+        this.#restore(task);
+        continue;
+      }
+      if (task.large) {
+        this.#inParts(task, copies);
+        continue;
+      }
+      if (together[authority].length === TOGETHER_KEYS || bytes[authority] + task.bytes > TOGETHER_BYTES) {
+        this.#open(together[authority], authority, copies);
+        together[authority] = [];
+        bytes[authority] = 0;
+      }
+      together[authority].push(task);
+      bytes[authority] += task.bytes;
+    }
+    for (const side of ['source', 'target'] as const) this.#open(together[side], side, copies);
+  }
+
+  #open(tasks: readonly Task[], authority: Side, copies: boolean): void {
+    if (tasks.length === 0) return;
+    const { db } = tasks[0];
+    const last = this.#lane;
+    if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(tasks, last, copies);
+    const lanes = this.context.sequencer.lanes[authority];
+    lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).then(
+      (lane) => this.#inTurn(tasks, (this.#lane = lane), copies),
+      () => this.#again(tasks, copies),
+    );
+  }
+
+  #inTurn(tasks: readonly Task[], lane: Lane, copies: boolean): void {
+    const order = this.context.sequencer.lanes[lane.server.side].order(lane.identity.db);
+    if (!order.active) return this.#send(tasks, lane, copies);
+    const keys = tasks.map(({ key }) => key.toString('latin1'));
+    void order.inTurn(lane, keys, false, async () => this.#send(tasks, lane, copies));
+  }
+
+  #send(tasks: readonly Task[], lane: Lane, copies: boolean): void {
+    const { sequencer } = this.context;
+    const { side } = lane.server;
+    if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null) return this.#again(tasks, copies);
+    const stays = ({ key, workload }: Task): boolean => workload.rule(key, 0, key.length).authority === side;
+    if (!tasks.every(stays)) return this.#again(tasks, copies);
+    this.pace.spent(performance.now(), tasks.length, 0);
+    this.#asked++;
+    if (copies) this.#copy(tasks, lane);
+    else this.#verify(tasks, lane);
+  }
+
+  #copy(tasks: readonly Task[], lane: Lane): void {
+    new Copy(this.context.sequencer, lane, tasks, {
+      answered: () => void this.#asked--,
+      ordered: (bytes) => this.#counted(bytes),
+      confirmed: (task, late, gone) => this.#confirmed(task, late, gone),
+      keeps: (task) => !this.context.mayDelete(task.workload, task.key),
+      kept: (task) => {
+        this.counts().keptForeign++;
+        this.#end(task);
+      },
+      failed: (task, error) => this.#problem(task, error, true),
+    }).start();
+  }
+
+  #verify(tasks: readonly Task[], lane: Lane): void {
+    new Verification(this.context.sequencer, lane, tasks, {
+      answered: (bytes) => {
+        this.#asked--;
+        this.#counted(bytes);
+      },
+      verified: (task, difference) => this.#verified(task, difference),
+      failed: (task, error) => this.#problem(task, error, false),
+    }).start();
+  }
+
+  #counted(bytes: number): void {
+    this.counts().bytes += bytes;
+    this.pace.spent(performance.now(), 0, bytes);
+  }
+
+  #restore(task: Task): void {
+    const since = this.context.since();
+    if (since === null) {
+      this.halt(new Halt('what was written since the authority came back is not known any more'));
+      return this.#end(task);
+    }
+    if (this.context.hindrance() !== null) return this.#again([task], false);
+    this.pace.spent(performance.now(), 1, 0);
+    restoreKey(this.context.sequencer, since, task).then(
+      (outcome) => {
+        if (outcome === 'busy' && ++task.looks < LOOKS) return this.#again([task], false);
+        const counts = this.counts();
+        this.#looked(task);
+        if (outcome === 'restored') counts.repaired++;
+        else if (outcome !== 'equal') counts.unsure++;
+        this.#end(task);
+      },
+      (error: CopyError) => this.#problem(task, error, false),
+    );
+  }
+
+  /** One large key after the other. */
+  #inParts(task: Task, copies: boolean): void {
+    this.#largeOnes = this.#largeOnes.then(async () => {
+      if (this.#halted !== null) return this.#end(task);
+      if (this.context.hindrance() !== null) return this.#again([task], copies);
+      this.pace.spent(performance.now(), 1, 0);
+      const { db, key, workload } = task;
+      try {
+        const { sequencer, suspects } = this.context;
+        const options = { sequencer, suspects, workload, db, key, signal: this.#halting.signal, pace: (size: number) => this.#paced(size) };
+        if (!copies) return this.#compared(task, await verifyLarge(options));
+        const { outcome, bytes, why } = await copyLarge(options);
+        this.counts().bytes += bytes;
+        if (outcome !== 'moving') this.#count();
+        else this.#refused(task, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
+        this.#end(task);
+      } catch (error) {
+        this.#problem(task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), copies);
+      }
+    });
+  }
+
+  async #paced(bytes: number): Promise<void> {
+    this.pace.spent(performance.now(), 0, bytes);
+    const ms = this.pace.waitMs(performance.now());
+    if (ms > 0) await sleep(ms);
+  }
+
+  #again(tasks: readonly Task[], copies: boolean): void {
+    void sleep(AGAIN_MS).then(() => {
+      if (this.#halted === null) this.#start(tasks, copies);
+      else for (const task of tasks) this.#end(task);
+    });
+  }
+
+  #confirmed(task: Task, late: boolean, gone: 'deleted' | 'neither' | null): void {
+    if (gone === 'deleted') this.counts().deleted++;
+    if (gone === null || this.request.kind === 'verify') this.#count();
+    // Its time to live is off by how late it is: the healer sees to that.
+    if (late) this.context.suspects.mark(task.db, task.key, task.workload, 'ttl-lag');
+    this.#end(task);
+  }
+
+  #count(): void {
+    if (this.request.kind === 'backfill') this.counts().copied++;
+    else this.counts().repaired++;
+  }
+
+  /** A key was compared, whatever came of it. */
+  #looked({ workload: { name } }: Task): void {
+    const counts = this.counts();
+    counts.verified++;
+    counts.verifiedBy[name] = (counts.verifiedBy[name] ?? 0) + 1;
+  }
+
+  #compared(task: Task, difference: LargeDifference | null | 'moving'): void {
+    if (difference !== 'moving') return this.#verified(task, difference);
+    this.#looked(task);
+    this.counts().unsure++;
+    this.#end(task);
+  }
+
+  #verified(task: Task, difference: Difference | LargeDifference | null): void {
+    const counts = this.counts();
+    if (difference === null) {
+      this.#looked(task);
+      return this.#end(task);
+    }
+    if (++task.looks < LOOKS) return this.#again([task], false);
+    this.#looked(task);
+    if (!difference.sure) return this.request.repair ? this.#repair(task) : this.#end(task);
+    // The proxy knows of it: it is being copied again and again, or cannot be.
+    if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
+    else {
+      const kind = difference.kind === 'extra' && !task.workload.isOurs ? 'foreign' : difference.kind;
+      counts.differences[kind] = (counts.differences[kind] ?? 0) + 1;
+      this.context.report(task, { ...difference, kind });
+      if (this.request.repair) return this.#repair(task);
+    }
+    this.#end(task);
+  }
+
+  /** It differs; the authority is looked at first: one that is another server by now is not copied from. */
+  #repair(task: Task): void {
+    const { authority } = task.workload.rule(task.key, 0, task.key.length);
+    this.context.sequencer.servers[authority].look().then(
+      () => this.#start([task], true),
+      () => this.#again([task], true),
+    );
+  }
+
+  #problem(task: Task, error: CopyError, copies: boolean): void {
+    if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
+    if (error.code === 'memory') this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
+    else this.#refused(task, error);
+    this.#end(task);
+  }
+
+  #refused(task: Task, error: CopyError): void {
+    this.counts().failed++;
+    this.context.failed(task, error);
+  }
+
+  #end(task: Task): void {
+    this.#underWay--;
+    this.#bytes -= task.bytes;
+    // What was halted has not ended: the next walk comes by again.
+    if (this.#halted === null) task.ended();
+    if (this.#underWay <= this.#wakeAt) this.#wake?.();
+  }
+}

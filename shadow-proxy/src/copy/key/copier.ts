@@ -1,0 +1,188 @@
+/**
+ * copy(key): the key's value and time to live, read on the authority's lane, replace the key on the mirror at that
+ * reply's place in the order. Writes before it are inside the copy, writes after it come on top.
+ *
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: SET | RESTORE PEXPIRE | UNLINK, of each ─▶ confirmed
+ *
+ * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
+ * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
+ * that has come to its memory's limit takes nothing inside it.
+ */
+import { Scalars } from '../../resp/scalars.js';
+import { CommandWriter } from '../../resp/writer.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../../pipeline/operation.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
+import { COMMAND_BYTES, isRemoval, put, refusalOf, shortened, type Put } from './put.js';
+
+export type CopyErrorCode =
+  /** It is written to in a way that lets no copy in parts end. */
+  | 'moving'
+  /** A connection was lost: it may go when it is back. */
+  | 'lost'
+  /** The authority refused to read it. */
+  | 'authority'
+  /** The mirror refused to take it. */
+  | 'mirror'
+  /** The mirror has no memory left. */
+  | 'memory'
+  /** What the authority gave cannot be translated for the mirror. */
+  | 'payload'
+  /** It is not to be copied (now): called off, or somebody else does it. */
+  | 'declined';
+
+/** A key could not be copied; the message says why. */
+export class CopyError extends Error {
+  override readonly name = 'CopyError';
+  constructor(
+    readonly code: CopyErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export interface CopyEvents<K extends CopiedKey> {
+  /** The authority has answered, or never will. */
+  answered(): void;
+  /** The copies, so large together, are in the mirror's order: from here on they hold. */
+  ordered(bytes: number): void;
+  /**
+   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. `gone` where the authority
+   * does not have the key: `deleted` from the mirror, or on neither.
+   */
+  confirmed(key: K, late: boolean, gone: 'deleted' | 'neither' | null): void;
+  /** Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called. Absent: it does not. */
+  keeps?(key: K): boolean;
+  kept?(key: K): void;
+  /** It is not copied. */
+  failed(key: K, error: CopyError): void;
+}
+
+/** Copies on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+export class Copy<K extends CopiedKey> implements Sink {
+  readonly #puts: Put<K>[] = [];
+  #askedAt = 0;
+
+  /** @param keys of the lane's database, and not so large that they must not be read together */
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly lane: Lane,
+    private readonly keys: readonly K[],
+    private readonly events: CopyEvents<K>,
+  ) {}
+
+  start(): void {
+    ask(this.sequencer, this.lane, this.keys, this);
+  }
+
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    this.events.answered();
+    this.#askedAt = operation.submittedAt;
+    const replies = new Scalars(buffer, start);
+    const commands = new CommandWriter(end - start + this.keys.length * COMMAND_BYTES);
+    for (const key of this.keys) {
+      const held = readHeld(replies);
+      if (typeof held === 'string') this.#fail(key, 'authority', `the authority refused: ${held}`);
+      else this.#put(key, held, commands);
+    }
+    if (this.#puts.length > 0) this.#append(operation, commands.finish());
+  }
+
+  #put(key: K, held: Held, commands: CommandWriter): void {
+    if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true) return this.events.kept?.(key);
+    try {
+      this.#puts.push(put(key, held, commands));
+    } catch (error) {
+      this.#fail(key, 'payload', (error as Error).message);
+    }
+  }
+
+  lost(): void {
+    this.events.answered();
+    for (const key of this.keys) this.#fail(key, 'lost', 'the connection to the authority was lost');
+  }
+
+  #append(operation: Operation, frame: Buffer): void {
+    const puts = this.#puts;
+    const effect = new Operation(frame, 0, frame.length, null, undefined, operation.workload, operation.db, 2, WRITE);
+    effect.bundle = {
+      replies: puts.reduce((sum, { commands }) => sum + commands, 0),
+      keys: puts.map(({ key }) => key.key),
+      shorten: puts.some(({ pttl }) => pttl > 0) ? (ms) => shortened(frame, puts, ms) : null,
+    };
+    effect.lane = this.lane;
+    effect.answeredAt = operation.answeredAt;
+    effect.check = ACCEPT;
+    effect.stalledMs = operation.stalledMs;
+    let taken = true;
+    effect.confirmed = (answer) => {
+      taken = answer !== null;
+      this.#confirmed(effect, answer);
+    };
+    this.sequencer.mirrorOf(effect).append(effect);
+    if (taken) this.events.ordered(frame.length);
+  }
+
+  #confirmed(effect: Operation, answer: Buffer | null): void {
+    if (answer === null) {
+      for (const { key } of this.#puts) this.#fail(key, 'lost', 'the connection to the mirror was lost');
+      return;
+    }
+    const now = performance.now();
+    const late = ttlErrorMs(effect, now) > TTL_TOLERANCE_MS;
+    const replies = new Scalars(answer);
+    for (const one of this.#puts) {
+      const { key, pttl } = one;
+      const gone = !isRemoval(one) ? null : !replies.isError && isOne(answer, replies.at) ? 'deleted' : 'neither';
+      const refusal = refusalOf(one, replies);
+      if (refusal !== null) {
+        this.#fail(key, refusal.startsWith('OOM') ? 'memory' : 'mirror', `the mirror refused: ${refusal}`);
+        continue;
+      }
+      this.sequencer.expiry.copied(key.db, key.key, pttl, this.#askedAt, now);
+      this.events.confirmed(key, late && pttl > 0, gone);
+    }
+  }
+
+  #fail(key: K, code: CopyErrorCode, why: string): void {
+    this.events.failed(key, new CopyError(code, why));
+  }
+}
+
+/** Whether the reply at `at` is `:1`. */
+const isOne = (replies: Buffer, at: number): boolean => replies[at + 1] === ONE;
+const ONE = '1'.charCodeAt(0);
+
+/** Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile. */
+export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[], sink: Sink): void {
+  const frame = questionsAbout(keys);
+  const { db, workload } = keys[0];
+  const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+  operation.bundle = questions(QUESTIONS * keys.length);
+  sequencer.submit(operation, lane);
+  const { active } = sequencer.lanes[lane.server.side].order(db);
+  if (active) sequencer.hold(operation, lane, keys.map(({ key }) => key.toString('latin1')));
+}
+
+/**
+ * Copies one key. Resolves when the mirror has confirmed it; false where it keeps what the authority does not have.
+ * @param events.keeps whether it does; absent: it does not
+ * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
+ */
+export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events: { ordered(bytes: number): void; confirmed(late: boolean): void; keeps?(): boolean }): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    new Copy(sequencer, lane, [key], {
+      answered: () => undefined,
+      ordered: (bytes) => events.ordered(bytes),
+      confirmed: (_key, late) => {
+        events.confirmed(late);
+        resolve(true);
+      },
+      keeps: () => events.keeps?.() === true,
+      kept: () => resolve(false),
+      failed: (_key, error) => reject(error),
+    }).start();
+  });
+}

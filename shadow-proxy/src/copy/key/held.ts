@@ -1,0 +1,42 @@
+/** What a server holds under a key: its value and how long it stays. */
+import type { Scalars } from '../../resp/scalars.js';
+import { CommandWriter } from '../../resp/writer.js';
+import type { Workload } from '../../route/router.js';
+
+/** A key that is copied or verified. */
+export interface CopiedKey {
+  readonly db: number;
+  readonly key: Buffer;
+  readonly workload: Workload;
+}
+
+export interface Held {
+  /** As DUMP gave it; null where the key is not there. */
+  readonly payload: Buffer | null;
+  /** As PTTL gave it: ms, -1 for none, -2 where the key is not there. */
+  readonly pttl: number;
+}
+
+/** Two questions a key. */
+export const QUESTIONS = 2;
+
+const DUMP = Buffer.from('*2\r\n$4\r\nDUMP\r\n');
+const PTTL = Buffer.from('*2\r\n$4\r\nPTTL\r\n');
+/** What the questions about a key take, about, in bytes. */
+const QUESTION_BYTES = 96;
+
+/** What is there under each of the keys, and how long it stays. */
+export function questionsAbout(keys: readonly CopiedKey[]): Buffer {
+  const out = new CommandWriter(keys.length * QUESTION_BYTES);
+  for (const { key } of keys) out.raw(DUMP).argument(key).raw(PTTL).argument(key);
+  return out.finish();
+}
+
+/** The answers about one key; the server's refusal, where it refused. */
+export function readHeld(replies: Scalars): Held | string {
+  const refusal = replies.isError ? replies.text() : null;
+  const payload = refusal === null ? replies.bytes() : null;
+  if (replies.isError) return replies.text();
+  const pttl = replies.integer();
+  return refusal ?? { payload, pttl };
+}

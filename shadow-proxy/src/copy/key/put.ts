@@ -1,0 +1,81 @@
+/** The commands that make a mirror hold what its authority holds. */
+import type { Scalars } from '../../resp/scalars.js';
+import { CommandWriter } from '../../resp/writer.js';
+import type { CopiedKey, Held } from './held.js';
+import { openString, transcode } from '../rdb/transcode.js';
+
+/** The newest RDB version that every supported mirror reads (KeyDB 6.3.4, Redis 5 and later). */
+const RDB_VERSION = 9;
+const SET = Buffer.from('$3\r\nSET\r\n');
+const PX = Buffer.from('$2\r\nPX\r\n');
+const RESTORE = Buffer.from('*5\r\n$7\r\nRESTORE\r\n');
+const FOR_EVER = Buffer.from('$1\r\n0\r\n');
+const REPLACE = Buffer.from('$7\r\nREPLACE\r\n');
+const PEXPIRE = Buffer.from('*3\r\n$7\r\nPEXPIRE\r\n');
+const UNLINK = Buffer.from('*2\r\n$6\r\nUNLINK\r\n');
+/** What a command takes besides what the authority gave, about, in bytes. */
+export const COMMAND_BYTES = 96;
+
+/** A key whose copy is on its way, and where its time to live lies in the commands: an argument, with its head. */
+export interface Put<K> {
+  readonly key: K;
+  /** How many commands, and so replies, it takes. */
+  readonly commands: number;
+  /** In ms; -1 for none, -2 where there is no such key. */
+  readonly pttl: number;
+  readonly ttlStart: number;
+  readonly ttlEnd: number;
+}
+
+/**
+ * Adds the commands that make the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
+ * either side. What is restored gets its time to live by itself: KeyDB, and Redis before 7, write RESTORE into their
+ * append-only file as they got it, and the time to live would begin anew with each restart.
+ * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
+ */
+export function put<K extends Pick<CopiedKey, 'key'>>(key: K, { payload, pttl: told }: Held, to: CommandWriter): Put<K> {
+  const pttl = payload === null ? -2 : told;
+  const name = key.key;
+  const timeless: Put<K> = { key, commands: 1, pttl, ttlStart: 0, ttlEnd: 0 };
+  // It may have ended between the two questions.
+  if (pttl === -2 || pttl === 0) {
+    to.raw(UNLINK).argument(name);
+    return timeless;
+  }
+  const value = openString(payload!);
+  const restored = value === null ? transcode(payload!, RDB_VERSION) : null;
+  if (restored === null) to.command(pttl === -1 ? 3 : 5).raw(SET).argument(name).argument(value!);
+  else to.raw(RESTORE).argument(name).raw(FOR_EVER).argument(restored).raw(REPLACE);
+  if (pttl === -1) return timeless;
+  if (restored === null) to.raw(PX);
+  else to.raw(PEXPIRE).argument(name);
+  const ttlStart = to.length;
+  to.integer(pttl);
+  return { key, commands: restored === null ? 1 : 2, pttl, ttlStart, ttlEnd: to.length };
+}
+
+/** Whether it takes the key from the mirror: the authority does not have it. */
+export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || pttl === 0;
+
+/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean for ever. */
+export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
+  const out = new CommandWriter(frame.length);
+  let from = 0;
+  for (const { pttl, ttlStart, ttlEnd } of puts) {
+    if (pttl <= 0) continue;
+    out.raw(frame.subarray(from, ttlStart)).integer(Math.max(1, Math.round(pttl - ms)));
+    from = ttlEnd;
+  }
+  return out.raw(frame.subarray(from)).finish();
+}
+
+/** Passes the answers to a key's commands, in order; the first refusal, or null. */
+export function refusalOf({ commands }: Put<unknown>, replies: Scalars): string | null {
+  let refusal: string | null = null;
+  for (let i = 0; i < commands; i++) {
+    const said = replies.isError ? replies.text() : null;
+    if (said === null) replies.skipLine();
+    refusal ??= said;
+  }
+  return refusal;
+}

@@ -1,0 +1,89 @@
+/** Questions to a server about keys, on a connection of their own: nothing of it is in any order. */
+import { Connection } from '../../upstream/connection.js';
+import type { Dialer } from '../../upstream/dialer.js';
+import { greet, requireMaster } from '../../upstream/handshake.js';
+import { ScanError } from '../../upstream/scan-page.js';
+import type { Turn } from '../../io/turn.js';
+import { isError, isNull, text, type Reply } from '../../resp/decode.js';
+import type { Argument } from '../../resp/encode.js';
+import type { Held } from './held.js';
+
+/** So many keys are one question while none is missing. */
+const TOGETHER = 64;
+const ABSENT: Held = { payload: null, pttl: -2 };
+
+export class KeyReader {
+  #opening: Promise<Connection> | undefined;
+
+  constructor(
+    /** Whose keys it reads, for people. */
+    readonly name: string,
+    private readonly open: () => Promise<Connection>,
+  ) {}
+
+  /** Those of the keys that the server does not have. @throws {ScanError} {Error} */
+  async absent<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<T[]> {
+    const groups = Array.from({ length: Math.ceil(keys.length / TOGETHER) }, (_, i) => keys.slice(i * TOGETHER, (i + 1) * TOGETHER));
+    const found = await this.#ask(db, groups.map((group) => ['EXISTS', ...group.map(({ key }) => key)]));
+    if (found === null) return [...keys];
+    const incomplete = groups.filter((group, i) => Number(text(found[i])) < group.length).flat();
+    const each = await this.#ask(db, incomplete.map(({ key }) => ['EXISTS', key]));
+    return incomplete.filter((_, i) => each === null || text(each[i]) === '0');
+  }
+
+  /** What each key holds. @throws {ScanError} {Error} */
+  async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<Held[]> {
+    const replies = await this.#ask(db, keys.flatMap(({ key }) => [['DUMP', key], ['PTTL', key]]));
+    return keys.map((_, i) => replies === null ? ABSENT : { payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) });
+  }
+
+  close(): void {
+    this.#opening?.then(
+      (connection) => connection.destroy(),
+      () => undefined,
+    );
+    this.#opening = undefined;
+  }
+
+  /** Null where the server has no such database. */
+  async #ask(db: number, commands: readonly (readonly Argument[])[]): Promise<Reply[] | null> {
+    if (commands.length === 0) return [];
+    try {
+      const connection = await this.#connection();
+      const replies = await connection.askAll([['SELECT', db], ...commands]);
+      if (isError(replies[0]) && /out of range/.test(text(replies[0]))) return null;
+      const refused = replies.find(isError);
+      if (refused === undefined) return replies.slice(1);
+      // Whatever else it is, such as LOADING, may pass.
+      if (text(refused).startsWith('NOPERM')) throw new ScanError(`${this.name} refuses`, text(refused));
+      throw new Error(text(refused));
+    } catch (error) {
+      if (error instanceof ScanError) throw error;
+      throw new Error(`${this.name} cannot be asked: ${(error as Error).message}`, { cause: error });
+    }
+  }
+
+  async #connection(): Promise<Connection> {
+    const opening = (this.#opening ??= this.open());
+    const connection = await opening.catch((error: unknown) => {
+      this.#opening = undefined;
+      throw error;
+    });
+    if (!connection.ended) return connection;
+    this.#opening = undefined;
+    return this.#connection();
+  }
+}
+
+/** A connection to a server that is none of this shard's. @throws {HandshakeRefused} {Error} */
+export async function connectTo(dialer: Dialer, name: string, turn: Turn): Promise<Connection> {
+  const connection = new Connection(await dialer.connect(await dialer.resolve()), turn);
+  try {
+    await greet(connection, 2, dialer.credentials, name);
+    if (dialer.followsSentinel) await requireMaster(connection, dialer.label);
+    return connection;
+  } catch (error) {
+    connection.destroy();
+    throw error;
+  }
+}

@@ -1,0 +1,254 @@
+/**
+ * heal: suspects are copied again from their authority, on their own, as soon as both servers answer. What was
+ * doubted anew while it was being copied is copied once more.
+ *
+ * Healing is frozen while it is not certain that the authority is still the server under which the keys were
+ * last clean.
+ */
+import type { Logger } from 'pino';
+import type { Suspect, Suspects } from '../../suspects/suspects.js';
+import { keyId } from '../../suspects/suspects.js';
+import type { Owners } from '../../route/owner.js';
+import { otherSide } from '../../route/stage.js';
+import { Ring } from '../../io/ring.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { copyKey, CopyError } from '../key/copier.js';
+import { copyLarge } from '../large/large.js';
+import { isLarge, mayBeLarge, onLane, sizeOf, usedBytes, type KeySize, type Thresholds } from '../large/size.js';
+
+const CONCURRENCY = 64;
+const RETRY_MS = 250;
+/** What fails again and again is tried less and less often, at least this often. */
+const MAX_RETRY_MS = 5_000;
+/** A copy that came late is made again after a while that doubles, in ms. */
+const LATE_MS = 50;
+const MAX_LATE_MS = 2_000;
+/** A mirror that is always late is given up to: its times to live are off by its lateness. */
+const MAX_LATE_COPIES = 8;
+
+/** A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a flip waits for less). */
+const LARGE_BYTES = 32 * 1024;
+const REST_BYTES_PER_MS = 4 * 1024;
+const MAX_REST_MS = 400;
+/** A key that moves all the time while it is copied in parts is tried again after so long. */
+const MOVING_MS = 30_000;
+/** While the mirror has no memory left it is tried so often. */
+const FULL_MS = 1_000;
+/** What moves all the time is copied whole up to so many times the size from which on a key is large: no server takes 20 ms for that. */
+const BEARABLE = 2;
+/** Reasons of keys in which a reply has differed: the authority may hold other data since a moment. */
+const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
+/** So many large keys are remembered. */
+const MAX_RESTING = 10_000;
+
+/** Why a key could not be copied, and how often in a row. */
+interface Failure {
+  readonly why: string;
+  readonly times: number;
+}
+
+/** The copy has to wait for a flip, a barrier or the mirror. */
+class NotNow extends Error {}
+
+export class Healer {
+  /** Why nothing may be copied now; null where healing goes on. */
+  frozen: string | null = null;
+  healed = 0;
+  /** Foreign keys that were in doubt, for a client read them, and that stay as they are. */
+  keptForeign = 0;
+  readonly #queue = new Ring<Suspect>();
+  readonly #queued = new Set<Suspect>();
+  /** Being copied now. */
+  readonly #healing = new Set<Suspect>();
+  /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
+  readonly #restUntil = new Map<string, number>();
+  readonly #resting = new Set<Suspect>();
+  /** Large keys, by their ids, that moved while they were copied in parts. */
+  readonly #moved = new Set<string>();
+  readonly #failing = new Map<string, Failure>();
+  /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
+  #fullUntil = 0;
+  #scheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly suspects: Suspects,
+    /** Whether connections that were lost with commands unanswered are seen gone. */
+    private readonly buried: () => boolean,
+    /** From which size on a key is copied in parts. */
+    private readonly large: Thresholds,
+    private readonly logger: Logger,
+    /** Whether nothing tells whose a key is; null where all are this shard's. */
+    private readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null,
+    /** Null where all keys of the target are this shard's. */
+    private readonly owners: Owners | null,
+  ) {}
+
+  /** A key is in doubt (again). */
+  marked(suspect: Suspect): void {
+    if (this.#queued.has(suspect) || this.#healing.has(suspect) || this.#resting.has(suspect)) return;
+    this.#queued.add(suspect);
+    this.#queue.push(suspect);
+    this.#schedule();
+  }
+
+  /** Tries again what could not be done: a server is back, or healing is allowed again. */
+  wake(): void {
+    this.#failing.clear();
+    for (const suspect of this.suspects.all()) this.marked(suspect);
+    this.#schedule();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || this.#closed) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      this.#work();
+    });
+  }
+
+  #later(): void {
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#work();
+    }, RETRY_MS);
+  }
+
+  #work(): void {
+    while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
+      if (this.frozen !== null) return;
+      if (this.sequencer.passing || !this.buried() || performance.now() < this.#fullUntil) return this.#later();
+      const suspect = this.#queue.shift()!;
+      this.#queued.delete(suspect);
+      const id = keyId(suspect.db, suspect.key);
+      if (this.suspects.get(id) !== suspect) continue;
+      const rest = this.sequencer.doubts.inParts.has(id) ? RETRY_MS : (this.#restUntil.get(id) ?? 0) - performance.now();
+      if (rest > 0) {
+        this.#resting.add(suspect);
+        setTimeout(() => {
+          this.#resting.delete(suspect);
+          this.marked(suspect);
+        }, rest).unref();
+        continue;
+      }
+      this.#restUntil.delete(id);
+      this.#healing.add(suspect);
+      void this.#heal(suspect).then((done) => {
+        this.#healing.delete(suspect);
+        // It was doubted anew meanwhile, or could not be copied.
+        const again = (): void => this.marked(suspect);
+        if (this.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
+          if (done) again();
+          else setTimeout(again, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (this.#failing.get(id)?.times ?? 0))).unref();
+        }
+        this.#schedule();
+      });
+    }
+  }
+
+  /** What is changed all the time, and is large, is not copied all the time. */
+  #rest(id: string, ms: number): void {
+    if (this.#restUntil.size >= MAX_RESTING) this.#restUntil.clear();
+    this.#restUntil.set(id, performance.now() + ms);
+  }
+
+  /**
+   * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it is copied in
+   * parts, such as a log that scripts write to without declaring it, and is not much too large.
+   */
+  async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
+    const id = keyId(db, key);
+    const bearable = !isLarge(size, { bytes: this.large.bytes * BEARABLE, elements: this.large.elements * BEARABLE });
+    if (bearable && this.#moved.has(id)) return false;
+    const { outcome, why } = await copyLarge({ sequencer: this.sequencer, suspects: this.suspects, workload, db, key });
+    if (outcome === 'moving') {
+      if (this.#moved.size >= MAX_RESTING) this.#moved.clear();
+      this.#moved.add(id);
+      if (bearable) return false;
+      this.#rest(id, MOVING_MS);
+      throw new Error(`it moves while it is copied in parts (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`);
+    }
+    this.#moved.delete(id);
+    if (this.suspects.get(id) === undefined) this.healed++;
+    this.#failing.delete(id);
+    return true;
+  }
+
+  #keep({ workload, db }: Suspect): void {
+    if (this.keptForeign++ > 0) return;
+    this.logger.warn({ workload: workload.name, db }, 'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys');
+  }
+
+  /** Whether it was copied. */
+  async #heal(suspect: Suspect): Promise<boolean> {
+    const { db, key, workload } = suspect;
+    const id = keyId(db, key);
+    try {
+      const rule = workload.rule(key, 0, key.length);
+      if (!rule.mirrorsWrites) {
+        this.suspects.clear(suspect, suspect.generation);
+        return true;
+      }
+      if (this.isContested !== null && (await this.isContested(db, key))) throw new Error('another source holds it, too: say with `owns` whose it is');
+      const lanes = this.sequencer.lanes[rule.authority];
+      const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
+      if (lane.closed) throw new Error('the connection to the authority was lost');
+      const asker = onLane(this.sequencer, lane, workload, db);
+      const used = usedBytes(await asker.ask('MEMORY', 'USAGE', key));
+      // What the authority has lost because it is another server by now must not be lost on the mirror.
+      if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
+      if (mayBeLarge(used, this.large)) {
+        const size = await sizeOf(asker, key);
+        if (isLarge(size, this.large) && (await this.#healInParts(suspect, size))) return true;
+      }
+      // No other lane may have a write on the key in flight.
+      const order = lanes.order(db);
+      await order.inTurn(lane, [key.toString('latin1')], false, async () => {
+        if (lane.closed) throw new Error('the connection to the authority was lost');
+        if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
+        if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
+        // As it is asked: what is told until the answer comes may have happened after it (the authority names what scripts change).
+        const { generation } = suspect;
+        const copied = await copyKey(this.sequencer, lane, suspect, {
+          // Nothing has written it but, perhaps, somebody else.
+          keeps: () => !suspect.touched && (!workload.isOurs || this.owners?.of(key, 0, key.length) === 'nobody'),
+          ordered: (bytes) => {
+            suspect.copied = generation;
+            if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
+          },
+          // At once: what the mirror answers next was written after the copy.
+          confirmed: (late) => {
+            if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
+              this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
+              this.suspects.mark(db, key, workload, 'ttl-lag');
+            } else if (this.suspects.clear(suspect, generation)) this.healed++;
+          },
+        });
+        if (!copied && this.suspects.clear(suspect, generation)) this.#keep(suspect);
+      });
+      this.#failing.delete(id);
+      return true;
+    } catch (error) {
+      suspect.copied = 0;
+      const why = (error as Error).message;
+      if (error instanceof NotNow) return false;
+      if (error instanceof CopyError && error.code === 'memory') {
+        this.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
+        this.#fullUntil = performance.now() + FULL_MS;
+        return false;
+      }
+      const before = this.#failing.get(id);
+      if (before?.why !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
+      this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });
+      return false;
+    }
+  }
+}

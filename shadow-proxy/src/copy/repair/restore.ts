@@ -1,0 +1,88 @@
+/**
+ * restore(key): what an authority that came back has lost is given back to it from its mirror, unless it was written since.
+ *
+ *   reserved ─▶ nothing in flight ─▶ both servers asked at one place in the order ─▶ RESTORE PEXPIRE on the authority ─▶ free again
+ *
+ * Clients' commands on the key wait meanwhile, for two round trips. What came back although it was deleted is left as it is.
+ */
+import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { Scalars } from '../../resp/scalars.js';
+import { CommandWriter } from '../../resp/writer.js';
+import { CopyError } from '../key/copier.js';
+import type { CopiedKey, Held } from '../key/held.js';
+import { put, refusalOf, type Put } from '../key/put.js';
+import type { Since } from './writes-since-restart.js';
+import { Verification, type Difference } from '../verify/verifier.js';
+
+/**
+ * - `restored`: the authority has what the mirror has.
+ * - `equal`: it had, or what it has is not known to be wrong.
+ * - `written`: it was written since, or is not known to be right on the mirror.
+ * - `busy`: somebody waits for it, or has it to himself.
+ */
+export type Restored = 'restored' | 'equal' | 'written' | 'busy';
+
+/** @throws {CopyError} when a server refuses, or a connection is lost */
+export async function restoreKey(sequencer: Sequencer, since: Since, restored: CopiedKey): Promise<Restored> {
+  const { db, key, workload } = restored;
+  const lanes = sequencer.lanes[workload.rule(key, 0, key.length).authority];
+  const order = lanes.order(db);
+  const name = key.toString('latin1');
+  const untouched = (): boolean => since.isUntouched(db, key, workload);
+  if (!untouched()) return 'written';
+  if (order.wokenBy([name]).size > 0 || !order.admits(null, [name], true)) return 'busy';
+  const reservation = order.reserve([name]);
+  try {
+    const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).catch((problem: Error) => {
+      throw new CopyError('lost', problem.message);
+    });
+    await lanes.emptied(db);
+    if (!untouched()) return 'written';
+    const difference = await differenceAt(sequencer, lane, restored);
+    if (!difference?.sure || difference.mirror.payload === null || difference.mirror.pttl === -2 || difference.mirror.pttl === 0) return 'equal';
+    await give(sequencer, lane, restored, difference.mirror);
+    return untouched() ? 'restored' : 'written';
+  } finally {
+    order.giveUp(reservation);
+  }
+}
+
+function differenceAt(sequencer: Sequencer, lane: Lane, key: CopiedKey): Promise<Difference | null> {
+  return new Promise((resolve, reject) => {
+    new Verification(sequencer, lane, [key], {
+      answered: () => undefined,
+      verified: (_key, difference) => resolve(difference),
+      failed: (_key, error) => reject(error),
+    }).start();
+  });
+}
+
+function give(sequencer: Sequencer, lane: Lane, restored: CopiedKey, held: Held): Promise<void> {
+  const { db, key, workload } = restored;
+  return new Promise((resolve, reject) => {
+    const writer = new CommandWriter();
+    let commands: Put<CopiedKey>;
+    try {
+      commands = put(restored, held, writer);
+    } catch (problem) {
+      return reject(new CopyError('payload', (problem as Error).message));
+    }
+    const frame = writer.finish();
+    const asked = performance.now();
+    const sink: Operation['sink'] = {
+      lost: () => reject(new CopyError('lost', 'the connection to the authority was lost')),
+      answered: (_operation, buffer, start) => {
+        const refusal = refusalOf(commands, new Scalars(buffer, start));
+        if (refusal !== null) return reject(new CopyError('authority', `the authority refused: ${refusal}`));
+        sequencer.expiry.copied(db, key, held.pttl, asked, performance.now());
+        resolve();
+      },
+    };
+    // Nothing follows on the mirror, from which it comes.
+    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, db, 2, NOTHING);
+    operation.bundle = questions(commands.commands);
+    sequencer.submit(operation, lane);
+  });
+}

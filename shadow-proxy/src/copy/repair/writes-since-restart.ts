@@ -1,0 +1,77 @@
+/**
+ * What was written since an authority came back as another process. On everything else its mirror is right: it has confirmed what
+ * the authority acknowledged before, and nothing came after that.
+ */
+import { askedFrame, WRITE, type Operation } from '../../pipeline/operation.js';
+import { otherDatabase } from '../../script/frame-keys.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
+import type { Workload } from '../../route/router.js';
+import { otherSide, type Side } from '../../route/stage.js';
+
+/** More keys are not remembered: then all of them may have been written. */
+const MAX_KEYS = 1_000_000;
+/** Doubts that come from replies of reads, too; those of writes are told by their order. */
+const OF_READS: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted']);
+
+export class Since {
+  readonly #written = new Set<string>();
+  /** What was on its way to the mirror at that time, and not judged yet. */
+  readonly #pending = new Set<string>();
+  #everything = false;
+  readonly #unlisten: () => void;
+
+  /** What is in doubt already is not known to be right on the mirror. */
+  constructor(
+    private readonly sequencer: Sequencer,
+    suspects: Suspects,
+    authority: Side,
+  ) {
+    const mirror = sequencer.mirrors[otherSide(authority)];
+    for (const { db, key } of suspects.all()) this.#add(db, key);
+    mirror.eachQueued((operation) => {
+      this.#eachKey(operation, (db, key) => this.#pending.add(keyId(db, key)));
+      return true;
+    });
+    this.#unlisten = mirror.listen((operation) => this.#ordered(operation));
+  }
+
+  /** A key is in doubt (again). */
+  marked({ db, key, reason }: Suspect): void {
+    if (!OF_READS.has(reason) || this.#pending.has(keyId(db, key))) this.#add(db, key);
+  }
+
+  /** Whether the mirror has what the key was before the authority was lost. */
+  isUntouched(db: number, key: Buffer, workload: Workload): boolean {
+    return !this.#everything && workload.suspect === null && !this.#written.has(keyId(db, key));
+  }
+
+  end(): void {
+    this.#unlisten();
+  }
+
+  #add(db: number, key: Buffer): void {
+    if (this.#written.size < MAX_KEYS) this.#written.add(keyId(db, key));
+    else this.#everything = true;
+  }
+
+  #ordered(operation: Operation): void {
+    if (!this.#eachKey(operation, (db, key) => this.#add(db, key))) this.#everything = true;
+  }
+
+  /** Calls `visit` for each key that the operation writes; whether these are all. */
+  #eachKey(operation: Operation, visit: (db: number, key: Buffer) => void): boolean {
+    if (operation.follow !== WRITE) return true;
+    if (operation.bundle?.keys) {
+      for (const key of operation.bundle.keys) visit(operation.db, key);
+      return true;
+    }
+    const [frame, start] = askedFrame(operation);
+    const other = otherDatabase(frame, start);
+    const all = this.sequencer.keys.each(frame, start, (key) => {
+      visit(operation.db, key);
+      if (other !== null) visit(other, key);
+    });
+    return all && (operation.spec?.handling !== 'barrier' || other !== null);
+  }
+}

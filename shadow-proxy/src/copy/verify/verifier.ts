@@ -1,0 +1,134 @@
+/**
+ * verify(key): value and time to live of the key on both servers, read at the same place in the order.
+ *
+ *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: the same ─▶ compared
+ *
+ * Values are compared decoded, so that how a server encodes them does not matter.
+ */
+import { Scalars } from '../../resp/scalars.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { ACCEPT, NOTHING, Operation, TTL_TOLERANCE_MS, type Sink } from '../../pipeline/operation.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { ask, CopyError } from '../key/copier.js';
+import { equalStrings, equalValues } from './equal.js';
+import { readHeld, type CopiedKey, type Held } from '../key/held.js';
+import { decodeDump, openString } from '../rdb/transcode.js';
+
+/** How a key differs: the mirror lacks it; it alone has it, written by the kit or perhaps not; another type, value or time to live. */
+export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' | 'ttl';
+
+/** How two differ. */
+export interface Differing {
+  readonly kind: DifferenceKind;
+  /** False where only their times to live may differ: the look took too long to tell. */
+  readonly sure: boolean;
+}
+
+export interface Difference extends Differing {
+  readonly authority: Held;
+  readonly mirror: Held;
+}
+
+export interface VerifyEvents<K extends CopiedKey> {
+  /** The authority has answered, so many bytes, or never will. */
+  answered(bytes: number): void;
+  verified(key: K, difference: Difference | null): void;
+  /** It could not be told. */
+  failed(key: K, error: CopyError): void;
+}
+
+/** Verifications on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+export class Verification<K extends CopiedKey> implements Sink {
+  /** @param keys of the lane's database, and not so large that they must not be read together */
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly lane: Lane,
+    private readonly keys: readonly K[],
+    private readonly events: VerifyEvents<K>,
+  ) {}
+
+  start(): void {
+    ask(this.sequencer, this.lane, this.keys, this);
+  }
+
+  /** The mirror is asked the same at the place of the authority's replies. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    this.events.answered(end - start);
+    const { frame, workload, db, bundle, answeredAt, stalledMs } = operation;
+    const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
+    question.bundle = bundle;
+    question.lane = this.lane;
+    question.answeredAt = answeredAt;
+    question.check = ACCEPT;
+    question.confirmed = (answer) => {
+      if (answer === null) this.#lost('the connection to the mirror was lost');
+      // What may have passed between the two servers' answers, in ms.
+      else this.#compare(new Scalars(buffer, start), new Scalars(answer), performance.now() - answeredAt + stalledMs);
+    };
+    this.sequencer.mirrorOf(question).append(question);
+  }
+
+  lost(): void {
+    this.events.answered(0);
+    this.#lost('the connection to the authority was lost');
+  }
+
+  #lost(why: string): void {
+    for (const key of this.keys) this.events.failed(key, new CopyError('lost', why));
+  }
+
+  #compare(authority: Scalars, mirror: Scalars, lagMs: number): void {
+    for (const key of this.keys) {
+      const [one, other] = [readHeld(authority), readHeld(mirror)];
+      const refusal = [one, other].find((held) => typeof held === 'string');
+      if (refusal !== undefined) this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
+      else this.#judge(key, one as Held, other as Held, lagMs);
+    }
+  }
+
+  #judge(key: K, authority: Held, mirror: Held, lagMs: number): void {
+    let differing: Differing | null;
+    try {
+      differing = differenceOf(authority, mirror, lagMs);
+    } catch (error) {
+      return this.events.failed(key, new CopyError('payload', (error as Error).message));
+    }
+    this.events.verified(key, differing === null ? null : { ...differing, authority, mirror });
+  }
+}
+
+/**
+ * How the two differ; null where they do not.
+ * @param lagMs how much later than the authority the mirror may have been read, at most
+ * @param toleranceMs by how much times to live may differ; so close to its end a key may be there or not
+ * @throws {TranscodeError} where a payload cannot be read
+ */
+export function differenceOf(authority: Held, mirror: Held, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+  const ending = ({ pttl }: Held): boolean => pttl >= 0 && pttl <= toleranceMs + lagMs;
+  if (authority.payload === null || mirror.payload === null) {
+    if (authority.payload === mirror.payload || ending(authority) || ending(mirror)) return null;
+    return { kind: mirror.payload === null ? 'missing' : 'extra', sure: true };
+  }
+  const kind = valuesDiffer(authority.payload, mirror.payload);
+  if (kind !== null) return { kind, sure: true };
+  return ttlsDiffer(authority.pttl, mirror.pttl, lagMs, toleranceMs);
+}
+
+/** Whether two times to live in ms differ; the mirror's was read up to `lagMs` later, and is so much the shorter. */
+export function ttlsDiffer(authority: number, mirror: number, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+  // Since its value was read it may have ended.
+  if (authority === -2 || mirror === -2) return null;
+  if (authority === -1 || mirror === -1) return authority === mirror ? null : { kind: 'ttl', sure: true };
+  const [least, most] = [mirror - authority, mirror - authority + lagMs];
+  if (least >= -toleranceMs && most <= toleranceMs) return null;
+  return { kind: 'ttl', sure: least > toleranceMs || most < -toleranceMs };
+}
+
+function valuesDiffer(a: Buffer, b: Buffer): 'type' | 'value' | null {
+  const [x, y] = [openString(a), openString(b)];
+  if (x !== null && y !== null) return equalStrings(x, y) ? null : 'value';
+  if (x !== null || y !== null) return 'type';
+  const [one, other] = [decodeDump(a), decodeDump(b)];
+  if (one.type !== other.type) return 'type';
+  return equalValues(one, other) ? null : 'value';
+}

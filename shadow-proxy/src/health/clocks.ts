@@ -1,0 +1,71 @@
+/**
+ * The two servers' clocks: what ends at a moment ends by the clock of the server that holds it. Both are looked at each second,
+ * because a server whose clock is set says so to nobody.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { MirrorLane } from '../pipeline/mirror.js';
+import type { Server } from '../upstream/server.js';
+import type { Side } from '../route/stage.js';
+
+const POLL_MS = 1_000;
+/** By less than this, beyond the error of the looks, they do not differ. */
+const TOLERANCE_MS = 20;
+/** A server that gets no processor tells an old time: by less than this they differ only when every look for so long says so. */
+const SURE_MS = 500;
+const LASTING_MS = 2_500;
+
+export interface ClocksContext {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly mirrors: Readonly<Record<Side, MirrorLane>>;
+  /** Whether clients are sent to it: then it is looked for while it is away, for nobody else may. */
+  isNeeded(side: Side): boolean;
+  /** Puts all that is written twice in doubt. */
+  doubtAll(reason: string): void;
+  readonly logger: Logger;
+}
+
+export class Clocks {
+  #stopped = false;
+  /** Since when looks contradict what is believed; null where the last one did not. */
+  #offSince: number | null = null;
+
+  constructor(private readonly context: ClocksContext) {}
+
+  watch(): void {
+    for (const server of Object.values(this.context.servers)) void this.#watch(server);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  async #watch(server: Server): Promise<void> {
+    while (!this.#stopped) {
+      await sleep(POLL_MS, undefined, { ref: false });
+      if (server.up || this.context.isNeeded(server.side)) await server.identify().catch(() => undefined);
+    }
+  }
+
+  /** One was looked at. Moments go to a mirror by its own clock; what was believed of the two stays until a look contradicts it. */
+  compare(): void {
+    const { servers, mirrors, logger } = this.context;
+    const { source, target } = servers;
+    const errorMs = source.clockErrorMs + target.clockErrorMs;
+    const aheadMs = target.unixTimeAtZero - source.unixTimeAtZero;
+    const offMs = Math.abs(aheadMs - mirrors.target.clockAheadMs);
+    const now = performance.now();
+    this.#offSince = offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null;
+    if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;
+    this.#offSince = null;
+    mirrors.target.clockAheadMs = Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0;
+    mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
+    logger.warn({ targetAheadMs: mirrors.target.clockAheadMs }, 'the clocks of the two servers differ by so much: moments of expiry are told to each by its own');
+  }
+
+  /** What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key tells of it. */
+  set({ side }: Server, byMs: number): void {
+    this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
+    this.context.doubtAll(`the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`);
+  }
+}

@@ -1,0 +1,167 @@
+/**
+ * What follows when an authority dies: `failover` in the plan.
+ *
+ *   silent for downAfterMs, or another process ─▶ automatic, and the mirror clean ─▶ its clients are sent to the mirror
+ *                                              └▶ else ─▶ they get an error, and the status says what the operator can do
+ *
+ * Clean in the sense of rule 4: every effect that was acknowledged is confirmed. What was in flight failed to its client, and is
+ * counted and listed. The old authority is a mirror from then on, in doubt as a whole, until all of it is verified.
+ */
+import type { Logger } from 'pino';
+import type { Server } from '../upstream/server.js';
+import type { Plan } from '../plan/plan.js';
+import type { OutageSnapshot, OutageWorkload } from '../telemetry/snapshot.js';
+import type { Suspects } from '../suspects/suspects.js';
+import { formatPoint } from '../storage/state.js';
+import type { Router, Workload } from '../route/router.js';
+import { authoritiesOf, otherSide, type Side } from '../route/stage.js';
+import { LISTED, StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
+import type { StagePoint } from '../plan/plan.js';
+
+export interface FailoverFacts extends StagePoint {
+  readonly name: string;
+  /** The authority that is dead. */
+  readonly dead: Side;
+  readonly policy: Plan['failover'];
+  /** Why all its keys are in doubt; null where they are not. */
+  readonly suspect: string | null;
+  /** Keys that the mirror may lack although their writes were acknowledged. */
+  readonly unconfirmed: number;
+  /** Commands that the mirror does not know: clients would miss them, and it may lack what they wrote. */
+  readonly unsupported: number;
+}
+
+/** Where to; or why not, and what the operator can do about it. */
+export type Decision = { readonly to: StagePoint } | { readonly why: string; readonly next: string };
+
+/** Whether the workload's clients are sent to the mirror without anybody asking. Pure. */
+export function decideFailover(facts: FailoverFacts): Decision {
+  const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
+  const back = `bring the ${dead} back`;
+  if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next: back };
+  const order = dead === 'target' ? `shadow-compare rollback ${name}` : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
+  if (suspect !== null) return { why: `the mirror is not clean: every key is in doubt: ${suspect}`, next: back };
+  if (unconfirmed > 0) return { why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`, next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force` };
+  if (stage === 'dualwrite') return { why: 'it is in dualwrite: no reply of the mirror was compared', next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}` };
+  if (unsupported > 0) return { why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`, next: `${back}, or go on without them: ${order}` };
+  if (policy === 'manual') return { why: 'failover is manual, and the mirror is clean: nothing acknowledged would be lost', next: `${back}, or ${order}` };
+  return { to: { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 } };
+}
+
+export interface FailoverContext {
+  readonly router: Router;
+  readonly suspects: Suspects;
+  policy(workload: Workload): Plan['failover'];
+  /** Calls of what its clients use and the server `side` does not support. */
+  unsupported(workload: Workload, side: Side): number;
+  /** @throws {StageError} with nothing changed */
+  change(request: StageRequest): Promise<StageChange>;
+  /** Lets go on who waited for a workload that was held. */
+  open(): void;
+  readonly servers: Readonly<Record<Side, Server>>;
+  /** A key's name as it may be told. */
+  redact(key: Buffer): string;
+  readonly logger: Logger;
+}
+
+interface Outage {
+  readonly side: Side;
+  readonly since: Date;
+  readonly how: string;
+  endedAt: Date | null;
+  readonly workloads: Map<string, OutageWorkload>;
+}
+
+export class Failover {
+  count = 0;
+  #outage: Outage | null = null;
+  #busy = false;
+
+  constructor(private readonly context: FailoverContext) {}
+
+  /** It has not answered for so long. */
+  down(side: Side, silentMs: number): void {
+    const seconds = (silentMs / 1000).toFixed(1);
+    void this.#decide(side, `it has not answered for ${seconds} s`, new Date(Date.now() - silentMs));
+  }
+
+  /** Another process answers in its place, which does not hold what was acknowledged. */
+  replaced(side: Side): void {
+    void this.#decide(side, 'it came back as another process', new Date());
+  }
+
+  /** What the operator should know of an authority that does not answer, or of the last one that did not. */
+  snapshot(silentMs: (side: Side) => number): OutageSnapshot | null {
+    const outage = this.#outage;
+    if (outage === null) return null;
+    if (outage.endedAt === null && silentMs(outage.side) === 0) outage.endedAt = new Date();
+    const { side, since, endedAt, workloads } = outage;
+    return { side, url: this.context.servers[side].endpoint.label, since: since.toISOString(), endedAt: endedAt?.toISOString() ?? null, workloads: [...workloads.values()] };
+  }
+
+  /** Writes of which nobody was told whether they ran: they were in flight when the authority was lost. */
+  unanswered(workload: Workload): Pick<OutageWorkload, 'unanswered' | 'keys'> {
+    const keys = [...this.context.suspects.all()].filter((suspect) => suspect.workload === workload && !suspect.acknowledged);
+    return { unanswered: keys.length, keys: keys.slice(0, LISTED).map(({ key }) => this.context.redact(key)) };
+  }
+
+  #concerned(side: Side): Workload[] {
+    return this.context.router.workloads.filter((workload) => authoritiesOf([workload]).includes(side));
+  }
+
+  async #decide(side: Side, how: string, since: Date): Promise<void> {
+    if (this.#busy) return;
+    this.#busy = true;
+    const { logger } = this.context;
+    if (this.#outage?.side !== side || this.#outage.endedAt !== null) {
+      this.#outage = { side, since, how, endedAt: null, workloads: new Map() };
+      logger.error({ server: side }, `the ${side} is lost: ${how}`);
+      // No command goes to it, or is refused, before that is decided.
+      for (const workload of this.#concerned(side)) if (this.context.policy(workload) === 'automatic') workload.held = true;
+    }
+    const outage = this.#outage;
+    try {
+      for (const workload of this.#concerned(side)) {
+        const told = await this.#failOver(workload, side, how);
+        if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why) logger.error({ server: side, workload: workload.name }, `no failover: ${told.why}; next: ${told.next}`);
+        outage.workloads.set(workload.name, told);
+      }
+      if (this.#concerned(side).length === 0) outage.endedAt ??= new Date();
+      else if (!this.context.servers[side].up) this.#refuse(side, how);
+    } finally {
+      this.#busy = false;
+    }
+  }
+
+  /** From now on, who wants a connection to it is told, instead of closed. */
+  #refuse(side: Side, how: string): void {
+    const server = this.context.servers[side];
+    server.refusal = `MASTERDOWN the ${side} ${server.endpoint.label} is lost (${how}): nothing was read or written; shadow-compare status says what can be done`;
+  }
+
+  async #failOver(workload: Workload, dead: Side, how: string): Promise<OutageWorkload> {
+    const { context } = this;
+    const { name, stage, percent, suspect } = workload;
+    const policy = context.policy(workload);
+    const unconfirmed = context.suspects.count(workload, ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead);
+    const decision = decideFailover({ name, stage, percent, dead, policy, suspect, unconfirmed, unsupported: context.unsupported(workload, otherSide(dead)) });
+    const told = { name, policy, from: { stage, percent } };
+    try {
+      if ('why' in decision) return { ...told, movedTo: null, ...decision, ...this.unanswered(workload) };
+      await context.change({ workload: name, ...decision.to, failover: true, note: { by: 'failover', reason: `the ${dead} is lost: ${how}` } });
+      const lost = this.unanswered(workload);
+      this.count++;
+      context.logger.warn({ server: dead, workload: name, ...lost }, `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload)}; its clients get the ${otherSide(dead)}'s replies`);
+      return { ...told, movedTo: { stage: workload.stage, percent: workload.percent }, why: null, next: `when the ${dead} is back, it is verified and repaired by itself; then promote or roll back as you like`, ...lost };
+    } catch (problem) {
+      const { message } = problem as Error;
+      if (!(problem instanceof StageError)) context.logger.error({ workload: name, problem: message }, 'the failover failed');
+      return { ...told, movedTo: null, why: message, next: `it is tried again; or bring the ${dead} back`, ...this.unanswered(workload) };
+    } finally {
+      if (workload.held) {
+        workload.held = false;
+        context.open();
+      }
+    }
+  }
+}

@@ -1,0 +1,55 @@
+/**
+ * Follows, twice a second, whether the servers want a password of clients that have not logged in. New clients are asked
+ * about when they come (`pipeline/lanes.ts admit`); this is for those that are there already, and for what the status says.
+ */
+import type { Logger } from 'pino';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Server } from '../upstream/server.js';
+import { SIDES, type Side } from '../route/stage.js';
+import type { Clients } from '../session/clients.js';
+
+export interface LoginsContext {
+  readonly sequencer: Sequencer;
+  readonly clients: Clients;
+  readonly isNeeded: (side: Side) => boolean;
+  readonly logger: Logger;
+}
+
+const LOOK_MS = 500;
+
+export class Logins {
+  #timer: NodeJS.Timeout | undefined;
+  /** The authority of `default` at the last look. */
+  #side: Side | undefined;
+
+  constructor(private readonly context: LoginsContext) {}
+
+  watch(): void {
+    this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  changed(server: Server): void {
+    const { clients, logger } = this.context;
+    clients.passwordNeeded(server);
+    // What a server says when it is seen for the first time is no change.
+    if (this.#timer === undefined) return;
+    const { side, needsPassword } = server;
+    logger.warn({ server: side, needsPassword }, needsPassword ? 'new clients must log in from now on' : 'clients need not log in any more');
+  }
+
+  #look(): void {
+    const { sequencer, clients, isNeeded } = this.context;
+    if (this.#side !== clients.side) for (const session of clients.sessions.values()) session.checkLimits();
+    this.#side = clients.side;
+    for (const side of SIDES) {
+      const server = sequencer.servers[side];
+      if (server.needsPassword) sequencer.lanes[side].retireBarred();
+      // A server that does not answer is the vigil's affair.
+      if (isNeeded(side)) server.askNeedsPassword().catch(() => undefined);
+    }
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been silent for
+ * `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own event loop is
+ * no silence of the server (`io/listening-clock.ts`).
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterReading, listenedMs } from '../io/listening-clock.js';
+import type { Server } from '../upstream/server.js';
+import { isError, text } from '../resp/decode.js';
+import { SIDES, type Side } from '../route/stage.js';
+
+const POLL_MS = 250;
+
+export interface VigilContext {
+  readonly servers: Readonly<Record<Side, Server>>;
+  /** Whether clients are sent to it. */
+  isNeeded(side: Side): boolean;
+  /** Whether it may be running a script, and so answers nobody: it is not lost for that. */
+  mayBeBusy(side: Side): boolean;
+  /** How long it may be silent, in ms. */
+  downAfterMs(): number;
+  /** It is taken for dead; called again at each look, until it answers or is needed no more. */
+  down(side: Side): void;
+}
+
+export class Vigil {
+  /** In ms of `listenedMs`. */
+  readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
+  #stopped = false;
+
+  constructor(private readonly context: VigilContext) {}
+
+  watch(): void {
+    for (const side of SIDES) void this.#watch(this.context.servers[side]);
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** For how long it has not answered, in ms; 0 where it does, or where nobody needs it. */
+  silentMs(side: Side): number {
+    const since = this.#silentSince[side];
+    return since === null || !this.context.isNeeded(side) ? 0 : listenedMs() - since;
+  }
+
+  isDown(side: Side): boolean {
+    const silentMs = this.silentMs(side);
+    return silentMs > 0 && silentMs >= this.context.downAfterMs() && !this.context.mayBeBusy(side);
+  }
+
+  async #watch(server: Server): Promise<void> {
+    let asked: Promise<void> | null = null;
+    while (!this.#stopped) {
+      await sleep(POLL_MS, undefined, { ref: false });
+      if (!this.context.isNeeded(server.side)) {
+        this.#heard(server);
+        continue;
+      }
+      const since = listenedMs();
+      // One question at a time: a server that hangs may answer it yet.
+      asked ??= this.#ask(server, since).finally(() => (asked = null));
+      await Promise.race([asked, sleep(POLL_MS, undefined, { ref: false })]);
+      await afterReading();
+      if (asked !== null) this.#silentSince[server.side] ??= since;
+      if (!this.#stopped && this.isDown(server.side)) this.context.down(server.side);
+    }
+  }
+
+  async #ask(server: Server, since: number): Promise<void> {
+    const answer = await server.ask('PING').catch(() => null);
+    // One that loads answers nobody's question yet, but it says so itself.
+    if (answer === null || (isError(answer) && text(answer).startsWith('LOADING'))) this.#silentSince[server.side] ??= since;
+    else this.#heard(server);
+    if (answer !== null) server.refusal = null;
+  }
+
+  #heard(server: Server): void {
+    this.#silentSince[server.side] = null;
+    server.refusal = null;
+  }
+}

@@ -1,0 +1,163 @@
+/**
+ * Rule 1: who is right can change. An authority that is another process than before may have come back empty, old or failed
+ * over: nothing is copied from it, nor deleted because it lacks it, until somebody decides. Rule 21: the same holds for an
+ * authority that is a replica, or was one: it has another server's data under the same run ID.
+ *
+ *   another process ─▶ frozen ─┬─▶ it is given up as an authority (a change of stage): the other server is right
+ *                              └─▶ it is accepted as it is: the mirror is made equal to it
+ */
+import type { Logger } from 'pino';
+import type { Since } from '../copy/repair/writes-since-restart.js';
+import { fingerprint, isReplica } from '../upstream/identity.js';
+import type { Server } from '../upstream/server.js';
+import type { Plan } from '../plan/plan.js';
+import type { HistoryEvent } from '../storage/state.js';
+import type { Workload } from '../route/router.js';
+import type { Side } from '../route/stage.js';
+
+export interface TrustContext {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly onAuthorityChange: Plan['onAuthorityChange'];
+  /** Whether the mirror of any workload follows this server. */
+  isAuthority(side: Side): boolean;
+  /** Puts the workloads for which it holds in doubt as a whole, durably. */
+  doubtAll(reason: string, which?: (workload: Workload) => boolean): void;
+  /** Notes, durably, which servers were seen: those that are trusted by their new names. */
+  remember(event?: HistoryEvent): Promise<void>;
+  /** Copies nothing for that reason; with null, goes on. */
+  freeze(reason: string | null): void;
+  /** It is not trusted from now on. Called before any command is sent to it. */
+  distrusted(side: Side): void;
+  /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
+  watch(side: Side): Since | null;
+  readonly logger: Logger;
+}
+
+export type TrustErrorCode =
+  /** Every authority is trusted. */
+  | 'not-frozen'
+  /** It is yet another process than the one that was looked at. */
+  | 'changed'
+  /** It is a replica: it takes no writes, and may lose what it has. */
+  | 'replica'
+  /** It does not answer. */
+  | 'away';
+
+/** The authority was not accepted; the message says why and what to do. */
+export class TrustError extends Error {
+  override readonly name = 'TrustError';
+  constructor(
+    readonly code: TrustErrorCode,
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export class Trust {
+  /** Authorities that are another process than the one under which their keys were last clean. */
+  readonly #distrusted = new Set<Side>();
+  #since: Since | null = null;
+
+  constructor(private readonly context: TrustContext) {}
+
+  /** What was written since an authority came back as another process; null where that is not known, or none did. */
+  get since(): Since | null {
+    return this.#since;
+  }
+
+  distrusts(side: Side): boolean {
+    return this.#distrusted.has(side);
+  }
+
+  /** The server behind an endpoint may hold other data than what was written through us. @param change as in "the source …" */
+  replaced({ side }: Server, change: string): void {
+    const { logger, onAuthorityChange, isAuthority, doubtAll } = this.context;
+    const lost = `the ${side} ${change}`;
+    const accepts = onAuthorityChange === 'accept';
+    logger.warn({ server: side, change }, isAuthority(side) && accepts ? 'the server at this address may hold other data: it is accepted as it is, as the plan says' : 'the server at this address may hold other data than before');
+    if (isAuthority(side) && !accepts) this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
+    doubtAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
+    if (this.#distrusted.has(side)) this.context.distrusted(side);
+    this.#rememberSoon();
+  }
+
+  /** A server has become a replica: as an authority it takes no writes, and loses what it has as soon as it synchronizes. */
+  demoted({ side, identity }: Server): void {
+    const { logger, onAuthorityChange, isAuthority } = this.context;
+    const master = identity?.replicates ?? 'another server';
+    logger.warn({ server: side, master }, `the ${side} is a replica of ${master}`);
+    if (!isAuthority(side) || onAuthorityChange === 'accept') return;
+    this.#distrust(side, `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`);
+    this.context.distrusted(side);
+  }
+
+  #distrust(side: Side, reason: string): void {
+    if (this.#distrusted.size === 0) this.#since = this.context.watch(side);
+    // Of two authorities nobody keeps count.
+    else if (!this.#distrusted.has(side)) this.#forget();
+    this.#distrusted.add(side);
+    this.context.freeze(reason);
+  }
+
+  /** A stage has changed: an authority that was not trusted may be one no more. */
+  moved(): void {
+    const { isAuthority, doubtAll } = this.context;
+    const before = this.#distrusted.size;
+    for (const side of this.#distrusted) {
+      if (isAuthority(side)) continue;
+      this.#distrusted.delete(side);
+      doubtAll(`the ${side} came back as another process, and was given up as an authority`);
+    }
+    if (this.#distrusted.size < before) this.#thaw();
+  }
+
+  /**
+   * Takes every authority as it is: what it has lost is lost, and its mirror is verified and repaired from it.
+   * @param runIds run IDs or fingerprints of the servers that were looked at; null where that does not matter
+   * @throws {TrustError} with nothing changed
+   */
+  async accept(runIds: readonly string[] | null): Promise<Side[]> {
+    const { servers, doubtAll, remember } = this.context;
+    const sides = [...this.#distrusted];
+    if (sides.length === 0) throw new TrustError('not-frozen', 'nothing is frozen: every authority is the server that it was');
+    for (const side of sides) {
+      await servers[side].identify().catch((problem: Error) => {
+        throw new TrustError('away', `the ${side} does not answer (${problem.message}): bring it up first`);
+      });
+      const { runId, identity } = servers[side];
+      if (identity !== null && isReplica(identity)) throw new TrustError('replica', `the ${side} is a replica of ${identity.replicates ?? 'another server'}: promote it first (REPLICAOF NO ONE)`);
+      const seen = [runId, fingerprint(servers[side])];
+      if (runIds !== null && !seen.some((id) => runIds.includes(id))) throw new TrustError('changed', `the ${side} has become yet another process since: look again at what it lacks`);
+    }
+    for (const side of sides) {
+      this.#distrusted.delete(side);
+      doubtAll(`the ${side} came back as another process, and was accepted as it was`, ({ keylessRule, whole }) => keylessRule.authority === side || !whole);
+    }
+    try {
+      await remember({ event: 'accept', servers: sides });
+    } catch (problem) {
+      for (const side of sides) this.#distrusted.add(side);
+      throw problem;
+    }
+    this.#thaw();
+    return sides;
+  }
+
+  #thaw(): void {
+    if (this.#distrusted.size > 0) return;
+    this.#forget();
+    this.context.freeze(null);
+    this.#rememberSoon();
+  }
+
+  #forget(): void {
+    this.#since?.end();
+    this.#since = null;
+  }
+
+  #rememberSoon(): void {
+    const { logger, remember } = this.context;
+    remember().catch((problem: Error) => logger.error({ problem: problem.message }, 'which servers were seen could not be written down'));
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * What sockets bring, packed side by side in the order in which it came, so that the commands of a turn are one range
+ * of one buffer: nothing has to be put together again to be sent on.
+ *
+ * A socket that allows it is read into one buffer that all share, and what came is moved behind what came before.
+ * The stream's own way allocates 64 KiB for each read, and gives back what was not needed: at a command a read that is
+ * a tenth of the proxy's time.
+ */
+import { Socket, type SocketConstructorOpts } from 'node:net';
+import { copyBytes } from './copy-bytes.js';
+
+/** The most that one read can bring. */
+const SCRATCH_BYTES = 64 * 1024;
+const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
+
+/** Takes `buffer[start, end)`: it stays as it is for whoever keeps it. */
+export type Take = (buffer: Buffer, start: number, end: number) => void;
+
+export class Intake {
+  #buffer: Buffer = Buffer.alloc(0);
+  #at = 0;
+
+  /** @param bytes size of the buffers: one lives for as long as anything in it is kept */
+  constructor(private readonly bytes = 2 * SCRATCH_BYTES) {}
+
+  /** Moves the first `length` bytes of `from` behind what came before, and hands them to `take`. */
+  add(from: Uint8Array, length: number, take: Take): void {
+    if (this.#at + length > this.#buffer.length) {
+      this.#buffer = Buffer.allocUnsafeSlow(Math.max(this.bytes, length));
+      this.#at = 0;
+    }
+    const start = this.#at;
+    copyBytes(from, 0, length, this.#buffer, start);
+    this.#at = start + length;
+    take(this.#buffer, start, this.#at);
+  }
+}
+
+/** A `Socket` as Node makes it: its handle can be given to another. */
+interface Inside {
+  _handle: { useUserBuffer?: unknown } | null;
+  _server?: unknown;
+  server?: unknown;
+}
+
+/**
+ * Reads a connected socket through `intake`, and returns the one to use in its place. Node offers `onread` only to a
+ * socket that is about to connect, not to one that a server accepted: this makes a second one over the same handle.
+ * Where that cannot be (TLS), the socket is read as a stream.
+ */
+export function readInto(intake: Intake, socket: Socket, take: Take): Socket {
+  const inside = socket as unknown as Inside;
+  const { _handle: handle } = inside;
+  if (socket.constructor !== Socket || typeof handle?.useUserBuffer !== 'function') {
+    socket.on('data', (chunk: Buffer) => take(chunk, 0, chunk.length));
+    return socket;
+  }
+  const callback = (length: number, bytes: Uint8Array): boolean => {
+    intake.add(bytes, length, take);
+    return true;
+  };
+  const reading = new Socket({ handle, onread: { buffer: scratch, callback } } as SocketConstructorOpts);
+  Object.assign(reading, { _server: inside._server, server: inside.server });
+  inside._handle = null;
+  return reading;
+}

@@ -1,0 +1,112 @@
+/**
+ * What one socket has to send at the end of the turn: ranges of buffers that came from elsewhere.
+ * Neighbouring ranges become one; a single range is written as it lies; small ones are put together;
+ * large ones are written in place.
+ */
+import type { Socket } from 'node:net';
+import { copyBytes } from './copy-bytes.js';
+import type { Flushable, Turn } from './turn.js';
+
+/** From this size on a range is cheaper to write in place than to copy. */
+const IN_PLACE = 16 * 1024;
+
+export class Outbox implements Flushable {
+  marked = false;
+  readonly #turn: Turn;
+  readonly #socket: Socket;
+  #buffers: Buffer[] = [];
+  #starts: number[] = [];
+  #ends: number[] = [];
+  #count = 0;
+  #bytes = 0;
+  /** What the kernel had not taken when it was last looked at. */
+  #unsent = 0;
+
+  constructor(turn: Turn, socket: Socket) {
+    this.#turn = turn;
+    this.#socket = socket;
+  }
+
+  /** Bytes that wait for the end of the turn or, written, for the kernel. */
+  get bytes(): number {
+    if (this.#unsent > 0) this.#unsent = this.#socket.writableLength;
+    return this.#bytes + this.#unsent;
+  }
+
+  add(buffer: Buffer, start: number, end: number): void {
+    const last = this.#count - 1;
+    if (last >= 0 && this.#buffers[last] === buffer && this.#ends[last] === start) {
+      this.#ends[last] = end;
+    } else {
+      this.#buffers[this.#count] = buffer;
+      this.#starts[this.#count] = start;
+      this.#ends[this.#count] = end;
+      this.#count++;
+    }
+    this.#bytes += end - start;
+    if (!this.marked) this.#turn.mark(this);
+  }
+
+  addWhole(buffer: Buffer): void {
+    this.add(buffer, 0, buffer.length);
+  }
+
+  flush(): void {
+    const count = this.#count;
+    if (count === 0) return;
+    const socket = this.#socket;
+    if (!socket.destroyed && socket.writable) {
+      if (count === 1) {
+        this.#write(this.#buffers[0], this.#starts[0], this.#ends[0]);
+      } else {
+        this.#writeAll(count);
+      }
+      this.#unsent = socket.writableLength;
+    }
+    this.#bytes = 0;
+    this.#count = 0;
+    if (count > 1024) {
+      this.#buffers = [];
+      this.#starts = [];
+      this.#ends = [];
+    } else {
+      this.#buffers.fill(EMPTY, 0, count);
+    }
+  }
+
+  /** Where the kernel takes no more, bytes are copied that lie in a much larger buffer: they would keep all of it. */
+  #write(buffer: Buffer, start: number, end: number): void {
+    const bytes = buffer.subarray(start, end);
+    this.#socket.write(this.#unsent > 0 && buffer.buffer.byteLength > 2 * bytes.length ? Buffer.from(bytes) : bytes);
+  }
+
+  #writeAll(count: number): void {
+    const socket = this.#socket;
+    let small = 0;
+    for (let i = 0; i < count; i++) {
+      const size = this.#ends[i] - this.#starts[i];
+      if (size < IN_PLACE) small += size;
+    }
+    const together = small === this.#bytes;
+    const block = Buffer.allocUnsafe(small);
+    let from = 0;
+    let at = 0;
+    if (!together) socket.cork();
+    for (let i = 0; i < count; i++) {
+      const start = this.#starts[i];
+      const end = this.#ends[i];
+      if (end - start < IN_PLACE) {
+        copyBytes(this.#buffers[i], start, end, block, at);
+        at += end - start;
+      } else {
+        if (at > from) socket.write(block.subarray(from, at));
+        from = at;
+        this.#write(this.#buffers[i], start, end);
+      }
+    }
+    if (at > from) socket.write(from === 0 && at === block.length ? block : block.subarray(from, at));
+    if (!together) socket.uncork();
+  }
+}
+
+const EMPTY = Buffer.alloc(0);

@@ -1,0 +1,325 @@
+/**
+ * The lease of a shard at one of its servers: a connection whose name says who wants it. Nothing is written to the
+ * server, and the lease ends with its process.
+ *
+ *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line; of those that answer, the lowest number is first
+ *                                       :holds         the lease, if a list read after this name was given shows no other that says so
+ *                                       :clean         given back, with everything confirmed on both servers
+ *                                       :left          given back, with something in doubt
+ *
+ * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
+ * The epoch is the server's run id and the connection's number, which only grows while the server lives.
+ */
+import { isError, text } from '../resp/decode.js';
+import type { Address } from '../plan/endpoint.js';
+import type { Side } from '../route/stage.js';
+import { Connection, ConnectionLost } from '../upstream/connection.js';
+import type { Dialer } from '../upstream/dialer.js';
+import { clientField, greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from '../upstream/handshake.js';
+import { Turn } from '../io/turn.js';
+
+const NAME = 'shadow-proxy-lease';
+const DATA_NAME = 'shadow-proxy';
+/** A holder that has sent nothing for so long, in the server's whole seconds, is dead or stalled. It sends each second. */
+const SILENT_S = 3;
+/** For so long must we have watched it, without a pause of the server's or ours: both make a holder look silent. */
+const WATCH_MS = 2_000;
+const PAUSE_MS = 1_000;
+const GOODBYE_MS = 500;
+
+export type Word = 'waits' | 'holds' | 'clean' | 'left';
+
+/** A process in the list of a server. */
+export interface Claim {
+  /** The number of its connection there. */
+  readonly id: number;
+  readonly process: string;
+  readonly word: Word;
+  readonly note: string;
+  /** Where it comes from. */
+  readonly from: string;
+  readonly ageS: number;
+  readonly idleS: number;
+}
+
+/** What a look at a server's list shows, ourselves left out. */
+export interface View {
+  readonly holder: Claim | null;
+  /** It has said nothing for as long as we look. */
+  readonly silent: boolean;
+  /** It has said something since we look. */
+  readonly alive: boolean;
+  /** Who has given the lease back, and is still to be seen. */
+  readonly goodbye: Claim | null;
+  /** Nobody who waits was there before us. */
+  readonly first: boolean;
+}
+
+/** Since when the lease is held, and under which process of the server. */
+export interface Tenure {
+  readonly runId: string;
+  /** Both in ms of the monotonic clock; at `aliveAt` the server had our connection for certain. */
+  readonly since: number;
+  aliveAt: number;
+}
+
+/** Another process holds the lease, or has taken it over from this one. */
+export class LeaseError extends Error {
+  override readonly name = 'LeaseError';
+  constructor(
+    readonly code: 'held' | 'lost' | 'one-server',
+    message: string,
+  ) {
+    super(message);
+  }
+}
+
+export class Lease {
+  /** What the connections that carry data are called. */
+  readonly dataName: string;
+  runId = '';
+  /** Kept over the loss of the connection, until it is clear whether somebody else held it meanwhile. */
+  tenure: Tenure | null = null;
+  /** What whoever takes the lease over is to know; letters and digits. */
+  note = '';
+  /** Why there is no connection. */
+  problem: Error = new ConnectionLost('not connected');
+  /** Takes the lease again after its connection was lost. @throws {LeaseError} when another has it */
+  regain: () => Promise<void> = () => Promise.reject(this.problem);
+  /** Called when the connection is lost. */
+  lost: () => void = () => undefined;
+  #held = false;
+  #connection: Connection | undefined;
+  #address: Address | undefined;
+  #regaining: Promise<void> | undefined;
+  #lookedAt = -Infinity;
+  #watched: { readonly id: number; readonly since: number } | null = null;
+
+  constructor(
+    readonly side: Side,
+    readonly dialer: Dialer,
+    private readonly shard: string,
+    private readonly process: string,
+  ) {
+    this.dataName = `${DATA_NAME}:${shard}:${process}`;
+  }
+
+  get connected(): boolean {
+    return this.#connection !== undefined;
+  }
+  get connection(): Connection | undefined {
+    return this.#connection;
+  }
+  get held(): boolean {
+    return this.#held;
+  }
+  get clientId(): number {
+    return this.#connection?.clientId ?? 0;
+  }
+
+  /**
+   * Connects, in place of the connection that may be there.
+   * @throws {HandshakeRefused} {Error} when the server cannot be reached or does not answer in time
+   */
+  async open(word: Word): Promise<void> {
+    this.close();
+    const [address, connection] = await this.#connect(word).catch((error: Error) => {
+      throw (this.problem = error);
+    });
+    this.#address = address;
+    this.#watched = null;
+    this.#connection = connection;
+    connection.attachLost((reason) => {
+      if (this.#connection !== connection) return;
+      this.#connection = undefined;
+      this.#held = false;
+      this.problem = reason;
+      this.lost();
+    });
+  }
+
+  async #connect(word: Word): Promise<[Address, Connection]> {
+    const address = await this.dialer.resolve();
+    const connection = new Connection(await this.dialer.connect(address), new Turn());
+    const timer = setTimeout(() => connection.destroy(new Error(`${this.dialer.label} does not answer`)), this.dialer.timeoutMs);
+    try {
+      await greet(connection, 2, this.dialer.credentials, this.#name(word));
+      if (this.dialer.followsSentinel) await requireMaster(connection, this.dialer.label);
+      const info = await connection.ask('INFO', 'server');
+      if (isError(info)) throw new HandshakeRefused(refusalOf(this.side, this.dialer, text(info)));
+      this.runId = /run_id:(\w+)/.exec(text(info))?.[1] ?? '';
+      if (connection.ended) throw new ConnectionLost('the server closed the connection');
+      return [address, connection];
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** Who else is there. @throws {ConnectionLost} {HandshakeRefused} */
+  async look(): Promise<View> {
+    const asked = performance.now();
+    // A list of thousands costs the server milliseconds: while the holder is there, its line is enough.
+    let others = this.#watched === null ? [] : this.#claims(await this.#list('ID', this.#watched.id));
+    if (!others.some(({ word }) => word === 'holds')) others = this.#claims(await this.#list());
+    const now = performance.now();
+    const holder = others.find(({ word }) => word === 'holds') ?? null;
+    const paused = now - asked > PAUSE_MS || asked - this.#lookedAt > PAUSE_MS;
+    if (paused || holder?.id !== this.#watched?.id) this.#watched = holder && { id: holder.id, since: asked };
+    this.#lookedAt = now;
+    const watchedMs = this.#watched === null ? 0 : now - this.#watched.since;
+    return {
+      holder,
+      silent: holder !== null && holder.idleS >= SILENT_S && watchedMs >= WATCH_MS,
+      alive: holder !== null && watchedMs > (holder.idleS + 1) * 1_000,
+      goodbye: others.findLast(({ word }) => word === 'clean' || word === 'left') ?? null,
+      first: !others.some(({ id, word, idleS }) => word === 'waits' && id < this.clientId && idleS < SILENT_S),
+    };
+  }
+
+  /** Takes the lease, unless another has it, and ends the connections that carried data for others. */
+  async claim(): Promise<boolean> {
+    const [, lines] = await Promise.all([this.#say('holds'), this.#list()]);
+    if (this.#claims(lines).some(({ word }) => word === 'holds')) {
+      await this.withdraw();
+      return false;
+    }
+    await this.#endOthers(lines);
+    this.resume(null);
+    return true;
+  }
+
+  /** Takes the lease from whoever has it: he finds it another's before he can take it again. */
+  async seize(): Promise<void> {
+    await this.#say('holds');
+    const lines = await this.#list();
+    for (const { id, word } of this.#claims(lines)) if (word === 'holds') await this.kill(id);
+    await this.#endOthers(lines);
+    this.resume(null);
+  }
+
+  /** Back in line. */
+  async withdraw(): Promise<void> {
+    this.tenure = null;
+    this.#held = false;
+    await this.#say('waits');
+  }
+
+  /**
+   * After `open('holds')` by a process that has the shard: the others who say that they hold the lease. What is left of
+   * our own lost connection is ended.
+   */
+  async rivals(): Promise<Claim[]> {
+    const claims = this.#claims(await this.#list(), true).filter(({ id, word }) => word === 'holds' && id !== this.clientId);
+    for (const { id, process } of claims) if (process === this.process) await this.kill(id);
+    return claims.filter(({ process }) => process !== this.process);
+  }
+
+  /** The lease is ours, as it was before (`tenure`) or from now on (null). */
+  resume(tenure: Tenure | null): void {
+    const aliveAt = performance.now();
+    this.tenure = { runId: this.runId, since: tenure?.since ?? aliveAt, aliveAt };
+    this.#held = this.connected;
+  }
+
+  /** Ends the connections of other processes that carried data. */
+  async endOthers(): Promise<void> {
+    await this.#endOthers(await this.#list());
+  }
+
+  kill(id: number): Promise<void> {
+    return killClient((...args) => this.#ask(...args), id, this.dialer.label);
+  }
+
+  /** Resolves when the server has our connection. @throws {ConnectionLost} */
+  async ping(): Promise<void> {
+    const asked = performance.now();
+    await this.#ask('PING');
+    if (this.tenure !== null && this.#held) this.tenure.aliveAt = asked;
+  }
+
+  /**
+   * Resolves when the lease is held now, at the server of that address.
+   * @throws {LeaseError} when another process has it
+   * @throws {Error} when the server cannot be reached
+   */
+  async confirm(address?: Address): Promise<void> {
+    const there = address === undefined || (address.host === this.#address?.host && address.port === this.#address.port);
+    if (this.#held && there) {
+      try {
+        return await this.ping();
+      } catch {
+        // Lost meanwhile.
+      }
+    }
+    await this.again();
+    if (!this.#held) throw this.problem;
+  }
+
+  /** `regain`, once at a time. */
+  again(): Promise<void> {
+    this.#regaining ??= this.regain().finally(() => (this.#regaining = undefined));
+    return this.#regaining;
+  }
+
+  /** Changes the note of a lease that is held. */
+  async tell(note: string): Promise<void> {
+    this.note = note;
+    if (this.#held) await this.#say('holds');
+  }
+
+  /** Gives the lease back; resolves to whether somebody waits for it. */
+  async release(word: 'clean' | 'left'): Promise<boolean> {
+    if (!this.connected) return false;
+    const late = new Promise<null>((resolve) => setTimeout(resolve, GOODBYE_MS, null).unref());
+    const lines = await Promise.race([Promise.all([this.#say(word), this.#list()]), late]).catch(() => null);
+    return lines !== null && this.#claims(lines[1]).some((claim) => claim.word === 'waits');
+  }
+
+  close(): void {
+    const connection = this.#connection;
+    this.#connection = undefined;
+    this.#held = false;
+    connection?.destroy();
+  }
+
+  #name(word: Word): string {
+    return `${NAME}:${this.shard}:${this.process}:${word}:${this.note}`;
+  }
+
+  #say(word: Word): Promise<unknown> {
+    return this.#ask('CLIENT', 'SETNAME', this.#name(word));
+  }
+
+  #ask(...args: Parameters<Connection['ask']>): ReturnType<Connection['ask']> {
+    return this.#connection?.ask(...args) ?? Promise.reject(this.problem);
+  }
+
+  #list(...filter: Parameters<Connection['ask']>): Promise<Map<number, string>> {
+    return listClients((...args) => this.#ask(...args), ...filter);
+  }
+
+  async #endOthers(lines: ReadonlyMap<number, string>): Promise<void> {
+    for (const [id, line] of lines) {
+      const name = clientField(line, 'name');
+      const data = name === `${DATA_NAME}:${this.shard}` || name.startsWith(`${DATA_NAME}:${this.shard}:`);
+      if (data && name !== this.dataName) await this.kill(id);
+    }
+  }
+
+  /** Those of the shard, in the order of their numbers; without ourselves, as a rule. */
+  #claims(lines: ReadonlyMap<number, string>, withOurs = false): Claim[] {
+    const prefix = `${NAME}:${this.shard}:`;
+    const claims: Claim[] = [];
+    for (const [id, line] of lines) {
+      const name = clientField(line, 'name');
+      if (!name.startsWith(prefix)) continue;
+      const [process, word, note = ''] = name.slice(prefix.length).split(':');
+      if (process === this.process && !withOurs) continue;
+      claims.push({ id, process, word: word as Word, note, from: clientField(line, 'addr'), ageS: Number(clientField(line, 'age')), idleS: Number(clientField(line, 'idle')) });
+    }
+    return claims.sort((a, b) => a.id - b.id);
+  }
+}

@@ -1,0 +1,290 @@
+/**
+ * Which process has a shard: the one that holds its lease at every server that is an authority, and at the other one as
+ * soon as it can be reached. Whoever finds that another holds it stops.
+ *
+ * A holder that lost its connection, and only that, takes the lease again: those who wait give it two seconds before
+ * they take over. Whether somebody held it meanwhile is decided by `#unbroken`.
+ */
+import { randomBytes } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { otherSide, type Side } from '../route/stage.js';
+import type { Dialer } from '../upstream/dialer.js';
+import { oneServer } from '../upstream/identity.js';
+import { Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
+
+/** How often who waits looks; twice that long stays to be seen who has given the lease back. */
+const LOOK_MS = 250;
+const PING_MS = 1_000;
+/** A holder that vanished without a word may come back for so long. */
+const AWAY_MS = 2_000;
+
+/** The process that held the lease before. */
+export interface Predecessor {
+  readonly process: string;
+  /** It left with everything confirmed on both servers. */
+  readonly clean: boolean;
+  /** What it told whoever comes after it; empty where it died before. */
+  readonly note: string;
+}
+
+/** Under what the lease is held. */
+export interface Epoch {
+  readonly process: string;
+  /** `run id:number of the connection`; null where the server could not be reached. */
+  readonly source: string | null;
+  readonly target: string | null;
+}
+
+export interface OwnershipOptions {
+  readonly shard: string;
+  readonly dialers: Readonly<Record<Side, Dialer>>;
+  /** Another process has the shard: everything that serves must stop. Called once. */
+  lost(reason: LeaseError): void;
+}
+
+export interface AcquireOptions {
+  /** Wait for the end of the one that holds the lease, instead of giving up. */
+  readonly standby: boolean;
+  /** Do not wait for its end either, but take the lease from it. */
+  readonly takeOver?: boolean;
+  /** The servers without which the shard cannot be served. Asked again at each attempt. */
+  needed(): Promise<readonly Side[]>;
+  /** Called when the shard is seen to be another's. */
+  waiting?(holder: string): void;
+  /** Called, as a standby, at each attempt for which a needed server is missing. */
+  hindered?(problem: Error): void;
+}
+
+export class Ownership {
+  readonly process = randomBytes(8).toString('hex');
+  readonly leases: Readonly<Record<Side, Lease>>;
+  /** Who held the lease before; null where we saw nobody. */
+  predecessor: Predecessor | null = null;
+  readonly #all: readonly Lease[];
+  /** When the lease was taken from another, who would take it again if he found it free soon. */
+  #seizedAt = -Infinity;
+  #ended: Error | null = null;
+  #pinging: NodeJS.Timeout | undefined;
+  readonly #retries = new Map<Lease, NodeJS.Timeout>();
+
+  constructor(private readonly options: OwnershipOptions) {
+    const lease = (side: Side): Lease => new Lease(side, options.dialers[side], options.shard, this.process);
+    this.leases = { source: lease('source'), target: lease('target') };
+    this.#all = [this.leases.source, this.leases.target];
+  }
+
+  get epoch(): Epoch {
+    const at = ({ held, runId, clientId }: Lease): string | null => (held ? `${runId}:${clientId}` : null);
+    return { process: this.process, source: at(this.leases.source), target: at(this.leases.target) };
+  }
+
+  /**
+   * Resolves when the shard is ours at every server that can be reached.
+   * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
+   * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
+   */
+  async acquire({ standby, takeOver = false, needed, waiting, hindered }: AcquireOptions): Promise<void> {
+    /** Since when nobody holds the lease, in ms of the monotonic clock. */
+    let vacantSince: number | null = null;
+    /** How long it must have been so. */
+    let patienceMs = standby ? AWAY_MS : 0;
+    for (let attempt = 0; ; attempt++) {
+      // Not in step with others that look.
+      if (attempt > 0) await sleep(LOOK_MS * (0.75 + Math.random() / 4));
+      if (await this.#connectAll(attempt === 0)) vacantSince = null;
+      this.#refuseTwin();
+      const reached = this.#all.filter(({ connected }) => connected);
+      const views = await Promise.all(reached.map((lease) => lease.look().catch(() => null)));
+      if (this.#ended) throw this.#ended;
+      if (views.includes(null)) continue;
+      const seen = views as View[];
+      const held = seen.findIndex(({ holder }) => holder !== null);
+      const goodbye = seen.find((view) => view.goodbye !== null)?.goodbye ?? null;
+      if (held !== -1) {
+        const holder = seen[held].holder!;
+        vacantSince = null;
+        patienceMs = AWAY_MS;
+        this.predecessor = { process: holder.process, clean: false, note: holder.note };
+        const where = describe(holder, reached[held]);
+        waiting?.(where);
+        if (takeOver) {
+          const missing = (await needed()).find((side) => !this.leases[side].connected);
+          if (missing !== undefined) throw this.leases[missing].problem;
+          await Promise.all(reached.map((lease) => lease.seize()));
+          this.#seizedAt = performance.now();
+          return this.#serve();
+        }
+        if (seen.every((view) => view.holder === null || view.silent)) {
+          await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(() => undefined);
+          patienceMs = 0;
+        } else if (!standby && seen.some(({ alive }) => alive)) {
+          throw new LeaseError('held', `is another proxy's: ${where}`);
+        }
+        continue;
+      }
+      vacantSince ??= performance.now();
+      if (goodbye !== null) {
+        this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
+        patienceMs = 0;
+      }
+      // Two may stand in another order at the other server: one line counts.
+      if (performance.now() - vacantSince < patienceMs || seen[0]?.first === false) continue;
+      const missing = (await needed()).find((side) => !this.leases[side].connected);
+      if (missing !== undefined && !standby) throw this.leases[missing].problem;
+      if (missing !== undefined) hindered?.(this.leases[missing].problem);
+      if (missing === undefined && (await this.#claimAll(reached))) return this.#serve();
+    }
+  }
+
+  /**
+   * Throws where another process is known to have the shard; what cannot be asked is believed.
+   * @throws {LeaseError}
+   */
+  async check(): Promise<void> {
+    const late = sleep(PING_MS, undefined, { ref: false });
+    const asked = this.#all.filter(({ tenure }) => tenure !== null).map((lease) => lease.confirm().catch(() => undefined));
+    await Promise.race([Promise.all(asked), late]);
+    if (this.#ended instanceof LeaseError) throw this.#ended;
+  }
+
+  /** Leaves a note for whoever takes over; where a server cannot be reached, it is left later. */
+  async tell(note: string): Promise<void> {
+    const late = sleep(PING_MS, undefined, { ref: false });
+    await Promise.race([Promise.all(this.#all.filter((lease) => lease.note !== note).map((lease) => lease.tell(note).catch(() => undefined))), late]);
+  }
+
+  /** Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers. */
+  async release(clean: boolean): Promise<void> {
+    if (this.#ended) return;
+    await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - performance.now()));
+    this.#end(new Error('the shard is closed'));
+    const waited = await Promise.all(this.#all.map((lease) => lease.release(clean ? 'clean' : 'left')));
+    if (waited.some(Boolean)) await sleep(2 * LOOK_MS);
+    this.close();
+  }
+
+  /** Ends everything at once, without a word. */
+  close(): void {
+    this.#end(new Error('the shard is closed'));
+    for (const lease of this.#all) lease.close();
+  }
+
+  /** Connects where there is no connection; at first waits for the outcome. Whether a connection is new. */
+  async #connectAll(wait: boolean): Promise<boolean> {
+    let fresh = false;
+    const opening = this.#all
+      .filter(({ connected }) => !connected)
+      .map(async (lease) => {
+        lease.regain = () => lease.open('waits');
+        await lease.again().then(
+          () => (fresh = true),
+          () => undefined,
+        );
+      });
+    const all = Promise.all(opening);
+    await (wait ? all : Promise.race([all, sleep(LOOK_MS)]));
+    return fresh;
+  }
+
+  /** Both addresses may lead to one server. @throws {LeaseError} */
+  #refuseTwin(side: Side = 'target'): void {
+    const { source, target } = this.leases;
+    if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
+      throw new LeaseError('one-server', oneServer(side, target.runId));
+    }
+  }
+
+  async #claimAll(leases: readonly Lease[]): Promise<boolean> {
+    const claimed = await Promise.all(leases.map((lease) => lease.claim().catch(() => false)));
+    if (claimed.every(Boolean)) {
+      // From then on each vouches for the other: see `#unbroken`.
+      await Promise.all(leases.map((lease) => lease.ping().catch(() => undefined)));
+      return true;
+    }
+    await Promise.all(leases.map((lease) => lease.withdraw().catch(() => undefined)));
+    return false;
+  }
+
+  // ── as the one that has the shard ───────────────────────────────────────────────────────────────────────────
+
+  #serve(): void {
+    for (const lease of this.#all) {
+      lease.regain = () => this.#regain(lease);
+      lease.lost = () => this.#tryAgain(lease);
+      if (!lease.held) this.#tryAgain(lease);
+    }
+    this.#pinging = setInterval(() => {
+      for (const lease of this.#all) if (lease.held) lease.ping().catch(() => undefined);
+    }, PING_MS);
+    this.#pinging.unref();
+  }
+
+  #tryAgain(lease: Lease): void {
+    if (this.#ended || this.#retries.has(lease)) return;
+    const later = (): void => {
+      if (this.#ended || lease.held) return;
+      const timer = setTimeout(() => {
+        this.#retries.delete(lease);
+        if (!lease.held) this.#tryAgain(lease);
+      }, LOOK_MS);
+      this.#retries.set(lease, timer.unref());
+    };
+    lease.again().then(later, later);
+  }
+
+  /** Takes the lease at a server to which the connection was lost, or that could not be reached before. */
+  async #regain(lease: Lease): Promise<void> {
+    if (this.#ended) throw this.#ended;
+    const { tenure } = lease;
+    await lease.open('holds');
+    try {
+      this.#refuseTwin(lease.side);
+      for (const rival of await lease.rivals()) {
+        // What is left of the process that we took over from, at a server that we could not reach then.
+        if (rival.process === this.predecessor?.process) await lease.kill(rival.id);
+        else throw this.#lose(describe(rival, lease));
+      }
+      if (tenure === null) await lease.endOthers();
+      else if (!(await this.#unbroken(lease, tenure))) throw this.#lose(`it was lost at the ${lease.side} ${lease.dialer.label} for too long to know that nobody else had it`);
+    } catch (error) {
+      lease.close();
+      throw error;
+    }
+    if (this.#ended) {
+      lease.close();
+      throw this.#ended as Error;
+    }
+    lease.resume(tenure?.runId === lease.runId ? tenure : null);
+  }
+
+  /**
+   * Whether nobody can have held the lease while our connection was lost: it was lost for less time than others wait; or
+   * the server is another process, which is told of by itself; or the lease at the other server was never lost.
+   */
+  async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
+    if (lease.runId !== tenure.runId || performance.now() - tenure.aliveAt < AWAY_MS) return true;
+    const other = this.leases[otherSide(lease.side)];
+    if (!other.held || other.tenure === null || other.tenure.since > tenure.aliveAt) return false;
+    return other.ping().then(
+      () => other.held,
+      () => false,
+    );
+  }
+
+  #lose(why: string): Error {
+    const first = this.#ended === null;
+    const reason = new LeaseError('lost', `has lost its lease: ${why}`);
+    this.#end(reason);
+    for (const lease of this.#all) lease.close();
+    if (first) this.options.lost(reason);
+    return reason;
+  }
+
+  #end(reason: Error): void {
+    this.#ended ??= reason;
+    clearInterval(this.#pinging);
+    for (const timer of this.#retries.values()) clearTimeout(timer);
+  }
+}
+
+const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string => `one at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;

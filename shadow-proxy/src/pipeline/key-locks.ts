@@ -1,0 +1,341 @@
+/**
+ * The order of keys where one lane does not tell it. Replies of different connections do not tell in which order
+ * their commands ran, so a command waits
+ *
+ * - where several lanes lead to one database: for those of other lanes on the same key that are in flight, if either
+ *   of the two writes;
+ * - for keys that are reserved: a command on a private connection, or a write that may wake a client which blocks
+ *   (`waking.ts`), has them to itself.
+ *
+ * First come, first served: a command that may not go yet takes a ticket, and later ones on its keys queue behind that,
+ * unless both only read. A ticket holds nothing, so that no two wait for each other. When keys are set free, the tickets
+ * on them go in their order.
+ *
+ * While there is one lane, and nothing is reserved, there is nothing to do.
+ */
+import { OLD_RESERVATION_MS, type ReservationsSnapshot } from '../telemetry/snapshot.js';
+import type { Carrier } from './operation.js';
+
+interface Holding {
+  /** The lane that holds the key; null where several do, all reading. */
+  lane: Carrier | null;
+  readers: number;
+  writers: number;
+}
+
+/** A command that blocks at the server until one of its keys has something for it. */
+export interface Waiter {
+  /** The lane that it has to itself. */
+  readonly lane: Carrier;
+  /** All its keys. */
+  readonly keys: readonly string[];
+  /** The keys whose writes may wake it. */
+  readonly waitsOn: readonly string[];
+  /** The key that it writes when it is woken; null where that is the one that woke it, or none. */
+  readonly destination: string | null;
+  /** What may have woken it; null where nothing that went through the proxy can have. */
+  waking: Wakeup | null;
+  /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
+  untold: boolean;
+}
+
+/** A write that may have woken waiters, until it is known whether it has. */
+export interface Wakeup {
+  /** The waiter has answered; `taken` is null where it took nothing. */
+  settled(waiter: Waiter, taken: Taken | null): void;
+  /** Calls `then` when it is over. */
+  after(then: () => void): void;
+}
+
+/** What a woken client took. */
+export interface Taken {
+  /** Two of different domains may be told in any order; `*` in none but the server's, which is not known. */
+  readonly domain: string;
+  /** Tells the mirror; `ordered` where the order among those that were woken together is known, or none matters. */
+  tell(ordered: boolean): void;
+}
+
+/** Keys that only the one who reserved them may use. */
+export interface Reservation {
+  readonly keys: ReadonlySet<string>;
+  /** When it was made, in ms of the monotonic clock. */
+  readonly since: number;
+  readonly then: (() => void)[];
+}
+
+/** What waits for its turn. */
+export interface Request {
+  /** Null where it must have the keys to itself. */
+  readonly lane: Carrier | null;
+  readonly keys: readonly string[];
+  readonly writes: boolean;
+  /** Called once nothing is in the way of these keys; whoever is called takes them at once, or waits again. */
+  go(): void;
+}
+
+/** A place in the queue. */
+export interface Ticket {
+  readonly order: KeyOrder;
+  readonly number: number;
+  /** When it was first queued, in ms of the monotonic clock. */
+  readonly since: number;
+  readonly request: Request;
+}
+
+/** What the orders have reserved, and who waits; `now` in ms of the monotonic clock. */
+export function reservationsOf(orders: readonly KeyOrder[], now: number): ReservationsSnapshot {
+  const ages = orders.flatMap((order) => order.reservedSince().map((since) => now - since));
+  const waits = orders.flatMap((order) => order.waitsSince() ?? []).map((since) => now - since);
+  const old = ages.filter((age) => age >= OLD_RESERVATION_MS).length;
+  const young = ages.filter((age) => age < 1000).length;
+  return {
+    byAge: { 'under-1s': young, 'under-10s': ages.length - young - old, older: old },
+    oldestMs: Math.max(0, ...ages),
+    longestWaitMs: Math.max(0, ...waits),
+  };
+}
+
+export class KeyOrder {
+  /** Whether a command has to ask at all. */
+  active = false;
+  #tracking = false;
+  readonly #held = new Map<string, Holding>();
+  /** Who waits, by key, in the order of their numbers. */
+  readonly #queues = new Map<string, Ticket[]>();
+  readonly #waiting = new Set<Ticket>();
+  #lastNumber = 0;
+  /** Keys whose queues are to be looked at. */
+  readonly #freed = new Set<string>();
+  #advancing = false;
+  readonly #reserved = new Map<string, number>();
+  readonly #reservations = new Set<Reservation>();
+  readonly #waitedOn = new Map<string, Set<Waiter>>();
+
+  /** True from the moment that a second lane is being opened. */
+  get tracking(): boolean {
+    return this.#tracking;
+  }
+  set tracking(on: boolean) {
+    this.#tracking = on;
+    this.#activate();
+  }
+
+  #activate(): void {
+    this.active = this.#tracking || this.#reserved.size > 0 || this.#waitedOn.size > 0 || this.#waiting.size > 0;
+  }
+
+  /** Whether, while one lane leads to the database, a command on this key alone has to ask. */
+  concerns(key: string): boolean {
+    return this.#reserved.has(key) || this.#waitedOn.has(key) || this.#queues.has(key);
+  }
+
+  /**
+   * Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself.
+   * @param turn its ticket, if it has waited: only earlier ones are before it
+   */
+  admits(lane: Carrier | null, keys: readonly string[], writes: boolean, turn: Ticket | null = null): boolean {
+    for (const key of keys) {
+      if (this.#reserved.has(key)) return false;
+      const holding = this.#held.get(key);
+      if (holding !== undefined && (lane === null || holding.lane !== lane) && (writes || holding.writers > 0)) return false;
+    }
+    return this.#waiting.size === 0 || !this.#isBehind(keys, writes, turn?.number ?? Infinity);
+  }
+
+  /** Whether a ticket with a smaller number waits for one of the keys. */
+  #isBehind(keys: readonly string[], writes: boolean, number: number): boolean {
+    for (const key of keys) {
+      for (const ticket of this.#queues.get(key) ?? []) {
+        if (ticket.number >= number) break;
+        if (writes || ticket.request.writes) return true;
+      }
+    }
+    return false;
+  }
+
+  hold(lane: Carrier, keys: readonly string[], writes: boolean): void {
+    for (const key of keys) {
+      let holding = this.#held.get(key);
+      if (holding === undefined) this.#held.set(key, (holding = { lane, readers: 0, writers: 0 }));
+      else if (holding.lane !== lane) holding.lane = null;
+      if (writes) holding.writers++;
+      else holding.readers++;
+    }
+  }
+
+  release(keys: readonly string[], writes: boolean): void {
+    for (const key of keys) {
+      const holding = this.#held.get(key);
+      if (holding === undefined) continue;
+      if (writes) holding.writers--;
+      else holding.readers--;
+      if (holding.readers + holding.writers === 0) this.#held.delete(key);
+    }
+    this.#advance(keys);
+  }
+
+  // ── who waits ───────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Queues what is not admitted.
+   * @param turn the ticket that it had, whose place it keeps
+   */
+  wait(request: Request, turn: Ticket | null = null): Ticket {
+    const ticket: Ticket = { order: this, number: turn?.number ?? ++this.#lastNumber, since: turn?.since ?? performance.now(), request };
+    this.#waiting.add(ticket);
+    for (const key of new Set(request.keys)) {
+      const queue = this.#queues.get(key);
+      if (queue === undefined) {
+        this.#queues.set(key, [ticket]);
+        continue;
+      }
+      let at = queue.length;
+      while (at > 0 && queue[at - 1].number > ticket.number) at--;
+      queue.splice(at, 0, ticket);
+    }
+    this.#activate();
+    if (turn !== null) this.leave(turn);
+    return ticket;
+  }
+
+  /** Gives up waiting, if it does wait. */
+  leave(ticket: Ticket): void {
+    if (this.#remove(ticket)) this.#advance(ticket.request.keys);
+  }
+
+  /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
+  inTurn<T>(lane: Carrier | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
+    if (!this.active || this.admits(lane, keys, writes)) return work();
+    return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(work()) }));
+  }
+
+  #remove(ticket: Ticket): boolean {
+    if (!this.#waiting.delete(ticket)) return false;
+    for (const key of new Set(ticket.request.keys)) {
+      const queue = this.#queues.get(key)!;
+      if (queue.length === 1) this.#queues.delete(key);
+      else queue.splice(queue.indexOf(ticket), 1);
+    }
+    this.#activate();
+    return true;
+  }
+
+  /** Something is no longer in the way of these keys. */
+  #advance(keys: Iterable<string>): void {
+    if (this.#waiting.size === 0) return;
+    for (const key of keys) this.#freed.add(key);
+    // Who goes may set keys free in turn: they are looked at after that.
+    if (this.#advancing) return;
+    this.#advancing = true;
+    try {
+      for (const key of this.#freed) {
+        this.#freed.delete(key);
+        this.#look(key);
+      }
+    } finally {
+      this.#advancing = false;
+    }
+  }
+
+  /** Lets go who may go of those that wait for the key. */
+  #look(key: string): void {
+    const queue = this.#queues.get(key);
+    if (queue === undefined) return;
+    for (const ticket of [...queue]) {
+      if (!this.#waiting.has(ticket)) continue;
+      const { lane, keys, writes, go } = ticket.request;
+      if (this.admits(lane, keys, writes, ticket)) {
+        this.#remove(ticket);
+        // Who stood behind it for another key, may be first there now.
+        for (const each of keys) this.#freed.add(each);
+        go();
+      } else if (writes) return;
+    }
+  }
+
+  // ── reservations ────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** From now on, until it is given up, no command on these keys is admitted. */
+  reserve(keys: Iterable<string>): Reservation {
+    const reservation: Reservation = { keys: new Set(keys), since: performance.now(), then: [] };
+    this.#reservations.add(reservation);
+    for (const key of reservation.keys) this.#reserved.set(key, (this.#reserved.get(key) ?? 0) + 1);
+    this.#activate();
+    return reservation;
+  }
+
+  giveUp(reservation: Reservation): void {
+    if (!this.#reservations.delete(reservation)) return;
+    for (const key of reservation.keys) {
+      const count = this.#reserved.get(key)! - 1;
+      if (count === 0) this.#reserved.delete(key);
+      else this.#reserved.set(key, count);
+    }
+    this.#activate();
+    for (const then of reservation.then) then();
+    this.#advance(reservation.keys);
+  }
+
+  /** When each reservation was made that is not given up, in ms of the monotonic clock. */
+  reservedSince(): number[] {
+    return [...this.#reservations].map(({ since }) => since);
+  }
+
+  /** When the command was queued that has waited for its keys for longest; null where none waits. */
+  waitsSince(): number | null {
+    let first: number | null = null;
+    for (const { since } of this.#waiting) if (first === null || since < first) first = since;
+    return first;
+  }
+
+  /** Resolves once all that is reserved now is given up. */
+  async afterReservations(): Promise<void> {
+    await Promise.all([...this.#reservations].map(({ then }) => new Promise<void>((resolve) => then.push(resolve))));
+  }
+
+  // ── who blocks ──────────────────────────────────────────────────────────────────────────────────────────────
+
+  block(waiter: Waiter): void {
+    for (const key of waiter.waitsOn) {
+      const waiters = this.#waitedOn.get(key);
+      if (waiters === undefined) this.#waitedOn.set(key, new Set([waiter]));
+      else waiters.add(waiter);
+    }
+    this.#activate();
+  }
+
+  unblock(waiter: Waiter): void {
+    for (const key of waiter.waitsOn) {
+      const waiters = this.#waitedOn.get(key);
+      waiters?.delete(waiter);
+      if (waiters?.size === 0) this.#waitedOn.delete(key);
+    }
+    this.#activate();
+  }
+
+  /** Who may be woken by a write to these keys; by what the woken ones write in turn, too. */
+  wokenBy(keys: Iterable<string>): Set<Waiter> {
+    const woken = new Set<Waiter>();
+    if (this.#waitedOn.size === 0) return woken;
+    const written = [...keys];
+    for (const key of written) {
+      for (const waiter of this.#waitedOn.get(key) ?? []) {
+        if (woken.has(waiter)) continue;
+        woken.add(waiter);
+        if (waiter.destination !== null) written.push(waiter.destination);
+      }
+    }
+    return woken;
+  }
+
+  /** The keys of a command that writes them, and of whom it may wake. */
+  withWoken(keys: readonly string[]): readonly string[] {
+    const woken = this.wokenBy(keys);
+    return woken.size === 0 ? keys : [...keys, ...[...woken].flatMap((waiter) => waiter.keys)];
+  }
+
+  /** Everyone who blocks in the database. */
+  blocked(): Set<Waiter> {
+    return new Set([...this.#waitedOn.values()].flatMap((waiters) => [...waiters]));
+  }
+}

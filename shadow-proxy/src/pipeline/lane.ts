@@ -1,0 +1,150 @@
+/**
+ * A lane to an authority: one connection, one database, one user, one protocol; commands of any number of clients
+ * in, replies in the same order out.
+ *
+ *   submit(operation) ──▶ outbox ──▶ server ──▶ readable ──▶ answered(operation, reply)
+ */
+import type { FrameReader } from '../resp/reader.js';
+import type { Connection, ConnectionOwner } from '../upstream/connection.js';
+import type { LatencyRecorder } from '../io/latency.js';
+import type { Carrier, LaneIdentity, Operation } from './operation.js';
+import { Ring } from '../io/ring.js';
+import type { Server } from '../upstream/server.js';
+import type { Turn } from '../io/turn.js';
+
+export interface LaneEvents {
+  /** The reply is `buffer[start, end)`. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
+  /** Commands whose replies are lost; the lane is closed. */
+  lost(lane: Lane, operations: readonly Operation[], reason: Error): void;
+}
+
+const PUSH = '>'.charCodeAt(0);
+/** A chunk as large as this (a TLS record) may have more behind it. */
+const FULL_CHUNK = 16_384;
+
+export class Lane implements ConnectionOwner, Carrier {
+  closed = false;
+  /** Not to be given to another client. */
+  retired = false;
+  /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
+  home: Lane = this;
+  /** Whether its user may read, as far as is known, what a transaction adds for the proxy's own sake. */
+  mayProbe = true;
+  /** When it last carried something, in ms of the monotonic clock. */
+  usedAt: number;
+  /** When the connection was last read to the end. */
+  #emptiedAt: number;
+  readonly #inFlight = new Ring<Operation>();
+  #submitted = 0;
+  #answered = 0;
+  /** Who waits for the first `at` operations to be answered. */
+  readonly #marks: { at: number; then: () => void }[] = [];
+
+  constructor(
+    readonly server: Server,
+    /** Changes only for a private lane, whose client may SELECT. */
+    public identity: LaneIdentity,
+    private readonly connection: Connection,
+    private readonly latency: LatencyRecorder,
+    private readonly events: LaneEvents,
+    private readonly turn: Turn,
+  ) {
+    this.usedAt = turn.now();
+    this.#emptiedAt = this.usedAt;
+    connection.attach(this);
+  }
+
+  get clientId(): number {
+    return this.connection.clientId;
+  }
+  /** Whether the server let its user in. */
+  get admitted(): boolean {
+    return this.connection.admitted;
+  }
+  get waits(): boolean {
+    return this.#inFlight.length > 0;
+  }
+  get inFlight(): number {
+    return this.#inFlight.length;
+  }
+  /** Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock. */
+  get scripts(): { readonly count: number; readonly since: number } {
+    let [count, since] = [0, Infinity];
+    for (let i = 0; i < this.#inFlight.length; i++) {
+      const { spec, submittedAt } = this.#inFlight.at(i)!;
+      if (spec?.handling !== 'script') continue;
+      count++;
+      since = Math.min(since, submittedAt);
+    }
+    return { count, since };
+  }
+  /** Likewise, but each command of a transaction by itself. */
+  get commandsInFlight(): number {
+    let count = 0;
+    for (let i = 0; i < this.#inFlight.length; i++) count += this.#inFlight.at(i)!.batch?.frames.length ?? 1;
+    return count;
+  }
+  /** Bytes that the server has not taken yet. */
+  get unsentBytes(): number {
+    return this.connection.outbox.bytes;
+  }
+
+  /** On a lane that is lost it is lost, too: nobody may wait for it for ever. */
+  submit(operation: Operation): void {
+    operation.lane = this;
+    if (this.closed) {
+      setImmediate(() => this.events.lost(this, [operation], new Error('the connection to the server was lost before')));
+      return;
+    }
+    this.#inFlight.push(operation);
+    this.#submitted++;
+    const now = this.turn.now();
+    operation.submittedAt = now | 0;
+    this.latency.sent(now);
+    this.connection.outbox.add(operation.frame, operation.start, operation.end);
+  }
+
+  /** Calls `then` once all that is in flight now is answered (or lost). */
+  afterInFlight(then: () => void): void {
+    if (this.#inFlight.length === 0) then();
+    else this.#marks.push({ at: this.#submitted, then });
+  }
+
+  close(): void {
+    this.connection.destroy();
+  }
+
+  readable(reader: FrameReader): void {
+    // Not the turn's own time, which is that of its beginning: the server may have run the commands since.
+    const now = performance.now();
+    // What comes now was not there when the connection was last read to the end: so late it may be, and no more.
+    const silentMs = now - this.#emptiedAt;
+    this.usedAt = now;
+    const before = this.#answered;
+    while (reader.next(this.#inFlight.at(0)?.bundle?.replies)) {
+      if (reader.buffer[reader.start] === PUSH) continue;
+      const operation = this.#inFlight.shift();
+      if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
+      this.#answered++;
+      operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
+      this.events.answered(operation, reader.buffer, reader.start, reader.end, now);
+    }
+    // Of what has come in part, the beginning was there.
+    if (reader.fedBytes < FULL_CHUNK && reader.at === reader.limit) this.#emptiedAt = now;
+    this.latency.answered(this.#answered - before, now);
+    if (this.#marks.length > 0) this.#passMarks();
+  }
+
+  lost(reason: Error): void {
+    this.closed = true;
+    const operations = this.#inFlight.drain();
+    this.latency.reset();
+    this.events.lost(this, operations, reason);
+    for (const mark of this.#marks.splice(0)) mark.then();
+  }
+
+  #passMarks(): void {
+    while (this.#marks.length > 0 && this.#marks[0].at <= this.#answered) this.#marks.shift()!.then();
+  }
+}

@@ -1,0 +1,302 @@
+/** The lanes to one server in its role as authority: opened when first used, shared, closed when idle. */
+import { encodeCommand } from '../resp/encode.js';
+import type { Workload } from '../route/router.js';
+import type { Connection } from '../upstream/connection.js';
+import type { Credentials } from '../upstream/dialer.js';
+import { Lane, type LaneEvents } from './lane.js';
+import type { LaneIdentity } from './operation.js';
+import { Latencies, LatencyRecorder } from '../io/latency.js';
+import { digestOf, type Login } from '../upstream/login.js';
+import { IGNORED, NOTHING, Operation } from './operation.js';
+import { KeyOrder } from './key-locks.js';
+import type { Side } from '../route/stage.js';
+import { HandshakeRefused, type Server } from '../upstream/server.js';
+import type { Turn } from '../io/turn.js';
+
+const IDLE_MS = 60_000;
+/** A server that ought to say that it is BUSY may be so late. */
+const BUSY_LATE_MS = 2_000;
+/** Private lanes that are kept for the next client. */
+const MAX_IDLE = 64;
+/** Logins of which the last answer is remembered. */
+const MAX_VERIFIED = 1_000;
+const NONE: ReadonlySet<Lane> = new Set();
+
+export class Lanes {
+  readonly #lanes = new Map<string, Lane>();
+  readonly #opening = new Map<string, Promise<Lane>>();
+  readonly #orders = new Map<number, KeyOrder>();
+  /** Private lanes that nobody has at the moment. */
+  readonly #idle: Lane[] = [];
+  /** All private lanes. */
+  readonly #borrowed = new Set<Lane>();
+  /** Settled when everybody has a lane who asked for one. */
+  #asked: Promise<unknown> = Promise.resolve();
+  /** How long commands block is no latency. */
+  readonly #unmeasured = new Latencies();
+  readonly #sweeper: NodeJS.Timeout;
+  /** When the server was asked last whether it takes a login, and its answer. */
+  readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
+  /** Those that clients are on, who may have commands for them again. */
+  inUse: () => ReadonlySet<Lane> = () => NONE;
+  #closed = false;
+  /** How often the lanes have selected their databases anew. */
+  #selections = 0;
+
+  constructor(
+    readonly server: Server,
+    readonly latencies: Latencies,
+    private readonly events: LaneEvents,
+    private readonly turn: Turn,
+    private readonly framing: Workload,
+  ) {
+    this.#sweeper = setInterval(() => void this.#closeIdle(), IDLE_MS / 2).unref();
+  }
+
+  /** The order of the database's keys. */
+  order(db: number): KeyOrder {
+    let order = this.#orders.get(db);
+    if (order === undefined) this.#orders.set(db, (order = new KeyOrder()));
+    return order;
+  }
+
+  #nameOf(identity: LaneIdentity): string {
+    return nameOf(identity, this.server.side);
+  }
+
+  /** The open lane, if there is one, and the client may use it. */
+  get(identity: LaneIdentity): Lane | undefined {
+    return identity.login?.standing[this.server.side] === 'unknown' ? undefined : this.#lanes.get(this.#nameOf(identity));
+  }
+
+  /** The shared ones. */
+  all(): IterableIterator<Lane> {
+    return this.#lanes.values();
+  }
+
+  /** Those that one client has to itself, and those that are kept for the next one. */
+  private(): IterableIterator<Lane> {
+    return this.#borrowed.values();
+  }
+
+  /**
+   * Has every lane select its database anew, those that are being opened, too. After SWAPDB, KeyDB 6.3.4 leaves a
+   * connection with what its database held before, until then.
+   */
+  selectAgain(): void {
+    this.#selections++;
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) this.#select(lane);
+  }
+
+  #select(lane: Lane): void {
+    const { db, protocol } = lane.identity;
+    const frame = encodeCommand(['SELECT', db]);
+    lane.submit(new Operation(frame, 0, frame.length, IGNORED, undefined, this.framing, db, protocol, NOTHING));
+  }
+
+  /** A lane on the connection, which was begun to be opened after so many selections. */
+  #laneOn(connection: Connection, identity: LaneIdentity, latency: LatencyRecorder, selections: number): Lane {
+    if (this.#closed || connection.ended) {
+      connection.destroy();
+      throw new Error('the connection ended');
+    }
+    const lane = new Lane(this.server, identity, connection, latency, this.events, this.turn);
+    if (selections !== this.#selections) this.#select(lane);
+    return lane;
+  }
+
+  /**
+   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on it would say that it is BUSY.
+   * @param now in ms of the monotonic clock
+   */
+  mayBeBusy(now: number): boolean {
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
+      const { count, since } = lane.scripts;
+      if (count > 0 && now - since < count * this.server.busyAfterMs + BUSY_LATE_MS) return true;
+    }
+    return false;
+  }
+
+  /** Resolves once all that the shared lanes (to the database) have in flight now is answered, or lost. */
+  async emptied(db?: number): Promise<void> {
+    const lanes = [...this.#lanes.values()].filter(({ identity }) => db === undefined || identity.db === db);
+    await Promise.all(lanes.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
+  }
+
+  /** Resolves once that is so in every database, and all keys that are reserved then are free. */
+  async quiet(): Promise<void> {
+    await this.emptied();
+    await Promise.all([...this.#orders.values()].map((order) => order.afterReservations()));
+  }
+
+  /**
+   * The lane, opened if need be.
+   * @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached
+   */
+  async open(identity: LaneIdentity): Promise<Lane> {
+    if (identity.login !== undefined) await this.admit(identity.login);
+    const name = this.#nameOf(identity);
+    const open = this.#lanes.get(name);
+    if (open) return open;
+    let opening = this.#opening.get(name);
+    if (opening === undefined) {
+      opening = this.#open(name, identity).finally(() => this.#opening.delete(name));
+      this.#opening.set(name, opening);
+    }
+    return opening;
+  }
+
+  /**
+   * Has the server say whether it lets the client in, once: a lane that is open already was let in for others, perhaps
+   * under another password.
+   * @throws {HandshakeRefused} where it does not know the user, or has another password, {Error} where it cannot be asked
+   */
+  async admit(login: Login): Promise<void> {
+    const { side } = this.server;
+    if (login.standing[side] !== 'unknown') return;
+    if (login.credentials === undefined) login.standing[side] = (await this.server.askNeedsPassword()) ? 'barred' : 'admitted';
+    else {
+      await this.#verify(login.credentials, login.at);
+      login.standing[side] = 'admitted';
+    }
+  }
+
+  /** One answer is enough for all that logged in before the question. */
+  async #verify(credentials: Credentials, since: number): Promise<void> {
+    const digest = digestOf(credentials);
+    const known = this.#verified.get(digest);
+    if (known !== undefined && known.at >= since) return known.answer;
+    if (this.#verified.size >= MAX_VERIFIED) this.#verified.clear();
+    const asked = { at: performance.now(), answer: this.server.verify(credentials) };
+    this.#verified.set(digest, asked);
+    asked.answer.catch(() => {
+      if (this.#verified.get(digest) === asked) this.#verified.delete(digest);
+    });
+    return asked.answer;
+  }
+
+  /**
+   * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened when
+   * it did not, are closed, once nothing is in flight there or at the next call.
+   */
+  retireBarred(): void {
+    const { side } = this.server;
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) {
+      if (lane.identity.login?.standing[side] !== 'barred' || !lane.admitted) continue;
+      const last = lane.retired;
+      lane.retired = true;
+      if (lane.inFlight === 0 || last) this.#shut(lane);
+    }
+  }
+
+  #shut(lane: Lane): void {
+    lane.closed = lane.inFlight === 0;
+    lane.close();
+    if (lane.closed) this.forget(lane);
+  }
+
+  /** Every database's order. */
+  orders(): IterableIterator<KeyOrder> {
+    return this.#orders.values();
+  }
+
+  /**
+   * A lane for one client alone, until it is given back: its commands are not in the order of the others, so that
+   * whoever sends them reserves their keys. First come, first served, whoever's connection is there first.
+   * @throws as `open`
+   */
+  async borrow(identity: LaneIdentity): Promise<Lane> {
+    const before = this.#asked;
+    const lane = this.#borrow(identity);
+    this.#asked = Promise.allSettled([before, lane]);
+    await before;
+    return lane;
+  }
+
+  async #borrow(identity: LaneIdentity): Promise<Lane> {
+    const home = await this.open(identity);
+    const name = this.#nameOf(identity);
+    const at = this.#idle.findIndex((lane) => this.#nameOf(lane.identity) === name);
+    if (at !== -1) {
+      const [lane] = this.#idle.splice(at, 1);
+      lane.home = home;
+      return lane;
+    }
+    const selections = this.#selections;
+    const connection = await this.server.open(identity);
+    const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.#unmeasured), selections);
+    lane.home = home;
+    this.#borrowed.add(lane);
+    return lane;
+  }
+
+  /** Takes a borrowed lane back; nothing of its client may be left on it. */
+  giveBack(lane: Lane): void {
+    if (lane.closed) return;
+    if (lane.retired) this.#shut(lane);
+    else if (this.#idle.length < MAX_IDLE) this.#idle.push(lane);
+    else lane.close();
+  }
+
+  /** Forgets a lane that was lost. */
+  forget(lane: Lane): void {
+    const name = this.#nameOf(lane.identity);
+    if (this.#borrowed.delete(lane)) {
+      const at = this.#idle.indexOf(lane);
+      if (at !== -1) this.#idle.splice(at, 1);
+      return;
+    }
+    if (this.#lanes.get(name) === lane) this.#lanes.delete(name);
+    this.#relax(lane.identity.db);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearInterval(this.#sweeper);
+    for (const lane of [...this.#lanes.values(), ...this.#borrowed]) lane.close();
+  }
+
+  async #open(name: string, identity: LaneIdentity): Promise<Lane> {
+    const siblings = [...this.#lanes.values()].filter((lane) => lane.identity.db === identity.db);
+    const order = this.order(identity.db);
+    if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db)) order.tracking = true;
+    const selections = this.#selections;
+    const connection = await this.server.open(identity);
+    // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
+    await Promise.all(siblings.map((lane) => new Promise<void>((resolve) => lane.afterInFlight(resolve))));
+    const lane = this.#laneOn(connection, identity, new LatencyRecorder(this.latencies), selections);
+    this.#lanes.set(name, lane);
+    return lane;
+  }
+
+  async #closeIdle(): Promise<void> {
+    const inUse = this.inUse();
+    for (const lane of [...this.#lanes.values(), ...this.#idle]) {
+      const isIdle = (): boolean => !lane.closed && lane.inFlight === 0 && performance.now() - lane.usedAt > IDLE_MS;
+      if (isIdle() && !(inUse.has(lane) && (await this.#isLast(lane))) && isIdle()) this.#shut(lane);
+    }
+  }
+
+  /** Whether the server would not open another one for its clients, who keep what they have, as at the server itself. */
+  async #isLast({ identity: { credentials } }: Lane): Promise<boolean> {
+    if (credentials === undefined) return this.server.needsPassword;
+    return this.server.verify(credentials).then(
+      () => false,
+      (problem) => problem instanceof HandshakeRefused,
+    );
+  }
+
+  /** One lane left: its order is the order. */
+  #relax(db: number): void {
+    const left = [...this.#lanes.values()].filter((lane) => lane.identity.db === db);
+    if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db)) this.order(db).tracking = false;
+  }
+}
+
+/** Passwords are told apart by their digest; clients without a login by whether the server needed one when they came. */
+function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
+  const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';
+  return `${db}/${protocol}/${user}`;
+}
+
+const dbOf = (name: string): number => Number(name.slice(0, name.indexOf('/')));

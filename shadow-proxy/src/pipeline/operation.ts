@@ -1,0 +1,205 @@
+/**
+ * One command on its way: from a client (or a producer of the proxy's own) to the authority, and then, as it was
+ * or as its effect, to the mirror. The bytes stay in the buffers that they came in.
+ */
+import type { CommandSpec } from '../command/table.js';
+import type { CommandView } from '../compare/compare.js';
+import type { Workload } from '../route/router.js';
+import type { Span } from '../script/changed-keys.js';
+import type { Credentials } from '../upstream/dialer.js';
+import type { Login } from '../upstream/login.js';
+import type { Server } from '../upstream/server.js';
+
+/** What follows on the mirror once the authority has answered. */
+export const NOTHING = 0;
+/** The command itself, for its reply to be compared. */
+export const READ = 1;
+/** The effect that the command had. */
+export const WRITE = 2;
+export type Follow = typeof NOTHING | typeof READ | typeof WRITE;
+
+/** What the mirror's reply must be. */
+export const COMPARE = 0;
+/** Anything but an error: the effect's own reply is not known. */
+export const ACCEPT = 1;
+/** Anything but an error, and of no interest: framing of a transaction, a change of database. */
+export const FRAMING = 2;
+export type Check = typeof COMPARE | typeof ACCEPT | typeof FRAMING;
+
+/** By how much a time to live may differ beyond the lag that was measured, in ms. */
+export const TTL_TOLERANCE_MS = 50;
+
+export interface LaneIdentity {
+  readonly db: number;
+  readonly protocol: 2 | 3;
+  readonly credentials: Credentials | undefined;
+  /** Whose it is; absent for the kit's own commands. */
+  readonly login?: Login;
+}
+
+/** A lane, for whoever follows an operation. */
+export interface Carrier {
+  readonly server: Server;
+  readonly identity: LaneIdentity;
+  /** The number of its connection at the server. */
+  readonly clientId: number;
+  readonly closed: boolean;
+  /** Where questions about its commands are asked: a private lane may be blocked, or another client's by then. */
+  readonly home: Carrier;
+  submit(operation: Operation): void;
+}
+
+/** Clients that the operation may wake. */
+export interface Wakes {
+  /** The operation's effect has its place in the order. */
+  answered(): void;
+  /** Its connection is lost. */
+  lost(): void;
+}
+
+/** Who waits for the authority's reply. */
+export interface Sink {
+  /** `buffer[start, end)` is the whole reply; it may be kept, but not changed. */
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void;
+  /** The connection was lost with the command unanswered: it may have run or not. */
+  lost(operation: Operation, reason: Error): void;
+}
+
+/** For replies that nobody needs. */
+export const IGNORED: Sink = { answered: () => undefined, lost: () => undefined };
+
+/** The commands of a transaction as the mirror gets them. */
+export interface Batch {
+  readonly frames: readonly Buffer[];
+  /** The client's commands that they come from. */
+  readonly names: readonly string[];
+  readonly writes: readonly boolean[];
+  /** Those that may write what they read elsewhere. */
+  readonly derives: readonly boolean[];
+  readonly views: readonly CommandView[];
+  /** The reply that is expected of the mirror, where some of its elements may be anything but an error. */
+  expected(authority: Buffer, mirror: Buffer): Buffer;
+}
+
+/** Several commands of the proxy's own, which go as one operation. */
+export interface Bundle {
+  /** As many as commands. */
+  readonly replies: number;
+  /** What they write; null where they read. */
+  readonly keys: readonly Buffer[] | null;
+  /** Gives the frame anew, with times to live that are shorter by so many ms; null where it gives none. */
+  readonly shorten: ((ms: number) => Buffer) | null;
+}
+
+/** Of so many commands that only read. */
+export const questions = (replies: number): Bundle => ({ replies, keys: null, shorten: null });
+
+export class Operation {
+  /** The bytes on the way: `frame[start, end)`. */
+  frame: Buffer;
+  start: number;
+  end: number;
+  sink: Sink | null;
+  readonly spec: CommandSpec | undefined;
+  readonly workload: Workload;
+  readonly db: number;
+  readonly protocol: 2 | 3;
+  readonly follow: Follow;
+  /** The lane that carried it to the authority. */
+  lane: Carrier | null = null;
+  /** The keys it holds in the order of several lanes; null while there is one lane. */
+  held: readonly string[] | null = null;
+  holdsToWrite = false;
+  /** What is to be known of `frame` where it is several commands. */
+  bundle: Bundle | null = null;
+  /** What changed at the authority since it was sent, where nothing else tells what it writes. */
+  span: Span | null = null;
+  /** It may wake clients that block. */
+  waking: Wakes | null = null;
+  /** Local replies of the client's later commands, to follow this one's reply. */
+  tail: Buffer[] | null = null;
+  /** The reply that the mirror must give: `reply[replyStart, replyEnd)`. */
+  reply: Buffer = NONE;
+  replyStart = 0;
+  replyEnd = 0;
+  check: Check = COMPARE;
+  /** When it was given to the lane, in whole ms of the monotonic clock: it ran on the authority after that. */
+  submittedAt = 0;
+  /** When the authority's reply came, in ms of the monotonic clock. */
+  answeredAt = 0;
+  /** So long the authority's reply may have been on its way, in whole ms. */
+  stalledMs = 0;
+  /** From which moment on a time to live in `frame` counts, in whole ms, where it was shortened; else 0: from `answeredAt`. */
+  ttlFrom = 0;
+  /** The command as the client gave it, where `frame` has become its effect. */
+  asked: Buffer | null = null;
+  /** For the EXEC of a transaction on the mirror: what it carries. */
+  batch: Batch | null = null;
+  /** Only the state of its keys tells what it did: they are copied. */
+  mustCopy = false;
+  /** Nothing was in doubt when it ran: it can have read nothing wrong. */
+  calm = false;
+  /** The client wants no reply (CLIENT REPLY). */
+  silent = false;
+  /** Called when the mirror has answered, for producers that wait for it. */
+  confirmed: ((reply: Buffer | null) => void) | null = null;
+
+  constructor(
+    frame: Buffer,
+    start: number,
+    end: number,
+    sink: Sink | null,
+    spec: CommandSpec | undefined,
+    workload: Workload,
+    db: number,
+    protocol: 2 | 3,
+    follow: Follow,
+  ) {
+    this.frame = frame;
+    this.start = start;
+    this.end = end;
+    this.sink = sink;
+    this.spec = spec;
+    this.workload = workload;
+    this.db = db;
+    this.protocol = protocol;
+    this.follow = follow;
+  }
+
+  /** Bytes that it keeps alive while it waits for the mirror, once it is `detach`ed from what it came with. */
+  get size(): number {
+    return OVERHEAD + this.end - this.start + this.replyEnd - this.replyStart;
+  }
+
+  /** Lets go of the buffers that it came in, which may hold far more than itself: for one that has to wait. */
+  detach(): void {
+    if (isRoomy(this.frame, this.end - this.start)) {
+      this.frame = Buffer.from(this.frame.subarray(this.start, this.end));
+      this.end -= this.start;
+      this.start = 0;
+    }
+    if (isRoomy(this.reply, this.replyEnd - this.replyStart)) {
+      this.reply = Buffer.from(this.reply.subarray(this.replyStart, this.replyEnd));
+      this.replyEnd -= this.replyStart;
+      this.replyStart = 0;
+    }
+    if (this.asked !== null && isRoomy(this.asked, this.asked.length)) this.asked = Buffer.from(this.asked);
+  }
+}
+
+/** What an operation takes besides its bytes, about. */
+const OVERHEAD = 512;
+
+/** Whether the memory behind a buffer is more than a pool's worth larger than the bytes that are wanted of it. */
+const isRoomy = (buffer: Buffer, size: number): boolean => buffer.buffer.byteLength > size + Buffer.poolSize;
+
+/**
+ * By how much a time to live that the operation gives may be longer on the mirror, which has confirmed it by `now`: each
+ * server counts from when it ran the command, the authority perhaps long before its reply came.
+ */
+export const ttlErrorMs = ({ answeredAt, ttlFrom, stalledMs }: Operation, now: number): number => now - (ttlFrom || answeredAt) + stalledMs;
+
+/** The command as the client gave it, where its frame has become its effect: whose keys it is about. */
+export const askedFrame = ({ asked, frame, start }: Operation): [frame: Buffer, start: number] => (asked === null ? [frame, start] : [asked, 0]);
+
+const NONE = Buffer.alloc(0);

@@ -1,0 +1,69 @@
+/** What the order tells of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
+import type { Server } from '../upstream/server.js';
+import type { Operation } from './operation.js';
+
+/** The authority's connection was lost with the command unanswered: nobody was told that it ran. */
+export const REPLY_LOST = 'reply-lost';
+
+/** A key that is being copied in parts: until that is over, the mirror does not hold all of it. */
+export interface InParts {
+  /** It is in doubt anew, for a reason that is not a reply of the mirror about what it does not hold yet. */
+  doubted(reason: string): void;
+}
+
+/** Keys that may differ; a frame is a whole command, from `start` on. */
+export interface SuspectKeys {
+  /** Whether anything is in doubt. */
+  readonly any: boolean;
+  /** By `keyId`; all of them are suspects. */
+  readonly inParts: Map<string, InParts>;
+  /** Notes in the journal that the command is about to be sent, and what it writes. */
+  note(db: number, frame: Buffer, start: number): void;
+  key(db: number, key: Buffer, reason: string): void;
+  /** The operation's keys: all it wrote, or may have written. */
+  operation(operation: Operation, reason: string): void;
+  frame(db: number, frame: Buffer, start: number, reason: string): void;
+  /** What the script or function wrote. */
+  script(db: number, frame: Buffer, start: number, reason: string): void;
+  /** A write whose keys nothing tells. */
+  hidden(reason: string): void;
+  /** A SWAPDB has run on one of the servers. */
+  swapped(frame: Buffer, start: number): void;
+  /** Whether the command reads, or may read, a key that is in doubt. */
+  isReadBy(db: number, frame: Buffer, start: number): boolean;
+  /** Whether the command has, or may have, a key that is in doubt. */
+  isIn(db: number, frame: Buffer, start: number): boolean;
+  /** What a confirmed write took from a suspect is one, too. */
+  spread(operation: Operation): void;
+}
+
+/** What a difference means. */
+export interface Verdicts {
+  /** The mirror's reply to the operation, `buffer[start, end)`, is not the authority's. */
+  differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void;
+  /** The mirror confirmed a write so late that a time to live in it may be off. */
+  late(operation: Operation, now: number): void;
+  /** A connection was lost with commands unanswered, which the server may still run. */
+  bury(server: Server, clientId: number): void;
+  /** Whether no lost connection, of the server if one is given, can still change anything. */
+  buried(server?: Server): boolean;
+}
+
+/** Keys that expire between the two servers. */
+export interface ExpiryEdges {
+  /** The mirror has answered a write. */
+  confirmed(operation: Operation): void;
+  /** The authority has run SWAPDB; the mirror has, or whether it has will never be known. */
+  swapping(): void;
+  swapEnded(): void;
+  /** A key was copied: `pttl` is what the authority said, between `from` and now, in ms of the monotonic clock. */
+  copied(db: number, key: Buffer, pttl: number, from: number, now: number): void;
+  /** Whether both servers are being asked what time the key has left. */
+  asksAbout(db: number, key: Buffer): boolean;
+}
+
+export interface Suspicion {
+  readonly doubts: SuspectKeys;
+  readonly verdicts: Verdicts;
+  readonly expiry: ExpiryEdges;
+}

@@ -1,0 +1,340 @@
+/**
+ * A transaction on both servers: one contiguous batch on the authority's lane, and, once EXEC has answered, the
+ * effects of the commands that succeeded as one contiguous batch on the mirror's.
+ *
+ *   client   MULTI  c1 c2 … EXEC
+ *   lane     MULTI  c1 [probe] c2 … EXEC        a probe is the second read that an effect needs
+ *   mirror   MULTI  e1 e2 … EXEC                only what happened
+ *
+ * A SELECT among the commands changes the database of the lane, which clients share. So the batch begins by selecting
+ * the client's database, and ends by selecting the lane's own, both inside MULTI: all of it runs, or none.
+ *
+ *   lane     MULTI  SELECT client's  c1 SELECT n c2 …  SELECT lane's  EXEC
+ *   mirror   MULTI  e1  EXEC  SELECT n  MULTI  e2  EXEC
+ */
+import { effectOf, probeOf, type EffectCommand } from '../command/effects.js';
+import type { CommandSpec } from '../command/table.js';
+import type { CommandView } from '../compare/compare.js';
+import { argumentsOf, decodeReply } from '../resp/decode.js';
+import { array, encodeCommand } from '../resp/encode.js';
+import { REPLY_LOST } from './suspicion.js';
+import { FrameScanner } from '../resp/scan.js';
+import type { Workload } from '../route/router.js';
+import { removeExpired } from './expired.js';
+import type { Lane } from './lane.js';
+import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink, type Carrier } from './operation.js';
+import { isAboutData, mayHaveWritten } from '../upstream/refusals.js';
+import { mayDerive } from '../script/frame-keys.js';
+import type { Sequencer } from './sequencer.js';
+
+export interface QueuedCommand {
+  /** A copy of the command's bytes. */
+  readonly frame: Buffer;
+  readonly spec: CommandSpec;
+  readonly workload: Workload;
+  readonly follow: Follow;
+  readonly mustCopy: boolean;
+  /** Those that it declares, for the order of several lanes. */
+  readonly keys: readonly string[];
+  /** The database that it runs in; of a SELECT, the one after it. */
+  readonly db: number;
+}
+
+export interface PlacedTransaction {
+  readonly commands: readonly QueuedCommand[];
+  readonly workload: Workload;
+  /** The database that its client is in when it begins. */
+  readonly db: number;
+  /** Its keys in the lane's database. */
+  readonly keys: readonly string[];
+  /** Lanes to its databases, where it has several and runs alone: questions about their keys are asked there. */
+  readonly lanes: ReadonlyMap<number, Lane>;
+}
+
+/**
+ * What the client is told in the end.
+ * @param reply the bytes of EXEC's reply
+ * @param db the database that its client is in from now on; null where EXEC has not run
+ */
+export type Done = (operation: Operation, reply: Buffer, db: number | null) => void;
+
+interface Element {
+  readonly command: QueuedCommand;
+  readonly args: readonly Buffer[];
+  readonly probed: boolean;
+  /** Where its reply stands among those of EXEC. */
+  readonly at: number;
+}
+
+export const isSelect = ({ spec }: Pick<QueuedCommand, 'spec'>): boolean => spec.name === 'select';
+
+/**
+ * Sends the batch; the returned operation is its EXEC, whose reply goes to `done`, in the lane's order.
+ * @param lost is called when the connection was lost before EXEC was answered
+ */
+export function submitTransaction(
+  sequencer: Sequencer,
+  lane: Lane,
+  transaction: PlacedTransaction,
+  done: Done,
+  lost: (operation: Operation, reason: Error) => void,
+): Operation {
+  const { commands, workload, keys } = transaction;
+  const { db, protocol } = lane.identity;
+  const moves = transaction.db !== db || commands.some(isSelect);
+  const writes = commands.some((command) => command.follow === WRITE || command.spec.write);
+  const send = (frame: Buffer, sink: Sink, follow: Follow, spec?: CommandSpec): Operation => {
+    const operation = new Operation(frame, 0, frame.length, sink, spec, workload, db, protocol, follow);
+    sequencer.submit(operation, lane);
+    return operation;
+  };
+  // The server does not tell in which database a key changed.
+  const isHidden = ({ spec, follow, frame, db: runsIn }: QueuedCommand): boolean =>
+    runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0);
+  const hidden = commands.filter(isHidden);
+  const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
+  const elements: Element[] = [];
+  let refusal: Buffer | null = null;
+  let unqueued: Buffer | null = null;
+  const noted: Sink = {
+    answered: (_operation, buffer, start, end) => {
+      if (buffer[start] === MINUS) unqueued ??= Buffer.from(buffer.subarray(start + 1, end));
+    },
+    lost: () => undefined,
+  };
+  const begun: Sink = {
+    answered: (_operation, buffer, start, end) => {
+      if (buffer[start] === MINUS) refusal = buffer.subarray(start, end);
+    },
+    lost: () => undefined,
+  };
+  const doubt = (command: QueuedCommand, reason: string): void =>
+    sequencer.doubts.frame(command.db, command.frame, 0, reason);
+  const back: Sink = {
+    answered: (operation, buffer, start, end) => {
+      noted.answered(operation, buffer, start, end);
+      // Without MULTI the client's SELECT has run: the lane is in its database.
+      if (buffer[start] === MINUS && refusal !== null) lane.close();
+    },
+    lost: () => undefined,
+  };
+  for (const each of commands) if (each.db === db) removeExpired(sequencer, lane, each.spec, workload, each.frame, 0);
+  send(MULTI, begun, NOTHING);
+  let sent = 0;
+  if (moves) {
+    send(selecting(transaction.db), noted, NOTHING);
+    sent++;
+  }
+  for (const command of commands) {
+    const args = argumentsOf(command.frame);
+    if (command.follow === WRITE) sequencer.doubts.note(command.db, command.frame, 0);
+    const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
+    elements.push({ command, args, probed: probe !== null, at: sent });
+    send(command.frame, noted, NOTHING, command.spec.handling === 'script' ? command.spec : undefined);
+    if (probe !== null) send(probe, probing(lane), NOTHING);
+    sent += probe === null ? 1 : 2;
+  }
+  if (moves) send(selecting(db), back, NOTHING);
+  const exec = send(
+    EXEC,
+    {
+      answered: (operation, buffer, start, end) => {
+        const replies = splitReplies(buffer, start, end);
+        if (replies === null) {
+          // Without MULTI (a user who may not) each command has run by itself.
+          const alone = refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
+          const told = operation.span === null || refusal === null ? [] : hidden;
+          for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
+          if (told.length === 0) sequencer.dropSpan(operation);
+          else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')));
+          done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
+          return;
+        }
+        const begins = moves && replies[0][0] !== MINUS ? transaction.db : db;
+        const databases = databasesOf(elements, replies, begins);
+        const named = operation.span === null ? [] : hidden;
+        followTransaction(sequencer, operation, transaction.lanes, elements, databases, replies, named);
+        const asked = moves || sent > elements.length ? array(elements.map(({ at }) => replies[at])) : buffer.subarray(start, end);
+        done(operation, asked, databases.at(-1) ?? begins);
+      },
+      lost: (operation, reason) => {
+        for (const { command } of elements) if (command.follow === WRITE) doubt(command, REPLY_LOST);
+        lost(operation, reason);
+      },
+    },
+    NOTHING,
+  );
+  exec.span = span;
+  sequencer.hold(exec, lane, keys, writes);
+  return exec;
+}
+
+/**
+ * What the client is told of an EXEC that did not run. Each command was answered QUEUED before the server saw it: why
+ * the server refused one, because of its memory say, is told as of a state that has changed in between.
+ */
+function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
+  return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED ? Buffer.concat([BECAUSE, reason]) : reply;
+}
+
+/** A user who may write the key and not read it: from now on, what only a second read would tell is copied. */
+const probing = (lane: Lane): Sink => ({
+  answered: (_operation, buffer, start) => {
+    if (buffer[start] === MINUS) lane.mayProbe = false;
+  },
+  lost: () => undefined,
+});
+
+/** The elements of EXEC's reply as frames; null when it did not run (an error or nil). */
+function splitReplies(buffer: Buffer, start: number, end: number): Buffer[] | null {
+  if (buffer[start] !== STAR) return null;
+  let at = buffer.indexOf(13, start) + 2;
+  const count = Number(buffer.toString('latin1', start + 1, at - 2));
+  if (count < 0) return null;
+  const scanner = new FrameScanner();
+  const replies: Buffer[] = [];
+  for (let i = 0; i < count; i++) {
+    const next = scanner.scan(buffer, at, end);
+    replies.push(buffer.subarray(at, next));
+    at = next;
+  }
+  return replies;
+}
+
+/** In which database each command has run, which of the SELECTs took effect by their replies. */
+function databasesOf(elements: readonly Element[], replies: readonly Buffer[], begins: number): number[] {
+  let db = begins;
+  return elements.map(({ command, args, at }) => {
+    if (isSelect(command) && replies[at][0] !== MINUS) db = Number(args[1].toString('latin1'));
+    return db;
+  });
+}
+
+/**
+ * Repeats what succeeded on the mirror.
+ * @param databases in which each command has run
+ * @param hidden commands whose keys the authority tells
+ */
+function followTransaction(
+  sequencer: Sequencer,
+  exec: Operation,
+  lanes: PlacedTransaction['lanes'],
+  elements: readonly Element[],
+  databases: readonly number[],
+  replies: readonly Buffer[],
+  hidden: readonly QueuedCommand[],
+): void {
+  const left: QueuedCommand[] = [];
+  const effects: Told[] = [];
+  // At once, so that a later command of the transaction which reads the key is not trusted either.
+  const doubt = (command: QueuedCommand, db: number): void => {
+    const { frame, spec } = command;
+    if (hidden.includes(command)) left.push(command);
+    else if (spec.handling === 'script') sequencer.doubts.script(db, frame, 0, 'script');
+    else sequencer.doubts.frame(db, frame, 0, 'copy');
+  };
+  for (const [i, { command, args, probed, at }] of elements.entries()) {
+    const db = databases[i];
+    const raw = replies[at];
+    if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
+    if (command.follow === NOTHING) continue;
+    if (raw[0] === MINUS) {
+      if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, db, raw });
+      if (command.follow === WRITE) command.workload.counters.refused++;
+      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length)) doubt(command, db);
+      continue;
+    }
+    if (command.follow === READ) {
+      effects.push({ frame: command.frame, reply: 'same', command, db, raw });
+      continue;
+    }
+    if (command.mustCopy || (mayDerive(command.spec) && sequencer.doubts.isReadBy(db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+      doubt(command, db);
+      continue;
+    }
+    const rewrite = effectOf(command.spec.name);
+    if (rewrite?.form !== undefined) sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
+    const effect = rewrite === undefined ? 'verbatim' : rewrite.effect(args, decodeReply(raw).reply, exec.protocol, probed ? decodeReply(replies[at + 1]).reply : undefined);
+    if (effect === 'copy') doubt(command, db);
+    else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
+    else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
+  }
+  for (let from = 0, to = 1; from < effects.length; to++) {
+    if (to < effects.length && effects[to].db === effects[from].db) continue;
+    appendTransaction(sequencer, exec, lanes.get(effects[from].db) ?? exec.lane!, effects.slice(from, to));
+    from = to;
+  }
+  if (left.length === 0) sequencer.dropSpan(exec);
+  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')));
+}
+
+interface Told extends EffectCommand {
+  readonly command: QueuedCommand;
+  readonly db: number;
+  readonly raw: Buffer;
+}
+
+/**
+ * Appends effects in one database as one transaction.
+ * @param lane to the authority, in that database
+ */
+function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier, effects: readonly Told[]): void {
+  const mirror = sequencer.mirrorOf(exec);
+  const [{ db, command: first }] = effects;
+  const writes = effects.some(({ command }) => command.follow === WRITE);
+  const operation = (frame: Buffer, command: QueuedCommand): Operation => {
+    const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, db, exec.protocol, writes ? WRITE : READ);
+    follower.lane = lane;
+    follower.answeredAt = exec.answeredAt;
+    follower.submittedAt = exec.submittedAt;
+    follower.stalledMs = exec.stalledMs;
+    follower.asked = command.frame;
+    follower.check = FRAMING;
+    return follower;
+  };
+  const batch: Operation[] = [operation(MULTI, first), ...effects.map(({ frame, command }) => operation(frame, command))];
+  const last = operation(EXEC, effects.find(({ command }) => command.follow === WRITE)?.command ?? first);
+  const expected = array(effects.map(({ reply, raw }) => (reply === 'same' ? raw : (reply ?? ANYTHING))));
+  last.check = COMPARE;
+  last.reply = expected;
+  last.replyEnd = expected.length;
+  last.calm = exec.calm;
+  // Without `raw`: the buffers that replies came in hold far more.
+  last.batch = batchOf(effects.map(({ frame, reply, command }) => ({ frame, reply, command })));
+  mirror.appendAll([...batch, last]);
+}
+
+function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[]): Batch {
+  const open = effects.flatMap(({ reply }, i) => (reply === null ? [i] : []));
+  return {
+    frames: effects.map(({ frame }) => frame),
+    names: effects.map(({ command }) => command.spec.name),
+    writes: effects.map(({ command }) => command.follow === WRITE),
+    derives: effects.map(({ command }) => command.follow === WRITE && mayDerive(command.spec)),
+    get views(): CommandView[] {
+      return effects.map(({ frame, command }) => {
+        const args = argumentsOf(frame);
+        return { name: frame === command.frame ? command.spec.name : args[0].toString('latin1').toLowerCase(), args };
+      });
+    },
+    expected(authority, mirror) {
+      const wanted = splitReplies(authority, 0, authority.length);
+      const got = splitReplies(mirror, 0, mirror.length);
+      if (open.length === 0 || wanted === null || got === null || got.length !== wanted.length) return authority;
+      for (const i of open) if (got[i][0] !== MINUS) wanted[i] = got[i];
+      return array(wanted);
+    },
+  };
+}
+
+const selecting = (db: number): Buffer => encodeCommand(['SELECT', db]);
+
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);
+const ABORTED = '-EXECABORT';
+const BECAUSE = Buffer.from('-EXECABORT Transaction discarded because of: ');
+/** Stands in the expected reply where anything but an error will do; never equal to a real reply of these commands. */
+const ANYTHING = Buffer.from('+?\r\n');
+const STAR = '*'.charCodeAt(0);
+const MINUS = '-'.charCodeAt(0);
+

@@ -1,0 +1,158 @@
+/**
+ * Which keys a script has changed, where its text does not tell: the server tells it, to a connection with
+ * `CLIENT TRACKING ON BCAST`. It names what changed before it answers what comes next on that connection, so that
+ * the answer to a PING, sent when the script was answered, stands behind everything that the script has done.
+ *
+ *   begin ─▶ script sent … answered ─▶ end ─▶ PING … PONG ─▶ the keys that changed meanwhile, others' among them
+ */
+import { decodeReply, isNull } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { FrameReader } from '../resp/reader.js';
+import type { Connection, ConnectionOwner } from '../upstream/connection.js';
+import type { Server } from '../upstream/server.js';
+
+/** A server that does not take it is asked again after so long, in ms. */
+const RETRY_MS = 10_000;
+/** Without a script that needs it, the server is told to stop after so long, in ms. */
+const IDLE_MS = 60_000;
+
+/** What changed from `begin` on, in a database that the server does not tell. */
+export interface Span {
+  readonly db: number;
+  /** The place in the log where it begins. */
+  readonly from: number;
+  /** The server did not name everything, or could not be listened to. */
+  broken: boolean;
+}
+
+export class Changes implements ConnectionOwner {
+  #connection: Connection | undefined;
+  #starting: Promise<void> | undefined;
+  #refusedAt = -Infinity;
+  #usedAt = 0;
+  /** Oldest first. */
+  readonly #open = new Set<Span>();
+  /** Keys in the order in which they changed, from the place `#at` on. */
+  #log: string[] = [];
+  #at = 0;
+  /** By database: up to where changes were handed out already. Nobody has to be told of them twice. */
+  readonly #handedOut = new Map<number, number>();
+  readonly #pinged: (() => void)[] = [];
+  #idle: NodeJS.Timeout | undefined;
+
+  constructor(private readonly server: Server) {}
+
+  get waits(): boolean {
+    return this.#pinged.length > 0;
+  }
+
+  get ready(): boolean {
+    return this.#connection !== undefined;
+  }
+
+  /** Whether it is worth waiting for `start`. */
+  get mayStart(): boolean {
+    return performance.now() - this.#refusedAt > RETRY_MS;
+  }
+
+  /** Resolves when it is ready, or is known not to be. */
+  start(): Promise<void> {
+    this.#starting ??= this.#start().finally(() => (this.#starting = undefined));
+    return this.#starting;
+  }
+
+  async #start(): Promise<void> {
+    if (this.#connection !== undefined) return;
+    try {
+      const connection = await this.server.open({ db: 0, protocol: 3, credentials: this.server.endpoint.credentials });
+      const reply = await connection.ask('CLIENT', 'TRACKING', 'ON', 'BCAST');
+      if (reply.type !== '+') {
+        connection.destroy();
+        throw new Error('the server does not broadcast');
+      }
+      connection.attach(this);
+      this.#connection = connection;
+      this.#usedAt = performance.now();
+      this.#idle ??= setInterval(() => this.#closeIdle(), IDLE_MS / 2).unref();
+    } catch {
+      this.#refusedAt = performance.now();
+    }
+  }
+
+  /** From now on changes are noted, until the span is ended; null while it is not ready. */
+  begin(db: number): Span | null {
+    if (this.#connection === undefined) return null;
+    const span: Span = { db, from: this.#at + this.#log.length, broken: false };
+    this.#open.add(span);
+    this.#usedAt = performance.now();
+    return span;
+  }
+
+  /**
+   * Calls `then` when everything is known that happened at the server up to now, with the keys that changed in the span
+   * and were not handed out for another one since they changed; null where they are not known.
+   */
+  end(span: Span, then: (keys: ReadonlySet<string> | null) => void): void {
+    const done = (): void => {
+      const keys = span.broken ? null : this.#handOut(span);
+      this.drop(span);
+      then(keys);
+    };
+    if (this.#connection === undefined || span.broken) return done();
+    this.#pinged.push(done);
+    this.#connection.outbox.addWhole(PING);
+  }
+
+  #handOut({ db, from }: Span): Set<string> {
+    const begin = Math.max(from, this.#handedOut.get(db) ?? 0);
+    this.#handedOut.set(db, this.#at + this.#log.length);
+    return new Set(this.#log.slice(begin - this.#at));
+  }
+
+  /** The span is of no use any more. */
+  drop(span: Span): void {
+    this.#open.delete(span);
+    const [oldest] = this.#open;
+    const keep = oldest?.from ?? this.#at + this.#log.length;
+    // Not at every span: the rest of the log is moved.
+    if (this.#open.size > 0 && keep - this.#at < this.#log.length / 2) return;
+    this.#log = this.#log.slice(keep - this.#at);
+    this.#at = keep;
+  }
+
+  readable(reader: FrameReader): void {
+    while (reader.next()) {
+      if (reader.buffer[reader.start] !== PUSH) this.#pinged.shift()?.();
+      else if (this.#open.size > 0) this.#note(reader.buffer, reader.start);
+    }
+  }
+
+  #note(buffer: Buffer, start: number): void {
+    const [, keys] = decodeReply(buffer, start).reply.items ?? [];
+    // FLUSHALL and its like name no keys.
+    if (keys === undefined || isNull(keys) || keys.items === null) this.#break();
+    else for (const { data } of keys.items) this.#log.push(data!.toString('latin1'));
+  }
+
+  #break(): void {
+    for (const span of this.#open) span.broken = true;
+  }
+
+  lost(): void {
+    this.#connection = undefined;
+    this.#break();
+    for (const done of this.#pinged.splice(0)) done();
+  }
+
+  close(): void {
+    clearInterval(this.#idle);
+    this.#connection?.destroy();
+  }
+
+  #closeIdle(): void {
+    if (this.#open.size === 0 && this.#pinged.length === 0 && performance.now() - this.#usedAt > IDLE_MS) this.#connection?.destroy();
+  }
+}
+
+const PUSH = '>'.charCodeAt(0);
+const PING = encodeCommand(['PING']);

@@ -1,0 +1,95 @@
+/** Which keys does a command frame name, and may it write others? */
+import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
+import type { CommandSpec, CommandTable } from '../command/table.js';
+import { argumentsOf, locateArguments } from '../resp/decode.js';
+import type { Scripts } from './catalog.js';
+
+export class FrameKeys {
+  readonly #argStart: number[] = [];
+  readonly #argEnd: number[] = [];
+
+  constructor(
+    private readonly table: CommandTable,
+    private readonly scripts: Scripts,
+  ) {}
+
+  specOf(frame: Buffer, start: number): CommandSpec | undefined {
+    const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+    return this.table.find(frame, this.#argStart, this.#argEnd, argc);
+  }
+
+  /**
+   * Calls `visit(key, access)` for each key of the command frame at `start`; access is 1 (reads), 2 (writes) or 3.
+   * The keys of a script that declares none are those that its text names. Returns whether these are all the keys.
+   */
+  each(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): boolean {
+    const [argStart, argEnd] = [this.#argStart, this.#argEnd];
+    const argc = locateArguments(frame, start, argStart, argEnd);
+    const spec = this.table.find(frame, argStart, argEnd, argc);
+    if (spec === undefined) return false;
+    const keys = new KeyList();
+    const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+    if (told === 0 && spec.handling === 'script') return this.#eachNamed(argumentsOf(frame, start), visit);
+    const count = told === UNKNOWN_KEYS ? keys.known : told;
+    const found: Buffer[] = [];
+    for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
+    for (let i = 0; i < count; i++) visit(found[i], keys.access[i]);
+    return told >= 0;
+  }
+
+  /**
+   * Likewise for each key that the frame, which is for that database, may write, with the database that it is in
+   * afterwards. Returns false where it may write, and no key is told.
+   */
+  eachWritten(db: number, frame: Buffer, start: number, visit: (db: number, key: Buffer) => void): boolean {
+    let known = false;
+    const otherDb = otherDatabase(frame, start);
+    this.each(frame, start, (key, access) => {
+      known = true;
+      if ((access & WRITES) !== 0) visit(db, key);
+      if (otherDb !== null) visit(otherDb, key);
+    });
+    return known || !this.#hidesWrites(frame, start);
+  }
+
+  /** The keys, for the order of several lanes. */
+  ids(frame: Buffer, start: number): string[] {
+    const ids: string[] = [];
+    this.each(frame, start, (key) => ids.push(key.toString('latin1')));
+    return ids;
+  }
+
+  #eachNamed(args: readonly Buffer[], visit: (key: Buffer, access: number) => void): boolean {
+    const { reads, writes } = this.scripts.undeclared(args, this.table);
+    for (const key of reads ?? []) visit(key, READS);
+    for (const key of writes ?? []) visit(key, READS | WRITES);
+    return reads !== null && writes !== null;
+  }
+
+  /** Whether a command of which no key is told may write some all the same. */
+  #hidesWrites(frame: Buffer, start: number): boolean {
+    const spec = this.specOf(frame, start);
+    if (spec === undefined) return true;
+    if (spec.handling === 'script') return this.scripts.undeclared(argumentsOf(frame, start), this.table).writes === null;
+    return spec.handling === 'barrier' && !isAboutCode(spec);
+  }
+}
+
+/** Whether the command changes what scripts or functions a server knows, and no key. */
+export const isAboutCode = ({ name }: CommandSpec): boolean => name.startsWith('script|') || name.startsWith('function|');
+
+/** Of their keys they change one (XREADGROUP each by itself), and the mirror is told which, and how: nothing comes from another. */
+const NAMED_BY_REPLY = new Set(['xreadgroup', 'blpop', 'brpop', 'bzpopmin', 'bzpopmax', 'lmpop', 'zmpop', 'blmpop', 'bzmpop']);
+
+/** Whether a write may take what it writes from another key, or from another database. */
+export const mayDerive = (spec: CommandSpec): boolean => (spec.singleKey === 0 && !NAMED_BY_REPLY.has(spec.name)) || spec.handling === 'barrier';
+
+/** The database that MOVE, or COPY with DB, writes to; null for everything else. */
+export function otherDatabase(frame: Buffer, start: number): number | null {
+  const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
+  if (!/^\*\d+\r\n\$4\r\n(move|copy)\r/i.test(name)) return null;
+  const args = argumentsOf(frame, start).map((arg) => arg.toString('latin1').toUpperCase());
+  if (args[0] === 'MOVE') return Number(args[2]);
+  const at = args.indexOf('DB', 3);
+  return at === -1 ? null : Number(args[at + 1]);
+}

@@ -1,0 +1,82 @@
+/**
+ * Functions (FUNCTION LOAD) of the servers that have them: read from `FUNCTION LIST` when one is called that is not
+ * known, so that it can be said what it may write. The commands that change functions make all of it unknown again;
+ * what changes them behind the proxy is not seen.
+ */
+import type { CommandTable } from '../command/table.js';
+import { isError, text, type Reply } from '../resp/decode.js';
+import { Routine } from './routine.js';
+import type { Server } from '../upstream/server.js';
+
+/** How long a server is believed that it does not have a function. */
+const MISSING_MS = 1_000;
+
+/** One function; its text is that of its whole library. */
+class LibraryFunction extends Routine {
+  constructor(
+    code: string,
+    private readonly noWrites: boolean,
+  ) {
+    super(code, true);
+  }
+
+  override writesNothing(table: CommandTable): boolean {
+    return this.noWrites || super.writesNothing(table);
+  }
+}
+
+interface Known {
+  readonly runId: string;
+  readonly at: number;
+  readonly functions: ReadonlyMap<string, LibraryFunction>;
+}
+
+export class Functions {
+  readonly #known = new Map<Server, Known>();
+
+  /** Undefined for one that no server is known to have. */
+  find(name: string): Routine | undefined {
+    for (const { functions } of this.#known.values()) {
+      const found = functions.get(name);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  /** Whether the server need not be asked about the function. */
+  knows(server: Server, name: string): boolean {
+    const known = this.#known.get(server);
+    if (known === undefined || known.runId !== server.runId) return false;
+    return known.functions.has(name) || performance.now() - known.at < MISSING_MS;
+  }
+
+  /** Reads what functions the server has; where it does not tell, they are unknown. */
+  async learn(server: Server): Promise<void> {
+    const { runId } = server;
+    const reply = await server.ask('FUNCTION', 'LIST', 'WITHCODE').catch(() => null);
+    this.#known.set(server, { runId, at: performance.now(), functions: reply === null || isError(reply) ? new Map() : functionsOf(reply) });
+  }
+
+  /** Functions have changed. */
+  forget(): void {
+    this.#known.clear();
+  }
+}
+
+function functionsOf(list: Reply): Map<string, LibraryFunction> {
+  const functions = new Map<string, LibraryFunction>();
+  for (const library of list.items ?? []) {
+    const code = field(library, 'library_code');
+    for (const each of field(library, 'functions')?.items ?? []) {
+      const flags = (field(each, 'flags')?.items ?? []).map(text);
+      functions.set(text(field(each, 'name')!), new LibraryFunction(text(code!), flags.includes('no-writes')));
+    }
+  }
+  return functions;
+}
+
+/** A field of a map that came as alternating names and values. */
+function field({ items }: Reply, name: string): Reply | undefined {
+  const at = (items ?? []).findIndex((item, i) => i % 2 === 0 && text(item) === name);
+  return at === -1 ? undefined : items![at + 1];
+}

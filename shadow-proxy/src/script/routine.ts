@@ -1,0 +1,178 @@
+/** What can be said of a script, or of a function, by reading its text. */
+import { countingKind } from '../command/counting.js';
+import { READS, WRITES, type KeySpec } from '../command/keys.js';
+import type { CommandSpec, CommandTable } from '../command/table.js';
+import { mentionsDatabases, readText, tooManyFrom, type Call, type KeyName, type Reading } from './text.js';
+
+/** What a call does to a key. */
+export interface NamedKey {
+  readonly access: number;
+  readonly name: KeyName;
+}
+
+/** The keys that a text's calls name; null where some cannot be told. */
+export interface NamedKeys {
+  readonly reads: readonly NamedKey[] | null;
+  readonly writes: readonly NamedKey[] | null;
+}
+
+export const UNTOLD: NamedKeys = { reads: null, writes: null };
+
+/** Commands that leave the database. */
+const LEAVING = new Set(['select', 'move', 'copy', 'swapdb']);
+
+const KEEPTTL = 'keepttl';
+
+/** A script or a function, as far as its text tells what it does. */
+export class Routine {
+  readonly #reading: Reading;
+  readonly #mentionsDatabases: boolean;
+  readonly #mentionsSwapping: boolean;
+  readonly #mentionsKeepTtl: boolean;
+  #named: NamedKeys | undefined;
+  readonly #tooManyFrom: number;
+  /** Whether it may give a key a time to live. */
+  readonly setsTtl: boolean;
+  /** Whether it may give it as a moment, which is another one by another clock. */
+  readonly setsMoment: boolean;
+
+  /** @param text its bytes as latin1 */
+  constructor(text: string, isLibrary: boolean) {
+    this.#reading = readText(text, isLibrary);
+    this.#mentionsDatabases = mentionsDatabases(text);
+    this.#mentionsSwapping = /swapdb/i.test(text);
+    this.#mentionsKeepTtl = /keepttl/i.test(text);
+    this.#tooManyFrom = tooManyFrom(text);
+    this.setsMoment = this.#mayCall(({ name, names, open }) => /^p?expireat$/.test(name) || (name === 'set' && (names.length > 2 || open)) || (name === 'getex' && (names.length > 1 || open)));
+    this.setsTtl = this.setsMoment || this.#mayCall(({ name }) => /^(p?expire|p?setex)$/.test(name));
+  }
+
+  /** Whether a call may be one of these, for all that is known. */
+  #mayCall(isSuch: (call: Call) => boolean): boolean {
+    return this.#reading.calls === null || this.#reading.calls.some(isSuch);
+  }
+
+  /** Whether KeyDB may end at it, where Redis goes on, when it is given so many arguments. */
+  endsKeydb(given: number): boolean {
+    return given >= this.#tooManyFrom;
+  }
+
+  /** Whether it is proved to do the same on a server with the same data that knows `commands`. */
+  repeatable(commands: ReadonlySet<string>): boolean {
+    const { calls, repeatable } = this.#reading;
+    return repeatable && (commands.size === 0 || calls!.every(({ name }) => commands.has(name)));
+  }
+
+  /** Whether it gives a command a number that was computed: as which text depends on the server's version. */
+  get writesNumbers(): boolean {
+    return this.#reading.writesNumbers;
+  }
+
+  /** Whether it calls what touches every key of a database, as far as its text tells. */
+  get flushes(): boolean {
+    return this.#callsOneOf('flushall', 'flushdb', 'swapdb');
+  }
+
+  /** Whether it may swap databases, as far as its text tells. */
+  get swapsDatabases(): boolean {
+    return this.#reading.calls === null ? this.#mentionsSwapping : this.#callsOneOf('swapdb');
+  }
+
+  /** Whether it may publish, for all that is known. */
+  get mayPublish(): boolean {
+    return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
+  }
+
+  /** Whether it asks what keys there are, as far as its text tells. */
+  get asksForAllKeys(): boolean {
+    return this.#callsOneOf('scan', 'keys', 'dbsize', 'randomkey');
+  }
+
+  #callsOneOf(...names: readonly string[]): boolean {
+    return this.#reading.calls?.some(({ name }) => names.includes(name)) === true;
+  }
+
+  /** Whether it writes to no other database than its own. Of a text that is not understood, no name of such a command is in it, or among the arguments. */
+  staysInDatabase(args: readonly Buffer[]): boolean {
+    if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => LEAVING.has(name));
+    return !this.#mentionsDatabases && !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()));
+  }
+
+  /** The commands that it calls, as far as its text tells. */
+  get called(): readonly string[] {
+    return [...new Set(this.#reading.calls?.map(({ name }) => name))];
+  }
+
+  /** Whether it may SET … KEEPTTL: it writes the option out, or is given it. */
+  mayKeepTtl(args: readonly Buffer[]): boolean {
+    return this.#mentionsKeepTtl || args.some((arg) => arg.length === KEEPTTL.length && arg.toString('latin1').toLowerCase() === KEEPTTL);
+  }
+
+  /** Whether it may call any command at all. */
+  get callsCommands(): boolean {
+    return this.#mayCall(() => true);
+  }
+
+  /** Whether its text shows that it calls no command that writes. */
+  writesNothing(table: CommandTable): boolean {
+    return !this.#mayCall((call) => specOf(call, table)?.write !== false);
+  }
+
+  /** Whether, as far as its text tells, it writes by what it has read, or counts. */
+  readsAndWrites(table: CommandTable): boolean {
+    const { calls } = this.#reading;
+    if (calls === null) return true;
+    const specs = calls.map((call) => specOf(call, table));
+    return calls.some(({ name }) => countingKind(name) !== null) || (specs.some((spec) => spec?.write === true) && specs.some((spec) => spec?.write === false && spec.handling === 'keyed'));
+  }
+
+  /** The keys that its calls name. */
+  named(table: CommandTable): NamedKeys {
+    return (this.#named ??= this.#reading.calls === null ? UNTOLD : keysNamed(this.#reading.calls, table));
+  }
+}
+
+/** The command of a call; undefined where that is not known. */
+function specOf({ name, subcommand }: Call, table: CommandTable): CommandSpec | undefined {
+  const spec = table.byName(name);
+  if (spec === undefined || spec.subcommands === null) return spec;
+  return subcommand === null ? undefined : table.byName(`${name}|${subcommand}`);
+}
+
+function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
+  const reads: NamedKey[] = [];
+  const writes: NamedKey[] = [];
+  const untold = { reads: false, writes: false };
+  for (const call of calls) {
+    const spec = specOf(call, table);
+    // Behind a SELECT a name is another database's.
+    if (spec === undefined || spec.name === 'select') return UNTOLD;
+    for (const each of keysOf(call, spec)) {
+      // Beside what SORT or GEORADIUS stores, what it reads is not told either.
+      if (each === null) untold.reads = true;
+      if (each === null && spec.write) untold.writes = true;
+      if (each !== null) (spec.write ? writes : reads).push({ access: spec.write ? READS | WRITES : READS, name: each });
+    }
+  }
+  return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };
+}
+
+/** What the arguments name that may be keys; null for what is not told. */
+function keysOf({ names, open }: Call, spec: CommandSpec): readonly (KeyName | null)[] {
+  const { keySpecs, readKeys, singleKey } = spec;
+  if (keySpecs.length === 0 && readKeys === null) return spec.write ? [null] : [];
+  if (spec.handling === 'barrier' || (spec.name === 'copy' && names.length > 2)) return [null];
+  if (singleKey > 0) return [names[singleKey - 1] ?? null];
+  // Which ones are keys depends on the options.
+  if (keySpecs.length === 0 || keySpecs.some(({ counted }) => counted)) return [null];
+  if (open) return names;
+  return keySpecs.flatMap((each) => placesOf(each, names.length)).map((at) => names[at] ?? null);
+}
+
+/** Where the keys stand among so many arguments, from 0. */
+function placesOf({ begin, last, step }: KeySpec, count: number): number[] {
+  const end = last < 0 ? count + last : begin - 1 + last;
+  const places: number[] = [];
+  for (let at = begin - 1; at <= end; at += step) places.push(at);
+  return places;
+}

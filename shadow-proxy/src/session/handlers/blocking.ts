@@ -1,0 +1,439 @@
+/**
+ * Commands that block at the server: each on a private lane. What goes to the mirror is what they took (rule 6).
+ *
+ *   its keys are reserved ─▶ shared lanes empty ─▶ sent ─┬─ answered at once ─▶ effect ─▶ client
+ *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
+ *
+ * When a stage changes, clients that block on its keys are unblocked, and their commands sent anew, with the time that
+ * they had left. A client that goes away is unblocked as well, and what it took at that very moment is still told.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { blockOption, type Blocking } from '../../command/policy.js';
+import type { CommandSpec } from '../../command/table.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
+import type { Ticket, Waiter } from '../../pipeline/key-locks.js';
+import { Waking } from '../../pipeline/wakeup.js';
+import { argumentsOf } from '../../resp/decode.js';
+import { encodeCommand } from '../../resp/encode.js';
+import { REPLY_LOST } from '../../pipeline/suspicion.js';
+import type { Workload } from '../../route/router.js';
+import { otherSide, type Side, type StageRule } from '../../route/stage.js';
+import { attemptOf, isNothing } from './try-non-blocking.js';
+import { routeKeys, type Route } from '../routing.js';
+import { crossing } from './split.js';
+import type { Session } from '../session.js';
+
+/** Where a command is to go, by the stages as they are when it sets out. */
+interface Way {
+  readonly workload: Workload;
+  readonly rule: StageRule;
+  readonly follow: Follow;
+  readonly mixed: boolean;
+}
+
+/**
+ * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue #11687),
+ * cut what they make of 0.001 down to 0 ms, and so block for ever.
+ */
+const LEAST_MS = 2;
+/** How often a command is told to end that does not block yet, in ms. */
+const UNBLOCK_MS = 5;
+
+const argumentsAtHand = (session: Session): Buffer[] => Array.from({ length: session.parser.argc }, (_, i) => session.argument(i));
+
+/** Whether the command at hand asks to block. */
+export const asksToBlock = (session: Session, { timeout }: Blocking): boolean => timeout !== 'option' || blockOption(argumentsAtHand(session)) !== -1;
+
+/** Which argument says how long. */
+function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
+  if (timeout === 'last') return args.length - 1;
+  return timeout === 'option' ? blockOption(args) + 1 : timeout;
+}
+
+/** Sends the command at hand on a lane of its own. */
+export function block(session: Session, spec: CommandSpec): void {
+  const { clients } = session;
+  if (session.inFlight > 0) return session.awaitIdle();
+  const route = routeKeys(clients.sequencer.router, spec, session.parser);
+  if (route === null) return session.awaitOpen();
+  if (route.other !== null) {
+    clients.crossRefused++;
+    session.blocked?.drop();
+    return session.refuse(crossing(spec.name, route.workload, route.other));
+  }
+  const blocked = (session.blocked ??= new Blocked(session, spec, route.rule.authority));
+  if (blocked.isOver) return blocked.timeOut();
+  const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
+  if (!blocked.attempt(route, follow)) void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
+}
+
+export class Blocked {
+  /** Among those who wait for a flip to end, from when it first came. */
+  readonly place: number;
+  /** How long it may take, in ms; Infinity for as long as may be. */
+  readonly #time: number;
+  /** When its time is over, in ms of the monotonic clock; Infinity for never. */
+  readonly #until: number;
+  /** The command as it came. */
+  readonly #frame: Buffer;
+  readonly #args: readonly Buffer[];
+  /** The keys as strings of bytes. */
+  readonly #keys: readonly string[];
+  #workload: Workload | null = null;
+  #db = 0;
+  #writes = false;
+  /** It was asked for what was there already. */
+  #attempted = false;
+  /** It is on the way to block. */
+  #coming = false;
+  /** The lane that carries it now. */
+  #lane: Lane | null = null;
+  /** Its place among those that wait for the keys, and the lane that it has by then. */
+  #turn: { readonly ticket: Ticket; readonly lane: Lane; readonly way: Way } | null = null;
+  /** What the server answers when the time is over. */
+  #nothing: Buffer | null = null;
+  /** The server is being asked to end it. */
+  #unblocking: Promise<unknown> | null = null;
+  #interrupted: (() => void)[] = [];
+  #abandoned = false;
+
+  constructor(
+    private readonly session: Session,
+    private readonly spec: CommandSpec,
+    authority: Side,
+  ) {
+    // The bytes of the parser are the client's next ones some day.
+    this.#frame = Buffer.from(session.command);
+    this.#args = argumentsOf(this.#frame);
+    this.#keys = session.clients.sequencer.keys.ids(this.#frame, 0);
+    const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
+    this.#time = time > 0 ? time : Infinity;
+    this.#until = performance.now() + this.#time;
+    const { servers } = session.clients.sequencer;
+    // Clients will miss it once they have left the proxy.
+    const lacks = otherSide(authority);
+    if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb) session.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
+    this.place = session.clients.nextPlace();
+    session.clients.blocked.add(this);
+  }
+
+  /** Whether it was interrupted, and its time ran out meanwhile. */
+  get isOver(): boolean {
+    return this.#nothing !== null && performance.now() >= this.#until;
+  }
+
+  /** Whether the server has it, so that its keys may change at any moment. */
+  get isSent(): boolean {
+    return this.#lane !== null;
+  }
+
+  /** Whether it has found nothing at once, and waits from then on. */
+  get isWaiting(): boolean {
+    return this.#workload !== null;
+  }
+
+  /** Notes in the journal what it may take at any moment. */
+  note(): void {
+    if (this.#lane !== null && this.#writes) this.session.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
+  }
+
+  /** Whether a change of the workload's stage concerns it. */
+  concerns(workload: Workload): boolean {
+    return this.#workload === workload || this.#keys.some((key) => this.#workloadOf(key) === workload);
+  }
+
+  #workloadOf(key: string): Workload {
+    const bytes = Buffer.from(key, 'latin1');
+    return this.session.clients.sequencer.router.match(bytes, 0, bytes.length);
+  }
+
+  /** Asks for what is there already; whether it was asked, or has to wait for that. */
+  attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
+    const { session } = this;
+    const { sequencer, coming } = session.clients;
+    // What it found might be for somebody who came before.
+    if (this.#attempted || (this.spec.write && coming.has(session.db, this.#keys))) return false;
+    const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
+    const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
+    if (attempt === null || spec === undefined) return false;
+    // Another command may be allowed where this one is denied.
+    if (spec !== this.spec) {
+      const { privileges } = sequencer.servers[rule.authority];
+      const learning = privileges.learn(session.credentials);
+      if (learning !== null) {
+        session.awaitSettled(learning);
+        return true;
+      }
+      if (!privileges.isUnrestricted(session.credentials)) return false;
+    }
+    const lane = session.laneTo(rule.authority);
+    if (lane === null || !session.admitted(lane, this.#keys, spec.write)) return true;
+    this.#attempted = true;
+    session.holdOpen(false);
+    if (follow === WRITE) sequencer.doubts.note(session.db, attempt.frame, 0);
+    const sink: Sink = {
+      answered: (_operation, buffer, start, end) => {
+        const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
+        if (session.closed) this.#end();
+        else if (answer === null) this.#again((retry) => retry());
+        else {
+          session.clients.count(this.spec, workload);
+          this.#end();
+          session.reply(answer);
+          session.resume();
+        }
+      },
+      lost: () => {
+        this.#end();
+        session.destroy();
+      },
+    };
+    const operation = new Operation(attempt.frame, 0, attempt.frame.length, sink, spec, workload, session.db, session.protocol, follow);
+    operation.mustCopy = mixed;
+    sequencer.hold(operation, lane, this.#keys, spec.write);
+    sequencer.submit(operation, lane);
+    return true;
+  }
+
+  async send(way: Way): Promise<void> {
+    const { session } = this;
+    // Redis does not let a client block that has closed its side.
+    if (session.halfClosed) {
+      this.#end();
+      return session.destroy();
+    }
+    this.#workload = way.workload;
+    this.#db = session.db;
+    this.#attempted = true;
+    this.#writes = way.follow === WRITE;
+    this.#comes(this.spec.write);
+    session.holdOpen(false);
+    let lane: Lane;
+    try {
+      lane = await session.clients.sequencer.lanes[way.rule.authority].borrow(session.identity);
+    } catch (problem) {
+      return this.#failed(problem as Error);
+    }
+    this.#enter(lane, way);
+  }
+
+  /** Notes whether it is on the way to block, so that it will be served before who comes later. */
+  #comes(on: boolean): void {
+    if (on === this.#coming) return;
+    const { coming } = this.session.clients;
+    this.#coming = on;
+    if (on) coming.add(this.#db, this.#keys);
+    else coming.remove(this.#db, this.#keys);
+  }
+
+  /** Whether nothing has changed while it waited. */
+  #ready(lane: Lane, { rule }: Way): boolean {
+    const now = routeKeys(this.session.clients.sequencer.router, this.spec, this.session.parser);
+    return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
+  }
+
+  /** Takes the keys in its turn. */
+  #enter(lane: Lane, way: Way): void {
+    const { spec } = this;
+    const turn = this.#turn?.ticket ?? null;
+    this.#turn = null;
+    if (this.session.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
+    // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not compared.
+    if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
+    const lanes = this.session.clients.sequencer.lanes[lane.server.side];
+    const order = lanes.order(this.#db);
+    const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
+    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination, waking: null, untold: false };
+    const wakes = destination === null ? [] : order.wokenBy([destination]);
+    const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
+    if (!order.admits(null, keys, true, turn)) {
+      this.#turn = { lane, way, ticket: order.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, turn) };
+      return;
+    }
+    order.block(waiter);
+    const waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
+    // What runs alone from now on waits for the keys to be free.
+    void lanes.emptied(this.#db).then(() => {
+      if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
+      // Before the keys are free: whoever has them next must not wait for what was never sent.
+      order.unblock(waiter);
+      waking.lost();
+      this.#later(lane, way);
+    });
+  }
+
+  #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: Waiter | null, waking: Waking | null): void {
+    const { session, spec } = this;
+    const { sequencer } = session.clients;
+    const db = this.#db;
+    const order = sequencer.lanes[lane.server.side].order(db);
+    const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, session.protocol, NOTHING);
+    operation.end = operation.frame.length;
+    if (follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
+    this.#lane = lane;
+    this.#comes(false);
+    session.clients.count(spec, workload);
+    const followUp = new Operation(this.#frame, 0, this.#frame.length, null, spec, workload, db, session.protocol, follow);
+    followUp.mustCopy = mixed;
+    const settle = (taken: Parameters<Waking['settled']>[1]): void => {
+      this.#lane = null;
+      if (waiter === null) return;
+      const { waking, untold } = waiter;
+      order.unblock(waiter);
+      // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of the keys tells.
+      const place = waking !== null && !untold;
+      if (taken !== null && !place && follow === WRITE) sequencer.doubts.operation(followUp, 'copy');
+      waking?.settled(waiter, place ? taken : null);
+    };
+    operation.sink = {
+      answered: (each, buffer, start, end) => {
+        const reply = Buffer.from(buffer.subarray(start, end));
+        this.#free(lane);
+        const tookNothing = isNothing(reply) || reply[0] === MINUS;
+        // The journal has it before the client has.
+        if (!tookNothing && follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
+        followUp.lane = lane;
+        followUp.answeredAt = each.answeredAt;
+        followUp.submittedAt = each.submittedAt;
+        settle(tookNothing ? null : { domain: this.#domain(), tell: (ordered) => sequencer.followWoken(followUp, reply, ordered) });
+        this.#answered(reply);
+      },
+      lost: () => {
+        settle(null);
+        if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, REPLY_LOST);
+        this.#end();
+        session.destroy();
+      },
+    };
+    if (spec.name.startsWith('wait')) sequencer.submit(new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, session.protocol, NOTHING), lane);
+    sequencer.submit(operation, lane);
+    waking?.answered();
+  }
+
+  /** The command; or, when it is sent anew, or has less time than every server can tell from none, the command with another time. */
+  #frameNow(): Buffer {
+    const { unit } = this.spec.blocking!;
+    const leastMs = unit === 1 ? 1 : LEAST_MS;
+    if (this.#until === Infinity || (this.#nothing === null && this.#time >= leastMs)) return this.#frame;
+    const left = Math.max(leastMs, Math.ceil(this.#until - performance.now()));
+    const at = timeoutAt(this.#args, this.spec.blocking!);
+    return encodeCommand(this.#args.map((arg, i) => (i === at ? String(left / unit) : arg)));
+  }
+
+  /** What two clients of different domains take may be told to the mirror in any order. */
+  #domain(): string {
+    if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
+    const group = this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP') : -1;
+    return `${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
+  }
+
+  #answered(reply: Buffer): void {
+    const { session } = this;
+    if (this.#interrupted.length > 0 && isNothing(reply) && !session.closed) {
+      this.#nothing = reply;
+      this.#again((retry) => session.clients.onceOpen(retry, this.place));
+      return;
+    }
+    this.#end();
+    if (session.closed) return;
+    session.reply(reply);
+    session.resume();
+  }
+
+  /** Its time ran out while it waited to be sent again. */
+  timeOut(): void {
+    const nothing = this.#nothing!;
+    this.#end();
+    this.session.reply(nothing);
+  }
+
+  /** It is not to be sent again. */
+  drop(): void {
+    this.#end();
+  }
+
+  #end(): void {
+    this.#comes(false);
+    this.session.clients.blocked.delete(this);
+    if (this.session.blocked === this) this.session.blocked = null;
+    this.#tellInterrupted();
+  }
+
+  #tellInterrupted(): void {
+    for (const then of this.#interrupted.splice(0)) then();
+  }
+
+  #failed(problem: Error): void {
+    this.#end();
+    this.session.noLane(problem);
+  }
+
+  /** A stage changes, or a command runs alone: it is looked at again after that. */
+  #later(lane: Lane, way: Way): void {
+    const { clients } = this.session;
+    const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
+    // With the lane at hand it begins at once then: a command that runs alone may be next.
+    if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way), this.place);
+    else this.#retry(lane, setImmediate);
+  }
+
+  #retry(lane: Lane, wait: (retry: () => void) => void): void {
+    this.session.clients.sequencer.lanes[lane.server.side].giveBack(lane);
+    if (this.#abandoned) this.#end();
+    else this.#again(wait);
+  }
+
+  /** Has the command looked at again when `wait` calls back. */
+  #again(wait: (retry: () => void) => void): void {
+    this.session.holdOpen(true);
+    this.#tellInterrupted();
+    wait(() => this.session.resume());
+  }
+
+  /** Resolves when the server has it no more: to be sent again once commands are let through. */
+  interrupt(): Promise<void> {
+    if (this.#lane === null) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#interrupted.push(resolve);
+      void this.#unblock();
+    });
+  }
+
+  /** CLIENT UNBLOCK. Whether there was something to unblock. */
+  async unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
+    if (this.#lane === null) return false;
+    const asked = this.#lane.server.unblock(this.#lane.clientId, how);
+    this.#unblocking = asked.catch(() => undefined);
+    return asked;
+  }
+
+  /** Gives the lane to the next client, once nothing can unblock that one by mistake. */
+  #free(lane: Lane): void {
+    const { lanes } = this.session.clients.sequencer;
+    const giveBack = (): void => lanes[lane.server.side].giveBack(lane);
+    if (this.#unblocking === null) giveBack();
+    else void this.#unblocking.then(giveBack);
+  }
+
+  /** The client is gone. */
+  abandon(): void {
+    this.#abandoned = true;
+    if (this.#turn !== null) {
+      const { ticket, lane, way } = this.#turn;
+      this.#turn = null;
+      ticket.order.leave(ticket);
+      this.#later(lane, way);
+    } else if (this.#lane === null) this.#end();
+    else void this.#unblock();
+  }
+
+  /** It may be still under way to the server, and block only then. */
+  async #unblock(): Promise<void> {
+    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS)) await this.unblock('TIMEOUT').catch(() => undefined);
+  }
+}
+
+const MINUS = '-'.charCodeAt(0);
+
+const PING = encodeCommand(['PING']);

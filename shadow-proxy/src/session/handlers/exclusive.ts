@@ -1,0 +1,219 @@
+/**
+ * Commands that touch more than their keys say (FLUSHALL, FLUSHDB, SWAPDB; MOVE and COPY between databases; scripts
+ * without declared keys), or that change what scripts may call: they run alone, when every lane is empty.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { CommandSpec } from '../../command/table.js';
+import { ConnectionLost } from '../../upstream/connection.js';
+import { removeExpired } from '../../pipeline/expired.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../../pipeline/operation.js';
+import type { Lanes } from '../../pipeline/lanes.js';
+import type { KeyOrder } from '../../pipeline/key-locks.js';
+import { isAboutCode } from '../../script/frame-keys.js';
+import { inTime } from '../../io/in-time.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { HandshakeRefused, type Server } from '../../upstream/server.js';
+import { Waking } from '../../pipeline/wakeup.js';
+import { argumentsOf } from '../../resp/decode.js';
+import { encodeCommand } from '../../resp/encode.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { routeKeys } from '../routing.js';
+import { crossing } from './split.js';
+import type { Clients } from '../clients.js';
+import type { Session } from '../session.js';
+
+const DRAIN_MS = 5_000;
+const CALM_MS = 500;
+
+/** Runs the command at hand alone; `authority` is its keys' where it has keys. */
+export function barrier(session: Session, spec: CommandSpec, authority?: Side): void {
+  const { clients } = session;
+  const { sequencer } = clients;
+  const { router } = sequencer;
+  if (!mayBegin(session)) return;
+  const keyed = spec.name === 'move' || spec.name === 'copy';
+  // Scripts were looked at before.
+  const everyKey = !keyed && isAboutEveryKey(spec);
+  const refused = everyKey ? refusalOfEveryKey(clients, spec) : null;
+  if (refused !== null) return session.refuse(refused);
+  const tooWide = everyKey && router.mayHoldForeignKeys;
+  const route = keyed ? routeKeys(router, spec, session.parser) : null;
+  if (keyed && route === null) return session.awaitOpen();
+  if (route !== null && route.other !== null) {
+    clients.crossRefused++;
+    return session.refuse(crossing(spec.name, route.workload, route.other));
+  }
+  const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
+  const mirrored = route === null ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec)) : route.rule.mirrorsWrites || route.mixed;
+  const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
+  const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, session.command);
+  alone(session, side, blind, async (lane, calm) => {
+    // Noted before it is sent; and after it, for a verification may have begun in between.
+    if (tooWide) sequencer.doubts.hidden(spec.name);
+    await run(session, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
+    if (tooWide) sequencer.doubts.hidden(spec.name);
+  });
+}
+
+/** Whether it touches every key of a database or more; what a server knows of scripts and functions is no key. */
+export const isAboutEveryKey = (spec: CommandSpec): boolean =>
+  spec.handling === 'barrier' && spec.name !== 'move' && !isAboutCode(spec);
+
+/**
+ * Why a command about every key cannot be run as things are; null where it can. It is not mirrored where foreign keys
+ * would be in its reach.
+ */
+export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clients, spec: CommandSpec): string | null {
+  const refused = `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused`;
+  if (sharedTarget) return `${refused}: other shards keep their keys on the same target`;
+  if (!router.oneAuthority) return `${refused} while workloads have different authorities`;
+  if (router.mayHoldForeignKeys && router.default.keylessRule.authority === 'target') {
+    return `${refused}: the target may hold keys that the proxy did not write (shadow-compare verify lists them)`;
+  }
+  return null;
+}
+
+/** Whether the script in `frame` may touch keys that neither it nor its text tells. */
+export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean => !sequencer.keys.each(frame, 0, () => undefined);
+
+/** Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the command waits. */
+export function mayBegin(session: Session): boolean {
+  if (session.inFlight > 0) session.awaitIdle();
+  else if (session.clients.sequencer.router.workloads.some(({ held }) => held)) session.awaitOpen();
+  else return true;
+  return false;
+}
+
+/** What runs behind a barrier: it answers the client. `calm` tells whether nothing was in doubt when it began. */
+type Work = (lane: Lane, calm: boolean) => Promise<void>;
+
+/**
+ * Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile.
+ * @param blind it reads keys that nothing tells: if it can be had soon, it begins when nothing is in doubt
+ */
+export function alone(session: Session, side: Side, blind: boolean, work: Work): void {
+  session.hold();
+  void pass(session, side, blind, work).then(() => session.resume());
+}
+
+async function pass(session: Session, side: Side, blind: boolean, work: Work): Promise<void> {
+  const { clients } = session;
+  const { sequencer } = clients;
+  sequencer.barred = true;
+  try {
+    const lane = await sequencer.lanes[side].open(session.identity);
+    const { source, target } = sequencer.lanes;
+    const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
+    // Whoever blocks and is about to be answered may leave a doubt.
+    if (blind) await emptied();
+    const calm = blind && (await calmSoon(sequencer, side));
+    sequencer.passing = true;
+    await emptied();
+    // Nobody would answer, and nothing would ever begin again.
+    if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
+    await work(lane, calm);
+    await woken(sequencer.lanes[side]);
+  } catch (problem) {
+    if (problem instanceof HandshakeRefused) session.replyRefused(problem);
+    else session.destroy();
+  } finally {
+    sequencer.barred = false;
+    sequencer.passing = false;
+    clients.open();
+  }
+}
+
+/** Waits for all clients that what ran alone has woken. */
+async function woken(lanes: Lanes): Promise<void> {
+  await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
+}
+
+async function wakeAll(order: KeyOrder, server: Server): Promise<void> {
+  const blocked = order.blocked();
+  // Some of them belong to the waking of the command that ran alone.
+  const wakings = new Set([...blocked].flatMap(({ waking }) => waking ?? []));
+  const rest = new Waking(order, server, [], blocked);
+  const over = [...wakings, rest].map((waking) => new Promise<void>((resolve) => waking.after(resolve)));
+  rest.answered();
+  await Promise.all(over);
+}
+
+/**
+ * Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long.
+ * @returns whether it is
+ */
+async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
+  const until = performance.now() + CALM_MS;
+  const mirror = sequencer.mirrors[otherSide(side)];
+  const lanes = sequencer.lanes[side];
+  const calm = (): boolean => sequencer.isCalm && [...lanes.all()].every(({ inFlight }) => inFlight === 0);
+  while (!calm() && mirror.connected && sequencer.router.doubts.workloads === 0 && performance.now() < until) {
+    mirror.flush();
+    await sleep(1);
+  }
+  return calm();
+}
+
+async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean, calm: boolean): Promise<void> {
+  const { clients, parser } = session;
+  const { sequencer } = clients;
+  const { frame, start, end } = parser;
+  clients.count(spec, workload);
+  if (spec.handling === 'script') sequencer.router.hid();
+  if (mirrored) sequencer.doubts.note(session.db, frame, start);
+  const reply = await new Promise<Buffer>((resolve, reject) => {
+    const sink: Sink = {
+      answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
+      lost: (_operation, reason) => reject(reason),
+    };
+    const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
+    operation.mustCopy = mustCopy;
+    operation.calm = calm;
+    if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, lane.server.side);
+    removeExpired(sequencer, lane, spec, workload, frame, start);
+    sequencer.submit(operation, lane);
+  });
+  if (spec.handling === 'script' && reply[0] !== MINUS) sequencer.scripts.accepted(argumentsOf(frame, start));
+  const { side } = lane.server;
+  if (spec.name === 'swapdb' && reply[0] === PLUS) {
+    if (mirrored) sequencer.expiry.swapping();
+    sequencer.doubts.swapped(frame, start);
+    await databasesSwapped(session, side, mirrored);
+  }
+  if (spec.handling === 'script' && sequencer.scripts.swapDatabases(session.command)) {
+    // Which databases, and whether the mirror has done the same, nothing tells.
+    if (mirrored) sequencer.doubts.hidden('swapped');
+    await databasesSwapped(session, side, mirrored);
+  }
+  if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
+  if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
+  session.reply(reply);
+}
+
+/** The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it anew, at both servers. */
+export async function databasesSwapped({ clients, db, protocol }: Session, side: Side, mirrored: boolean): Promise<void> {
+  const { sequencer } = clients;
+  const selectAgain = (at: Side): void => {
+    sequencer.selectAgain(at);
+    if (at === 'target') clients.regional?.selectAgain();
+  };
+  selectAgain(side);
+  if (mirrored) {
+    const other = otherSide(side);
+    const mirror = sequencer.mirrors[other];
+    // Its lane is in the database of the SWAPDB that it was just told.
+    const frame = encodeCommand(['SELECT', db]);
+    const again = new Operation(frame, 0, frame.length, null, undefined, sequencer.router.default, db, protocol, NOTHING);
+    again.check = ACCEPT;
+    again.answeredAt = performance.now();
+    mirror.append(again);
+    mirror.afterAppended(() => selectAgain(other));
+  }
+  // KeyDB wakes clients that block by the database as it was.
+  if (sequencer.servers[side].isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
+}
+
+const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
+
+const withDeadline = <T>(wait: Promise<T>): Promise<T> => inTime(wait, DRAIN_MS, () => new Error('the lanes did not empty in time'));

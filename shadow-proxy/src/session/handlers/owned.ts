@@ -1,0 +1,86 @@
+/**
+ * DBSIZE and RANDOMKEY on a target that several shards share: a client is told of its own shard's keys. The server cannot
+ * tell them apart, so that its keys are walked over, on a connection of its own: DBSIZE costs as much as a SCAN of
+ * the whole database, and counts twice what a table that shrinks meanwhile shows twice.
+ */
+import type { Connection } from '../../upstream/connection.js';
+import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
+import { HandshakeRefused } from '../../upstream/server.js';
+import type { CommandSpec } from '../../command/table.js';
+import { isError, text, type Reply } from '../../resp/decode.js';
+import { bulk, error, integer } from '../../resp/encode.js';
+import type { Matcher } from '../../route/glob.js';
+import type { Session } from '../session.js';
+
+/** Commands about all keys of a database. */
+export const ASKS_FOR_ALL: ReadonlySet<string> = new Set(['scan', 'keys', 'dbsize', 'randomkey']);
+
+/** Keys that the server looks at at a time: well under a millisecond. */
+const PAGE_KEYS = 1000;
+/** So many keys are tried before a walk looks for one. */
+const TRIES = 32;
+
+type Answer = (session: Session, connection: Connection, owned: Matcher) => Promise<Buffer>;
+
+const ANSWERS: Readonly<Record<string, Answer>> = {
+  async dbsize(session, connection, owned) {
+    let count = 0;
+    for await (const keys of pages(session, connection, owned)) count += keys.length;
+    return integer(count);
+  },
+  async randomkey(session, connection, owned) {
+    const tried = await connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
+    const mine = ownedOf(tried, owned);
+    if (mine.length > 0) return bulk(mine[0]);
+    for await (const keys of pages(session, connection, owned)) if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
+    return bulk(null, session.protocol);
+  },
+};
+
+/** Answers the command at hand, if it is one of these. */
+export function answerOwned(session: Session, spec: CommandSpec, owned: Matcher): boolean {
+  const { name } = spec;
+  const answer = ANSWERS[name] as Answer | undefined;
+  if (answer === undefined || session.parser.argc > 1) return false;
+  session.clients.count(spec, session.clients.sequencer.router.default);
+  session.whenIdle(() => {
+    ask(session, name, answer, owned).then(
+      (reply) => {
+        session.reply(reply);
+        session.resume();
+      },
+      () => session.destroy(),
+    );
+  });
+  return true;
+}
+
+/** Whether the client may ask at all is the server's to say. */
+async function ask(session: Session, name: string, answer: Answer, owned: Matcher): Promise<Buffer> {
+  const server = session.clients.sequencer.servers.target;
+  try {
+    const asked = await server.askAs(session.credentials, name);
+    if (isError(asked)) return error(text(asked));
+  } catch (problem) {
+    if (problem instanceof HandshakeRefused) return error(problem.reply);
+    throw problem;
+  }
+  const connection = await server.open({ db: session.db, protocol: 2, credentials: server.endpoint.credentials });
+  try {
+    return await answer(session, connection, owned);
+  } finally {
+    connection.destroy();
+  }
+}
+
+async function* pages(session: Session, connection: Connection, owned: Matcher): AsyncGenerator<Buffer[], void, undefined> {
+  const server = session.clients.sequencer.servers.target;
+  let cursor = FIRST_PAGE;
+  do {
+    const page = await scanPage(server, connection, cursor, PAGE_KEYS);
+    ({ cursor } = page);
+    yield page.keys.filter((key) => owned(key, 0, key.length));
+  } while (cursor !== FIRST_PAGE && !session.closed);
+}
+
+const ownedOf = (keys: readonly Reply[], owned: Matcher): Buffer[] => keys.flatMap(({ data }) => (data && owned(data, 0, data.length) ? [data] : []));

@@ -1,0 +1,158 @@
+/**
+ * Commands on workloads whose layout is `per-region`: answered from this region's counters instead of a lane, or refused by
+ * name.
+ *
+ *   MULTI, the command, DISCARD ─▶ the client's own lane: may its user, and is the command well-formed?
+ *                               ─▶ regional/commands.ts ─▶ the counters package ─▶ the target
+ */
+import { CounterError, type PlainCounters } from '../../../../counters/src/index.js';
+import { KeyList, keysOf } from '../../command/keys.js';
+import type { CommandSpec } from '../../command/table.js';
+import { isAboutCode } from '../../script/frame-keys.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { NOTHING, Operation, questions, type Sink } from '../../pipeline/operation.js';
+import { argumentsOf, decodeReply, isError } from '../../resp/decode.js';
+import { encodeCommand, error } from '../../resp/encode.js';
+import { isRewritten, Refusal, REWRITTEN, rewrite, type Answer, type Rewritten } from '../../regional/commands.js';
+import { ErrorReply } from '../../regional/store.js';
+import type { Router, Workload } from '../../route/router.js';
+import type { CommandBytes } from '../routing.js';
+import { hiddenBy } from './script.js';
+import type { Session } from '../session.js';
+
+/** Takes the command at hand, if it is about such a workload; false where it goes its way. */
+export function takeRegional(session: Session, spec: CommandSpec): boolean {
+  const { router } = session.clients.sequencer;
+  const { workload, beside } = rewrittenIn(router, spec, session.parser);
+  if (workload === null) return refuseHidden(session, spec);
+  const name = spec.name.replace('|', ' ').toUpperCase();
+  const layout = `"${workload.name}", whose counterLayout is per-region`;
+  if (!isRewritten(spec.name)) {
+    session.refuse(notAllowed(name, workload));
+  } else if (beside !== null) {
+    session.clients.crossRefused++;
+    session.refuse(`ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`);
+  } else if (session.db !== 0) {
+    session.refuse(`ERR shadow-proxy: ${name} is refused on ${layout}, in database ${session.db}: such counters are in database 0`);
+  } else if (session.transaction !== null) session.transaction.queueRegional(spec, workload);
+  else answerAlone(session, spec, workload);
+  return true;
+}
+
+export const notAllowed = (name: string, workload: Workload): string => `ERR shadow-proxy: ${name} is refused on "${workload.name}", whose counterLayout is per-region: ${REWRITTEN} are allowed`;
+
+/** The first of a command's keys that is rewritten, and the first that is not. */
+export function rewrittenIn(router: Router, spec: CommandSpec, { frame, argStart, argEnd, argc }: CommandBytes): { workload: Workload | null; beside: Workload | null } {
+  const keys = new KeyList();
+  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  let [workload, beside]: (Workload | null)[] = [null, null];
+  for (let i = 0; i < (told < 0 ? keys.known : told); i++) {
+    const each = router.match(frame, argStart[keys.index[i]], argEnd[keys.index[i]]);
+    if (each.isRewritten) workload ??= each;
+    else beside ??= each;
+  }
+  return { workload, beside };
+}
+
+/** Commands that may touch such counters without a word: they would find nothing, or take parts away. */
+function refuseHidden(session: Session, spec: CommandSpec): boolean {
+  const { sequencer } = session.clients;
+  const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
+  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || isAboutCode(spec)) return false;
+  if (spec.name === 'move' || spec.name === 'copy') return false;
+  if (spec.handling === 'script' && hiddenBy(sequencer, spec, session.command, sequencer.router.default.keylessRule.authority) === 'nothing') return false;
+  const todo = spec.handling === 'script' ? 'declare its keys' : 'delete keys by their names';
+  session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not tell its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`);
+  return true;
+}
+
+function answerAlone(session: Session, spec: CommandSpec, workload: Workload): void {
+  carryOut(session, [Buffer.from(session.command)], workload, async (plain) => {
+    session.clients.count(spec, workload);
+    const command = rewrite(spec.name, argumentsOf(session.command), session.protocol);
+    if (command instanceof Refusal) return command.reply;
+    session.clients.regional!.lookBeside(command.names[0], () => workload.strayWrites++);
+    return (await perform(plain, [command]))[0];
+  });
+}
+
+/**
+ * Answers the command at hand with what `work` gives, if the client's user may run `commands`. Once all that the client sent
+ * before is answered; it is held meanwhile.
+ */
+export function carryOut(session: Session, commands: readonly Buffer[], workload: Workload, work: (plain: PlainCounters) => Promise<Buffer>): boolean {
+  const lane = session.laneTo('target');
+  if (lane === null) return false;
+  if (session.inFlight > 0) {
+    session.awaitIdle();
+    return false;
+  }
+  const { frame, start, end } = session.parser;
+  const operation = new Operation(frame, start, end, session, undefined, workload, session.db, session.protocol, NOTHING);
+  session.adopt(operation, lane);
+  session.hold();
+  const answer = async (): Promise<Buffer> => (await refusalOf(session, lane, commands, workload)) ?? work(await session.clients.regional!.counters());
+  const deliver = (reply: Buffer): void => {
+    session.deliver(operation, reply);
+    session.resume();
+  };
+  void answer().then(deliver, (problem: Error) => {
+    const said = errorOf(problem);
+    // What was asked for may have been counted, or not: as the loss of the server would show itself.
+    if (said === null) session.lost(operation, problem);
+    else deliver(said);
+  });
+  return true;
+}
+
+/** What the client is told where surely nothing was done; null where that is not known. */
+function errorOf(problem: Error): Buffer | null {
+  if (problem instanceof ErrorReply) return error(problem.message);
+  if (!(problem instanceof CounterError)) return null;
+  if (problem.code === 'REFUSED') return error((problem.cause as Error).message);
+  return problem.code === 'FOREIGN_VALUE' ? error(`ERR shadow-proxy: ${problem.message}`) : null;
+}
+
+const [MULTI, DISCARD] = [encodeCommand(['MULTI']), encodeCommand(['DISCARD'])];
+
+/** What the server says to the commands in the client's name without running them: an error, or null. */
+async function refusalOf(session: Session, lane: Lane, commands: readonly Buffer[], workload: Workload): Promise<Buffer | null> {
+  const frame = Buffer.concat([MULTI, ...commands, DISCARD]);
+  const replies = await new Promise<Buffer>((resolve, reject) => {
+    const sink: Sink = {
+      answered: (_operation, buffer, start, end) => resolve(buffer.subarray(start, end)),
+      lost: (_operation, reason) => reject(reason),
+    };
+    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, session.db, session.protocol, NOTHING);
+    operation.bundle = questions(commands.length + 2);
+    session.clients.sequencer.submit(operation, lane);
+  });
+  for (let at = 0; at < replies.length; ) {
+    const { reply, end } = decodeReply(replies, at);
+    if (isError(reply)) return replies.subarray(at, end);
+    at = end;
+  }
+  return null;
+}
+
+/** Runs the commands in their order; those on one counter that follow each other, with nothing of this region in between. */
+export async function perform(plain: PlainCounters, commands: readonly Rewritten[]): Promise<Buffer[]> {
+  const replies: Buffer[] = [];
+  for (let at = 0; at < commands.length; ) {
+    const { names, asks } = commands[at];
+    let to = at + 1;
+    if (names.length === 1) while (to < commands.length && commands[to].names.length === 1 && commands[to].names[0] === names[0]) to++;
+    const some = commands.slice(at, to);
+    const answers = some.length === 1 && asks ? [await plain.look(names)] : await together(plain, some);
+    some.forEach((command, i) => replies.push(command.reply(answers[i])));
+    at = to;
+  }
+  return replies;
+}
+
+/** @returns what was answered to each command, for each of its names */
+async function together(plain: PlainCounters, commands: readonly Rewritten[]): Promise<(readonly Answer[])[]> {
+  const [{ names, step }] = commands;
+  if (commands.length === 1) return [await Promise.all(names.map((name) => plain.run(name, step)))];
+  return (await plain.runAll(names[0], commands.map((command) => command.step))).map((answer) => [answer]);
+}

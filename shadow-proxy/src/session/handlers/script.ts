@@ -1,0 +1,131 @@
+/** Scripts and functions: what must be seen to before one may run. */
+import { KeyList, keysOf } from '../../command/keys.js';
+import type { CommandSpec } from '../../command/table.js';
+import type { Sink } from '../../pipeline/operation.js';
+import { Script } from '../../script/catalog.js';
+import type { Sequencer } from '../../pipeline/sequencer.js';
+import { argumentCount, argumentsOf, locateArguments } from '../../resp/decode.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { barrier } from './exclusive.js';
+import type { Clients } from '../clients.js';
+import type { Route } from '../routing.js';
+import type { Session } from '../session.js';
+
+/**
+ * What a script does to keys that it does not tell, where it declares none:
+ *
+ * - `nothing`: it goes its way by the keys that it declares, or it touches none.
+ * - `reads`: the authority answers, and nothing follows.
+ * - `writes`: it runs alone.
+ */
+export type Hidden = 'nothing' | 'reads' | 'writes';
+
+/** Takes the script at hand, if it must wait, run alone or be refused; false where it goes its way by its keys. */
+export function takeScript(session: Session, spec: CommandSpec, route: Route): boolean {
+  const { clients } = session;
+  const { sequencer } = clients;
+  const { authority } = route.rule;
+  if (!prepared(session, spec, session.command, authority)) return true;
+  if (clients.subscribers.changing && sequencer.scripts.mayPublish(session.command) && clients.subscribers.holds(session, null)) return true;
+  const hidden = hiddenBy(sequencer, spec, session.command, authority);
+  const refused = refusalOf(clients, spec, session.command, hidden, authority);
+  if (refused !== null) {
+    clients.crossRefused++;
+    session.refuse(refused);
+  } else if (hidden === 'nothing') return false;
+  else if (hidden === 'writes') barrier(session, spec);
+  else {
+    sequencer.router.hid();
+    session.plain(spec);
+  }
+  return true;
+}
+
+/**
+ * Whether the server knows the script, or will say itself that it does not. If the proxy knows its text and the server
+ * perhaps not, it is loaded there; of a function it is asked what it does. What the client's user may do is asked, too,
+ * for that decides what follows on the mirror. The client waits meanwhile.
+ */
+export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { sequencer } = session.clients;
+  const isMirrored = !spec.readOnlyScript && sequencer.router.mirrors;
+  const learning = isMirrored ? sequencer.servers[side].privileges.learn(session.credentials) : null;
+  if (learning !== null) {
+    session.awaitSettled(learning);
+    return false;
+  }
+  if (!isKnown(session, spec, frame, side)) return false;
+  const changes = sequencer.changes[side];
+  if (!isMirrored || changes.ready || !changes.mayStart || !sequencer.hidesChanges(frame, 0)) return true;
+  session.awaitSettled(changes.start());
+  return false;
+}
+
+function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { servers, scripts } = session.clients.sequencer;
+  const server = servers[side];
+  const args = argumentsOf(frame);
+  if (args.length < 3 || !server.knows(spec)) return true;
+  if (spec.name.startsWith('fcall')) {
+    if (scripts.functions.knows(server, args[1].toString('latin1'))) return true;
+    session.awaitSettled(scripts.functions.learn(server));
+    return false;
+  }
+  if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
+  const script = scripts.find(args);
+  if (!(script instanceof Script)) return true;
+  noteLacking(session.clients, spec, frame, script, side);
+  // What no server has taken yet is not loaded for a client: it may be one whose user may not EVAL.
+  if (!spec.name.startsWith('evalsha') || !script.accepted || scripts.knownTo(server, script)) return true;
+  session.awaitSettled(scripts.load(server, script));
+  return false;
+}
+
+/** The sink of a command with a script's text or digest, which notes that the server has taken it before the client is told. */
+export const noting = (session: Session): Sink => ({
+  answered: (operation, buffer, start, end) => {
+    if (buffer[start] !== MINUS) session.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
+    session.answered(operation, buffer, start, end);
+  },
+  lost: (operation, reason) => session.lost(operation, reason),
+});
+
+const MINUS = '-'.charCodeAt(0);
+
+/** Counts what the other server would not run of a script, or not survive. */
+function noteLacking({ support, sequencer: { servers } }: Clients, spec: CommandSpec, frame: Buffer, script: Script, side: Side): void {
+  const lacks = otherSide(side);
+  const other = servers[lacks];
+  if (script.hasShebang && other.commands.size > 0 && !other.commands.has('fcall')) support.inScript(spec, frame, `${spec.name} #!lua`, lacks);
+  if (script.endsKeydb(argumentCount(frame, 0)) && other.isKeydb) support.inScript(spec, frame, `${spec.name} unpack`, lacks);
+  support.offerScript(spec, frame, script);
+}
+
+/** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
+export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
+  if (!spec.readOnlyScript && servers[side].knows(spec) && scripts.swapDatabases(frame)) return 'writes';
+  const [argStart, argEnd]: number[][] = [[], []];
+  // With keys, or with a number of them that the server does not take.
+  if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0) return 'nothing';
+  const routine = scripts.find(argumentsOf(frame));
+  if (routine?.callsCommands === false) return 'nothing';
+  if (spec.readOnlyScript || !servers[side].knows(spec) || routine?.writesNothing(table) === true) return 'reads';
+  return 'writes';
+}
+
+/** Why the script in `frame` cannot be run as things are; null where it can. */
+export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden, authority: Side): string | null {
+  const { table, scripts, router } = sequencer;
+  const name = spec.name.toUpperCase();
+  const args = argumentsOf(frame);
+  const notOurs = router.mayHoldForeignKeys;
+  const routine = sharedTarget || notOurs ? scripts.find(args) : undefined;
+  const shared = 'is refused: other shards keep their keys on the same target';
+  if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${sharedTarget ? shared : 'is refused: the target may hold keys that the proxy did not write'}`;
+  if (sharedTarget && routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
+  if (hidden === 'nothing' || router.oneAuthority) return null;
+  if (scripts.swapDatabases(frame)) return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
+  const { reads, writes } = scripts.undeclared(args, table);
+  if (reads?.length === 0 && writes?.length === 0) return null;
+  return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;
+}

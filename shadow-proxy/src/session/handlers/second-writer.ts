@@ -1,0 +1,58 @@
+/**
+ * Writes on a workload whose one writer is another region's node: with two writers it would lose increments. The plan says
+ * whether they are refused, or only counted (`topology.secondWriter`).
+ */
+import { KeyList, keysOf, WRITES } from '../../command/keys.js';
+import type { CommandSpec } from '../../command/table.js';
+import { isAboutCode } from '../../script/frame-keys.js';
+import { argumentsOf } from '../../resp/decode.js';
+import type { Workload } from '../../route/router.js';
+import type { StageRule } from '../../route/stage.js';
+import { hiddenBy } from './script.js';
+import type { Session } from '../session.js';
+
+/** Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was counted before. */
+export function takeStray(session: Session, spec: CommandSpec, again: boolean): boolean {
+  const { router } = session.clients.sequencer;
+  const stray = strayOf(session, spec);
+  if (stray === null) return false;
+  const { workload, hidden } = stray;
+  if (!again) workload.strayWrites++;
+  if (router.secondWriter === 'count') return false;
+  const name = spec.name.replace('|', ' ').toUpperCase();
+  const here = router.region ?? 'another region';
+  const what = hidden ? `${name} does not tell its keys, and may write to "${workload.name}", whose` : `"${workload.name}" is not written here: its`;
+  session.refuse(`ERR shadow-proxy: ${what} one writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`);
+  return true;
+}
+
+interface Stray {
+  readonly workload: Workload;
+  /** It may be one: its keys are not told. */
+  readonly hidden: boolean;
+}
+
+function strayOf(session: Session, spec: CommandSpec): Stray | null {
+  const { sequencer } = session.clients;
+  const { router, scripts, table } = sequencer;
+  const isScript = spec.handling === 'script';
+  if ((!spec.write && !isScript) || spec.readOnlyScript || isAboutCode(spec)) return null;
+  const { frame, argStart, argEnd, argc } = session.parser;
+  const keys = new KeyList();
+  const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
+  const count = told < 0 ? keys.known : told;
+  if (isScript && scripts.find(argumentsOf(session.command))?.writesNothing(table) === true) return null;
+  for (let i = 0; i < count; i++) {
+    if ((keys.access[i] & WRITES) === 0) continue;
+    const [start, end] = [argStart[keys.index[i]], argEnd[keys.index[i]]];
+    const workload = router.match(frame, start, end);
+    if (workload.writtenIn !== null && reachesTarget(workload.rule(frame, start, end))) return { workload, hidden: false };
+  }
+  if (count > 0) return null;
+  const hides = isScript ? hiddenBy(sequencer, spec, session.command, router.default.keylessRule.authority) === 'writes' : spec.handling === 'barrier';
+  const workload = hides ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule)) : undefined;
+  return workload === undefined ? null : { workload, hidden: true };
+}
+
+/** The source is this region's own; the target's nodes are everybody's. */
+const reachesTarget = ({ authority, mirrorsWrites }: StageRule): boolean => authority === 'target' || mirrorsWrites;

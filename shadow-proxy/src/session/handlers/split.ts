@@ -1,0 +1,145 @@
+/**
+ * A command whose keys have different authorities: answered in parts where its meaning allows, refused otherwise.
+ * Both are counted, so that the plan can be mended before a cutover.
+ */
+import type { CommandSpec } from '../../command/table.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { Operation, WRITE, type Sink } from '../../pipeline/operation.js';
+import type { KeyOrder, Ticket } from '../../pipeline/key-locks.js';
+import { HandshakeRefused } from '../../upstream/server.js';
+import { decodeReply, isError, text } from '../../resp/decode.js';
+import { array, encodeCommand, integer } from '../../resp/encode.js';
+import type { Workload } from '../../route/router.js';
+import type { Side, StageRule } from '../../route/stage.js';
+import type { Session } from '../session.js';
+
+/** Each key is for itself in these. MSET is not among them: it is atomic. */
+const SPLITTABLE = new Set(['mget', 'del', 'unlink', 'exists', 'touch']);
+
+export const splits = (name: string): boolean => SPLITTABLE.has(name);
+
+export function crossing(what: string, one: Workload, other: Workload): string {
+  return (
+    `ERR shadow-proxy: ${what.toUpperCase()} spans workload "${one.name}" (stage ${one.stage}${percentOf(one)}) and workload "${other.name}" ` +
+    `(stage ${other.stage}${percentOf(other)}), which have different authorities: move them together, or use keys of one of them`
+  );
+}
+
+const percentOf = (workload: Workload): string => (workload.whole ? '' : ` at ${workload.percent} %`);
+
+interface Part {
+  readonly authority: Side;
+  readonly workload: Workload;
+  readonly rule: StageRule;
+  readonly mixed: boolean;
+  /** The keys' places in the client's command, from 0. */
+  readonly places: number[];
+  readonly keys: Buffer[];
+}
+
+/** Answers the command at hand in parts; the client is idle and held. */
+export function submitSplit(session: Session, spec: CommandSpec): void {
+  const { sequencer } = session.clients;
+  const { identity } = session;
+  const failed = (problem: Error): void => {
+    if (!(problem instanceof HandshakeRefused)) {
+      session.destroy();
+      return;
+    }
+    session.replyRefused(problem);
+    session.resume();
+  };
+  const turns = new Map<KeyOrder, Ticket>();
+  const leave = (): void => {
+    for (const turn of turns.values()) turn.order.leave(turn);
+  };
+  const send = async (parts: readonly Part[], lanes: Record<Side, Lane>): Promise<void> => {
+    session.clients.operations++;
+    const replies = await Promise.all(parts.map((part) => sendPart(session, spec, part, lanes[part.authority])));
+    session.reply(join(spec, parts, replies));
+    session.resume();
+  };
+  /** Sends the parts once it is the turn of each. */
+  const begin = (lanes: Record<Side, Lane>): void => {
+    if (session.closed) return leave();
+    const parts = partsOf(session);
+    // The stages may have changed while it waited, or a barrier be under way, or a lane be lost.
+    if (parts === null || parts === 'rewritten' || sequencer.barred) {
+      leave();
+      return parts === 'rewritten' ? session.awaitIdle() : session.awaitOpen();
+    }
+    if (parts.some(({ authority }) => lanes[authority].closed)) {
+      leave();
+      return session.awaitIdle();
+    }
+    for (const part of parts) {
+      const lane = lanes[part.authority];
+      const order = sequencer.lanes[part.authority].order(session.db);
+      if (!order.active) continue;
+      const keys = spec.write ? order.withWoken(idsOf(part)) : idsOf(part);
+      const turn = turns.get(order) ?? null;
+      if (order.admits(lane, keys, spec.write, turn)) continue;
+      turns.set(order, order.wait({ lane, keys, writes: spec.write, go: () => begin(lanes) }, turn));
+      return;
+    }
+    send(parts, lanes).catch(failed);
+    leave();
+  };
+  void Promise.all([sequencer.lanes.source.open(identity), sequencer.lanes.target.open(identity)])
+    .then(([source, target]) => begin({ source, target }))
+    .catch(failed);
+}
+
+const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('latin1'));
+
+/** Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another way. */
+function partsOf(session: Session): Part[] | 'rewritten' | null {
+  const { router } = session.clients.sequencer;
+  const parts = new Map<Side, Part>();
+  for (let i = 1; i < session.parser.argc; i++) {
+    const key = session.argument(i);
+    const workload = router.match(key, 0, key.length);
+    if (workload.held) return null;
+    if (workload.isRewritten) return 'rewritten';
+    const rule = workload.rule(key, 0, key.length);
+    let part = parts.get(rule.authority);
+    if (part === undefined) parts.set(rule.authority, (part = { authority: rule.authority, workload, rule, mixed: false, places: [], keys: [] }));
+    else if (part.rule !== rule && !part.mixed) parts.set(rule.authority, (part = { ...part, mixed: true }));
+    part.places.push(i - 1);
+    part.keys.push(key);
+  }
+  return [...parts.values()];
+}
+
+function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
+  const { sequencer } = session.clients;
+  const frame = encodeCommand([spec.name, ...part.keys]);
+  return new Promise((resolve, reject) => {
+    const sink: Sink = {
+      answered: (_operation, buffer, start, end) => resolve(buffer.subarray(start, end)),
+      lost: (_operation, reason) => reject(reason),
+    };
+    const operation = new Operation(frame, 0, frame.length, sink, spec, part.workload, session.db, session.protocol, session.followOf(spec, part.rule, part.mixed));
+    operation.mustCopy = part.mixed;
+    if (operation.follow === WRITE) sequencer.doubts.note(session.db, frame, 0);
+    sequencer.hold(operation, lane, idsOf(part), spec.write);
+    sequencer.submit(operation, lane);
+  });
+}
+
+/** MGET's values in the order of the keys; otherwise the sum. An error of a part is the whole's. */
+function join(spec: CommandSpec, parts: readonly Part[], replies: readonly Buffer[]): Buffer {
+  const failed = replies.find((reply) => isError(decodeReply(reply).reply));
+  if (failed) return failed;
+  if (spec.name !== 'mget') return integer(replies.reduce((sum, reply) => sum + Number(text(decodeReply(reply).reply)), 0));
+  const values: Buffer[] = [];
+  for (const [i, part] of parts.entries()) {
+    let at = replies[i].indexOf(10) + 1;
+    for (const place of part.places) {
+      const { end } = decodeReply(replies[i], at);
+      values[place] = replies[i].subarray(at, end);
+      at = end;
+    }
+  }
+  return array(values);
+}

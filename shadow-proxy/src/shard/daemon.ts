@@ -1,0 +1,189 @@
+/** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { Admin, AdminError } from '../admin/server.js';
+import type { Shard } from './contract.js';
+import { HandshakeRefused } from '../upstream/handshake.js';
+import { launch, LaunchError, type Launched } from './launch.js';
+import { formatAddress } from '../plan/endpoint.js';
+import { PlanError } from '../plan/errors.js';
+import { pageFile } from '../page/files.js';
+import type { AdminPlan, Plan, ShardPlan } from '../plan/plan.js';
+
+const ADMIN_RETRY_MS = 250;
+const RETRY_MS = 1_000;
+
+export interface DaemonOptions {
+  readonly standby?: boolean;
+  readonly firstStart?: boolean;
+  readonly reread?: (plan: Plan) => Plan;
+}
+
+export class Daemon {
+  /** Resolves when another process has taken over a shard: by then nothing serves any more. */
+  readonly lost: Promise<LaunchError>;
+  #launched: readonly Launched[] = [];
+  #admins: Admin[] = [];
+  #waiting = false;
+  /** Why a shard is not started yet, by its name. */
+  readonly #problems = new Map<string, string>();
+  #stopped: Promise<boolean> | null = null;
+  #lose: (reason: LaunchError) => void = () => undefined;
+
+  private constructor(
+    private plan: Plan,
+    private readonly only: string | null,
+    private readonly logger: Logger,
+    private readonly firstStart: boolean,
+    private readonly reread: (plan: Plan) => Plan,
+  ) {
+    this.lost = new Promise((resolve) => (this.#lose = resolve));
+  }
+
+  /**
+   * Opens the admin HTTP, then the shards; `/readyz` answers 503 until all of them are up.
+   * @param only name of the one shard that this process has; null takes all
+   * @param standby wait until the process that has the shards ends
+   * @param firstStart as for `launch`
+   * @param reread that plan with the passwords that the file has now, asked for before a shard is tried again
+   * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
+   */
+  static async start(plan: Plan, only: string | null, logger: Logger, { standby = false, firstStart = false, reread = (same) => same }: DaemonOptions = {}): Promise<Daemon> {
+    const daemon = new Daemon(plan, only, logger, firstStart, reread);
+    try {
+      daemon.#waiting = standby;
+      await daemon.#openAdmins(standby);
+      if (standby) await daemon.#takeOver();
+      else await daemon.#launch();
+      daemon.#waiting = false;
+    } catch (error) {
+      await daemon.#close();
+      throw error;
+    }
+    for (const { shard } of daemon.#launched) logger.info({ shard: shard.name, port: shard.port }, 'listening');
+    return daemon;
+  }
+
+  async #launch(): Promise<void> {
+    for (const { name } of shardsOf(this.plan, this.only)) this.#add(await this.#launchOne(name));
+  }
+
+  /** A server that answers and refuses the proxy, for want of a password or while it loads, is tried again. */
+  async #launchOne(name: string): Promise<Launched> {
+    for (;;) {
+      try {
+        return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, { firstStart: this.firstStart, shards: this.#shards });
+      } catch (error) {
+        if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
+        if (this.#problems.get(name) !== error.message) this.logger.error({ shard: name, problem: error.message }, 'the shard is not started: trying again each second');
+        this.#problems.set(name, error.message);
+        await sleep(RETRY_MS);
+        this.plan = this.reread(this.plan);
+      }
+    }
+  }
+
+  /** All at once, for the process that has them ends with all of them. */
+  async #takeOver(): Promise<void> {
+    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true, firstStart: this.firstStart, shards: this.#shards })));
+    const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
+    if (failed) throw failed.reason as Error;
+  }
+
+  readonly #shards = (): readonly Shard[] => this.#launched.map(({ shard }) => shard);
+
+  #add(launched: Launched): void {
+    this.#problems.delete(launched.shard.name);
+    this.#launched = [...this.#launched, launched];
+    void launched.lost.then(async (reason) => {
+      await this.#close();
+      this.#lose(reason);
+    });
+  }
+
+  /** Takes over a changed plan in all shards, or in none. */
+  async reload(next: Plan): Promise<void> {
+    const problems = new Set(this.#launched.flatMap((launched) => launched.checkReload(next)));
+    if (problems.size > 0) {
+      for (const problem of problems) this.logger.error({ problem }, 'the plan was not reloaded');
+      return;
+    }
+    for (const launched of this.#launched) await launched.reload(next);
+    this.plan = next;
+    this.logger.info({ plan: next.name }, 'the plan was reloaded');
+  }
+
+  /** Answers what is in flight, waits for the mirrors, closes. False where time ran out first. */
+  stop(): Promise<boolean> {
+    this.#stopped ??= this.#drain();
+    return this.#stopped;
+  }
+
+  async #drain(): Promise<boolean> {
+    const drained = await Promise.all(
+      this.#launched.map(async ({ shard }) => {
+        const clean = await shard.drain(this.plan.limits.drainMs);
+        if (clean) this.logger.info({ shard: shard.name }, 'drained');
+        else this.logger.warn({ shard: shard.name, drainMs: this.plan.limits.drainMs }, 'not everything was confirmed in time: the next start re-checks it');
+        return clean;
+      }),
+    );
+    await this.#close();
+    return drained.every(Boolean);
+  }
+
+  async #close(): Promise<void> {
+    await Promise.all(this.#launched.map((launched) => launched.stop()));
+    await Promise.all(this.#admins.map((admin) => admin.stop()));
+  }
+
+  /**
+   * One server for each address; a shard without its own is on the plan's.
+   * @param persist try again later where an address is taken: on the same machine it is still the other process's
+   */
+  async #openAdmins(persist: boolean): Promise<void> {
+    const byAddress = new Map<string, string[]>();
+    for (const shard of shardsOf(this.plan, this.only)) {
+      const address = formatAddress(adminOf(this.plan, shard.name));
+      byAddress.set(address, [...(byAddress.get(address) ?? []), shard.name]);
+    }
+    for (const names of byAddress.values()) {
+      const opening = this.#openAdmin(names);
+      if (!persist) await opening;
+      else await opening.catch((error: Error) => this.#openAdminLater(names, error));
+    }
+  }
+
+  async #openAdmin(names: readonly string[]): Promise<void> {
+    const { host, port } = adminOf(this.plan, names[0]);
+    const admin = await Admin.start({
+      host,
+      port,
+      token: () => adminOf(this.plan, names[0]).token,
+      shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
+      waiting: () => (this.#waiting ? names : []),
+      starting: () => names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
+      page: pageFile,
+    });
+    this.#admins.push(admin);
+    this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
+  }
+
+  #openAdminLater(names: readonly string[], error: Error): void {
+    if (!(error instanceof AdminError) || error.code !== 'listen') throw error;
+    const timer = setTimeout(() => {
+      if (this.#stopped === null) this.#openAdmin(names).catch((again: Error) => this.#openAdminLater(names, again));
+    }, ADMIN_RETRY_MS);
+    timer.unref();
+  }
+}
+
+function shardsOf(plan: Plan, only: string | null): readonly ShardPlan[] {
+  if (only === null) return plan.shards;
+  const shards = plan.shards.filter(({ name }) => name === only);
+  if (shards.length > 0) return shards;
+  const names = plan.shards.map(({ name }) => name).join(', ');
+  throw new PlanError('--shard', [{ path: [], message: `there is no shard ${only} in the plan: ${names}` }]);
+}
+
+const adminOf = (plan: Plan, shard: string): AdminPlan => plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

@@ -1,0 +1,38 @@
+/** What a shard tells to who scrapes it beside its snapshot: gates, guard, leases, certificates. Made of plain fields. */
+import { X509Certificate } from 'node:crypto';
+import type { Lease } from '../lease/lease.js';
+import type { Plan, ShardPlan } from '../plan/plan.js';
+import type { WatchSnapshot, WorkloadWatch } from '../telemetry/snapshot.js';
+import { SIDES, type Side } from '../route/stage.js';
+import type { Outlook } from '../stages/next-stage.js';
+import type { Glance } from '../stages/evidence-collector.js';
+
+export function watchOf(plan: Plan, shard: ShardPlan, leases: Readonly<Record<Side, Lease>>, { outlook, guard, ...glance }: Glance): WatchSnapshot {
+  return {
+    ...glance,
+    leases: { source: leases.source.held, target: leases.target.held },
+    queueLimitBytes: plan.limits.queueBytes,
+    workloads: outlook.map(workloadWatch),
+    guard: guard.map(({ workload, verdict }) => ({ workload, verdict })),
+    certificates: certificatesOf(shard, leases),
+  };
+}
+
+const workloadWatch = ({ workload, gates, evidence: { since, verified } }: Outlook): WorkloadWatch => ({
+  workload,
+  gates: Object.fromEntries(gates.map(({ name, answer }) => [name, answer])),
+  since: Date.parse(since),
+  verifiedAt: verified && Date.parse(verified.endedAt),
+});
+
+/** Ours as the plan has them, the servers' as they showed them last. */
+function certificatesOf(shard: ShardPlan, leases: Readonly<Record<Side, Lease>>): Record<string, number> {
+  const ends: Record<string, number | null> = { listener: endOf(shard.listen.tls?.cert) };
+  for (const side of SIDES) {
+    ends[side] = leases[side].dialer.certificateEndsAt;
+    ends[`${side}-client`] = endOf(shard[side].tls?.cert);
+  }
+  return Object.fromEntries(Object.entries(ends).filter((each): each is [string, number] => each[1] !== null));
+}
+
+const endOf = (pem: Buffer | undefined): number | null => (pem === undefined ? null : Date.parse(new X509Certificate(pem).validTo));

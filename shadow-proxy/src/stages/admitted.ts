@@ -1,0 +1,195 @@
+/**
+ * Which workloads may be written to the target, and what the kit knows of the keys there. A target that held none of a
+ * workload's keys when that was first written to it holds only what the kit wrote. Foreign keys are neither deleted nor
+ * overwritten unless an operator confirmed it.
+ *
+ *   off ─▶ count(target) ─▶ judgeTarget ─▶ admitted (durable) ─▶ dualwrite
+ *                                             ▲
+ *   all keys compared or copied, no foreign key left ─▶ ours ──┘
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { TargetKeysCounter, type TargetKeysContext } from '../copy/foreign/target-keys.js';
+import { inTime } from '../io/in-time.js';
+import { isError } from '../resp/decode.js';
+import type { Admission, ShardState, StatePatch } from '../storage/state.js';
+import type { Workload } from '../route/router.js';
+import { otherSide } from '../route/stage.js';
+import type { TargetFacts } from './gates.js';
+
+export interface AdmittedContext extends TargetKeysContext {
+  readonly state: () => ShardState;
+  /** Replaces part of the state, durably. */
+  readonly persist: (patch: (current: ShardState) => StatePatch) => Promise<void>;
+  readonly logger: Logger;
+}
+
+/** So many keys of a target that came back as another process are looked up on the source. */
+const SAMPLE = 200;
+/** A target that accepts connections and says nothing is not waited for longer than this. */
+const ANSWER_MS = 2_000;
+const RETRY_MS = 1_000;
+
+export class Admitted {
+  readonly #counter: TargetKeysCounter;
+  /** How often the target came back with what may be other data; how often that was when its keys were recognised last. */
+  #changes = 0;
+  #recognised = 0;
+  /** Looks under way. */
+  #recognising = 0;
+  #closed = false;
+
+  constructor(private readonly context: AdmittedContext) {
+    this.#counter = new TargetKeysCounter(context);
+  }
+
+  /** For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds by default. */
+  async facts(workload: Workload, waitMs?: number): Promise<TargetFacts> {
+    // Which process it is, now.
+    await answered(this.context.sequencer.servers.target.identify()).catch(() => undefined);
+    const known = await this.glance(workload);
+    if (known.of === 0 || known.of === null || known.ownSince !== null) return known;
+    try {
+      return { ...known, keys: await this.#counter.of(workload, waitMs) };
+    } catch (problem) {
+      return { ...known, problem: (problem as Error).message };
+    }
+  }
+
+  /** Likewise, and nothing is counted. */
+  async glance(workload: Workload): Promise<TargetFacts> {
+    const { target } = this.context.sequencer.servers;
+    let ownSince: string | null = null;
+    try {
+      if (target.version === '') await answered(target.identify());
+      if (this.#isOurs(workload)) ownSince = this.#of(workload)!.at;
+      return { ownSince, keys: this.#counter.last(workload), of: await answered(target.keyCount()), problem: null };
+    } catch (problem) {
+      return { ownSince, keys: null, of: null, problem: (problem as Error).message };
+    }
+  }
+
+  /** What becomes durable when a workload with these facts is first written to the target. */
+  admission({ ownSince, keys }: TargetFacts, deleteForeign: boolean): Admission {
+    const { runId } = this.context.sequencer.servers.target;
+    const { found = 0, onSource = 0 } = keys !== null && ownSince === null ? keys : {};
+    const foreign = found - onSource;
+    return { at: ownSince ?? new Date().toISOString(), target: runId, foreign, overwrites: onSource, deleteForeign: deleteForeign ? foreign : 0 };
+  }
+
+  /** The state has changed: what the workload may do with the keys there. */
+  apply(workload: Workload): void {
+    this.#counter.forget(workload);
+    const admission = this.#of(workload);
+    workload.mayOverwrite = admission === undefined || admission.foreign > 0 || admission.overwrites > 0;
+    if (admission === undefined || !this.#isKnown(admission)) workload.deletable = 0;
+    else workload.deletable = admission.foreign === 0 ? Infinity : admission.deleteForeign;
+  }
+
+  /**
+   * The target answers; `changed`: it may hold other data than before. Nothing is deleted there until its keys were recognised
+   * as those of the source: another server may answer at the address.
+   */
+  targetSeen(changed: boolean): void {
+    const { router } = this.context.sequencer;
+    if (changed) this.#changes++;
+    for (const workload of router.workloads) this.apply(workload);
+    const admissions = router.workloads.map((workload) => this.#of(workload)).filter((each) => each !== undefined);
+    if (!admissions.every((each) => this.#isKnown(each))) void this.#recognise();
+  }
+
+  /** All keys of the workloads were looked at, and the mirror has none that the authority does not have. */
+  async proven(workloads: readonly Workload[]): Promise<void> {
+    const { runId } = this.context.sequencer.servers.target;
+    const known = ({ foreign, overwrites, target }: Admission): boolean => foreign === 0 && overwrites === 0 && target === runId;
+    const { workloads: all } = this.context.sequencer.router;
+    const mirrored = all.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
+    if (mirrored.every((workload) => workloads.includes(workload))) this.#recognised = this.#changes;
+    const changed = workloads.filter((workload) => !workload.isOurs || !known(this.#of(workload) ?? { at: '', target: '', foreign: 1, overwrites: 0, deleteForeign: 0 }));
+    if (changed.length === 0) return;
+    const at = new Date().toISOString();
+    const of = (name: string, now: ShardState): Admission => ({ at: now.admitted[name]?.at ?? at, target: runId, foreign: 0, overwrites: 0, deleteForeign: 0 });
+    await this.context.persist((now) => ({ admitted: { ...now.admitted, ...Object.fromEntries(changed.map(({ name }) => [name, of(name, now)])) } }));
+    for (const workload of changed) this.apply(workload);
+  }
+
+  /** Whether it is not known yet if the target holds what the kit knows of. */
+  get isRecognising(): boolean {
+    return this.#recognising > 0;
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#counter.close();
+  }
+
+  #of({ name }: Workload): Admission | undefined {
+    return (this.context.state().admitted as Readonly<Record<string, Admission | undefined>>)[name];
+  }
+
+  #isOurs(workload: Workload): boolean {
+    const admission = this.#of(workload);
+    return admission !== undefined && admission.foreign === 0 && this.#isKnown(admission);
+  }
+
+  /** Whether the target holds what the kit knows of. */
+  #isKnown({ target }: Admission): boolean {
+    if (this.#changes > this.#recognised) return false;
+    return target === this.context.sequencer.servers.target.runId || this.#recognised > 0;
+  }
+
+  /** A target that was restarted has the keys of before; one that took its place has others. */
+  async #recognise(): Promise<void> {
+    this.#recognising++;
+    await this.#look();
+    this.#recognising--;
+  }
+
+  async #look(): Promise<void> {
+    const { sequencer, logger } = this.context;
+    const { target } = sequencer.servers;
+    // Also where it changed before this process.
+    this.#changes = Math.max(1, this.#changes);
+    const changes = this.#changes;
+    while (!this.#closed && this.#changes === changes && this.#recognised < changes) {
+      const share = await this.#shareOnSource().catch(() => null);
+      if (this.#changes !== changes) return;
+      if (share === null) {
+        await sleep(RETRY_MS, undefined, { ref: false });
+        continue;
+      }
+      if (share < 0.5) {
+        return logger.error({ target: target.endpoint.label, share }, 'the target restarted or was replaced (run ID changed), and the source has less than half of the keys that it holds: keys that only the target has are kept; compare with shadow-compare verify');
+      }
+      this.#recognised = changes;
+      for (const workload of sequencer.router.workloads) this.apply(workload);
+    }
+  }
+
+  /** Of some random keys of the target that were written there by the kit, if it is the same, the share that the authority has. */
+  async #shareOnSource(): Promise<number> {
+    const { sequencer, readers, owners } = this.context;
+    const { target } = sequencer.servers;
+    const connection = await target.open({ db: 0, protocol: 2, credentials: target.endpoint.credentials });
+    let [there, onSource] = [0, 0];
+    try {
+      for (const db of (await target.databases()).keys()) {
+        const [, ...replies] = await connection.askAll([['SELECT', db], ...Array.from({ length: SAMPLE }, () => ['RANDOMKEY'])]);
+        const keys = replies.flatMap((reply) => (reply.data && !isError(reply) ? [{ key: Buffer.from(reply.data) }] : []));
+        const mine = keys.filter(({ key }) => {
+          const workload = sequencer.router.byPattern(key);
+          const owned = owners === null || owners.of(key, 0, key.length) !== 'another';
+          return owned && this.#of(workload) !== undefined && workload.rule(key, 0, key.length).mirrorsWrites;
+        });
+        there += mine.length;
+        onSource += mine.length - (await readers[otherSide('target')].absent(db, mine)).length;
+      }
+    } finally {
+      connection.destroy();
+    }
+    return there === 0 ? 1 : onSource / there;
+  }
+}
+
+/** @throws {Error} where the answer takes too long */
+const answered = <T>(answer: Promise<T>): Promise<T> => inTime(answer, ANSWER_MS, () => new Error(`the target has not answered for ${ANSWER_MS / 1000} s`));

@@ -1,0 +1,109 @@
+/**
+ * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete` and its
+ * commands are held.
+ */
+import { begins, withdraw, type PlainCounters } from '../../../counters/src/index.js';
+import { Scanner } from '../copy/job/scanner.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Workload } from '../route/router.js';
+import { LISTED, StageError } from './stage-change.js';
+
+/** So many parts are written at once. */
+const AT_ONCE = 500;
+
+interface Carried {
+  readonly name: string;
+  readonly value: number;
+  /** Unix ms; null: it has no end. */
+  readonly endsAt: number | null;
+}
+
+export interface CarryContext {
+  readonly sequencer: Sequencer;
+  counters(): Promise<PlainCounters>;
+  /** A key as it may be told. */
+  redact(key: Buffer): string;
+}
+
+export class Carry {
+  #running: Promise<void> = Promise.resolve();
+  #stopped = false;
+  #counters: PlainCounters | null = null;
+  readonly #written: string[] = [];
+
+  constructor(
+    private readonly context: CarryContext,
+    private readonly workload: Workload,
+  ) {}
+
+  /** What takes time though nothing is held yet. @throws {StageError} */
+  async prepare(): Promise<void> {
+    this.#counters = await this.context.counters().catch((problem: Error) => {
+      throw new StageError('refused', `the target cannot be reached (${problem.message}): bring it up before counters are carried over to it`);
+    });
+  }
+
+  /** @throws {StageError} with what cannot be carried over */
+  run(): Promise<void> {
+    this.#running = this.#run();
+    return this.#running;
+  }
+
+  /** Takes off again what was written. */
+  async undo(): Promise<void> {
+    this.#stopped = true;
+    await this.#running.catch(() => undefined);
+    await inChunks(this.#written, (name) => this.#counters!.run(name, withdraw));
+  }
+
+  async #run(): Promise<void> {
+    const found = await this.#read();
+    await inChunks(found, async ({ name, value, endsAt }) => {
+      if (this.#stopped) return;
+      this.#written.push(name);
+      await this.#counters!.run(name, begins(value, endsAt));
+    });
+  }
+
+  async #read(): Promise<Carried[]> {
+    const { sequencer, redact } = this.context;
+    const server = sequencer.servers.source;
+    const scanner = new Scanner(server);
+    const connection = await server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials });
+    const found = new Map<string, Carried>();
+    const others: string[] = [];
+    try {
+      for await (const { db, keys } of scanner.pages(null)) {
+        if (this.#stopped) break;
+        const mine = keys.filter(({ key }) => sequencer.router.match(key, 0, key.length) === this.workload).map(({ key }) => key);
+        const replies = db === 0 ? await connection.askAll(mine.flatMap((key) => [['GET', key], ['PTTL', key]])) : [];
+        mine.forEach((key, i) => {
+          const carried = db === 0 ? carriedOf(key, replies[2 * i], replies[2 * i + 1]) : null;
+          if (carried === null) others.push(`${redact(key)}${db === 0 ? '' : ` (database ${db})`}`);
+          else if (carried !== 'gone') found.set(carried.name, carried);
+        });
+      }
+    } finally {
+      scanner.close();
+      connection.destroy();
+    }
+    if (others.length === 0) return [...found.values()];
+    const list = others.slice(0, LISTED);
+    throw new StageError('refused', `"${this.workload.name}" stays off: ${others.length} of its keys on the source are no plain counters of database 0 up to ${Number.MAX_SAFE_INTEGER} (${list.slice(0, 3).join(', ')}${others.length > 3 ? ', …' : ''}): delete them, or give them to another workload`, { keys: others.length, list });
+  }
+}
+
+/** Null where it is no counter. */
+function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | null {
+  if (isError(value)) return null;
+  if (value.data === null) return 'gone';
+  const said = text(value);
+  const [number, left] = [Number(said), Number(text(pttl))];
+  if (String(number) !== said || !Number.isSafeInteger(number)) return null;
+  return left === -2 ? 'gone' : { name: key.toString('latin1'), value: number, endsAt: left === -1 ? null : Date.now() + left };
+}
+
+async function inChunks<T>(all: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {
+  for (let from = 0; from < all.length; from += AT_ONCE) await Promise.all(all.slice(from, from + AT_ONCE).map(work));
+}

@@ -1,0 +1,48 @@
+/** Whether a shard's counters are safe on its target, with what the shard itself has seen: the gate `counters`. */
+import { byKind, type CountingKind } from '../command/counting.js';
+import type { Cluster } from '../guard/facts.js';
+import { judgeWorkload, type Seen, type Sightings, type Verdict } from '../guard/judge.js';
+import { readClusters } from '../guard/read.js';
+import { allWorkloads, type Plan, type ShardPlan } from '../plan/plan.js';
+import type { ShardSnapshot } from '../telemetry/snapshot.js';
+
+/** Only whether something is written is wanted here, not how much. */
+const LOOK_MS = 100;
+
+type Told = Pick<ShardSnapshot, 'counting' | 'workloads'>;
+
+/** Of the shard's workloads, those that are counters. */
+export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: Told): Promise<Verdict[]> {
+  return judgeAll(plan, await readClusters([shard], LOOK_MS), sightingsOf([snapshot]));
+}
+
+/** Every workload that is a counter, or was seen to be used as one. */
+export const judgeAll = (plan: Plan, clusters: readonly Cluster[], sightings: Sightings | null): Verdict[] =>
+  allWorkloads(plan).flatMap((workload) => judgeWorkload({ topology: plan.topology, workload, clusters, sightings }) ?? []);
+
+/** What proxies have seen: prefixes where keys were looked at, and else the commands, each of which is counted. */
+export function sightingsOf(shards: readonly Told[]): Sightings {
+  const counting = together(shards.flatMap((shard) => shard.counting));
+  const stray: Record<string, number> = {};
+  for (const { name, strayWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
+    stray[name] = (stray[name] ?? 0) + strayWrites;
+    for (const [kind, commands] of Object.entries(byKind(byCommand)) as [CountingKind, Record<string, number>][]) {
+      // Of a script its text tells more than that it ran.
+      if (kind === 'script' || counting.some((each) => each.workload === name && each.kind === kind)) continue;
+      counting.push({ workload: name, kind, prefix: null, commands, perSecond: 0 });
+    }
+  }
+  return { counting, stray };
+}
+
+/** What several shards have seen of the same keys, as one. */
+function together(all: readonly Seen[]): Seen[] {
+  const found = new Map<string, Seen>();
+  for (const each of all) {
+    const id = JSON.stringify([each.workload, each.kind, each.prefix]);
+    const { commands = {}, perSecond = 0 } = found.get(id) ?? {};
+    const sums = Object.entries(each.commands).map(([name, times]) => [name, times + (commands[name] ?? 0)]);
+    found.set(id, { ...each, commands: { ...commands, ...Object.fromEntries(sums) }, perSecond: perSecond + each.perSecond });
+  }
+  return [...found.values()];
+}

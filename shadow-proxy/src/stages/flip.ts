@@ -1,0 +1,321 @@
+/**
+ * A change of stage: holds the workload's new commands until the old authority has answered and the mirror has
+ * confirmed all that was on its way, then changes the rule; or gives up at a deadline with nothing changed.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PlainCounters } from '../../../counters/src/index.js';
+import { NOT_COPIED } from '../copy/job/job.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Server } from '../upstream/server.js';
+import type { Suspect, Suspects } from '../suspects/suspects.js';
+import type { Workload } from '../route/router.js';
+import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
+import type { Clients } from '../session/clients.js';
+import { Carry } from './carry-over.js';
+import { judgeTarget, NO_CONSENT, type Consent, type TargetFacts } from './gates.js';
+import { LISTED, StageError, type StageChange, type StageRequest } from './stage-change.js';
+import type { StagePoint } from '../plan/plan.js';
+
+export interface FlipContext {
+  readonly sequencer: Sequencer;
+  readonly clients: Clients;
+  readonly suspects: Suspects;
+  /** True where another shard has the same target and this one does not say which keys are its own. */
+  readonly sharedTarget: boolean;
+  /** What the target holds of a workload, counted where that is needed. */
+  target(workload: Workload): Promise<TargetFacts>;
+  /** Makes the new stage durable; the flip takes effect only after it. `admitted`: the first write to such a target follows. */
+  persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note'], admitted: Admitting | null): Promise<void>;
+  /** Called once the new stage holds. */
+  moved(): void;
+  /** Notes, durably, that every key of the workload is in doubt. */
+  doubt(workload: Workload, reason: string): void;
+  /** Whether differences of the workload are without a verdict yet. */
+  undecided(workload: Workload): boolean;
+  /** Whether no lost connection can still change anything at that server. */
+  buried(server: Server): boolean;
+  /** Why authority must not change now; null where it may. */
+  frozen(): string | null;
+  /** Whether it is another process than the one under which its keys were last clean. */
+  distrusts(side: Side): boolean;
+  /** Whether an authority has not answered for so long that it is taken for dead. */
+  isDown(side: Side): boolean;
+  /** Ends every connection to it: what it has not answered, it never will. */
+  giveUp(side: Side): void;
+  /** A key as it may be told. */
+  redact(key: Buffer): string;
+  /** This region's counters, where a workload's layout is `per-region`. */
+  counters(): Promise<PlainCounters>;
+}
+
+/** A workload is about to be written to a target that holds this. */
+export interface Admitting {
+  readonly facts: TargetFacts;
+  readonly consent: Consent;
+}
+
+/** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
+const HEAL_MS = 2_000;
+/** Likewise while its commands are held. */
+const HELD_HEAL_MS = 500;
+
+export class Flipper {
+  flips = 0;
+  #busy = false;
+  /** The authorities that a change under way takes keys from. */
+  #leaving: readonly Side[] = [];
+
+  constructor(
+    private readonly context: FlipContext,
+    /** How long a workload's commands may be held, in ms. */
+    public holdMs: number,
+  ) {}
+
+  /** Keys from before the workload is written twice are not on the mirror, unless there are none on either server. */
+  async beginCopy(workload: Workload): Promise<void> {
+    const { servers } = this.context.sequencer;
+    const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
+    if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
+  }
+
+  /** An authority may be taken for dead: then a change that leaves it does not wait for its answers. */
+  down(side: Side): void {
+    if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.giveUp(side);
+  }
+
+  /** @throws {StageError} with nothing changed */
+  async change(request: StageRequest): Promise<StageChange> {
+    if (this.#busy) throw new StageError('busy', 'another change of stage is under way: try again when it has ended');
+    const { sequencer } = this.context;
+    const workload = sequencer.router.named(request.workload);
+    if (workload === undefined) {
+      const names = sequencer.router.workloads.map(({ name }) => name).join(', ');
+      throw new StageError('unknown-workload', `there is no workload "${request.workload}": the plan has ${names}`);
+    }
+    const from = { stage: workload.stage, percent: workload.percent };
+    const to = { stage: request.stage, percent: request.stage === 'live' ? (request.percent ?? 100) : 100 };
+    if (from.stage === to.stage && from.percent === to.percent) return { workload: workload.name, from, to, heldMs: 0 };
+    this.#check(workload, from, to, request);
+    this.#busy = true;
+    this.#leaving = left(from, to);
+    try {
+      const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
+      const movesAuthority = authorityMoves(from, to);
+      if (movesAuthority && request.force !== true) await this.#requireClean(workload);
+      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true, request.note, admitting);
+      this.flips++;
+      return { workload: workload.name, from, to, heldMs };
+    } finally {
+      this.#leaving = [];
+      this.#busy = false;
+    }
+  }
+
+  /** @throws {StageError} code `gates-closed` where the target holds keys that the shard did not write, and nobody confirmed their number */
+  async #admit(workload: Workload, { consent = NO_CONSENT }: StageRequest): Promise<Admitting> {
+    const facts = await this.context.target(workload);
+    const { answer, evidence } = judgeTarget(facts, consent);
+    if (answer === 'yes') return { facts, consent };
+    throw new StageError('gates-closed', `"${workload.name}" stays in off: ${evidence}`, { target: facts });
+  }
+
+  #check(workload: Workload, from: StagePoint, to: StagePoint, { force = false, failover = false }: StageRequest): void {
+    if (from.stage === 'complete') throw new StageError('no-return', `"${workload.name}" is complete: going back from there is a backfill the other way`);
+    const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
+    // Both give clients the target's replies, and go back to where they get the source's.
+    const back = from.stage === 'rampdown' && to.stage === 'shadow';
+    if (workload.perRegion && to.stage !== 'complete') {
+      throw new StageError('not-adjacent', `"${workload.name}" has counterLayout per-region: source and target hold other keys, so that it is off or complete, and nothing in between`);
+    }
+    if (!workload.perRegion && Math.abs(step) > 1 && !back) {
+      throw new StageError('not-adjacent', `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`);
+    }
+    if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
+      throw new StageError('refused', `percent is not offered for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or hid their keys; take it whole`);
+    }
+    const beyondShadow = STAGES.indexOf(to.stage) > STAGES.indexOf('shadow');
+    if (beyondShadow && this.context.sharedTarget) {
+      throw new StageError('refused', 'the target is shared with other shards of the plan: say with `owns` which keys are this shard\'s before a workload goes beyond shadow');
+    }
+    // Copies of its keys would be writes through a second node.
+    if (workload.writtenIn !== null && step > 0 && this.context.sequencer.router.secondWriter === 'refuse') {
+      throw new StageError('refused', `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`);
+    }
+    const frozen = this.context.frozen();
+    if (frozen !== null && authorityMoves(from, to) && !force && !failover) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
+  }
+
+  /** Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are held. */
+  async #requireClean(workload: Workload): Promise<void> {
+    const { sequencer, suspects } = this.context;
+    const now = suspects.generation;
+    // A connection lost is not yet a server lost.
+    const looks = [sequencer.servers.source, sequencer.servers.target].filter(({ up }) => !up).map((server) => server.identify().catch(() => undefined));
+    await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
+    await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);
+    if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
+  }
+
+  /** While the workload's commands are held: its last doubts are healed. */
+  async #healed(workload: Workload): Promise<void> {
+    await waitWhile(() => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.undecided(workload)), HELD_HEAL_MS);
+  }
+
+  #assertClean(workload: Workload): void {
+    const { suspects, redact } = this.context;
+    const doubts = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isInDoubt(suspect));
+    if (workload.suspect === null && doubts.length === 0) return;
+    const why = workload.suspect ?? `${doubts.length} keys are in doubt`;
+    const list = doubts.slice(0, LISTED).map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
+    throw new StageError('not-clean', `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`, { suspect: workload.suspect, keys: doubts.length, list });
+  }
+
+  #keysInDoubt(workload: Workload, upTo: number): number {
+    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.#isInDoubt(suspect));
+  }
+
+  /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
+  #isInDoubt(suspect: Suspect): boolean {
+    const authority = this.#authorityLeft(suspect);
+    return authority !== null && (suspect.acknowledged || (authority.up && !this.context.distrusts(authority.side)));
+  }
+
+  /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
+  #keysToHeal(workload: Workload, upTo = Infinity): number {
+    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.context.frozen() === null && this.#authorityLeft(suspect)?.up === true);
+  }
+
+  /** The key's authority where it may change; null where it does not: nothing is lost by that. */
+  #authorityLeft({ key, workload }: Suspect): Server | null {
+    const { authority } = workload.rule(key, 0, key.length);
+    return this.#leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
+  }
+
+  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note'], admitting: Admitting | null): Promise<number> {
+    const { clients } = this.context;
+    const { holdMs } = this;
+    const channelsTo = channelsMove(from, to);
+    let carry = workload.perRegion ? new Carry(this.context, workload) : null;
+    await carry?.prepare();
+    try {
+      for (const side of this.#leaving) this.down(side);
+      if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
+      const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
+      await this.#alone(inTime);
+      const since = performance.now();
+      workload.held = true;
+      clients.subscribers.moving = channelsTo !== null;
+      await inTime(clients.interrupt(workload));
+      await inTime(this.#settled(from, to));
+      if (requireClean) await inTime(this.#healed(workload));
+      workload.moving = true;
+      await inTime(this.#drained());
+      if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));
+      if (requireClean) this.#assertClean(workload);
+      if (carry !== null) await inTime(carry.run());
+      if (channelsTo !== null) await inTime(this.#moveSubscribers(workload, channelsTo, !requireClean));
+      const dead = this.#leaving.filter((side) => this.context.isDown(side));
+      await this.context.persist(workload, from, to, note, admitting);
+      workload.move(to.stage, to.percent);
+      carry = null;
+      // Those who came meanwhile wait for a connection to it.
+      for (const side of dead) this.context.giveUp(side);
+      await inTime(clients.subscribers.commit()).catch(() => undefined);
+      if (to.stage === 'off') workload.suspect = null;
+      for (const side of dead) this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
+      this.context.moved();
+      return performance.now() - since;
+    } catch (problem) {
+      await carry?.undo();
+      throw problem;
+    } finally {
+      workload.held = false;
+      workload.moving = false;
+      clients.subscribers.end();
+      clients.open();
+    }
+  }
+
+  /** Nothing is being published: the workload's subscribers get no message twice, and miss none. */
+  async #moveSubscribers(workload: Workload, to: Side, force: boolean): Promise<void> {
+    await this.context.clients.subscribers.prepare(workload, to, force).catch((problem: Error) => {
+      throw new StageError('refused', `a client cannot subscribe at the ${to} as it did before: ${problem.message}`);
+    });
+  }
+
+  /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
+  #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
+    const late = sleep(this.holdMs, undefined, { ref: false }).then(() => Promise.reject(new StageError('deadline', message)));
+    late.catch(() => undefined);
+    return (promise) => Promise.race([promise, late]);
+  }
+
+  /** A mirror that is dead confirms nothing, and is authority of nothing after the change. */
+  #drained(): Promise<void> {
+    return drained(this.context.sequencer, SIDES.filter((side) => !this.#leaving.includes(side) || !this.context.isDown(side)));
+  }
+
+  /** Waits while a command runs alone: it must not see two stages. */
+  async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
+    const { sequencer, clients } = this.context;
+    while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.onceOpen(resolve)));
+  }
+
+  /** Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met again. */
+  async #buried(server: Server): Promise<void> {
+    if (this.context.isDown(server.side)) return;
+    if (!this.context.buried(server)) await server.identify().catch(() => undefined);
+    while (server.up && !this.context.buried(server)) await sleep(5);
+  }
+
+  /** All that was on its way is confirmed, and whoever will be an authority answers. */
+  async #settled(from: StagePoint, to: StagePoint): Promise<void> {
+    const { sequencer } = this.context;
+    await this.#drained();
+    for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#buried(server);
+    for (const side of left(to, from)) {
+      await sequencer.servers[side].identify().catch((problem: Error) => {
+        throw new StageError('refused', `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`);
+      });
+    }
+  }
+}
+
+/** Resolves when the condition does not hold any more, or the time is over. */
+async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
+  const deadline = performance.now() + ms;
+  while (condition() && performance.now() < deadline) await sleep(5);
+}
+
+/** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are told). */
+export async function drained(sequencer: Sequencer, confirming: readonly Side[] = SIDES): Promise<void> {
+  await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));
+  await Promise.all(
+    confirming.map((side) => {
+      sequencer.mirrors[side].flush();
+      return new Promise<void>((resolve) => sequencer.mirrors[side].afterAppended(resolve));
+    }),
+  );
+}
+
+function authorityMoves(from: StagePoint, to: StagePoint): boolean {
+  return stageRule(from.stage).authority !== stageRule(to.stage).authority || from.percent !== to.percent;
+}
+
+/** Which server has the workload's channels from then on; null where that does not change. */
+function channelsMove(from: StagePoint, to: StagePoint): Side | null {
+  const sideOf = ({ stage, percent }: StagePoint): Side => (percent < 100 ? 'source' : stageRule(stage).authority);
+  return sideOf(from) === sideOf(to) ? null : sideOf(to);
+}
+
+/** From which server keys are taken; the other way round: which gets some. */
+function left(from: StagePoint, to: StagePoint): readonly Side[] {
+  const ofTarget = ({ stage, percent }: StagePoint): number => (stageRule(stage).authority === 'target' ? percent : 0);
+  const more = ofTarget(to) - ofTarget(from);
+  return more === 0 ? [] : [more > 0 ? 'source' : 'target'];
+}
+
+function around(stage: Stage): string {
+  const at = STAGES.indexOf(stage);
+  return [STAGES[at + 1], STAGES[at - 1]].filter(Boolean).join(' or ');
+}

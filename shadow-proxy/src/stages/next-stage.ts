@@ -1,0 +1,36 @@
+/**
+ * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging changes
+ * nothing.
+ */
+import type { StagePoint, WorkloadClass, WorkloadPlan } from '../plan/plan.js';
+import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
+import type { LedgerTail } from '../telemetry/ledger.js';
+import { judgeGates, type Gate, type GateFacts } from './gates.js';
+import { nextPoint, type Standing } from './promotion.js';
+
+export interface Outlook {
+  readonly workload: string;
+  readonly class: WorkloadClass;
+  readonly from: StagePoint;
+  /** Null behind the last stage. */
+  readonly to: StagePoint | null;
+  readonly gates: readonly Gate[];
+  /** Since it entered its stage. */
+  readonly evidence: WorkloadEvidence;
+}
+
+/** What a shard has to show beside its figures. */
+export interface ShardEvidence {
+  readonly shard: string;
+  readonly workloads: readonly Outlook[];
+  /** Of each minute in which both servers answered, the last four hours. */
+  readonly latencies: readonly LatencyWindow[];
+  readonly mismatches: LedgerTail;
+}
+
+/** @param judge as `judgeGates`, for those who know less than a running proxy */
+export function outlookOf(workload: Pick<WorkloadPlan, 'name' | 'class'>, { stage, percent, ...more }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
+  const from = { stage, percent };
+  const to = stage === 'complete' ? null : nextPoint({ ...from, ...more });
+  return { workload: workload.name, class: workload.class, from, to, gates: to === null ? [] : judge(facts, from, to, now), evidence: facts.evidence };
+}

@@ -1,0 +1,157 @@
+/**
+ * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A drill is
+ * both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
+ */
+import type { Drill } from '../storage/evidence.js';
+import { STAGES, stageRule, type Stage } from '../route/stage.js';
+import { closedGates, isOpen, judgeGates, nextShare, NO_CONSENT, type Consent, type Gate, type GateFacts } from './gates.js';
+import type { TargetKeys } from '../copy/foreign/target-keys.js';
+import { StageError, type StageChange, type StageRequest } from './stage-change.js';
+import type { StagePoint } from '../plan/plan.js';
+
+export interface PromoteRequest {
+  readonly workload: string;
+  /** Default: the next one. */
+  readonly to?: Stage;
+  /** Of the keys, with `live`; default: the next of 1, 10, 50, 100. */
+  readonly percent?: number;
+  /** From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to how many. */
+  readonly consent?: Consent;
+  /** Only judge. */
+  readonly dryRun?: boolean;
+  /** Go on where gates are closed, but the gates `target` and `users`; needs a reason. */
+  readonly force?: boolean;
+  /** Go on where the gate `users` is closed, which `force` does not open; needs a reason. */
+  readonly forceUsers?: boolean;
+  readonly reason?: string;
+  readonly by?: string;
+}
+
+export interface Promotion {
+  readonly workload: string;
+  readonly from: StagePoint;
+  readonly to: StagePoint;
+  readonly gates: readonly Gate[];
+  /** Keys of the target that the shard did not write, where they were counted. */
+  readonly targetKeys: TargetKeys | null;
+  /** Null where nothing was changed. */
+  readonly change: StageChange | null;
+}
+
+export interface RollbackRequest {
+  readonly workload: string;
+  /** Default: `shadow`, where the target answers clients; else the stage before. */
+  readonly to?: Stage;
+  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  readonly force?: boolean;
+  readonly reason?: string;
+  readonly by?: string;
+  /** Rehearse it: a share of the keys to the target and back. */
+  readonly drill?: boolean;
+}
+
+export interface Rollback {
+  readonly workload: string;
+  readonly changes: readonly StageChange[];
+}
+
+/** Where a workload is, and what forbids percent. */
+export interface Standing extends StagePoint {
+  readonly spanning: number;
+  /** Whether its layout on the target is another one, so that both cannot hold the same. */
+  readonly perRegion?: boolean;
+}
+
+export interface PromotionContext {
+  /** @throws {StageError} code `unknown-workload` */
+  standing(workload: string): Standing;
+  facts(workload: string, consent?: Consent): Promise<GateFacts>;
+  /** @throws {StageError} with nothing changed */
+  change(request: StageRequest): Promise<StageChange>;
+  /** What is seen until it is over counts as if the workload had stayed where it was. */
+  drilling(workload: string, on: boolean): void;
+  drilled(workload: string, drill: Drill): void;
+}
+
+const DRILL_PERCENT = 1;
+
+/** What comes after this point. @throws {StageError} where nothing does */
+export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
+  if (stage === 'complete') throw new StageError('no-return', 'it is complete: there is no next stage');
+  if (perRegion) return { stage: 'complete', percent: 100 };
+  if (stage === 'shadow') return { stage: 'live', percent: spanning > 0 ? 100 : nextShare({ stage, percent }) };
+  if (stage === 'live' && percent < 100) return { stage, percent: nextShare({ stage, percent }) };
+  return { stage: STAGES[STAGES.indexOf(stage) + 1], percent: 100 };
+}
+
+/** @throws {StageError} code `gates-closed` with nothing changed, and all of `change` */
+export async function promote(context: PromotionContext, request: PromoteRequest): Promise<Promotion> {
+  const { workload, force = false, forceUsers = false, reason, by } = request;
+  const from = context.standing(workload);
+  const next = nextPoint(from);
+  const stage = request.to ?? next.stage;
+  if (request.percent !== undefined && stage !== 'live') throw new StageError('refused', `percent goes with live, and "${workload}" would go to ${stage}: leave it out`);
+  const to = { stage, percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100 };
+  if (STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent <= from.percent)) {
+    throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);
+  }
+  if ((force || forceUsers) && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
+  const facts = await context.facts(workload, request.consent);
+  const gates = judgeGates(facts, from, to, new Date());
+  const targetKeys = facts.target?.keys ?? null;
+  const point = { stage: from.stage, percent: from.percent };
+  if (request.dryRun) return { workload, from: point, to, gates, targetKeys, change: null };
+  const closed = closedGates(gates, request);
+  if (closed.length > 0) {
+    throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.map(({ name }) => name).join(', ')}`, { workload, from: point, to, gates, targetKeys, change: null });
+  }
+  const { consent = NO_CONSENT } = request;
+  const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
+  const note = { by, reason, forced: !isOpen(gates), ...(said && { consent }), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
+  return { workload, from: point, to, gates, targetKeys, change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }) };
+}
+
+/** @throws {StageError} where a step is refused: those before it hold */
+export async function rollback(context: PromotionContext, request: RollbackRequest): Promise<Rollback> {
+  if (request.drill) return rehearse(context, request);
+  const { workload, force, reason, by } = request;
+  const from = context.standing(workload);
+  if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload));
+  const at = STAGES.indexOf(from.stage);
+  const to = request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
+  const end = to === undefined ? -1 : STAGES.indexOf(to);
+  if (end === -1 || end >= at) throw new StageError('refused', `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`);
+  const changes: StageChange[] = [];
+  const note = { by, reason, rollback: true };
+  // From rampdown to shadow is one change: nothing is in between for clients.
+  const first = from.stage === 'rampdown' && end <= STAGES.indexOf('shadow') ? STAGES.indexOf('shadow') : at - 1;
+  for (let step = first; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
+  return { workload, changes };
+}
+
+/** Why a workload that is complete cannot be rolled back, and what to do instead. */
+export const noReturn = (workload: string): string =>
+  `"${workload}" is complete and cannot be rolled back: only the target has been written since. Leave it there, or move it with a backfill the other way (runbooks/leave-keydb.md)`;
+
+/** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
+async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
+  const { stage, spanning } = context.standing(workload);
+  if (stage !== 'shadow') throw new StageError('refused', `"${workload}" is in ${stage}: a rollback is rehearsed from shadow`);
+  const facts = await context.facts(workload);
+  const bar = judgeGates(facts, { stage: 'shadow', percent: 100 }, { stage: 'live', percent: DRILL_PERCENT }, new Date()).filter(({ name, answer }) => answer !== 'yes' && MUST_BE_OPEN.has(name));
+  if (bar.length > 0) throw new StageError('gates-closed', `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`, { workload, gates: bar });
+  const percent = spanning > 0 ? 100 : DRILL_PERCENT;
+  const note = { by, drill: true };
+  context.drilling(workload, true);
+  try {
+    const there = await context.change({ workload, stage: 'live', percent, note });
+    const back = await context.change({ workload, stage: 'shadow', note });
+    context.drilled(workload, { at: new Date().toISOString(), percent, heldMs: Math.max(there.heldMs, back.heldMs) });
+    return { workload, changes: [there, back] };
+  } finally {
+    context.drilling(workload, false);
+  }
+}
+
+/** Without these, clients could be told what is wrong, be it for a moment. */
+const MUST_BE_OPEN: ReadonlySet<string> = new Set(['servers', 'users', 'suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);

@@ -1,0 +1,84 @@
+/**
+ * Whether a shard without a state was served before: its state folder may be lost, or its volume not mounted, and the plan's
+ * stages would send clients to the wrong server. What the target holds of the shard's keys tells.
+ */
+import { neighboursOf } from '../plan/normalise.js';
+import type { Plan, ShardPlan } from '../plan/plan.js';
+import { connectTo } from '../copy/key/reader.js';
+import type { Connection } from '../upstream/connection.js';
+import { Dialer } from '../upstream/dialer.js';
+import { inTime } from '../io/in-time.js';
+import { Turn } from '../io/turn.js';
+import { isError, text } from '../resp/decode.js';
+import type { Matcher } from '../route/glob.js';
+import { Owners } from '../route/owner.js';
+
+/** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a SET beside it. */
+const PAGE_KEYS = 99;
+/** So many keys of other shards are looked at. */
+const MAX_KEYS = 2_000_000;
+/** So long all of it may take. */
+const MAX_MS = 60_000;
+
+/**
+ * Why the shard may have been served before, in words; null where it was not: the target has no key of it.
+ * @throws {Error} where the target cannot be asked
+ */
+export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | null> {
+  const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
+  const { mine } = new Owners(shard.owns, neighbours.map(({ owns }) => owns));
+  // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in `shadow`.
+  if (shard.sharedTarget && mine === null) return null;
+  const dialer = new Dialer(shard.target, plan.limits.connectMs);
+  const connection = await opened(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
+  const timer = setTimeout(() => connection.destroy(new Error(`${dialer.label} does not answer`)), MAX_MS);
+  try {
+    const counts = await keyCounts(connection);
+    const total = [...counts.values()].reduce((sum, keys) => sum + keys, 0);
+    if (!shard.sharedTarget || total === 0) return total === 0 ? null : `holds ${total} keys`;
+    return await findOwned(connection, [...counts.keys()], mine!);
+  } finally {
+    clearTimeout(timer);
+    connection.destroy();
+  }
+}
+
+/** One that accepts connections and says nothing would be waited for without end. */
+function opened(dialer: Dialer, opening: Promise<Connection>): Promise<Connection> {
+  let late = false;
+  opening.then((connection) => late && connection.destroy()).catch(() => undefined);
+  return inTime(opening, dialer.timeoutMs, () => {
+    late = true;
+    return new Error(`${dialer.label} does not answer`);
+  });
+}
+
+/** By database. */
+async function keyCounts(connection: Connection): Promise<ReadonlyMap<number, number>> {
+  const info = await ask(connection, 'INFO', 'keyspace');
+  return new Map([...info.matchAll(/^db(\d+):keys=(\d+)/gm)].map(([, db, keys]) => [Number(db), Number(keys)]));
+}
+
+async function findOwned(connection: Connection, databases: readonly number[], mine: Matcher): Promise<string | null> {
+  let seen = 0;
+  for (const db of databases) {
+    await ask(connection, 'SELECT', db);
+    let cursor = '';
+    while (cursor !== '0') {
+      const reply = await connection.ask('SCAN', cursor || '0', 'COUNT', PAGE_KEYS);
+      if (isError(reply)) throw new Error(`SCAN is refused: ${text(reply)}`);
+      const [next, keys] = reply.items!;
+      if (keys.items!.some(({ data }) => mine(data!, 0, data!.length))) return 'holds keys that this shard owns';
+      seen += keys.items!.length;
+      if (seen > MAX_KEYS) return `holds so many keys that only the first ${seen} were looked at; none of them is this shard's`;
+      cursor = text(next);
+    }
+  }
+  return null;
+}
+
+async function ask(connection: Connection, ...command: (string | number)[]): Promise<string> {
+  const reply = await connection.ask(...command);
+  if (isError(reply)) throw new Error(`${command[0]} is refused: ${text(reply)}`);
+  return text(reply);
+}

@@ -1,0 +1,87 @@
+/**
+ * What the gate `servers` judges: source and target are two servers, each in the role that it needs, and nobody else's
+ * proxy has them. Nothing is written: the target is asked for a write that changes nothing.
+ */
+import { listClients } from '../upstream/handshake.js';
+import { isReplica, oneServer, type Identity } from '../upstream/identity.js';
+import { inTime } from '../io/in-time.js';
+import type { Server } from '../upstream/server.js';
+import { isError, text } from '../resp/decode.js';
+import type { Side } from '../route/stage.js';
+
+/** One server, as it answers now. */
+export interface ServerFacts {
+  /** Null where it does not answer, or must not be used. */
+  readonly identity: Identity | null;
+  /** Why that is so; empty where it answers. */
+  readonly unreachable: string;
+  /** `host:port` under which the proxy reaches it; null where it does not. */
+  readonly address: string | null;
+  /** Its refusal of a write that changes nothing; null where it takes writes, or was not asked. */
+  readonly refusal: string | null;
+  /** Shards of the proxies that are connected to it. */
+  readonly shards: readonly string[];
+}
+
+/** A server that hangs is not waited for longer than this. */
+const ANSWER_MS = 2_000;
+/**
+ * Sets the score of a member that is there, and none is: nothing is created, yet it is a write that needs memory. `guard`
+ * must not take it for a counter (`command/counting.ts`).
+ */
+const PROBE = ['ZADD', 'shadow-proxy:probe', 'XX', 0, 'none'] as const;
+/** Connections that carry data, or stand for the lease of the process that has the shard. */
+const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s]+)):/;
+
+/** @param probe whether it is asked to take a write */
+export async function lookAt(server: Server, probe: boolean): Promise<ServerFacts> {
+  const asked = async (): Promise<ServerFacts> => {
+    await server.identify();
+    const [refusal, clients] = await Promise.all([probe ? server.ask(...PROBE) : null, listClients((...args) => server.ask(...args)).catch(() => null)]);
+    const names = [...(clients?.values() ?? [])].map((line) => PROXY.exec(line)).map((found) => found?.[1] ?? found?.[2]);
+    const { address } = server;
+    return {
+      identity: server.identity,
+      unreachable: '',
+      address: address === undefined ? null : `${address.host}:${address.port}`,
+      refusal: refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? text(refusal) : null,
+      shards: [...new Set(names.filter((name) => name !== undefined))],
+    };
+  };
+  try {
+    return await inTime(asked(), ANSWER_MS, () => new Error(`no answer within ${ANSWER_MS / 1000} s`));
+  } catch (problem) {
+    return { identity: null, unreachable: server.problem ?? (problem as Error).message, address: null, refusal: null, shards: [] };
+  }
+}
+
+/**
+ * What is wrong with the two; empty where nothing is. Pure.
+ * @param shard its name
+ * @param sharing the other shards that the plan lets have the target
+ */
+export function serverProblems({ source, target }: Readonly<Record<Side, ServerFacts>>, shard: string, sharing: readonly string[]): string[] {
+  const problems: string[] = [];
+  const [from, to] = [source.identity, target.identity];
+  for (const [side, { identity, unreachable }] of [['source', source], ['target', target]] as const) {
+    if (identity === null) problems.push(`the ${side} cannot be used: ${unreachable}`);
+    else if (identity.mode === 'cluster') problems.push(`the ${side} is in cluster mode, which is not supported: it would redirect clients to servers behind the proxy`);
+    else if (identity.mode === 'sentinel') problems.push(`the ${side} is a Sentinel: write redis+sentinel://host:port/master`);
+  }
+  if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId) problems.push(oneServer('target', to.runId));
+  if (from !== null && isReplica(from)) problems.push(`the source is a replica of ${from.replicates ?? 'another server'}, and takes no writes: name its master as the source, or promote it`);
+  if (to !== null && follows(to, source)) problems.push('the target is a replica of the source, and would get every write twice: end its replication first (REPLICAOF NO ONE)');
+  else if (to !== null && isReplica(to)) problems.push(`the target is a replica of ${to.replicates ?? 'another server'}, which replaces its data: name its master as the target, or promote it`);
+  else if (target.refusal !== null) problems.push(`the target refuses writes: ${target.refusal}`);
+  const others = (shards: readonly string[], allowed: readonly string[]): string[] => shards.filter((name) => name !== shard && !allowed.includes(name));
+  for (const name of others(source.shards, [])) problems.push(`a proxy of shard ${name} uses the source, too, and writes to it bypassing this one: each source belongs to one shard`);
+  for (const name of others(target.shards, sharing)) problems.push(`a proxy of shard ${name} uses the target, too, and the plan does not say so: give both shards the same address of the target, and say with \`owns\` which keys are whose`);
+  return problems;
+}
+
+/** Whether it takes its data from the source: it says so, or it tells the same history. */
+const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>
+  target.replicates !== null && (sameAddress(target.replicates, address) || (isReplica(target) && target.replId !== '' && target.replId === identity?.replId));
+
+const sameAddress = (a: string, b: string | null): boolean => b !== null && loopback(a) === loopback(b);
+const loopback = (address: string): string => address.replace(/^(localhost|127\.\d+\.\d+\.\d+|::1):(?=\d+$)/, 'loopback:');

@@ -1,0 +1,59 @@
+/** A change of stage, as it is asked for, made, or refused. */
+import type { StagePoint } from '../plan/plan.js';
+import type { Stage } from '../route/stage.js';
+import type { Consent } from './gates.js';
+
+export interface StageRequest {
+  readonly workload: string;
+  readonly stage: Stage;
+  /** 0 to 100, with stage `live` only; 100 where absent. */
+  readonly percent?: number;
+  /** Go on where the mirror is not clean, and lose what the answer without it lists. */
+  readonly force?: boolean;
+  /** From off to dualwrite: what may happen to keys of the target that the shard did not write. */
+  readonly consent?: Consent;
+  /** The authority that is left is lost: it need not be trusted. Never asked for from outside. */
+  readonly failover?: boolean;
+  /** For the history: who, why, on what evidence. */
+  readonly note?: Readonly<Record<string, unknown>>;
+}
+
+export interface StageChange {
+  readonly workload: string;
+  readonly from: StagePoint;
+  readonly to: StagePoint;
+  /** Milliseconds for which the workload's new commands were held. */
+  readonly heldMs: number;
+}
+
+export type StageErrorCode =
+  | 'unknown-workload'
+  /** Stages change one step at a time. */
+  | 'not-adjacent'
+  /** Going back from `complete` is a backfill the other way. */
+  | 'no-return'
+  /** The mirror lacks effects; `details` says which. */
+  | 'not-clean'
+  /** The flip did not finish in time; nothing changed. */
+  | 'deadline'
+  /** Another change of stage is under way. */
+  | 'busy'
+  /** Not all gates are open; `details` says which. */
+  | 'gates-closed'
+  /** Something forbids the change: percent, a shared target, commands that the target lacks, a frozen authority. */
+  | 'refused';
+
+/** So many keys are named where a change is refused for them, or lost them. */
+export const LISTED = 20;
+
+/** A stage was not changed; the message says why and what to do next. */
+export class StageError extends Error {
+  override readonly name = 'StageError';
+  constructor(
+    readonly code: StageErrorCode,
+    message: string,
+    readonly details?: unknown,
+  ) {
+    super(message);
+  }
+}

@@ -1,0 +1,218 @@
+/**
+ * What was seen of each workload since it entered its stage: what the gates judge.
+ *
+ *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
+ *
+ * What a sudden end loses makes the evidence less, never more. A file that cannot be believed is begun anew, for the same reason.
+ */
+import { join } from 'node:path';
+import { z } from 'zod';
+import type { StagePoint } from '../plan/plan.js';
+import type { UnsupportedCalls } from '../route/router.js';
+import { SIDES, STAGES } from '../route/stage.js';
+import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
+import type { LatencySnapshot } from '../telemetry/snapshot.js';
+
+const counts = z.record(z.string(), z.number());
+const latency = z.strictObject({ p50: z.number(), p99: z.number(), p999: z.number(), count: z.number() });
+const verification = z.strictObject({ endedAt: z.string(), keys: z.number(), differences: z.number(), failed: z.number(), unsure: z.number() });
+const drill = z.strictObject({ at: z.string(), percent: z.number(), heldMs: z.number() });
+const unsupported = z.strictObject({
+  /** The server that does not support it. */
+  lacks: z.enum(SIDES),
+  calls: z.number(),
+  /** When it was seen first and last (ISO 8601). */
+  first: z.string(),
+  last: z.string(),
+});
+const workload = z.strictObject({
+  stage: z.enum(STAGES),
+  percent: z.number(),
+  since: z.string(),
+  compared: z.number(),
+  explained: counts,
+  mismatches: counts,
+  inconclusive: z.number(),
+  /** Minutes in which replies were compared. */
+  minutes: z.number(),
+  /** Hours of the day (UTC) in which replies were compared. */
+  hours: z.array(z.number()),
+  /** The last verification of all its keys. */
+  verified: verification.nullable(),
+  /** The last rollback that was rehearsed. */
+  drill: drill.nullable(),
+  /** By form: what clients use and one of the servers does not support. Kept over changes of stage. */
+  unsupported: z.record(z.string(), unsupported).default({}),
+});
+const file = z.strictObject({
+  version: z.literal(1),
+  workloads: z.record(z.string(), workload),
+  /** Of each minute in which both servers answered, in µs. */
+  latencies: z.array(z.strictObject({ at: z.string(), source: latency, target: latency })),
+});
+
+export type WorkloadEvidence = Readonly<z.infer<typeof workload>>;
+export type Verified = Readonly<z.infer<typeof verification>>;
+export type UnsupportedForm = Readonly<z.infer<typeof unsupported>>;
+export type Drill = Readonly<z.infer<typeof drill>>;
+export type LatencyWindow = z.infer<typeof file>['latencies'][number];
+
+/** Totals since the start of the process. */
+export interface Seen extends StagePoint {
+  readonly name: string;
+  readonly compared: number;
+  readonly explained: ReadonlyMap<string, number>;
+  readonly mismatches: ReadonlyMap<string, number>;
+  readonly inconclusive: number;
+  readonly unsupported: ReadonlyMap<string, UnsupportedCalls>;
+}
+
+const FILE = 'evidence.json';
+/** Four hours. */
+const MAX_WINDOWS = 240;
+const MINUTE_MS = 60_000;
+
+type Mutable = { -readonly [K in keyof WorkloadEvidence]: WorkloadEvidence[K] };
+
+export class EvidenceBook {
+  /** Why what the last process wrote is not counted; null where it is, or there was nothing. */
+  readonly problem: string | null;
+  readonly #path: string;
+  readonly #workloads = new Map<string, Mutable>();
+  readonly #before = new Map<string, Seen>();
+  /** The minute that was counted last, by workload. */
+  readonly #minute = new Map<string, number>();
+  /** By workload and form: calls that were added already. */
+  readonly #unsupported = new Map<string, Map<string, number>>();
+  #isNew = false;
+  #latencies: LatencyWindow[] = [];
+  readonly #drilling = new Set<string>();
+
+  constructor(
+    directory: string,
+    private readonly author: Author,
+  ) {
+    this.#path = join(directory, FILE);
+    const { value, problem } = readEvidence(directory, author.before);
+    this.problem = problem;
+    if (value === null) return;
+    for (const [name, evidence] of Object.entries(value.workloads)) this.#workloads.set(name, evidence);
+    this.#latencies = value.latencies;
+  }
+
+  /**
+   * Adds what was seen since the last look.
+   * @returns whether a form that is not supported was seen for the first time: a sudden end must not lose that
+   */
+  look(now: Date, seen: readonly Seen[]): boolean {
+    this.#isNew = false;
+    for (const each of seen) this.#add(now, each);
+    return this.#isNew;
+  }
+
+  /** The evidence of a workload that `look` has told of. */
+  of(name: string): WorkloadEvidence | null {
+    return this.#workloads.get(name) ?? null;
+  }
+
+  /** Latencies by the minute, since that moment. */
+  latenciesSince(since: string): readonly LatencyWindow[] {
+    return this.#latencies.filter(({ at }) => at >= since);
+  }
+
+  /** A minute's latencies; those of which nothing was answered tell nothing. */
+  timed(now: Date, source: LatencySnapshot, target: LatencySnapshot): void {
+    if (source.count === 0 || target.count === 0) return;
+    this.#latencies.push({ at: now.toISOString(), source, target });
+    this.#latencies = this.#latencies.slice(-MAX_WINDOWS);
+  }
+
+  verified(name: string, verified: Verified): void {
+    const evidence = this.#workloads.get(name);
+    if (evidence !== undefined) evidence.verified = verified;
+  }
+
+  /** While a rollback is rehearsed, what is seen counts to the stage that the workload came from, and goes back to. */
+  drilling(name: string, on: boolean): void {
+    if (on) this.#drilling.add(name);
+    else this.#drilling.delete(name);
+  }
+
+  drilled(name: string, drilled: Drill): void {
+    const evidence = this.#workloads.get(name);
+    if (evidence !== undefined) evidence.drill = drilled;
+  }
+
+  /** @throws {Error} when the disk does not take it */
+  save(): void {
+    writeSealed(this.#path, this.author, { version: 1, workloads: Object.fromEntries(this.#workloads), latencies: this.#latencies });
+  }
+
+  #add(now: Date, seen: Seen): void {
+    const evidence = this.#current(now, seen);
+    const before = this.#before.get(seen.name);
+    this.#before.set(seen.name, { ...seen, explained: new Map(seen.explained), mismatches: new Map(seen.mismatches) });
+    this.#addUnsupported(now, seen, evidence);
+    const compared = seen.compared - (before?.compared ?? 0);
+    evidence.compared += compared;
+    evidence.inconclusive += seen.inconclusive - (before?.inconclusive ?? 0);
+    addEach(evidence.explained, seen.explained, before?.explained);
+    addEach(evidence.mismatches, seen.mismatches, before?.mismatches);
+    const minute = Math.floor(now.getTime() / MINUTE_MS);
+    if (compared === 0 || this.#minute.get(seen.name) === minute) return;
+    this.#minute.set(seen.name, minute);
+    evidence.minutes++;
+    const hour = now.getUTCHours();
+    if (!evidence.hours.includes(hour)) evidence.hours = [...evidence.hours, hour].sort((a, b) => a - b);
+  }
+
+  #addUnsupported(now: Date, { name, unsupported: seen }: Seen, evidence: Mutable): void {
+    let added = this.#unsupported.get(name);
+    if (added === undefined) this.#unsupported.set(name, (added = new Map()));
+    for (const [form, { lacks, calls }] of seen) {
+      const more = calls - (added.get(form) ?? 0);
+      if (more === 0) continue;
+      added.set(form, calls);
+      const known = evidence.unsupported[form];
+      this.#isNew ||= known === undefined;
+      const at = now.toISOString();
+      evidence.unsupported[form] = { lacks, calls: (known?.calls ?? 0) + more, first: known?.first ?? at, last: at };
+    }
+  }
+
+  /** A workload that is in another stage than before begins anew. */
+  #current(now: Date, { name, stage, percent }: Seen): Mutable {
+    const known = this.#workloads.get(name);
+    if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent))) return known;
+    const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null, unsupported: known?.unsupported ?? {} };
+    this.#workloads.set(name, fresh);
+    this.#minute.delete(name);
+    return fresh;
+  }
+}
+
+/** Of a workload that has just entered its stage. */
+export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadEvidence => ({
+  stage,
+  percent,
+  since: now.toISOString(),
+  compared: 0,
+  explained: {},
+  mismatches: {},
+  inconclusive: 0,
+  minutes: 0,
+  hours: [],
+  verified: null,
+  drill: null,
+  unsupported: {},
+});
+
+function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number> | undefined): void {
+  for (const [name, count] of now) {
+    const more = count - (before?.get(name) ?? 0);
+    if (more > 0) to[name] = (to[name] ?? 0) + more;
+  }
+}
+
+/** What the process that served last wrote of it: `served`, as the state names it. */
+export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> => readSealed(join(directory, FILE), served, file);

@@ -1,0 +1,430 @@
+/**
+ * The journal: keys whose equality a sudden end of the process would leave in doubt. A write's keys are in it before
+ * the write is sent; they leave it when everything that was on its way with them is confirmed by the mirror.
+ *
+ *   note(key) ──▶ memory ──(end of turn, before the sockets)──▶ write(2), no fsync
+ *
+ * It survives the process, SIGKILL too, for the page cache does; after the loss of a host nothing of it is believed.
+ * Two files take turns: one is written, the other waits until what it tells is confirmed, and is emptied.
+ *
+ * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was cut
+ * is known by its length, wherever the cut is. Numbers are little-endian.
+ *
+ *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it tells again, 36 of the host's boot ID, 4 of
+ *            CRC-32 of those; 4 that are not zero while something could not be written; 4 that are not once it serves
+ *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
+ *   record   1 byte of kind, 4 of database, 4 of length, the bytes
+ *
+ * Whatever cannot be read, or is not from the process that the state names, puts everything in doubt.
+ */
+import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { copyBytes } from '../io/copy-bytes.js';
+import { crc32 } from './checksum.js';
+
+/** A file of this size is put aside. */
+const SEGMENT_BYTES = 4 << 20;
+/** What both files may hold; beyond that, one record says that everything is in doubt. */
+const MAX_BYTES = 256 << 20;
+const MAGIC = Buffer.from('shadow-2');
+const BOOT_BYTES = 36;
+const CHECKED = 24 + BOOT_BYTES;
+const GAP_AT = CHECKED + 4;
+const SERVES_AT = GAP_AT + 4;
+const HEADER = SERVES_AT + 4;
+const NO = Buffer.alloc(4);
+const YES = Buffer.alloc(4, 0xff);
+/** CRC and length of a batch. */
+const FRAME = 8;
+const HEAD = 9;
+/** How long the record of scripts that hide their keys is kept at least, in ms: the files take turns then. */
+const HIDDEN_MS = 1_000;
+const KEY = 1;
+const WORKLOAD = 2;
+const EVERYTHING = 3;
+
+export interface JournalRecords {
+  readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
+  /** Workloads in doubt as a whole, and why. */
+  readonly workloads: ReadonlyMap<string, string>;
+  /** Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be believed. Null where that is not so. */
+  readonly everything: string | null;
+}
+
+/** What the durable state says of the journal beside it. */
+export interface JournalMark {
+  /** Of which process it is; null in the state of a release that did not say. */
+  readonly journal: string | null;
+  /** Everything was confirmed, and nothing was in doubt, when that process ended. */
+  readonly cleanShutdown: boolean;
+}
+
+export interface JournalOptions {
+  readonly directory: string;
+  /** Of the process that writes it: 16 hex digits. */
+  readonly id: string;
+  /** Of the state that was there when the process began; null where none was. */
+  readonly before: JournalMark | null;
+  /** Resolves when all that is on its way now is confirmed or in doubt. */
+  settle(): Promise<void>;
+  /** Notes again what is in doubt at this moment. */
+  carry(): void;
+  /** Called when the disk fails: from then on the end of the process is not survived. */
+  failed(problem: Error): void;
+}
+
+interface Segment {
+  readonly fd: number;
+  /** Written; and the length of the file. */
+  bytes: number;
+  size: number;
+  /** Of all that was written. */
+  crc: number;
+  /** Its header says that something could not be written. */
+  gap: boolean;
+}
+
+export class Journal {
+  /** What the process before left in doubt. */
+  readonly left: JournalRecords;
+  readonly #by: JournalOptions;
+  readonly #header: Buffer;
+  #current: Segment;
+  #other: Segment;
+  /** The other file still tells of what is not confirmed: the turn that it is put aside in. */
+  #turning: symbol | null = null;
+  /** From so many bytes on the files take turns. */
+  #turnAt = SEGMENT_BYTES;
+  #buffer = Buffer.allocUnsafe(64 * 1024);
+  #used = FRAME;
+  #closed = false;
+  /** Something could not be written, and may be on its way still. */
+  #gap = false;
+  /** The file that is written says already that keys may change which nothing names. */
+  #hidden = false;
+  #forgetting: NodeJS.Timeout | undefined;
+
+  /**
+   * Reads what is left of the journal before, and begins a new one, which tells all of that again. The files are new: a
+   * process that was taken over from, and is not ended yet, still has the old ones open.
+   * @throws {Error} when the directory cannot be written
+   */
+  constructor(options: JournalOptions) {
+    const { directory, id, before } = (this.#by = options);
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    this.left = readJournal(directory, before);
+    this.#header = headerOf(id, before?.journal ?? id);
+    const paths = pathsIn(directory);
+    const [current, other] = paths.map((path) => this.#open(`${path}.new`));
+    this.#current = current;
+    this.#other = other;
+    this.#noteLeft();
+    // Either file may be the old one still when the process ends here: both are read, and together they tell everything.
+    for (const path of paths) renameSync(`${path}.new`, path);
+  }
+
+  /** To be called when the state names this process, before the first client comes: from then on a state that names another is an older copy. */
+  serve(): void {
+    for (const { fd } of [this.#current, this.#other]) writeSync(fd, YES, 0, YES.length, SERVES_AT);
+  }
+
+  noteKey(db: number, frame: Buffer, start: number, end: number): void {
+    this.#record(KEY, db, end - start);
+    copyBytes(frame, start, end, this.#buffer, this.#used);
+    this.#used += end - start;
+  }
+
+  noteWorkload(name: string, why: string): void {
+    this.#noteText(WORKLOAD, JSON.stringify([name, why]));
+  }
+
+  /** Every key of every workload is in doubt. */
+  noteEverything(why = 'a write was under way whose keys are not known'): void {
+    this.#noteText(EVERYTHING, why);
+  }
+
+  /**
+   * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the process
+   * leaves every key in doubt. One record is enough for a file; soon after the last such script it is forgotten.
+   */
+  noteHidden(): void {
+    if (this.#hidden) return;
+    this.#hidden = true;
+    this.noteEverything('a script was under way that may write to keys which it does not declare');
+    this.#forgetHiddenSoon();
+  }
+
+  #forgetHiddenSoon(): void {
+    this.#forgetting ??= setTimeout(() => {
+      this.#forgetting = undefined;
+      if (!this.#hidden) return;
+      if (this.#turning === null) this.turn();
+      else this.#forgetHiddenSoon();
+    }, HIDDEN_MS).unref();
+  }
+
+  /** Writes what was noted. To be called before anything that was noted is sent. */
+  flush(): void {
+    if (this.#used === FRAME || this.#closed) return;
+    try {
+      if (this.#current.bytes + this.#other.bytes > MAX_BYTES) this.#giveUp();
+      this.#write();
+      this.#used = FRAME;
+    } catch (problem) {
+      // What is lost here is told with the next flush that succeeds; and by the header, should none come.
+      this.#used = FRAME;
+      this.noteEverything('the disk was full, and writes were under way that could not be noted');
+      this.#gap = true;
+      this.#markGap(this.#current);
+      return this.#by.failed(problem as Error);
+    }
+    if ((this.#current.bytes > this.#turnAt || this.#gap) && this.#turning === null) {
+      this.#gap = false;
+      this.#turn();
+    }
+  }
+
+  /** Forgets, as soon as what is on its way is confirmed, what is in doubt no more. */
+  turn(): void {
+    this.flush();
+    if (this.#turning === null && !this.#closed) this.#turn();
+  }
+
+  /** Everything is confirmed: nothing is left to tell but what is in doubt all the same. At any moment, one of the files tells it. */
+  settled(): void {
+    this.#used = FRAME;
+    this.#turning = null;
+    this.#hidden = false;
+    for (let file = 0; file < 2; file++) {
+      [this.#current, this.#other] = [this.#other, this.#current];
+      this.#carry();
+      this.#empty(this.#other);
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.flush();
+    this.#closed = true;
+    clearTimeout(this.#forgetting);
+    closeSync(this.#current.fd);
+    closeSync(this.#other.fd);
+  }
+
+  #open(path: string): Segment {
+    const fd = openSync(path, 'w', 0o600);
+    ftruncateSync(fd, SEGMENT_BYTES);
+    writeSync(fd, this.#header, 0, HEADER, 0);
+    return { fd, bytes: HEADER, size: SEGMENT_BYTES, crc: this.#header.readUInt32LE(CHECKED), gap: false };
+  }
+
+  #noteLeft(): void {
+    const { keys, workloads, everything } = this.left;
+    for (const { db, key } of keys) this.noteKey(db, key, 0, key.length);
+    for (const [name, why] of workloads) this.noteWorkload(name, why);
+    if (everything !== null) this.noteEverything(everything);
+    if (this.#used > FRAME) this.#write();
+    this.#used = FRAME;
+    this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
+  }
+
+  /** All of it or nothing: behind a part of a batch, nothing can be read. */
+  #write(): void {
+    const segment = this.#current;
+    const used = this.#used;
+    this.#buffer.writeUInt32LE(used - FRAME, 4);
+    const crc = crc32(this.#buffer, 4, used, segment.crc);
+    this.#buffer.writeUInt32LE(crc, 0);
+    // At least so many zeros are behind the last batch: where they are missing, the file was cut.
+    if (segment.bytes + used + FRAME > segment.size) grow(segment, used + FRAME);
+    try {
+      for (let at = 0; at < used; ) at += writeSync(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
+    } catch (problem) {
+      ftruncateSync(segment.fd, segment.bytes);
+      ftruncateSync(segment.fd, segment.size);
+      throw problem;
+    }
+    segment.bytes += used;
+    segment.crc = crc;
+  }
+
+  /** In place, for which a full disk has room. */
+  #markGap(segment: Segment): void {
+    if (segment.gap) return;
+    try {
+      writeSync(segment.fd, YES, 0, YES.length, GAP_AT);
+      segment.gap = true;
+    } catch {
+      // `failed` is called by whoever wanted it marked.
+    }
+  }
+
+  /** The files take turns; the one put aside is emptied when what it tells is confirmed. */
+  #turn(): void {
+    const aside = this.#current;
+    this.#current = this.#other;
+    this.#other = aside;
+    this.#hidden = false;
+    const turning = (this.#turning = Symbol());
+    void this.#by.settle().then(() => {
+      if (this.#closed || this.#turning !== turning) return;
+      this.#carry();
+      this.#turning = null;
+      this.#empty(aside);
+    });
+  }
+
+  /** Where much is in doubt, all the file may tell of that: as much again has to come before it is worth another turn. */
+  #carry(): void {
+    this.#by.carry();
+    this.flush();
+    this.#turnAt = Math.max(SEGMENT_BYTES, 2 * this.#current.bytes);
+  }
+
+  #giveUp(): void {
+    this.#empty(this.#current);
+    this.#used = FRAME;
+    this.noteEverything(`more was under way, or in doubt, than the journal holds (${MAX_BYTES >> 20} MiB)`);
+  }
+
+  /** Between the two calls the file looks as if it had been cut: an end of the process there puts more in doubt than need be. */
+  #empty(segment: Segment): void {
+    if (this.#closed || (segment.bytes === HEADER && !segment.gap)) return;
+    try {
+      ftruncateSync(segment.fd, HEADER);
+      ftruncateSync(segment.fd, SEGMENT_BYTES);
+      if (segment.gap) writeSync(segment.fd, NO, 0, NO.length, GAP_AT);
+    } catch (problem) {
+      return this.#by.failed(problem as Error);
+    }
+    segment.bytes = HEADER;
+    segment.size = SEGMENT_BYTES;
+    segment.crc = this.#header.readUInt32LE(CHECKED);
+    segment.gap = false;
+  }
+
+  #noteText(kind: number, text: string): void {
+    const bytes = Buffer.from(text);
+    this.#record(kind, 0, bytes.length);
+    this.#used += bytes.copy(this.#buffer, this.#used);
+  }
+
+  #record(kind: number, db: number, length: number): void {
+    if (this.#used + HEAD + length > this.#buffer.length) {
+      const larger = Buffer.allocUnsafe((this.#used + HEAD + length) * 2);
+      this.#buffer.copy(larger, 0, 0, this.#used);
+      this.#buffer = larger;
+    }
+    this.#buffer[this.#used] = kind;
+    this.#buffer.writeUInt32LE(db, this.#used + 1);
+    this.#buffer.writeUInt32LE(length, this.#used + 5);
+    this.#used += HEAD;
+  }
+}
+
+function grow(segment: Segment, bytes: number): void {
+  const size = Math.ceil((segment.bytes + bytes) / SEGMENT_BYTES) * SEGMENT_BYTES;
+  ftruncateSync(segment.fd, size);
+  segment.size = size;
+}
+
+/** @param before of which process the journal is that this one tells again */
+function headerOf(id: string, before: string): Buffer {
+  const header = Buffer.alloc(HEADER);
+  MAGIC.copy(header);
+  header.write(id, 8, 8, 'hex');
+  header.write(before, 16, 8, 'hex');
+  header.write(bootId() ?? '', 24, BOOT_BYTES, 'latin1');
+  header.writeUInt32LE(crc32(header, 0, CHECKED), CHECKED);
+  return header;
+}
+
+/** Of the running system; null where it does not tell. */
+function bootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().slice(0, BOOT_BYTES);
+  } catch {
+    return null;
+  }
+}
+
+const NAMES = ['journal-a', 'journal-b'] as const;
+const pathsIn = (directory: string): string[] => NAMES.map((name) => join(directory, name));
+
+/**
+ * What the last process left in doubt, of which none runs now.
+ * @param mark of the state beside it; null where there is none
+ */
+export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
+  const keys = new Map<string, { db: number; key: Buffer }>();
+  const workloads = new Map<string, string>();
+  const reasons: string[] = [];
+  const note: Note = (kind, db, body) => {
+    if (kind === KEY) keys.set(`${db}:${body.toString('latin1')}`, { db, key: body });
+    else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
+    else reasons.push(body.toString());
+  };
+  // Without a state no process has ever served the shard.
+  if (mark === null) return { keys: [], workloads, everything: null };
+  for (const name of NAMES) {
+    const problem = readSegment(readIfThere(join(directory, name)), mark, note);
+    if (problem !== null) reasons.push(`${join(directory, name)} ${problem}`);
+  }
+  return { keys: [...keys.values()], workloads, everything: reasons[0] ?? null };
+}
+
+const EARLIER = 'is of an earlier release, which had no checksums';
+
+type Note = (kind: number, db: number, body: Buffer) => void;
+
+/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was in doubt. */
+function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
+  const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
+  if (bytes === null) return unless('is missing');
+  if (bytes.length < HEADER || !bytes.subarray(0, MAGIC.length).equals(MAGIC) || bytes.readUInt32LE(CHECKED) !== crc32(bytes, 0, CHECKED)) {
+    return unless(journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`);
+  }
+  if (journal === null && !cleanShutdown) return EARLIER;
+  const [id, before] = [8, 16].map((at) => bytes.toString('hex', at, at + 8));
+  const isFollower = before === journal && isNo(bytes, SERVES_AT);
+  if (journal !== null && id !== journal && !isFollower) return 'is not of the process that state.json names: one of them is an older copy';
+  const torn = readBatches(bytes, note);
+  if (torn !== null) return unless(torn);
+  if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');
+  const now = bootId();
+  if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now) return unless('may lack its last records: the host was restarted since (its boot ID is another)');
+  return null;
+}
+
+const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.length).equals(NO);
+
+/** Returns what is wrong with the batches; null where all can be read, and nothing but zeros is behind them. */
+function readBatches(bytes: Buffer, note: Note): string | null {
+  let crc = bytes.readUInt32LE(CHECKED);
+  let at = HEADER;
+  for (; at + FRAME <= bytes.length; ) {
+    const length = bytes.readUInt32LE(at + 4);
+    const end = at + FRAME + length;
+    if (length === 0) break;
+    if (end > bytes.length) return `is damaged at byte ${at}: the record is longer than the file`;
+    crc = crc32(bytes, at + 4, end, crc);
+    if (crc !== bytes.readUInt32LE(at)) return `is damaged at byte ${at}: its checksum does not match`;
+    for (let record = at + FRAME; record < end; ) {
+      const body = record + HEAD + bytes.readUInt32LE(record + 5);
+      note(bytes[record], bytes.readUInt32LE(record + 1), bytes.subarray(record + HEAD, body));
+      record = body;
+    }
+    at = end;
+  }
+  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length) return `was cut: it ends after ${bytes.length} bytes`;
+  return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;
+}
+
+function readIfThere(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch (problem) {
+    if ((problem as NodeJS.ErrnoException).code !== 'ENOENT') throw problem;
+    return null;
+  }
+}

@@ -1,0 +1,372 @@
+/**
+ * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
+ * or the mismatch; asks both servers where the frames alone do not tell; and has the keys healed.
+ */
+import { compareEachOfExec, compareReplies, judgeAbsence, judgeRefusal, MIRROR_FULL, needsEvidence, type CommandView, type Tolerances, type Verdict } from '../compare/compare.js';
+import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
+import { formsOf, titleOf } from '../command/forms.js';
+import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { keyId } from './suspects.js';
+import { increment, type Workload } from '../route/router.js';
+import { WRITES } from '../command/keys.js';
+import { askedFrame, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
+import { pttlOnBoth } from '../pipeline/question.js';
+import type { Side } from '../route/stage.js';
+import { otherDatabase } from '../script/frame-keys.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Verdicts } from '../pipeline/suspicion.js';
+import type { Server } from '../upstream/server.js';
+
+export interface Finding {
+  readonly workload: string;
+  readonly command: string;
+  readonly db: number;
+  readonly key: Buffer | null;
+  /** What differed. */
+  readonly kind: string;
+  readonly authority: Side;
+  /** Both replies, whole frames. */
+  readonly source: Buffer;
+  readonly target: Buffer;
+}
+
+/** Questions to both servers at a time; a flood of differences beyond that stays without a verdict. */
+const MINUS = '-'.charCodeAt(0);
+const MAX_QUESTIONS = 256;
+
+export class Judge implements Verdicts {
+  #questions = 0;
+  /** Keys about which both servers are being asked, and how many questions there are. */
+  readonly #asked = new Map<string, { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }>();
+  /** How many lost connections may still run what each server holds of them. */
+  readonly #burying = new Map<Server, number>();
+  /** Servers with connections that may still run what they hold. */
+  onBuried: () => void = () => undefined;
+
+  constructor(
+    private readonly sequencer: Sequencer,
+    private readonly found: (finding: Finding) => void,
+  ) {}
+
+  /** Differences without a verdict yet: the servers are being asked. */
+  get undecided(): number {
+    return this.#questions;
+  }
+
+  /** Whether it is being found out if the key is right on the mirror. */
+  asksAbout(id: string): boolean {
+    return this.#asked.has(id);
+  }
+
+  /** All such keys. */
+  keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }> {
+    return this.#asked.values();
+  }
+
+  /** Whether that is being found out for any key of the workload. */
+  asksOf(workload: Workload): boolean {
+    for (const asked of this.#asked.values()) if (asked.workload === workload) return true;
+    return false;
+  }
+
+  /** Whether no lost connection can still change anything (at that server). */
+  buried(server?: Server): boolean {
+    return server === undefined ? this.#burying.size === 0 : !this.#burying.has(server);
+  }
+
+  /** Ends a lost connection at the server; keeps trying while the server cannot be reached. */
+  bury(server: Server, clientId: number): void {
+    this.#countBurying(server, 1);
+    const runId = server.runId;
+    const attempt = (): void => {
+      server
+        .identify()
+        .then(() => (server.runId === runId ? server.bury(clientId) : undefined))
+        .then(
+          () => {
+            this.#countBurying(server, -1);
+            this.onBuried();
+          },
+          () => server.ended || setTimeout(attempt, 100).unref(),
+        );
+    };
+    attempt();
+  }
+
+  #countBurying(server: Server, by: 1 | -1): void {
+    const count = (this.#burying.get(server) ?? 0) + by;
+    if (count === 0) this.#burying.delete(server);
+    else this.#burying.set(server, count);
+  }
+
+  /** An effect was confirmed, or the authority's reply came, perhaps so late that a time to live in it is off. */
+  late(operation: Operation, now: number): void {
+    const { follow, batch, db } = operation;
+    if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
+    if (batch === null) {
+      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubts.operation(operation, 'ttl-lag');
+      return;
+    }
+    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubts.frame(db, frame, 0, 'ttl-lag');
+  }
+
+  /** Whether the command gives a time to live that counts from the moment it runs. */
+  #counts(name: string, frame: Buffer, start: number): boolean {
+    if (name.startsWith('eval')) return this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl !== false;
+    return RELATIVE_TTL.has(name) && relativeTtl(argumentsOf(frame, start)) !== null;
+  }
+
+  /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
+  differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
+    const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
+    const mirror = Buffer.from(buffer.subarray(start, end));
+    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs, clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs };
+    for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
+  }
+
+  #judge(pair: Pair, now: number, toleranceMs: number): void {
+    const { operation, verdict, command, authority, mirror } = pair;
+    if (verdict.kind !== 'match' && this.#isInParts(pair)) {
+      increment(operation.workload.counters.inconclusive, 'suspect');
+    } else if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
+      increment(operation.workload.counters.inconclusive, 'suspect');
+      // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
+      if (pair.writes) this.#doubtKeys(pair, 'derived');
+    } else if (verdict.kind === 'mismatch' && authority.length > 0 && needsEvidence(verdict, command, authority, mirror) !== null) {
+      this.#ask(pair, now, toleranceMs);
+    } else {
+      this.#conclude(pair, verdict);
+    }
+  }
+
+  #conclude(pair: Pair, verdict: Verdict): void {
+    const { counters } = pair.operation.workload;
+    switch (verdict.kind) {
+      case 'match':
+        counters.compared++;
+        counters.matched++;
+        return;
+      case 'explained':
+        counters.compared++;
+        increment(counters.explained, verdict.rule);
+        // An excused difference of a write has left different data behind; so has an eviction.
+        if (pair.writes || verdict.rule === 'evicted') this.#doubtKeys(pair, verdict.rule);
+        return;
+      case 'inconclusive':
+        increment(counters.inconclusive, verdict.reason);
+        if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
+        this.#doubtKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
+        return;
+      case 'mismatch':
+        counters.compared++;
+        increment(counters.mismatches, verdict.what);
+        if (isNewError(pair)) increment(counters.newErrors, titleOf(pair.name));
+        this.#tell(pair, verdict.what);
+        this.#doubtKeys(pair, 'mismatch');
+    }
+  }
+
+  #tell({ operation, name, frame, start, authority, mirror }: Pair, kind: string): void {
+    let key: Buffer | null = null;
+    this.sequencer.keys.each(frame, start, (each) => {
+      key ??= Buffer.from(each);
+    });
+    const side = operation.lane!.server.side;
+    const [source, target] = side === 'source' ? [authority, mirror] : [mirror, authority];
+    this.found({ workload: operation.workload.name, command: name, db: operation.db, key, kind, authority: side, source, target });
+  }
+
+  /** Every key of the command, read or written, is in doubt. */
+  #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
+    this.sequencer.keys.each(frame, start, (key) => this.sequencer.doubts.key(operation.db, key, reason));
+    // And those that it does not tell.
+    if (writes) this.sequencer.doubts.frame(operation.db, frame, start, reason);
+  }
+
+  /** Whether the one key that the mirror was told of is being copied in parts: that the mirror lacks some of it is known, and all that a difference tells. */
+  #isInParts({ operation, frame, start }: Pair): boolean {
+    const { inParts } = this.sequencer.doubts;
+    if (inParts.size === 0) return false;
+    let [keys, found] = [0, false];
+    // Of the keys that a client asked for, the mirror is told the one that something was taken from.
+    const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
+    const all = this.sequencer.keys.each(told, at, (key) => {
+      keys++;
+      found = inParts.has(keyId(operation.db, key));
+    });
+    return all && keys === 1 && found;
+  }
+
+  /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
+  #inDoubt({ operation, frame, start }: Pair): boolean {
+    const { sequencer } = this;
+    if (operation.workload.suspect !== null || sequencer.doubts.isIn(operation.db, frame, start)) return true;
+    let asks = false;
+    sequencer.keys.each(frame, start, (key) => {
+      asks ||= sequencer.expiry.asksAbout(operation.db, key);
+    });
+    return asks;
+  }
+
+  /** One side has the key and the other has not: did it expire, or was it evicted? */
+  #ask(pair: Pair, now: number, toleranceMs: number): void {
+    const { operation, verdict } = pair;
+    const { sequencer } = this;
+    const lane = operation.lane!.home;
+    const keys = this.#whereKeysAre(pair);
+    if (keys.length === 0 || this.#questions >= MAX_QUESTIONS || lane.closed) {
+      this.#conclude(pair, { kind: 'inconclusive', reason: keys.length === 0 ? 'keys-unknown' : 'no-evidence' });
+      return;
+    }
+    this.#questions++;
+    const watch: Watch = { keys, unplaced: keys.length, written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys) };
+    const unlisten = sequencer.mirrorOf(operation).listen((other) => {
+      // What is copied because of this very difference comes behind the questions; what clients write may have been answered before them.
+      const isCopy = other.confirmed !== null;
+      if (other.follow === WRITE && !(isCopy && watch.unplaced === 0)) watch.written ||= this.#writes(other, watch.keys);
+    });
+    const ids = keys.map(({ db, key }) => keyId(db, key));
+    for (const [i, id] of ids.entries()) {
+      const asked = this.#asked.get(id);
+      if (asked) asked.questions++;
+      else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
+    }
+    Promise.all(keys.map(async ({ db, key }) => pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--)))
+      .then(async (answers) => {
+        const elapsedMs = performance.now() - now;
+        const authorityEvicted = await lane.server.hasEvicted();
+        const mirrorEvicted = await sequencer.mirrorOf(operation).server.hasEvicted();
+        const verdicts = answers.map((pttl) =>
+          judgeAbsence(verdict, { authorityPttl: pttl.authority, mirrorPttl: pttl.mirror, authorityEvicted, mirrorEvicted, writtenSince: watch.written, toleranceMs, elapsedMs, readOnly: !pair.writes }),
+        );
+        // With several keys, one that explains it is enough.
+        const final = verdicts.find(({ kind }) => kind === 'explained') ?? verdicts.find(({ kind }) => kind === 'inconclusive') ?? verdict;
+        if (final.kind === 'explained' && final.rule === 'evicted') {
+          const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
+          (lostHere ? lane.server : sequencer.mirrorOf(operation).server).spendEviction();
+        }
+        this.#conclude(pair, final);
+      })
+      .catch(() => this.#conclude(pair, { kind: 'inconclusive', reason: 'no-evidence' }))
+      .finally(() => {
+        this.#questions--;
+        for (const id of ids) if (--this.#asked.get(id)!.questions === 0) this.#asked.delete(id);
+        unlisten();
+      });
+  }
+
+  /** The pair's keys where they were left: MOVE has taken its key to another database, COPY … DB what it wrote. */
+  #whereKeysAre({ operation, frame, start }: Pair): PlacedKey[] {
+    const keys: PlacedKey[] = [];
+    const other = otherDatabase(frame, start);
+    this.sequencer.keys.each(frame, start, (key, access) => {
+      keys.push({ db: other !== null && (access & WRITES) !== 0 ? other : operation.db, key: Buffer.from(key) });
+    });
+    return keys;
+  }
+
+  /** What stands for the operation in a question about that database. */
+  async #inDatabase(operation: Operation, db: number): Promise<Operation> {
+    if (operation.db === db) return operation;
+    const { frame, start, end, spec, workload, protocol } = operation;
+    const { server, identity } = operation.lane!.home;
+    const there = new Operation(frame, start, end, null, spec, workload, db, protocol, NOTHING);
+    there.lane = await this.sequencer.lanes[server.side].open({ ...identity, db });
+    return there;
+  }
+
+  /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
+  #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
+    return operation.spec?.handling === 'barrier' || this.#hasKey(operation, keys.filter(({ db }) => db === operation.db));
+  }
+
+  #hasKey(operation: Operation, keys: readonly PlacedKey[]): boolean {
+    if (keys.length === 0) return false;
+    let has = false;
+    const look = (key: Buffer): void => {
+      has ||= keys.some((wanted) => wanted.key.equals(key));
+    };
+    if (operation.bundle?.keys) {
+      operation.bundle.keys.forEach(look);
+      return has;
+    }
+    const all = this.sequencer.keys.each(...askedFrame(operation), look);
+    return has || !all;
+  }
+
+  /** Whether a write to one of the keys is already ordered after the operation. */
+  #writtenSince(operation: Operation, keys: readonly PlacedKey[]): boolean {
+    let written = false;
+    this.sequencer.mirrorOf(operation).eachQueued((other) => {
+      written = other.follow === WRITE && this.#writes(other, keys);
+      return !written;
+    });
+    return written;
+  }
+}
+
+interface PlacedKey {
+  readonly db: number;
+  readonly key: Buffer;
+}
+
+/** Keys about which a question is under way, and whether they were written since. */
+interface Watch {
+  readonly keys: readonly PlacedKey[];
+  /** Questions that have no place in the mirror's order yet. */
+  unplaced: number;
+  written: boolean;
+}
+
+/** Two replies to one command, which are not equal, and what the frames alone say of them. */
+interface Pair {
+  readonly operation: Operation;
+  /** The command that was sent to the mirror. */
+  readonly command: CommandView;
+  /** The client's command, by its name and its bytes. */
+  readonly name: string;
+  readonly frame: Buffer;
+  readonly start: number;
+  readonly writes: boolean;
+  readonly verdict: Verdict;
+  readonly authority: Buffer;
+  readonly mirror: Buffer;
+  /** Whether a later command of the same transaction writes one of the keys. */
+  writtenInside(keys: readonly Buffer[]): boolean;
+}
+
+/** The target gave the client an error where the source did not; what is known of it by its form was counted when it was sent. */
+function isNewError({ operation, authority, mirror, name, frame, start }: Pair): boolean {
+  if (operation.lane?.server.side !== 'target' || authority[0] !== MINUS || mirror[0] === MINUS) return false;
+  const forms = operation.spec?.name === name ? operation.spec.forms : formsOf(name);
+  if (forms === null) return true;
+  const [argStart, argEnd]: number[][] = [[], []];
+  const argc = locateArguments(frame, start, argStart, argEnd);
+  return !forms.some((form) => form.matches(frame, argStart, argEnd, argc));
+}
+
+function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: Tolerances): Pair[] {
+  const { batch } = operation;
+  const [frame, start] = askedFrame(operation);
+  const args = argumentsOf(operation.frame, operation.start);
+  const asItWas = operation.asked === null && operation.spec !== undefined;
+  const command = { name: asItWas ? operation.spec!.name : args[0].toString('latin1').toLowerCase(), args };
+  const whole = { operation, command, frame, start, name: operation.spec?.name ?? command.name, writes: operation.follow === WRITE, writtenInside: () => false };
+  if (authority.length === 0) return [{ ...whole, verdict: judgeRefusal(command, mirror), authority, mirror }];
+  if (batch === null) return [{ ...whole, verdict: compareReplies(command, authority, mirror, limits), authority, mirror }];
+  const findings = compareEachOfExec(batch.views, batch.expected(authority, mirror), mirror, limits);
+  return findings.flatMap((finding): Pair[] => {
+    const of = (index: number): Pair => ({
+      ...whole,
+      ...finding,
+      command: batch.views[index],
+      name: batch.names[index],
+      frame: batch.frames[index],
+      start: 0,
+      writes: batch.writes[index],
+      writtenInside: (keys) => batch.frames.some((later, i) => i > index && batch.writes[i] && keys.some((key) => later.includes(key))),
+    });
+    // Where the replies differ as a whole, nothing is known of any of the commands.
+    return finding.index === null ? batch.frames.map((_, index) => of(index)) : [of(finding.index)];
+  });
+}

@@ -1,0 +1,261 @@
+/**
+ * The edge of expiry. A key with a time to live does not end at the same instant on both servers, and a write does not
+ * reach them at the same instant: one may find the key, the other find it gone. A write that does not replace the key
+ * (HSET, INCR, SADD…) then leaves different data behind, and its reply need not show it.
+ *
+ *   a time to live passes through ──▶ Deadlines            a span in which the key ends on both servers
+ *   a write is confirmed          ──▶ did the key's span meet the time from its sending to its confirmation?
+ *                                      └─ yes ─▶ which server found the key is not known: it is copied
+ */
+import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../command/effects.js';
+import { WRITES } from '../command/keys.js';
+import type { CommandSpec } from '../command/table.js';
+import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { Deadlines, hashOfKey } from './deadlines.js';
+import { askedFrame, TTL_TOLERANCE_MS, type Operation } from '../pipeline/operation.js';
+import { askPttl } from '../pipeline/question.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { ExpiryEdges } from '../pipeline/suspicion.js';
+
+/** Servers look at their clocks once a turn, and count in whole ms. */
+const MARGIN_MS = 15;
+/** By how much the clocks of three machines may run apart, and by how much two of them may be set apart, in ms. */
+const DRIFT = 50e-6;
+const CLOCK_MARGIN_MS = 25;
+/** What expired so long before the oldest effect that waits is forgotten. */
+const KEPT_MS = 10_000;
+
+// What a command has to do with times to live.
+/** Depends on whether its keys are there. */
+const TOUCHES = 1;
+const TIMES = 2;
+const MOVES = 4;
+const RUNS = 8;
+const SWAPS = 16;
+
+/** Writes after which it is the same whether or not the key was there. GETSET is none: its reply differs, and no question afterwards tells why. */
+const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getdel', 'restore', 'flushall', 'flushdb']);
+const MOVING = new Set(['rename', 'renamenx', 'copy', 'move']);
+
+export class Expiry implements ExpiryEdges {
+  readonly #deadlines: Deadlines;
+  /** By command id. */
+  readonly #roles: Uint8Array;
+  readonly #set: CommandSpec;
+  /** Keys whose time to live is being asked for; true where a script has run on it since the question. */
+  readonly #measuring = new Map<number, boolean>();
+  /** Under which number the keys of a database are noted, where SWAPDB has made it another one. */
+  readonly #noted = new Map<number, number>();
+  /** SWAPDBs that an authority has run, and those of them that are over on the mirror. */
+  #swapped = 0;
+  #swapsEnded = 0;
+  readonly #argStart: number[] = [];
+  readonly #argEnd: number[] = [];
+
+  constructor(private readonly sequencer: Sequencer) {
+    const { mirrors, table } = sequencer;
+    this.#deadlines = new Deadlines(() => {
+      const now = performance.now();
+      return now - Math.max(mirrors.source.lagMs(now), mirrors.target.lagMs(now)) - KEPT_MS;
+    });
+    this.#set = table.byName('set')!;
+    this.#roles = Uint8Array.from(table.all, ({ name, write, handling }) => {
+      const touches = (write || handling === 'script') && !REPLACES.has(name) ? TOUCHES : 0;
+      const times = RELATIVE_TTL.has(name) || ABSOLUTE_TTL.has(name) ? TIMES : 0;
+      return touches | times | (MOVING.has(name) ? MOVES : 0) | (handling === 'script' ? RUNS : 0) | (name === 'swapdb' ? SWAPS : 0);
+    });
+  }
+
+  /** Deadlines far ahead that were forgotten for want of room: writes at those edges are not seen. */
+  get forgotten(): number {
+    return this.#deadlines.forgotten;
+  }
+
+  /** Whether a script has just run on the key, and both servers are being asked what time it has left. */
+  asksAbout(db: number, key: Buffer): boolean {
+    return this.#measuring.size > 0 && this.#measuring.has(this.#hash(db, key));
+  }
+
+  /** The mirror has answered a write. */
+  confirmed(operation: Operation): void {
+    const { batch, spec } = operation;
+    if (batch !== null) {
+      const now = performance.now();
+      for (const [i, frame] of batch.frames.entries()) {
+        const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
+        if (inner !== undefined) this.#look(operation, inner, frame, 0, frame, 0, now);
+      }
+      return;
+    }
+    if (spec === undefined) return;
+    const { frame, start } = operation;
+    // SET key value, the most frequent of all, replaces the key.
+    if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
+    if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
+    this.#look(operation, spec, ...askedFrame(operation), frame, start, performance.now());
+  }
+
+  /** The authority has run SWAPDB; the mirror is still to be told. */
+  swapping(): void {
+    this.#swapped++;
+  }
+
+  /** The mirror has run it, or whether it has will never be known. */
+  swapEnded(): void {
+    this.#swapsEnded++;
+  }
+
+  /** A key was copied: `pttl` is what the authority said, between `from` and now. */
+  copied(db: number, key: Buffer, pttl: number, from: number, now: number): void {
+    const hash = this.#hash(db, key);
+    if (pttl >= 0) this.#note(hash, from, now, pttl, false);
+    else this.#deadlines.forget(hash);
+  }
+
+  /** The command frame `asked` was carried out on the mirror as `frame`. */
+  #look(operation: Operation, spec: CommandSpec, asked: Buffer, askedStart: number, frame: Buffer, start: number, now: number): void {
+    const role = this.#roles[spec.id];
+    const { db } = operation;
+    if ((role & TOUCHES) !== 0) {
+      // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
+      const from = keepsTtl(spec, asked, askedStart) ? 0 : operation.submittedAt - MARGIN_MS;
+      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
+    }
+    if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
+    if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
+    if ((role & RUNS) !== 0) this.#run(operation, asked, askedStart);
+    if ((role & SWAPS) !== 0) this.#swap(argumentsOf(asked, askedStart));
+  }
+
+  /** Whether a key of the command may have expired between the two moments. */
+  #meets(spec: CommandSpec, db: number, frame: Buffer, start: number, from: number, to: number): boolean {
+    if (!this.#deadlines.any(from)) return false;
+    const at = spec.singleKey;
+    if (at > 0) {
+      const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+      return at < argc && this.#deadlines.within(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
+    }
+    let meets = false;
+    this.sequencer.keys.each(frame, start, (key) => {
+      meets ||= this.#deadlines.within(this.#hash(db, key), from, to);
+    });
+    return meets;
+  }
+
+  /** Notes the time to live that the command gave, if it did. */
+  #time(operation: Operation, frame: Buffer, start: number, now: number): void {
+    const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
+    const hash = this.#hash(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
+    const plain = this.#plainTtl(frame, argc);
+    if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
+    const args = argumentsOf(frame, start);
+    // Whether a condition let it pass is told by its own reply, which a transaction has not.
+    const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
+    const relative = relativeTtl(args);
+    if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);
+    const absolute = absoluteTtl(args);
+    if (absolute === null) return;
+    const { source, target } = this.sequencer.servers;
+    const moments = [source, target].map((server) => absolute.ms - server.unixTimeAtZero);
+    const margin = Math.max(source.clockErrorMs, target.clockErrorMs) + CLOCK_MARGIN_MS;
+    this.#note(hash, Math.min(...moments) - margin, Math.max(...moments) + margin, 0, conditional);
+  }
+
+  /** The time to live in ms of the most frequent forms, whose arguments are located already; -1 for all others. */
+  #plainTtl(frame: Buffer, argc: number): number {
+    const [starts, ends] = [this.#argStart, this.#argEnd];
+    const length = ends[0] - starts[0];
+    // EXPIRE key n, SETEX key n value and the same in ms; SET key value EX|PX n.
+    const option = length === 3 && argc === 5;
+    if (!option && !(length >= 5 && (argc === 3 || argc === 4))) return -1;
+    const at = option ? 4 : 2;
+    const unit = option ? frame[starts[3]] | 0x20 : frame[starts[0]] | 0x20;
+    if (option && (ends[3] - starts[3] !== 2 || (frame[starts[3] + 1] | 0x20) !== X || (unit !== E && unit !== P))) return -1;
+    // GETEX, and EXPIREAT with its like.
+    if (!option && ((frame[ends[0] - 1] | 0x20) === T || unit === G)) return -1;
+    let value = 0;
+    for (let i = starts[at]; i < ends[at]; i++) {
+      const digit = frame[i] - ZERO;
+      if (digit < 0 || digit > 9) return -1;
+      value = value * 10 + digit;
+    }
+    return unit === P ? value : value * 1000;
+  }
+
+  /** @param also what was known of the key may hold as well */
+  #note(hash: number, from: number, to: number, ms: number, also: boolean): void {
+    const drift = ms * DRIFT;
+    if (also) this.#deadlines.widen(hash, from + ms - drift, to + ms + drift);
+    else this.#deadlines.note(hash, from + ms - drift, to + ms + drift);
+  }
+
+  /** RENAME, RENAMENX, COPY, MOVE: the time to live goes with the value. */
+  #move(db: number, args: readonly Buffer[]): void {
+    const from = this.#hash(db, args[1]);
+    const option = args.findIndex((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'DB');
+    const moves = args[0].toString('latin1').toUpperCase() === 'MOVE';
+    const to = moves ? this.#hash(Number(args[2].toString()), args[1]) : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
+    this.#deadlines.copy(from, to);
+  }
+
+  /** SWAPDB: what one database held is in the other now, with its times to live. */
+  #swap(args: readonly Buffer[]): void {
+    this.swapEnded();
+    const [a, b] = args.slice(1).map((arg) => Number(arg.toString('latin1')));
+    const [first, second] = [this.#noted.get(a) ?? a, this.#noted.get(b) ?? b];
+    this.#noted.set(a, second).set(b, first);
+  }
+
+  #hash(db: number, buffer: Buffer, start?: number, end?: number): number {
+    return hashOfKey(this.#noted.size === 0 ? db : (this.#noted.get(db) ?? db), buffer, start, end);
+  }
+
+  /** A script may have given times to live; only the servers can tell which. */
+  #run(operation: Operation, frame: Buffer, start: number): void {
+    if (this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl === false) return;
+    const keys: Buffer[] = [];
+    this.sequencer.keys.each(frame, start, (key, access) => {
+      if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
+    });
+    for (const key of keys) {
+      const hash = this.#hash(operation.db, key);
+      if (this.#measuring.has(hash)) this.#measuring.set(hash, true);
+      else this.#measure(operation, key, hash);
+    }
+  }
+
+  #measure(operation: Operation, key: Buffer, hash: number): void {
+    const { db } = operation;
+    const swaps = this.#swapped;
+    // Between the two servers' SWAPDBs the question would find another database's key.
+    if (swaps !== this.#swapsEnded) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
+    this.#measuring.set(hash, false);
+    // At once when the mirror has answered: what it answers next was written later.
+    askPttl(this.sequencer, operation, key, (both) => {
+      const again = this.#measuring.get(hash)!;
+      this.#measuring.delete(hash);
+      if (both !== null && again && swaps === this.#swapped) this.#measure(operation, key, hash);
+      if (both === null || swaps !== this.#swapped) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
+      const { authority, mirror, from, to } = both;
+      if (authority === null || mirror === null) return;
+      if (authority < 0 !== mirror < 0) return this.sequencer.doubts.key(db, key, 'expiry-edge');
+      if (authority < 0) return this.#deadlines.forget(hash);
+      this.#note(hash, from + Math.min(authority, mirror) - authority, to + Math.max(authority, mirror) - authority, authority, false);
+      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubts.key(db, key, 'ttl-lag');
+    });
+  }
+}
+
+const [ZERO, THREE, CR] = ['0'.charCodeAt(0), '3'.charCodeAt(0), 13];
+const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCodeAt(0));
+
+/** The earliest moment from which a time to live in the operation's frame counts. */
+function countsFrom({ submittedAt, answeredAt, ttlFrom, batch }: Operation): number {
+  return ttlFrom === 0 || batch !== null ? submittedAt : submittedAt - answeredAt + ttlFrom;
+}
+
+/** Whether the mirror is told SET … KEEPTTL. */
+function keepsTtl(spec: CommandSpec, frame: Buffer, start: number): boolean {
+  if (spec.name === 'incrbyfloat') return true;
+  return spec.name === 'set' && argumentsOf(frame, start).some((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'KEEPTTL');
+}

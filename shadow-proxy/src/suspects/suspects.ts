@@ -1,0 +1,114 @@
+/**
+ * Keys whose equality on both servers is in doubt, and why. Each new doubt about a key gets a new generation, so
+ * that a heal which began before it cannot clear it.
+ */
+import { REPLY_LOST } from '../pipeline/suspicion.js';
+import type { Workload } from '../route/router.js';
+
+export interface Suspect {
+  readonly db: number;
+  readonly key: Buffer;
+  readonly workload: Workload;
+  reason: string;
+  /** Whether an effect that was acknowledged may be missing on the mirror: not so where only a reply was lost. */
+  acknowledged: boolean;
+  /** Whether a client's write, or a copy, touched the key: if not, it may be a foreign key that was only read. */
+  touched: boolean;
+  generation: number;
+  /** The generation for which a copy is in the order already, though not confirmed; 0 where there is none. */
+  copied: number;
+  /** How many copies came to the mirror so late that their time to live may be off. */
+  lateCopies: number;
+}
+
+/** Doubts about a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
+const UNTOUCHED: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted', 'not-copied', 'swapped', 'process-ended']);
+
+/** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
+const MAX_LISTED = 100_000;
+
+export const keyId = (db: number, key: Buffer): string => `${db}:${key.toString('latin1')}`;
+
+export class Suspects {
+  readonly #keys = new Map<string, Suspect>();
+  #generation = 0;
+
+  constructor(private readonly marked: (suspect: Suspect) => void) {}
+
+  /** The generation of the newest doubt. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  has(db: number, key: Buffer): boolean {
+    return this.#keys.has(keyId(db, key));
+  }
+
+  get(id: string): Suspect | undefined {
+    return this.#keys.get(id);
+  }
+
+  all(): IterableIterator<Suspect> {
+    return this.#keys.values();
+  }
+
+  /** Notes a doubt; `key` is copied. */
+  mark(db: number, key: Buffer, workload: Workload, reason: string): void {
+    const id = keyId(db, key);
+    const known = this.#keys.get(id);
+    if (known !== undefined) {
+      known.generation = ++this.#generation;
+      known.reason = reason;
+      known.acknowledged ||= reason !== REPLY_LOST;
+      known.touched ||= !UNTOUCHED.has(reason);
+      this.marked(known);
+      return;
+    }
+    if (this.#keys.size >= MAX_LISTED) {
+      workload.doubt(`more than ${MAX_LISTED} keys in doubt (${reason})`);
+      return;
+    }
+    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, touched: !UNTOUCHED.has(reason), generation: ++this.#generation, copied: 0, lateCopies: 0 };
+    this.#keys.set(id, suspect);
+    this.marked(suspect);
+  }
+
+  /** Ends the doubt, unless there is a newer one than `generation`. */
+  clear(suspect: Suspect, generation: number): boolean {
+    const id = keyId(suspect.db, suspect.key);
+    // A doubt that was ended before may have been followed by another one about the same key.
+    if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;
+    return this.#keys.delete(id);
+  }
+
+  /** How many keys of the workload are in doubt; with `which`, those of them for which it holds. */
+  count(workload: Workload, which: (suspect: Suspect) => boolean = () => true): number {
+    let count = 0;
+    for (const suspect of this.#keys.values()) if (suspect.workload === workload && which(suspect)) count++;
+    return count;
+  }
+
+  /** Of each workload that has any, in one pass: how many keys are in doubt, and of how many an effect may be missing. */
+  byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
+    const counts = new Map<Workload, { total: number; acknowledged: number }>();
+    for (const { workload, acknowledged } of this.#keys.values()) {
+      const count = counts.get(workload);
+      if (count === undefined) counts.set(workload, { total: 1, acknowledged: Number(acknowledged) });
+      else {
+        count.total++;
+        count.acknowledged += Number(acknowledged);
+      }
+    }
+    return counts;
+  }
+
+  byReason(): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const suspect of this.#keys.values()) counts[suspect.reason] = (counts[suspect.reason] ?? 0) + 1;
+    return counts;
+  }
+}

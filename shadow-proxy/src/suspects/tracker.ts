@@ -1,0 +1,181 @@
+/** Which keys become suspects by what happens on the lanes, and what depends on a key that is one. */
+import { READS, WRITES } from '../command/keys.js';
+import type { Journal } from '../storage/journal.js';
+import { keyId, type Suspect, type Suspects } from './suspects.js';
+import { argumentsOf } from '../resp/decode.js';
+import type { Workload } from '../route/router.js';
+import { mayDerive, otherDatabase } from '../script/frame-keys.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { InParts, SuspectKeys } from '../pipeline/suspicion.js';
+import { askedFrame, type Operation } from '../pipeline/operation.js';
+import { Script } from '../script/catalog.js';
+
+/** Keys about which both servers are being asked. */
+interface Asking {
+  /** How many differences have no verdict yet. */
+  readonly undecided: number;
+  asksAbout(id: string): boolean;
+  keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }>;
+}
+
+export interface DoubtsOptions {
+  readonly sequencer: Pick<Sequencer, 'router' | 'table' | 'scripts' | 'keys'>;
+  readonly suspects: Suspects;
+  readonly judge: Asking;
+  readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything' | 'noteHidden'>;
+}
+
+export class Doubts implements SuspectKeys {
+  /** By `keyId`; all of them are suspects. */
+  readonly inParts = new Map<string, InParts>();
+
+  constructor(private readonly by: DoubtsOptions) {}
+
+  /** Whether anything is in doubt. */
+  get any(): boolean {
+    const { suspects, judge } = this.by;
+    const { router } = this.by.sequencer;
+    return suspects.size !== 0 || judge.undecided !== 0 || router.doubts.workloads !== 0;
+  }
+
+  /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
+  note(db: number, frame: Buffer, start: number): void {
+    const { journal } = this.by;
+    const { keys } = this.by.sequencer;
+    if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length))) journal.noteEverything();
+    else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(frame, start)) journal.noteHidden();
+  }
+
+  /** Whether the script in `frame` may write keys that it neither declares nor names. */
+  #mayHide(frame: Buffer, start: number): boolean {
+    const { scripts, table } = this.by.sequencer;
+    const args = argumentsOf(frame, start);
+    if (scripts.find(args)?.writesNothing(table) === true) return false;
+    return scripts.undeclared(args, table).writes?.length !== 0;
+  }
+
+  // ── what becomes a suspect ──────────────────────────────────────────────────────────────────────────────────
+
+  key(db: number, key: Buffer, reason: string): void {
+    const workload = this.by.sequencer.router.match(key, 0, key.length);
+    if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
+    if (this.inParts.size > 0) this.inParts.get(keyId(db, key))?.doubted(reason);
+    this.by.suspects.mark(db, key, workload, reason);
+  }
+
+  /** The operation's keys: all it wrote, or may have written. */
+  operation(operation: Operation, reason: string): void {
+    if (operation.bundle?.keys) {
+      for (const key of operation.bundle.keys) this.key(operation.db, key, reason);
+      return;
+    }
+    this.frame(operation.db, ...askedFrame(operation), reason);
+  }
+
+  /** Likewise, for the command frame at `start`. */
+  frame(db: number, frame: Buffer, start: number, reason: string): void {
+    const { keys } = this.by.sequencer;
+    const isScript = keys.specOf(frame, start)?.handling === 'script';
+    // A time to live that is off is so on keys that both servers have.
+    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, frame, start, reason);
+    if (!keys.eachWritten(db, frame, start, (db, key) => this.key(db, key, reason))) this.hidden(reason);
+  }
+
+  /**
+   * What the script or function wrote: the keys that it declares, or, without such, those that its text names. Where it
+   * may write others, every workload is suspect: a script that declares a key of one workload may write to another's.
+   */
+  script(db: number, frame: Buffer, start: number, reason: string): void {
+    const { scripts, table, keys } = this.by.sequencer;
+    const args = argumentsOf(frame, start);
+    const routine = scripts.find(args);
+    if (routine?.writesNothing(table) === true) return;
+    keys.each(frame, start, (key, access) => {
+      if ((access & WRITES) !== 0) this.key(db, key, reason);
+    });
+    const { writes } = scripts.undeclared(args, table);
+    if (args[2]?.toString('latin1') === '0') {
+      if (writes === null) this.hidden(reason);
+      return;
+    }
+    // Those of a function are all that its library names.
+    if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.key(db, key, reason);
+    const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
+    if (!trusted) this.hidden(reason);
+  }
+
+  /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
+  hidden(reason: string): void {
+    for (const workload of this.by.sequencer.router.workloads) {
+      if (!workload.whole || workload.keylessRule.mirrorsWrites) this.#workload(workload, `a write whose keys are not known (${reason})`);
+    }
+  }
+
+  #workload(workload: Workload, why: string): void {
+    const known = workload.suspect !== null;
+    workload.doubt(why);
+    if (!known) this.by.journal.noteWorkload(workload.name, why);
+  }
+
+  /**
+   * What is in doubt in one of the two databases of a SWAPDB is in doubt in the other, too: once when the authority has
+   * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
+   */
+  swapped(frame: Buffer, start: number): void {
+    const [a, b] = argumentsOf(frame, start).slice(1).map((arg) => Number(arg.toString('latin1')));
+    for (const { db, key } of [...this.by.suspects.all(), ...this.by.judge.keysAsked()]) {
+      if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
+    }
+    // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
+    for (const workload of this.by.sequencer.router.workloads) if (workload.suspect !== null) workload.doubt(workload.suspect);
+  }
+
+  // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Whether the command frame at `start` reads, or may read, a key that is in doubt: what it writes from that key is,
+   * too. A copy that is in the order already makes the key right for what comes after it.
+   */
+  isReadBy(db: number, frame: Buffer, start: number): boolean {
+    return this.#touchedBy(db, frame, start, READS, (suspect) => suspect.copied !== suspect.generation);
+  }
+
+  /** Whether the command frame at `start` has, or may have, a key that is in doubt. */
+  isIn(db: number, frame: Buffer, start: number): boolean {
+    return this.#touchedBy(db, frame, start, READS | WRITES, () => true);
+  }
+
+  /**
+   * Suspicion spreads: a write that the mirror confirms now was on its way before anybody knew that it reads a key in
+   * doubt. What it wrote from that key is copied.
+   */
+  spread(operation: Operation): void {
+    const { spec, batch, db } = operation;
+    if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
+    if (operation.calm) return;
+    if (batch === null) {
+      if (spec !== undefined && mayDerive(spec) && this.#touchedBy(db, ...askedFrame(operation), READS, () => true)) this.operation(operation, 'derived');
+      return;
+    }
+    for (const [i, frame] of batch.frames.entries()) {
+      if (batch.derives[i] && this.#touchedBy(db, frame, 0, READS, () => true)) this.frame(db, frame, 0, 'derived');
+    }
+  }
+
+  #touchedBy(db: number, frame: Buffer, start: number, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
+    if (!this.any) return false;
+    const { suspects, judge } = this.by;
+    const { router, keys } = this.by.sequencer;
+    let found = false;
+    const inDoubt = (id: string): boolean => {
+      const suspect = suspects.get(id);
+      return (suspect !== undefined && counts(suspect)) || judge.asksAbout(id);
+    };
+    const otherDb = otherDatabase(frame, start);
+    const all = keys.each(frame, start, (key, access) => {
+      if (found || (access & accesses) === 0) return;
+      found = inDoubt(keyId(db, key)) || (otherDb !== null && inDoubt(keyId(otherDb, key))) || router.match(key, 0, key.length).suspect !== null;
+    });
+    return found || !all;
+  }
+}

@@ -1,0 +1,23 @@
+/** Structured logs: JSON lines, without secrets. */
+import { destination, pino, type Logger } from 'pino';
+import { redactUrl } from '../plan/endpoint.js';
+
+export const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+const SECRETS = ['password', 'token', 'sentinelPassword', 'key', 'authorization'];
+
+/** `fd` is 1 for a daemon, whose output is its log, and 2 where the output is a report. */
+export function createLogger(level: LogLevel, fd: 1 | 2 = 1): Logger {
+  return pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      formatters: { level: (label) => ({ level: label }) },
+      redact: { paths: SECRETS.flatMap((name) => [name, `*.${name}`, `*.*.${name}`]), censor: '***' },
+      hooks: { streamWrite: redactUrl },
+    },
+    destination({ fd, sync: true }),
+  );
+}

@@ -1,0 +1,100 @@
+/**
+ * Rule 20: a connection can go silent without closing, because a firewall or a connection table forgot it, while new ones
+ * work. One that waits for replies and has brought nothing for `limits.silentMs` is asked about on another connection:
+ *
+ *   waits, and brings nothing ─▶ CLIENT LIST beside ─┬─ no answer, BUSY, LOADING ─▶ the server is slow or down, not the connection
+ *                                                    ├─ it blocks, or still sends ─▶ it may take its time
+ *                                                    └─ neither, three times ─────▶ closed: its replies are lost, its keys suspect
+ *
+ * The server answers a question that it got long after the command: so it has run that command, or never got it.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Connection } from './connection.js';
+import { clientField } from './handshake.js';
+import { afterReading, listenedMs } from '../io/listening-clock.js';
+import type { Server } from './server.js';
+
+const LOOK_MS = 200;
+/** So often must the server have answered beside it: a KeyDB has threads, and a client that blocked may just have been woken. */
+const STRIKES = 3;
+/** A connection that only listens is asked for a sign of life after so much silence, in ms. */
+const LISTENER_MS = 15_000;
+
+export interface LivenessContext {
+  /** How long a connection may wait for a reply and bring nothing before the server is asked about it, in ms. */
+  silentMs(): number;
+  /** It is closed, after so many ms of silence. */
+  closed(server: Server, connection: Connection, silentMs: number): void;
+}
+
+interface Seen {
+  /** `Connection.chunks` at that time. */
+  chunks: number;
+  /** Since when it has brought nothing, and whether it was waiting then; in ms of `listenedMs`. */
+  since: number;
+  waited: boolean;
+  strikes: number;
+}
+
+/** What a server says of a connection that waits: a line of its CLIENT LIST; undefined where it does not know it. */
+export function isSilent(line: string | undefined): boolean {
+  if (line === undefined) return true;
+  // In a command that blocks, or in CLIENT PAUSE.
+  if (clientField(line, 'flags').includes('b')) return false;
+  // A command that is still being received.
+  return clientField(line, 'qbuf') === '0' || Number(clientField(line, 'idle')) > 1;
+}
+
+export class Liveness {
+  readonly #seen = new WeakMap<Connection, Seen>();
+  #stopped = false;
+
+  constructor(
+    private readonly server: Server,
+    private readonly context: LivenessContext,
+  ) {}
+
+  async watch(): Promise<void> {
+    while (!this.#stopped) {
+      await sleep(LOOK_MS, undefined, { ref: false });
+      await afterReading();
+      const silent = this.#silent(listenedMs());
+      if (silent.length > 0 && !this.#stopped) await this.#ask(silent);
+    }
+  }
+
+  stop(): void {
+    this.#stopped = true;
+  }
+
+  /** Those that have waited for too long. */
+  #silent(now: number): Connection[] {
+    const silent: Connection[] = [];
+    for (const connection of this.server.connections()) {
+      const { chunks, waits } = connection;
+      let seen = this.#seen.get(connection);
+      if (seen === undefined) this.#seen.set(connection, (seen = { chunks, since: now, waited: waits, strikes: 0 }));
+      if (seen.chunks !== chunks || (waits && !seen.waited)) Object.assign(seen, { chunks, since: now, strikes: 0 });
+      seen.waited = waits;
+      if (waits && now - seen.since >= this.context.silentMs()) silent.push(connection);
+      else if (!waits && now - seen.since >= LISTENER_MS) connection.askForLife();
+    }
+    return silent;
+  }
+
+  async #ask(silent: readonly Connection[]): Promise<void> {
+    const lines = await this.server.glance(silent);
+    // What came meanwhile lies in the sockets.
+    await afterReading();
+    for (const connection of silent) {
+      const seen = this.#seen.get(connection)!;
+      if (connection.ended || connection.chunks !== seen.chunks) continue;
+      if (lines === null) seen.strikes = 0;
+      else if (!isSilent(lines.get(connection.clientId))) Object.assign(seen, { since: listenedMs(), strikes: 0 });
+      else if (++seen.strikes >= STRIKES) {
+        this.context.closed(this.server, connection, listenedMs() - seen.since);
+        connection.destroy(new Error('the connection went silent: the server answers on another one'));
+      }
+    }
+  }
+}

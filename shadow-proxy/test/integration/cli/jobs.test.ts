@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { JobSnapshot } from '../../../src/telemetry/snapshot.js';
+import { differences } from '../../support/keyspace.js';
+import { needsKeydb, withServers } from '../../support/servers.js';
+import { Program, runProgram } from './process.js';
+import { planFor, start, status } from './running.js';
+
+const KEYS = 12_000;
+
+async function fill(url: string): Promise<void> {
+  const source = new Redis(url);
+  const pipeline = source.pipeline();
+  for (let i = 0; i < KEYS; i++) pipeline.set(`session:${i}`, `secret ${i}`);
+  await pipeline.exec();
+  source.disconnect();
+}
+
+const results = (text: string): { shard: string; job: JobSnapshot }[] => JSON.parse(text) as { shard: string; job: JobSnapshot }[];
+
+describe('keys of the target that the proxy did not write', () => {
+  test('promote names them and asks for their number, backfill counts them, and deletes what was confirmed', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const direct = new Redis(servers.target.url);
+      const source = new Redis(servers.source.url, { connectionName: 'test' });
+      t.after(() => (direct.disconnect(), source.disconnect()));
+      for (const key of ['session:1', 'session:2', 'session:3']) await direct.set(key, 'foreign');
+      for (const key of ['session:3', 'session:4']) await source.set(key, 'secret');
+      const plan = await planFor(servers, (planned) => Object.assign(planned, { knownClients: ['test'] }));
+      const { admin } = await start(t, plan, undefined, ['--first-start']);
+      const tell = async (code: number, ...args: string[]): Promise<string> => {
+        const ended = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+        assert.equal(ended.code, code, `${args.join(' ')}: ${ended.stderr}${ended.stdout}`);
+        return `${ended.stdout}${ended.stderr}`.replace(/[\s│]+/g, ' ');
+      };
+      const closed = await tell(1, 'promote', 'sessions', '--force', '--reason', 'in a hurry');
+      assert.match(closed, /NO target 3 keys of this workload are on the target and were not written by this shard: 1 are on the source, too, 2 are foreign keys \(examples: session:<.*nothing was changed/);
+      assert.match(await tell(2, 'promote', 'sessions', '--overwrite'), /1 that the source has, too, are overwritten, 2 that only the target has are kept.*confirm with --yes 3/);
+      assert.match(await tell(1, 'promote', 'sessions', '--delete-foreign', '--yes', '3'), /add --overwrite/);
+      assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is less/);
+      await tell(0, 'promote', 'sessions', '--overwrite', '--yes', '3');
+      assert.match(await tell(0, 'backfill', '--dry-run'), /2 keys would be copied, 1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.match(await tell(2, 'backfill', '--delete-foreign'), /Foreign keys of the target.*: 2 keys.*--yes 2/);
+      assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.equal(await direct.dbsize(), 4);
+      assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 kept foreign/);
+      assert.deepEqual(await differences(servers.source, servers.target), []);
+      const told = await tell(0, 'history');
+      assert.match(told, /may overwrite: 3 keys of the target confirmed, by .*backfill of sessions may delete 2 keys that only the mirror has, by /);
+    });
+  });
+});
+
+describe('backfill and verify', () => {
+  test('a backfill goes on after both processes were killed, and verify finds what was changed behind the proxy', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      await fill(servers.source.url);
+      const plan = await planFor(servers, (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'dualwrite' }]));
+      const first = await start(t, plan);
+      const options = ['--admin', first.admin];
+      const backfill = new Program(t, 'shadow-compare', ['backfill', '--keys-per-second', '3000', '--json', ...options]);
+      const seen = async (): Promise<number> => (await status(first.admin))[0].job?.copied ?? 0;
+      while ((await seen()) < KEYS / 3) await sleep(50);
+      backfill.signal('SIGKILL');
+      await sleep(600);
+      first.daemon.signal('SIGKILL');
+      await first.daemon.exit();
+      const direct = new Redis(servers.target.url);
+      t.after(() => direct.disconnect());
+      const copied = await direct.dbsize();
+      assert.ok(copied > KEYS / 3 && copied < KEYS, String(copied));
+      const second = await start(t, plan, first.directory);
+      assert.equal((await status(second.admin))[0].job?.state, 'running');
+      const again = await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options]);
+      assert.equal(again.code, 0, again.stderr);
+      const [{ job }] = results(again.stdout);
+      assert.equal(job.state, 'done');
+      assert.ok(job.copied >= KEYS && job.copied < KEYS + 3_000, `${job.copied} copies of ${KEYS} keys`);
+      // Done, and nothing came in doubt since.
+      const [{ job: still }] = results((await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options])).stdout);
+      assert.deepEqual([still.state, still.copied, still.endedAt], ['done', job.copied, job.endedAt]);
+      assert.equal((await status(second.admin))[0].workloads[0].suspect, null);
+      assert.deepEqual(await differences(servers.source, servers.target), []);
+
+      assert.deepEqual((await runProgram(t, 'shadow-compare', ['verify', ...options])).code, 0);
+      await direct.set('session:7', 'changed');
+      await direct.set('session:new', 'secret');
+      const found = await runProgram(t, 'shadow-compare', ['verify', ...options]);
+      assert.equal(found.code, 1);
+      assert.match(found.stdout, /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (another value on the mirror|only the mirror has it)\n){2}$/);
+      const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
+      assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{16}>"/);
+      assert.ok(!/secret|changed|session:7/.test(report), report);
+      const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
+      assert.equal(asked.code, 2);
+      assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 that only the mirror has kept\)/);
+      assert.match(asked.stderr, /Keys that only the mirror has are deleted there: 1 key\. This is no terminal to ask on: confirm with --yes 1/);
+      const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
+      assert.equal(repaired.code, 0, repaired.stderr);
+      assert.match(repaired.stdout, /1 repaired \(1 deleted/);
+      const looked = await runProgram(t, 'shadow-compare', ['verify', '--sample', '0', ...options]);
+      assert.equal(looked.code, 3, looked.stdout);
+      assert.match(looked.stdout, /0 keys compared, 0 differ\n {2}Inconclusive: no key of sessions.* was found/);
+      assert.deepEqual(await differences(servers.source, servers.target), []);
+    });
+  });
+
+  test('what cannot be begun says why, and what to do', async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async (servers) => {
+      const { admin } = await start(t, await planFor(servers));
+      const tell = async (...args: string[]) => {
+        const { code, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+        return `${code} ${stderr.split('\n')[0]}`;
+      };
+      assert.match(await tell('backfill'), /^1 no such workload is written to both servers \("sessions" is in off, "default" is in off\): move one to dualwrite first/);
+      assert.match(await tell('backfill', '--workload', 'session'), /^2 there is no workload "session": the plan has sessions, default/);
+      assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
+      assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*from 0 to 100/);
+      assert.match(await tell('backfill', '--stop'), /^1 no backfill or verification is under way: nothing was stopped/);
+      assert.match(await tell('accept', '--shard', 'b'), /^2 there is no shard b here: a/);
+      assert.match(await tell('verify', '--yes', '3'), /^2 --yes confirms what --repair deletes: add --repair/);
+      assert.match(await tell('promote', 'sessions', '--yes', 'many'), /^2 .*--yes.*whole number/);
+      assert.match(await tell('backfill', '--keys-per-second', '-1'), /^2 .*--keys-per-second.*above 0/);
+    });
+  });
+});

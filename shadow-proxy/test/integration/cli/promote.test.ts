@@ -1,0 +1,286 @@
+/** A workload from off to complete, on evidence, with both clients at work all the time; and back. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { createClient } from 'redis';
+import { needsKeydb, withServers } from '../../support/servers.js';
+import { compareKeyspaces } from '../random/comparer.js';
+import { runProgram } from './process.js';
+import { planFor, start, status, type Running } from './running.js';
+
+interface Result {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+const operator =
+  (t: TestContext, { admin }: Running) =>
+  (...args: string[]): Promise<Result> =>
+    runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
+
+interface Work {
+  readonly errors: Error[];
+  /** Lets what is under way end, runs `body`, and goes on. */
+  pause<T>(body: () => Promise<T>): Promise<T>;
+  /** How much it added. */
+  stop(): Promise<number>;
+}
+
+/** Both clients, which read and write until they are stopped; each counts what it added, and no error passes. */
+async function work(port: number): Promise<Work> {
+  const errors: Error[] = [];
+  const ioredis = new Redis(port, { maxRetriesPerRequest: 0 });
+  const nodeRedis = createClient({ url: `redis://127.0.0.1:${port}` });
+  for (const client of [ioredis, nodeRedis]) client.on('error', (error: Error) => errors.push(error));
+  await nodeRedis.connect();
+  let running = true;
+  let added = 0;
+  let busy = 0;
+  let gate = Promise.resolve();
+  const loop = async (step: (i: number) => Promise<unknown>): Promise<void> => {
+    for (let i = 0; running; i++) {
+      await gate;
+      busy++;
+      try {
+        await step(i);
+      } catch (error) {
+        errors.push(error as Error);
+      }
+      busy--;
+    }
+  };
+  const loops = [
+    loop(async (i) => {
+      await Promise.all([ioredis.incr('session:count').then(() => added++), ioredis.set(`session:${i % 50}`, `v${i}`, 'EX', 600), ioredis.get(`session:${(i * 7) % 50}`), ioredis.hset(`session:h:${i % 20}`, 'f', i)]);
+    }),
+    loop(async (i) => {
+      await Promise.all([nodeRedis.incr('session:count').then(() => added++), nodeRedis.get(`session:${i % 50}`), nodeRedis.hGetAll(`session:h:${i % 20}`), nodeRedis.zAdd('session:z', { score: i, value: `m${i % 30}` })]);
+    }),
+  ];
+  return {
+    errors,
+    async pause(body) {
+      let open = (): void => undefined;
+      gate = new Promise((resolve) => (open = resolve));
+      try {
+        await until(() => Promise.resolve(busy === 0));
+        return await body();
+      } finally {
+        open();
+      }
+    },
+    async stop() {
+      running = false;
+      await Promise.all(loops);
+      ioredis.disconnect();
+      nodeRedis.destroy();
+      return added;
+    },
+  };
+}
+
+const GATES = { minCompared: 500, minMinutes: 1, maxP99Ratio: 100, maxExplainedShare: 1 };
+
+test('the whole story: each step on its gates, a rollback, and no write is lost', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source, target }) => {
+    const before = new Redis(source.port, { connectionName: 'exporter' });
+    for (let i = 0; i < 200; i++) await before.set(`session:old:${i}`, `x${i}`);
+    const plan = await planFor({ source, target }, (planned) => {
+      Object.assign(planned, { gates: GATES });
+    });
+    const running = await start(t, plan);
+    const tool = operator(t, running);
+    const clients = await work(running.port);
+    const stage = async (): Promise<string> => {
+      const [{ workloads }] = await status(running.admin);
+      return `${workloads[0].stage} ${workloads[0].percent}`;
+    };
+    const equal = (): Promise<void> =>
+      clients.pause(async () => {
+        await until(async () => (await status(running.admin))[0].mirror.queuedEffects === 0);
+        assert.deepEqual((await compareKeyspaces(source, target)).differences, [], `in stage ${await stage()}`);
+      });
+
+    // Somebody is connected beside the proxy.
+    const closed = await tool('promote', 'sessions');
+    assert.equal(closed.code, 1);
+    assert.match(closed.stdout.replace(/[\s│]+/g, ' '), /NO bypass connected beside the proxy: exporter at 127\.0\.0\.1.*nothing was changed/);
+    assert.equal(await stage(), 'off 100');
+    running.reload((planned) => Object.assign(planned, { knownClients: ['exporter'] }));
+    await running.daemon.prints(/the plan was reloaded/);
+
+    assert.equal((await tool('promote', 'sessions')).code, 0);
+    assert.equal((await tool('promote', 'sessions')).code, 1, 'keys from before are not copied');
+    assert.equal((await tool('backfill', '--workload', 'sessions')).code, 0);
+    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    assert.equal(await stage(), 'shadow 100');
+    await equal();
+
+    // What was not seen is unknown, and closes the gate.
+    const unknown = await tool('promote', 'sessions', '--dry-run', '--json');
+    const gates = (JSON.parse(unknown.stdout) as { gates: { name: string; answer: string }[] }[])[0].gates;
+    assert.deepEqual(gates.filter(({ name }) => name === 'verify' || name === 'drill').map(({ answer }) => answer), ['unknown', 'unknown']);
+    assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
+    await until(async () => (await tool('rollback', 'sessions', '--drill')).code === 0);
+    assert.equal(await stage(), 'shadow 100');
+
+    for (const percent of ['live 1', 'live 10', 'live 50', 'live 100']) {
+      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      assert.equal(await stage(), percent);
+      await equal();
+    }
+    const began = performance.now();
+    const back = await tool('rollback', '--all', '--reason', 'to see it');
+    assert.equal(back.code, 0, back.stderr);
+    t.diagnostic(`rolled back in ${Math.round(performance.now() - began)} ms with the start of the program: ${back.stdout.trim()}`);
+    assert.equal(await stage(), 'shadow 100');
+    await equal();
+
+    // All of it at once is for those who say so.
+    const whole = await tool('promote', 'sessions', '--percent', '100');
+    assert.equal(whole.code, 1);
+    assert.match(whole.stdout.replace(/[\s│]+/g, ' '), /NO steps 100 % of the keys at once, at most 1 % in this step/);
+    assert.equal(await stage(), 'shadow 100');
+    running.reload((planned) => Object.assign(planned, { gates: { ...GATES, steps: false } }));
+    await running.daemon.prints(/the plan was reloaded[^]*the plan was reloaded/);
+    await until(async () => (await tool('promote', 'sessions', '--percent', '100')).code === 0);
+    await equal();
+    await until(async () => (await tool('promote', 'sessions')).code === 0);
+    assert.equal(await stage(), 'rampdown 100');
+
+    assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
+    const added = await clients.stop();
+    assert.deepEqual(clients.errors, []);
+    assert.deepEqual((await compareKeyspaces(source, target)).differences, []);
+    for (const server of [source, target]) {
+      const direct = new Redis(server.port);
+      const count = await direct.get('session:count');
+      direct.disconnect();
+      assert.equal(Number(count), added, 'no increment is lost, and none made twice');
+    }
+
+    // The point of no return is asked for twice.
+    const warned = await tool('promote', 'sessions', '--force', '--reason', 'the test ends');
+    assert.equal(warned.code, 2);
+    assert.match(warned.stderr, /point of no return/);
+    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session')).code, 2);
+    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions')).code, 0);
+    assert.equal(await stage(), 'complete 100');
+    const none = await tool('rollback', 'sessions');
+    assert.equal(none.code, 1);
+    assert.match(none.stderr, /backfill the other way/);
+
+    // What nobody names goes there, too, and the source is shut down: who was connected, and who comes, notices nothing.
+    for (const to of ['dualwrite', 'shadow', 'live', 'rampdown', 'complete']) {
+      const { code, stderr } = await tool('promote', 'default', '--to', to, '--force', '--reason', 'the test ends', ...(to === 'complete' ? ['--point-of-no-return', 'default'] : []));
+      assert.equal(code, 0, stderr);
+      // It has no key: nothing was copied.
+      if (to === 'dualwrite') assert.equal((await tool('backfill')).code, 3);
+    }
+    const after = await work(running.port);
+    await source.kill('SIGTERM');
+    const later = await work(running.port);
+    await sleep(500);
+    const more = (await after.stop()) + (await later.stop());
+    assert.deepEqual([...after.errors, ...later.errors], []);
+    assert.ok(more > 0);
+    const kept = new Redis(target.port);
+    assert.equal(Number(await kept.get('session:count')), added + more);
+    kept.disconnect();
+
+    const history = await tool('history');
+    assert.match(history.stdout, /sessions shadow → live 1 %, a drill, by \w+\n/);
+    assert.match(history.stdout, /sessions live → shadow, rolled back, by \w+: to see it\n/);
+    const lines = readFileSync(join(running.directory, 'state', 'a', 'history.jsonl'), 'utf8').trim().split('\n');
+    const last = JSON.parse(lines.at(-1)!) as { reason: string; gates: { name: string; evidence: string }[] };
+    assert.equal(last.reason, 'the test ends');
+    assert.ok(last.gates.some(({ name, evidence }) => name === 'verify' && /keys/.test(evidence)));
+    before.disconnect();
+  });
+});
+
+test('several shards go together, or none does', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async (one) => {
+    await withServers(async (two) => {
+      const plan = await planFor(one);
+      const second = await planFor(two);
+      plan.shards.push({ ...second.shards[0], name: 'b' });
+      const running = await start(t, plan);
+      await running.daemon.prints(/"shard":"b".*"listening"/);
+      const tool = operator(t, running);
+      const stages = async (): Promise<string[]> => (await status(running.admin)).map(({ workloads }) => workloads[0].stage);
+      const beside = new Redis(two.source.port);
+      await beside.ping();
+      const refused = await tool('promote', 'sessions');
+      assert.equal(refused.code, 1);
+      assert.deepEqual(await stages(), ['off', 'off']);
+      beside.disconnect();
+      await until(async () => (await tool('promote', 'sessions')).code === 0);
+      assert.deepEqual(await stages(), ['dualwrite', 'dualwrite']);
+      assert.equal((await tool('rollback', 'sessions', '--shard', 'b')).code, 0);
+      assert.deepEqual(await stages(), ['dualwrite', 'off']);
+      assert.equal((await tool('promote', 'sessions', '--force')).code, 1, 'a reason is asked for');
+      assert.match((await tool('promote', 'sessions', '--percent', '5')).stderr, /percent goes with live, and "sessions" would go to/);
+    });
+  });
+});
+
+async function until(holds: () => Promise<boolean>): Promise<void> {
+  for (const deadline = Date.now() + 60_000; Date.now() < deadline; await sleep(200)) if (await holds()) return;
+  throw new Error(`not so within 60 s: ${holds.toString()}`);
+}
+
+for (const hangs of [true, false]) test(`the red button without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async ({ source, target }) => {
+    const plan = await planFor(
+      { source, target },
+      (planned) => Object.assign(planned.workloads[0], { stage: 'live' }),
+    );
+    const running = await start(t, plan);
+    const offline = (...args: string[]): Promise<Result> => runProgram(t, 'shadow-compare', ['rollback', '--all', '--offline', '--plan', running.file, ...args]);
+    const client = running.connect();
+    const acknowledged = new Map<string, string>();
+    const tried = new Map<string, string>();
+    let hung = false;
+    const writing = Promise.all(
+      Array.from({ length: 8 }, async (_, of) => {
+        for (let i = 0; !hung; i++) {
+          const [key, value] = [`session:${of}:${i % 300}`, `v${i}`];
+          tried.set(key, value);
+          await client.set(key, value).then(() => acknowledged.set(key, value), () => sleep(10));
+        }
+      }),
+    );
+    await sleep(1_500);
+    if (hangs) running.daemon.signal('SIGSTOP');
+    hung = hangs;
+    await sleep(300);
+    const { code, stdout, stderr } = await offline('--reason', 'it hangs');
+    assert.equal(code, 0, stderr);
+    assert.match(stdout, /a: sessions live → shadow\n.*the process that had it was ended.*\d+ keys that were on their way/);
+    hung = true;
+    client.disconnect();
+    await writing;
+    running.daemon.signal('SIGCONT');
+    assert.equal(await running.daemon.exit(), 1, 'what comes to itself again finds that it has the shard no more');
+    assert.ok(acknowledged.size > 100, `${acknowledged.size} keys`);
+    const direct = new Redis(source.port);
+    const there = await direct.mget([...acknowledged.keys()]);
+    direct.disconnect();
+    // What was tried last may have run, unanswered.
+    const lost = [...acknowledged].filter(([key, value], i) => there[i] !== value && there[i] !== tried.get(key));
+    assert.deepEqual(lost, []);
+    const again = await start(t, plan, running.directory);
+    assert.equal((await status(again.admin))[0].workloads[0].stage, 'shadow');
+    const nothing = await offline();
+    assert.equal(nothing.code, 1);
+    assert.match(nothing.stderr, /there is nothing to roll back/);
+  });
+});

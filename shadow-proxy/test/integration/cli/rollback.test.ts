@@ -1,0 +1,36 @@
+/** The emergency rollback of all workloads, where one is complete: the others go back, and the one that cannot is named. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needsKeydb, withServers } from '../../support/servers.js';
+import { runProgram } from './process.js';
+import { planFor, start, status } from './running.js';
+
+const STUCK = /a: "gone" is complete and cannot be rolled back: only the target has been written since\. Leave it there, or move it with a backfill the other way/;
+
+test('rollback --all names what is complete, rolls the others back, and ends with 1; also without the proxy', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withServers(async (servers) => {
+    const plan = await planFor(servers, (planned) => {
+      planned.workloads = [
+        { name: 'gone', keys: ['gone:*'], stage: 'complete' },
+        { name: 'sessions', keys: ['session:*'], stage: 'live' },
+      ];
+    });
+    const running = await start(t, plan);
+    const stages = async (): Promise<string[]> => (await status(running.admin))[0].workloads.map(({ stage }) => stage);
+    const all = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['rollback', '--all', ...args]);
+    const mixed = await all('--admin', running.admin);
+    assert.equal(mixed.code, 1);
+    assert.match(mixed.stderr, STUCK);
+    assert.match(mixed.stderr, /a: sessions was rolled back/);
+    assert.deepEqual(await stages(), ['complete', 'shadow', 'off']);
+    const again = await all('--admin', running.admin);
+    assert.equal(again.code, 1, 'the one that is complete is no "nothing to roll back"');
+    assert.match(again.stderr, STUCK);
+    running.daemon.signal('SIGTERM');
+    await running.daemon.exit();
+    const offline = await all('--offline', '--plan', running.file);
+    assert.equal(offline.code, 1);
+    assert.match(offline.stderr, STUCK);
+  });
+});

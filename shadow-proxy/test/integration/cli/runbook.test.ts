@@ -1,0 +1,108 @@
+/** `shadow-compare runbook`: keeps its place, asks before it changes anything, and writes into the history. */
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { operatorProgram } from '../../../src/cli/program.js';
+import { scratch } from '../../support/plans.js';
+import { withServers } from '../../support/servers.js';
+import { runProgram } from './process.js';
+import { planFor, start } from './running.js';
+
+const PAGE = `# Try it
+
+\`\`\`yaml step
+id: look
+each: all
+run: echo "$WORKLOAD by $(basename "$PLAN")"
+expect: { output: "^$WORKLOAD by plan.yaml$" }
+\`\`\`
+
+\`\`\`yaml step
+id: make
+run: touch "$(dirname "$PLAN")/made"
+expect: {}
+changes: a file is there
+undo: rm "$(dirname "$PLAN")/made"
+\`\`\`
+
+\`\`\`yaml step
+id: end
+run: test ! -e "$(dirname "$PLAN")/broken"
+expect: {}
+\`\`\`
+`;
+
+test('a walk: place, confirmation, undo, check, history; with the proxy and without', async (t) => {
+  await withServers(async ({ source, target }) => {
+    const running = await start(t, await planFor({ source, target }));
+    const page = join(running.directory, 'try.md');
+    writeFileSync(page, PAGE);
+    const made = (): boolean => existsSync(join(running.directory, 'made'));
+    const walk = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['runbook', page, '--plan', running.file, ...args]);
+    const next = async (): Promise<string | null> => (JSON.parse((await walk('--json')).stdout) as { next: string | null }).next;
+
+    const first = await walk('--next');
+    assert.deepEqual([first.code, first.stderr], [0, '']);
+    assert.match(first.stdout, /look:sessions\n {2}\$ echo[^\n]*\nsessions by plan.yaml\n✓ look:sessions; next: make/);
+    assert.match(readFileSync(join(running.directory, 'runbooks.jsonl'), 'utf8'), /"stop":"look:sessions"/, 'beside the state directory of the plan');
+
+    const refused = await walk('--next');
+    assert.deepEqual([refused.code, made()], [2, false]);
+    assert.match(refused.stderr, /make changes something: a file is there. This is no terminal to ask on: nothing was run; confirm with --yes/);
+    const done = await walk('--next', '--yes', '--json');
+    assert.deepEqual([done.code, made()], [0, true], done.stderr);
+    const { held, by } = JSON.parse(done.stdout) as { held: boolean; by: string };
+    assert.ok(held && by !== '');
+
+    writeFileSync(join(running.directory, 'broken'), '');
+    const failed = await walk('--next');
+    assert.equal(failed.code, 1);
+    assert.match(failed.stdout, /✗ end: exit code 1, and not 0/);
+
+    assert.equal((await walk('--undo', 'make', '--yes')).code, 0);
+    assert.deepEqual([made(), await next()], [false, 'make']);
+
+    const { stdout: history } = await runProgram(t, 'shadow-compare', ['history', '--admin', running.admin]);
+    assert.match(history, /runbook try: make run, by \S+\n.*runbook try: make undone, by/);
+    assert.doesNotMatch(history, /try: (look|end)/, 'what changes nothing is in runbooks.jsonl only');
+    const foreign = await fetch(`${running.admin}/api/note`, { method: 'POST', headers: { 'content-type': 'application/json', origin: 'http://elsewhere.example' }, body: '{}' });
+    assert.equal(foreign.status, 403, 'a web page may not write into the history');
+
+    running.daemon.signal('SIGTERM');
+    await running.daemon.exit();
+    const alone = await walk('--step', 'make', '--yes');
+    assert.deepEqual([alone.code, made()], [0, true]);
+    assert.match(alone.stderr, /Not in the migration's history, only in .*runbooks\.jsonl: no proxy answers/);
+
+    assert.match((await walk('--check')).stdout, /1 of 1 expectations hold\./, 'as far as the walk has come');
+    assert.equal((await walk('--again')).code, 0);
+    assert.equal(await next(), 'look:sessions');
+  });
+});
+
+test('wrong use is named', async (t) => {
+  const directory = scratch(t);
+  const plan = join(directory, 'plan.yaml');
+  writeFileSync(plan, 'version: 1\nname: test\nshards: [{ name: a, listen: "redis://127.0.0.1:6400", source: "redis://127.0.0.1:1", target: "redis://127.0.0.1:2" }]\nworkloads: [{ name: sessions, keys: ["s:*"] }]\n');
+  const [page, broken] = [join(directory, 'try.md'), join(directory, 'broken.md')];
+  writeFileSync(page, PAGE);
+  writeFileSync(broken, PAGE.replace('undo: ', 'undoes: '));
+  const cases: readonly (readonly [args: readonly string[], said: RegExp])[] = [
+    [['week-1', '--plan', join(directory, 'none.yaml')], /none\.yaml: cannot be read/],
+    [['week-9', '--plan', plan], /week-9 is no runbook: .*week-1-shadow/],
+    [['week', '--plan', plan], /may be several/],
+    [['week-1', '--plan', plan, '--workload', 'session'], /--workload session is none of the plan's: sessions/],
+    [['week-1', '--plan', plan, '--step', 'dual'], /dual is no step of week-1-shadow\.md: .*dualwrite:sessions/],
+    [['week-1', '--plan', plan, '--next', '--check'], /--next and --check: give one of them/],
+    [['rollback', '--plan', plan], /is for the workloads that you name: add --workload sessions/],
+    [['week-4', '--plan', plan, '--undo', 'complete', '--yes'], /cannot be undone: .*leave-keydb\.md/],
+    [[page, '--plan', plan, '--undo', 'look'], /look:sessions changes nothing: there is nothing to undo/],
+    [[broken, '--plan', plan], /broken\.md:10: .*undoes/],
+    [[page, '--plan', plan, '--log', directory], /cannot be read \(EISDIR\)/],
+  ];
+  for (const [args, said] of cases) {
+    const program = (await operatorProgram()).configureOutput({ writeErr: () => undefined });
+    await assert.rejects(program.parseAsync(['node', 'shadow-compare', 'runbook', ...args]), (error: Error) => said.test(error.message), args.join(' '));
+  }
+});

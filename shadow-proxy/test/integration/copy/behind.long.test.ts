@@ -1,0 +1,29 @@
+/** A shard that is far behind on a shared target: what it deleted is not told as nobody's by another one. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Sequencer } from '../../../src/pipeline/sequencer.js';
+import { needsKeydb } from '../../support/servers.js';
+import { withSharedTarget } from '../../support/shared.js';
+
+/** Longer than all looks at what no source has. */
+const BEHIND_MS = 6_000;
+
+test('what a shard that is behind has deleted at its source is told as unowned by none', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withSharedTarget({ owns: [undefined, undefined] }, async (shared) => {
+    await shared.wire(0).ask('SET', 'a', 1);
+    await shared.wire(1).ask('SET', 'b', 1);
+    await shared.settled();
+    const behind = (shared.shards[1].shard as unknown as { readonly sequencer: Sequencer }).sequencer;
+    const open = behind.mirrors.target.gate();
+    await shared.wire(1).ask('DEL', 'b');
+    const verified = shared.job(0, { kind: 'verify' });
+    await sleep(BEHIND_MS);
+    open();
+    behind.mirrors.target.flush();
+    const { state, differences, verified: keys } = await verified;
+    assert.deepEqual([state, differences, keys], ['done', {}, 1], JSON.stringify(shared.report(0)));
+    assert.deepEqual((await shared.keys()).target, ['0:a']);
+  });
+});

@@ -1,0 +1,122 @@
+/** Every key of both servers is compared at one place in the order, and repaired. */
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { compareKeyspaces } from '../random/comparer.js';
+import { APP_USER, drive } from '../random/driver.js';
+import { ask, ended, job } from '../../support/jobs.js';
+import { withRig, type Rig } from '../../support/rig.js';
+import { needsKeydb } from '../../support/servers.js';
+import { until } from '../../support/shard.js';
+
+const stages = ['shadow', 'live'] as const;
+
+/** One key of every way to differ, behind the proxy's back, and one of every type that does not. */
+async function plant(rig: Rig, stage: (typeof stages)[number]): Promise<void> {
+  const proxy = rig.client();
+  for (const key of ['missing', 'value', 'type', 'ttl', 'no-ttl', 'same']) await proxy.set(`user:${key}`, key);
+  await proxy.expire('user:ttl', 1_000);
+  await proxy.expire('user:no-ttl', 1_000);
+  await proxy.hset('hash', { a: 1, b: 2, long: 'x'.repeat(100) });
+  await proxy.zadd('zset', 1.5, 'a', -0.25, 'b');
+  await proxy.rpush('list', ...Array.from({ length: 300 }, (_, i) => i));
+  await proxy.sadd('set', 1, 2, 3);
+  await proxy.pfadd('hll', 'a', 'b');
+  await proxy.pfcount('hll');
+  await proxy.xadd('stream', '1-1', 'f', 'v');
+  await proxy.xgroup('CREATE', 'stream', 'g', '0');
+  await proxy.xreadgroup('GROUP', 'g', 'c', 'STREAMS', 'stream', '>');
+  await rig.assertEqual();
+  const mirror = rig.client({ of: stage === 'live' ? rig.source : rig.target });
+  await mirror.del('user:missing');
+  await mirror.set('user:value', 'other');
+  await mirror.del('user:type');
+  await mirror.rpush('user:type', 'type');
+  await mirror.expire('user:ttl', 500);
+  await mirror.persist('user:no-ttl');
+  await mirror.set('user:extra', 'only here');
+  await mirror.xack('stream', 'g', '1-1');
+}
+
+for (const stage of stages) {
+  test(`each way to differ is found, reported, and repaired, in ${stage}`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withRig({ default: { stage } }, async (rig) => {
+      await plant(rig, stage);
+      ask(rig, { kind: 'verify' });
+      await ended(rig);
+      assert.deepEqual(job(rig).differences, { missing: 1, value: 2, type: 1, ttl: 2, extra: 1 });
+      assert.deepEqual([job(rig).state, job(rig).seen, job(rig).verified, job(rig).repaired, job(rig).failed], ['done', 12, 13, 0, 0]);
+      const report = await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8');
+      const lines = report.trim().split('\n').map((line) => JSON.parse(line) as { kind: string; key: string; authority: { type: string; pttl: number } | null; mirror: object | null });
+      assert.equal(lines.length, 7);
+      const extra = lines.find(({ kind }) => kind === 'extra')!;
+      assert.deepEqual([extra.authority, extra.mirror], [null, { type: 'string', bytes: extra.mirror && 'bytes' in extra.mirror ? extra.mirror.bytes : 0, pttl: -1 }]);
+      assert.equal(extra.key, 'user:extra');
+
+      ask(rig, { kind: 'verify', repair: true, deletes: 1 });
+      await ended(rig);
+      assert.deepEqual([job(rig).state, job(rig).repaired, job(rig).deleted], ['done', 7, 1]);
+      ask(rig, { kind: 'verify' });
+      await ended(rig);
+      assert.deepEqual([job(rig).differences, job(rig).verified], [{}, 12]);
+      await rig.assertEqual();
+    });
+  });
+}
+
+test('under full load nothing is reported that does not differ', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const config = { user: [APP_USER.acl] };
+  await withRig({ servers: { source: { config }, target: { config } }, workloads: [{ name: 'live', keys: ['live:*'], stage: 'live' }], default: { stage: 'shadow' } }, async (rig) => {
+    let over = false;
+    const driven = drive({ port: rig.shard.port, seed: 11, durationMs: 8_000, connections: 24, prefixes: ['', 'live:'], functions: [''], keysPerType: 60 }).finally(() => (over = true));
+    let walks = 0;
+    const found: unknown[] = [];
+    let verified = 0;
+    while (!over) {
+      ask(rig, { kind: 'verify' });
+      await ended(rig);
+      if (job(rig).state !== 'done' || Object.keys(job(rig).differences).length > 0 || job(rig).failed > 0) found.push(job(rig));
+      verified += job(rig).verified;
+      walks++;
+    }
+    const report = await driven;
+    assert.deepEqual(report.violations, []);
+    assert.deepEqual(found, [], await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8'));
+    assert.ok(walks > 1 && verified > 30, `${walks} walks, ${verified} keys`);
+    await rig.shard.settled(30_000);
+    const { differences } = await compareKeyspaces(rig.source, rig.target);
+    assert.deepEqual(differences.slice(0, 5), []);
+  });
+});
+
+test('a sample is a share of the keys, and repairs no doubt of the others', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'shadow' } }, async (rig) => {
+    const pipeline = rig.client().pipeline();
+    for (let i = 0; i < 2_000; i++) pipeline.set(`k:${i}`, i);
+    await pipeline.exec();
+    ask(rig, { kind: 'verify', sample: 10 });
+    await ended(rig);
+    assert.ok(job(rig).verified > 100 && job(rig).verified < 320, String(job(rig).verified));
+  });
+});
+
+test('a mirror that comes back empty, or with what it had before, is verified and repaired by itself', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'shadow' } }, async (rig) => {
+    const pipeline = rig.client().pipeline();
+    for (let i = 0; i < 3_000; i++) pipeline.set(`k:${i}`, i);
+    await pipeline.exec();
+    await rig.assertEqual();
+    await rig.target.restart();
+    await rig.client({ of: rig.target }).mset('k:1', 'old', 'k:2', 'old', 'k:3', 'old', 'k:4', 'old', 'gone', 'long ago');
+    await until(() => rig.shard.snapshot().workloads[0].suspect !== null);
+    await rig.client().set('k:new', 1);
+    await until(() => rig.shard.snapshot().workloads[0].clean && job(rig).state === 'done', 30_000, () => JSON.stringify(rig.shard.snapshot()));
+    assert.deepEqual([job(rig).automatic, job(rig).failed], [true, 0]);
+    await rig.assertEqual();
+  });
+});

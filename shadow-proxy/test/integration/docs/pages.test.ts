@@ -1,0 +1,70 @@
+/** The pages in docs/ tell of the program as it is. */
+import assert from 'node:assert/strict';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { RULES } from '../../../src/compare/compare.js';
+import { renderCommands } from '../../../src/docs/commands.js';
+import { renderMetrics } from '../../../src/docs/metrics.js';
+import { renderPlan } from '../../../src/docs/plan.js';
+import { pages, ROOT, textOf } from './documented.js';
+
+const page = (name: string): string => textOf(`docs/${name}`);
+
+test('docs/commands.md is what the tables say', () => {
+  assert.equal(page('commands.md'), renderCommands(), 'run: npm run docs:commands');
+});
+
+test('docs/plan.md is what the schema says', () => {
+  assert.equal(page('plan.md'), renderPlan(), 'run: npm run schema');
+});
+
+test('docs/metrics.md is what the table says', () => {
+  assert.equal(page('metrics.md'), renderMetrics(), 'run: npm run docs:metrics');
+});
+
+test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {
+  const rules = page('comparison-rules.md');
+  const sections = [...rules.matchAll(/^## `([a-z-]+)`$/gm)].map(([, name]) => name);
+  assert.deepEqual(sections, [...RULES.map(({ name }) => name), 'expiry-edge', 'evicted']);
+  for (const { name, sentence } of RULES) assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
+});
+
+test('every function and file that docs/architecture.md names is there', () => {
+  const source = join(ROOT, 'shadow-proxy', 'src');
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
+  const text = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(source, file), 'utf8')]));
+  const named = [...page('architecture.md').matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
+  assert.ok(named.filter(([, , name]) => name !== undefined).length > 40, `${named.length}`);
+  // In the drawing: Session.#send, Lane.submit …
+  const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];
+  assert.ok(drawn.length > 20, `${drawn.length}`);
+  for (const [, owner, method] of drawn) {
+    const found = [...text.values()].some((code) => new RegExp(`class ${owner}\\b`).test(code) && new RegExp(`[^\\w#]${method}\\b`).test(code));
+    assert.ok(found, `there is no ${owner}.${method}`);
+  }
+  for (const [, file, name] of named) {
+    const code = text.get(file);
+    assert.ok(code !== undefined, `there is no ${file}`);
+    for (const part of name?.split('.') ?? []) assert.match(code, new RegExp(`(^|[^\\w#])${part}\\b`), `${file} has no ${part}`);
+  }
+});
+
+test('every test that the docs give as evidence is there, and the handbook gives some for each guarantee', () => {
+  const named = pages().flatMap((each) => [...textOf(each).matchAll(/`((?:[\w-]+\/)+[\w-]+\.test\.tsx?)`/g)].map(([, file]) => ({ where: each, file })));
+  assert.ok(named.filter(({ where }) => where === 'docs/handbook.md').length > 60, `${named.length}`);
+  assert.deepEqual(named.filter(({ file, where }) => ['shadow-proxy/test/integration', 'shadow-proxy/test/unit', '', join(where, '..')].every((folder) => !existsSync(join(ROOT, folder, file)))), []);
+  const [, table] = /^\| guarantee \|.*\n.*\n((?:\|.*\n)+)/m.exec(page('handbook.md'))!;
+  assert.deepEqual(table.split('\n').filter((row) => row !== '' && !/`[\w/-]+\.test\.ts`|`npm run [\w:]+`/.test(row)), []);
+});
+
+test('every link of the docs leads somewhere', () => {
+  const anchors = (file: string): Set<string> => new Set([...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')));
+  const broken = pages().flatMap((from) =>
+    [...textOf(from).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)]
+      .map(([, to, anchor]) => ({ file: to === '' ? from : join(from, '..', to), anchor }))
+      .filter(({ file, anchor }) => !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchors(file).has(anchor)))
+      .map(({ file, anchor }) => `${from}: ${file}#${anchor ?? ''}`),
+  );
+  assert.deepEqual(broken, []);
+});

@@ -1,0 +1,23 @@
+/** Nobody waits for a reply on a connection that is lost already. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NOTHING, Operation } from '../../../src/pipeline/operation.js';
+import type { Sequencer } from '../../../src/pipeline/sequencer.js';
+import { encodeCommand } from '../../../src/resp/encode.js';
+import { withRig } from '../../support/rig.js';
+import { until } from '../../support/shard.js';
+
+test('what is sent on a lane that is closed is lost', async () => {
+  await withRig({}, async ({ shard }) => {
+    const { sequencer } = shard.shard as unknown as { readonly sequencer: Sequencer };
+    const lane = await sequencer.lanes.source.borrow({ db: 0, protocol: 2, credentials: undefined });
+    lane.close();
+    await until(() => lane.closed);
+    const frame = encodeCommand(['PING']);
+    const outcome = await new Promise<string>((resolve) => {
+      const sink = { answered: () => resolve('answered'), lost: (_operation: Operation, reason: Error) => resolve(reason.message) };
+      sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, sequencer.router.default, 0, 2, NOTHING), lane);
+    });
+    assert.equal(outcome, 'the connection to the server was lost before');
+  });
+});

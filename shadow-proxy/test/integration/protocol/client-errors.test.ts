@@ -1,0 +1,36 @@
+/** Errors that clients get are counted by the server that answered and by code. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needsKeydb } from '../../support/servers.js';
+import { withRig } from '../../support/rig.js';
+
+test('errors are counted by server and code, whoever refuses: the server, its login, the proxy', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
+  const user = ['reader on >pw ~r:* &* +get +ping'];
+  await withRig({ workloads, servers: { source: { config: { user } } } }, async ({ wire, shard }) => {
+    const client = await wire();
+    await client.ask('SET', 's', 'x');
+    await client.ask('LPUSH', 's', 'x');
+    await client.ask('SHUTDOWN');
+    await client.ask('AUTH', 'reader', 'wrong');
+    await client.ask('AUTH', 'reader', 'pw');
+    await client.ask('GET', 's');
+    // KeyDB does not have this user.
+    assert.match(await client.ask('GET', 'm:1'), /^-WRONGPASS/);
+    await client.ask('GET', 'm:2');
+    assert.deepEqual(shard.snapshot().clientErrors, { source: { WRONGTYPE: 1, PROXY: 1, WRONGPASS: 1, NOPERM: 1 }, target: { WRONGPASS: 2 } });
+    assert.equal(await client.ask('GET', 'r:none'), '$-1');
+  });
+});
+
+test('a client that makes up error codes does not grow the count without bound', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, shard }) => {
+    const client = await wire();
+    await client.pipeline(Array.from({ length: 300 }, (_, i) => ['EVAL', `return {err='CODE${i} x'}`, '0']));
+    const { source } = shard.snapshot().clientErrors;
+    assert.equal(Object.keys(source).length, 101);
+    assert.equal(source['(other)'], 200);
+  });
+});

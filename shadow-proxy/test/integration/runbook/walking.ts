@@ -1,0 +1,58 @@
+/** A walk through a runbook as an operator goes it: step after step, and a closed gate is asked again later. */
+import assert from 'node:assert/strict';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestContext } from 'node:test';
+import { ROOT } from '../../../src/runbook/shelf.js';
+import { Program } from '../cli/process.js';
+
+/** A step may have to wait for a gate. */
+const GATE_MS = 600_000;
+const STEP_MS = 120_000;
+/** A gate that is closed is asked again soon: the command that asks takes as long. */
+const AGAIN_MS = 1_000;
+
+export interface Told {
+  readonly stop: string;
+  readonly command: string;
+  readonly held: boolean;
+  readonly failed: readonly string[];
+  readonly printed: string;
+}
+
+export type Tool = (...args: readonly string[]) => Promise<{ code: number | null; stdout: string; stderr: string }>;
+
+/** A folder for the PATH, in which `npx` runs the program at once: the real one takes seconds of its own. */
+export function quickNpx(directory: string): string {
+  const folder = join(directory, 'bin');
+  const program = (name: string, file: string): string => `test "$1" = ${name} && shift && exec '${process.execPath}' '${join(ROOT, 'dist/shadow-proxy/src', file)}' "$@"`;
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'npx'), `#!/bin/sh\n${program('shadow-compare', 'cli/shadow-compare.js')}\n${program('shadow-proxy', 'main.js')}\nexit 127\n`, { mode: 0o755 });
+  return folder;
+}
+
+export const toolOf =
+  (t: TestContext, env: (args: readonly string[]) => NodeJS.ProcessEnv = () => ({})): Tool =>
+  async (...args) => {
+    const program = new Program(t, 'shadow-compare', args, env(args));
+    const code = await program.exit(STEP_MS);
+    return { code, stdout: program.stdout, stderr: program.stderr };
+  };
+
+/** Each stop when it held. @throws {AssertionError} where one does not hold, or a gate stays closed */
+export async function* walked(tool: Tool, name: string, ...options: readonly string[]): AsyncGenerator<Told> {
+  for (let deadline = Date.now() + GATE_MS; ; ) {
+    const { code, stdout, stderr } = await tool('runbook', name, '--next', '--yes', '--json', ...options);
+    assert.notEqual(stdout, '', stderr);
+    const told = JSON.parse(stdout) as Told | { readonly next: null };
+    if ('next' in told) return;
+    if (told.held) {
+      deadline = Date.now() + GATE_MS;
+      yield told;
+      continue;
+    }
+    assert.ok(/ promote | --drill/.test(told.command) && Date.now() < deadline, `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`);
+    await sleep(AGAIN_MS);
+  }
+}

@@ -1,0 +1,41 @@
+/** What a shard shows of its workloads' gates, to whoever watches. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { withRig } from '../../support/rig.js';
+import { needsKeydb } from '../../support/servers.js';
+import { until } from '../../support/shard.js';
+
+const WORKLOADS = [
+  { name: 'sessions', keys: ['session:*'] },
+  { name: 'done', keys: ['done:*'], stage: 'complete' as const },
+];
+
+test('each workload with the gates of its next stage, behind which there may be none', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ workloads: WORKLOADS, alike: true }, async ({ shard }) => {
+    const { workloads, mismatches, latencies } = await shard.shard.evidence();
+    assert.deepEqual(workloads.map(({ workload, from, to }) => [workload, from.stage, to?.stage]), [['sessions', 'off', 'dualwrite'], ['done', 'complete', undefined], ['default', 'shadow', 'live']]);
+    assert.deepEqual(workloads.map(({ gates }) => gates.length > 0), [true, false, true]);
+    assert.deepEqual([mismatches, latencies], [{ total: 0, notWritten: 0, latest: [] }, []]);
+    await until(() => shard.shard.series(0).at.length > 0, 30_000);
+  });
+});
+
+test('it comes while a server hangs, and what that one would have to tell is unknown', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ alike: true }, async ({ shard, source, target }) => {
+    for (const server of [source, target]) await server.kill('SIGSTOP');
+    // One of several threads may answer once more before it stops.
+    await sleep(300);
+    try {
+      const late = new Promise<'late'>((resolve) => setTimeout(resolve, 20_000, 'late').unref());
+      const told = await Promise.race([shard.shard.evidence(), late]);
+      assert.ok(told !== 'late', 'nothing came');
+      const answers = new Map(told.workloads[0].gates.map(({ name, answer }) => [name, answer]));
+      assert.deepEqual([answers.get('bypass'), answers.get('evictions')], ['unknown', 'unknown']);
+    } finally {
+      for (const server of [source, target]) await server.kill('SIGCONT');
+    }
+  });
+});

@@ -1,0 +1,136 @@
+/** Source and target are two servers, each in the role that it needs: refused at the start, at each connection, or by a gate. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { countingKind } from '../../../src/command/counting.js';
+import type { Gate } from '../../../src/stages/gates.js';
+import { startKeydb, startRedis, type LocalServer } from '../../../src/local/servers.js';
+import { Relay } from '../../../src/local/relay.js';
+import { withRig, type Rig } from '../../support/rig.js';
+import { needsKeydb, startTargetKeydb } from '../../support/servers.js';
+import { startTestShard, until } from '../../support/shard.js';
+import { withScene } from '../rules/scene.js';
+
+const OFF = { default: { stage: 'off' } } as const;
+
+/** Starts servers that end with the body. */
+async function withMore(start: readonly Promise<LocalServer>[], body: (...servers: LocalServer[]) => Promise<void>): Promise<void> {
+  const servers = await Promise.all(start);
+  try {
+    await body(...servers);
+  } finally {
+    await Promise.all(servers.map((server) => server.stop()));
+  }
+}
+
+const gate = async ({ shard }: Pick<Rig, 'shard'>): Promise<Gate> => (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'servers')!;
+const answer = async (rig: Rig): Promise<string> => (await gate(rig)).answer;
+
+/** What the gate says, and that it is closed: nothing is promoted. */
+async function closed(rig: Pick<Rig, 'shard'>): Promise<string> {
+  await assert.rejects(rig.shard.shard.promote({ workload: 'default' }), { code: 'gates-closed' });
+  const { answer: is, evidence } = await gate(rig);
+  assert.equal(is, 'no', evidence);
+  assert.equal(rig.shard.snapshot().workloads[0].stage, 'off');
+  return evidence;
+}
+
+test('two addresses of one server are refused at the start', async () => {
+  await withMore([startRedis()], async (server) => {
+    const shard = startTestShard({ source: `redis://localhost:${server.port}`, target: `redis://127.0.0.1:${server.port}` });
+    await assert.rejects(shard, { code: 'one-server', message: /target is the same server as the source \(run ID \w{8}…\): every write would be made twice; name two servers/ });
+  });
+});
+
+test('a target whose address leads to the source from some moment on is not used: nothing is written twice', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withScene({}, async (scene) => {
+    const client = scene.client();
+    await client.incr('n');
+    await scene.shard.settled();
+    scene.toTarget.leadTo(scene.source);
+    scene.toTarget.cut();
+    for (let i = 0; i < 10; i++) await client.incr('n');
+    await until(() => scene.shard.snapshot().target.problem !== null, 10_000);
+    assert.match(scene.shard.snapshot().target.problem!, /^the target is the same server as the source/);
+    for (let i = 0; i < 10; i++) await client.incr('n');
+    assert.equal(await scene.client({ of: scene.source }).get('n'), '21');
+    assert.equal(scene.shard.snapshot().mirror.connected, false);
+    scene.toTarget.leadTo(scene.target);
+    scene.toTarget.cut();
+    await until(() => scene.shard.snapshot().mirror.connected, 10_000);
+    await scene.assertEqual();
+    assert.equal(await scene.client({ of: scene.target }).get('n'), '21');
+  });
+});
+
+test('roles close the gate: a replica as the source, then as the target, and a replica of the source', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withMore([startRedis(), startKeydb()], async (master, other) => {
+    await withRig(OFF, async (rig) => {
+      const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
+      assert.equal(await answer(rig), 'yes');
+      await source.replicaof('127.0.0.1', master.port);
+      assert.equal(await closed(rig), `the source is a replica of 127.0.0.1:${master.port}, and takes no writes: name its master as the source, or promote it`);
+      await source.call('REPLICAOF', 'NO', 'ONE');
+      await target.replicaof('127.0.0.1', other.port);
+      assert.match(await closed(rig), new RegExp(`^the target is a replica of 127\\.0\\.0\\.1:${other.port}, which replaces its data`));
+      await target.replicaof('127.0.0.1', rig.source.port);
+      assert.match(await closed(rig), /^the target is a replica of the source, and would get every write twice/);
+      await target.call('REPLICAOF', 'NO', 'ONE');
+      assert.equal(await answer(rig), 'yes');
+    });
+  });
+});
+
+test('a target that is down, or takes no writes, closes the gate, and a source in cluster mode does', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig(OFF, async (rig) => {
+    const target = rig.client({ of: rig.target });
+    await target.config('SET', 'min-replicas-to-write', 1);
+    assert.match(await closed(rig), /^the target refuses writes: NOREPLICAS/);
+    await target.config('SET', 'min-replicas-to-write', 0);
+    await target.config('SET', 'maxmemory', 1);
+    assert.match(await closed(rig), /^the target refuses writes: OOM/);
+    await target.config('SET', 'maxmemory', 0);
+    assert.equal(await target.dbsize(), 0, 'the question leaves nothing behind');
+    const commands = [...(await target.info('commandstats')).matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name);
+    assert.ok(commands.includes('ping') && commands.every((name) => countingKind(name) === null), `guard takes it for no counter: ${commands.join(' ')}`);
+    await rig.target.kill('SIGKILL');
+    assert.match(await closed(rig), /^the target cannot be used: .*ECONNREFUSED/);
+  });
+  await withRig({ ...OFF, servers: { source: { config: { 'cluster-enabled': 'yes' } } } }, async (rig) => {
+    assert.match(await closed(rig), /^the source is in cluster mode, which is not supported/);
+  });
+});
+
+test('another proxy is no server, and a server that another shard has closes the gate', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withMore([startRedis(), startTargetKeydb()], async (spare, third) => {
+    await withRig({ ...OFF, name: 'a' }, async (rig) => {
+      const proxy = `redis://127.0.0.1:${rig.shard.port}`;
+      await assert.rejects(startTestShard({ ...OFF, name: 'b', source: proxy, target: third }), /this is a shadow-proxy, not a server: name the servers themselves/);
+      for (const [source, target, text] of [
+        [spare.url, proxy, /^the target cannot be used: ERR this is a shadow-proxy, not a server/],
+        [rig.source.url.replace('127.0.0.1', 'localhost'), third.url, /^a proxy of shard a uses the source, too/],
+        [spare.url, rig.target.url.replace('127.0.0.1', 'localhost'), /^a proxy of shard a uses the target, too, and the plan does not say so/],
+      ] as const) {
+        const shard = await startTestShard({ ...OFF, name: 'b', source, target });
+        try {
+          assert.match(await closed({ shard }), text);
+        } finally {
+          await shard.stop();
+        }
+      }
+      // And the proxy at itself, by another name.
+      const relay = await Relay.start({ port: rig.shard.port });
+      const loop = await startTestShard({ ...OFF, name: 'c', source: spare, target: relay });
+      relay.leadTo({ port: loop.port });
+      try {
+        assert.match(await closed({ shard: loop }), /this is a shadow-proxy/);
+      } finally {
+        await loop.stop();
+        await relay.close();
+      }
+    });
+  });
+});

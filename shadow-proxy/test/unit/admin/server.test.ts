@@ -1,0 +1,313 @@
+import assert from 'node:assert/strict';
+import { request } from 'node:http';
+import { describe, test, type TestContext } from 'node:test';
+import { Admin, type AdminOptions } from '../../../src/admin/server.js';
+import { StageError, type StageRequest } from '../../../src/stages/stage-change.js';
+import type { ShardControl } from '../../../src/admin/shard-control.js';
+import { JobError } from '../../../src/copy/job/jobs.js';
+import { pageFile } from '../../../src/page/files.js';
+import { Series } from '../../../src/telemetry/series.js';
+import { scrapedShard, shardSnapshot } from '../../support/snapshots.js';
+
+interface TestShard extends ShardControl {
+  isReady: boolean;
+  readonly asked: StageRequest[];
+}
+
+/** A shard that moves at once, and refuses what `refuse` throws. */
+function testShard(name: string, refuse: (request: StageRequest) => void = () => undefined): TestShard {
+  const asked: StageRequest[] = [];
+  const shard: TestShard = {
+    name,
+    isReady: true,
+    asked,
+    snapshot: () => shardSnapshot({ name }),
+    scrape: () => scrapedShard({ name }),
+    ready: () => shard.isReady,
+    promote: () => Promise.reject(new StageError('refused', 'not here')),
+    rollback: () => Promise.reject(new StageError('refused', 'not here')),
+    history: () => Promise.resolve([]),
+    note: () => Promise.resolve(),
+    evidence: () => Promise.resolve({ shard: name, workloads: [], latencies: [], mismatches: { total: 0, notWritten: 0, latest: [] } }),
+    series: (since) => new Series().since(since),
+    acceptAuthority: () => Promise.resolve(['source' as const]),
+    startJob: () => {
+      throw new JobError('busy', 'a backfill is under way');
+    },
+    stopJob: () => {
+      throw new JobError('none', 'nothing is under way');
+    },
+    async changeStage(wanted) {
+      asked.push(wanted);
+      await Promise.resolve();
+      refuse(wanted);
+      return { workload: wanted.workload, from: { stage: 'off', percent: 100 }, to: { stage: wanted.stage, percent: wanted.percent ?? 100 }, heldMs: 1 };
+    },
+  };
+  return shard;
+}
+
+async function start(t: TestContext, shards: readonly ShardControl[], options: Partial<AdminOptions> = {}): Promise<number> {
+  const admin = await Admin.start({ host: '127.0.0.1', port: 0, token: () => null, shards: () => shards, ...options });
+  t.after(() => admin.stop());
+  return admin.port;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly headers: NodeJS.Dict<string | string[]>;
+  readonly text: string;
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any;
+}
+
+/** A request with any headers at all, which fetch would not send. */
+function ask(port: number, method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const json = /json/.test(response.headers['content-type'] ?? '') && text !== '';
+        resolve({ status: response.statusCode!, headers: response.headers, text, body: json ? JSON.parse(text) : null });
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const move = (port: number, body: unknown, headers: Record<string, string> = {}): Promise<Answer> =>
+  ask(port, 'POST', '/api/stage', { ...JSON_TYPE, ...headers }, typeof body === 'string' ? body : JSON.stringify(body));
+
+describe('the admin HTTP', () => {
+  test('answers on its four pages', async (t) => {
+    const port = await start(t, [testShard('a'), testShard('b')]);
+    assert.deepEqual((await ask(port, 'GET', '/healthz')).body, { ok: true });
+    assert.deepEqual((await ask(port, 'GET', '/readyz')).body, { ready: true, notReady: [] });
+    const status = await ask(port, 'GET', '/api/status?x=1');
+    assert.deepEqual(status.body, { version: 1, shards: [shardSnapshot({ name: 'a' }), shardSnapshot({ name: 'b' })] });
+    const metrics = await ask(port, 'GET', '/metrics');
+    assert.match(String(metrics.headers['content-type']), /^text\/plain; version=0\.0\.4/);
+    assert.match(metrics.text, /^shadow_proxy_operations_total\{shard="b"\} 1000$/m);
+    assert.deepEqual([(await ask(port, 'HEAD', '/metrics')).status, (await ask(port, 'HEAD', '/metrics')).text], [200, '']);
+  });
+
+  test('tells evidence and series of each shard, or of the one that is named', async (t) => {
+    const port = await start(t, [testShard('a'), testShard('b')]);
+    assert.deepEqual((await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard), ['a', 'b']);
+    const { body } = await ask(port, 'GET', '/api/series?shard=b&since=17');
+    assert.deepEqual([body.everyMs, body.series.length, body.series[0].shard, body.series[0].at], [5_000, 1, 'b', []]);
+    assert.equal((await ask(port, 'GET', '/api/series?since=yesterday')).status, 400);
+    assert.equal((await ask(port, 'GET', '/api/series?shard=z')).status, 404);
+  });
+
+  test('is not ready while a shard is not, or while there is none', async (t) => {
+    const [a, b] = [testShard('a'), testShard('b')];
+    b.isReady = false;
+    const answer = await ask(await start(t, [a, b]), 'GET', '/readyz');
+    assert.deepEqual([answer.status, answer.body], [503, { ready: false, notReady: ['b'] }]);
+    assert.equal((await ask(await start(t, []), 'GET', '/readyz')).status, 503);
+  });
+
+  test('says what is there when asked for something else', async (t) => {
+    const port = await start(t, [testShard('a')]);
+    const missing = await ask(port, 'GET', '/api/stages');
+    assert.equal(missing.status, 404);
+    assert.match(missing.body.error.message, /there is no \/api\/stages: .*\/api\/status/);
+    const method = await ask(port, 'POST', '/api/status');
+    assert.deepEqual([method.status, method.headers.allow], [405, 'GET, HEAD']);
+    assert.equal((await ask(port, 'GET', '/api/stage')).status, 405);
+    assert.equal((await ask(port, 'GET', '//')).status, 404);
+  });
+
+  test('says so where its address is taken', async (t) => {
+    const port = await start(t, []);
+    await assert.rejects(Admin.start({ host: '127.0.0.1', port, token: () => null, shards: () => [] }), {
+      code: 'listen',
+      message: `the admin address 127.0.0.1:${port} is taken: set another admin.listen (each process needs its own)`,
+    });
+  });
+
+  test('does not open beyond loopback without a token', async () => {
+    await assert.rejects(Admin.start({ host: '0.0.0.0', port: 0, token: () => null, shards: () => [] }), /beyond loopback: set admin\.token/);
+  });
+
+  test('stops while a client holds a connection open', async () => {
+    const admin = await Admin.start({ host: '127.0.0.1', port: 0, token: () => null, shards: () => [] });
+    await (await fetch(`http://127.0.0.1:${admin.port}/healthz`)).text();
+    await admin.stop();
+    await admin.stop();
+  });
+});
+
+describe('who may ask:', () => {
+  test('with a token, only who has it, on every page', async (t) => {
+    const port = await start(t, [testShard('a')], { token: () => 'right' });
+    for (const path of ['/metrics', '/healthz', '/readyz', '/api/status', '/nowhere']) {
+      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic right' }, { authorization: 'Bearer ' }] as Record<string, string>[]) {
+        const answer = await ask(port, 'GET', path, headers);
+        assert.equal(answer.status, 401, `${path} ${JSON.stringify(headers)}`);
+        assert.equal(answer.headers['www-authenticate'], 'Bearer');
+        assert.doesNotMatch(answer.text, /right/);
+      }
+    }
+    assert.equal((await ask(port, 'GET', '/api/status', { authorization: 'Bearer right' })).status, 200);
+    assert.equal((await ask(port, 'GET', '/api/status', { authorization: 'bearer right', host: 'proxy.internal' })).status, 200);
+  });
+
+  test('a token that changed holds from the next request on', async (t) => {
+    let token = 'old';
+    const port = await start(t, [testShard('a')], { token: () => token });
+    token = 'new';
+    assert.equal((await ask(port, 'GET', '/healthz', { authorization: 'Bearer old' })).status, 401);
+    assert.equal((await ask(port, 'GET', '/healthz', { authorization: 'Bearer new' })).status, 200);
+  });
+
+  test('without one, only who calls it by a name of loopback', async (t) => {
+    const shard = testShard('a');
+    const port = await start(t, [shard]);
+    for (const host of ['evil.test', `evil.test:${port}`, '127.0.0.1.evil.test', '10.0.0.1', 'localhost@evil.test']) {
+      const answer = await ask(port, 'GET', '/api/status', { host });
+      assert.equal(answer.status, 403, host);
+      assert.equal(answer.body.error.code, 'forbidden-host');
+    }
+    assert.equal((await move(port, { workload: 'w', stage: 'live' }, { host: 'evil.test' })).status, 403);
+    assert.deepEqual(shard.asked, []);
+    for (const host of [`127.0.0.1:${port}`, 'localhost', `localhost:${port}`, `[::1]:${port}`]) {
+      assert.equal((await ask(port, 'GET', '/api/status', { host })).status, 200, host);
+    }
+  });
+
+  test('no other web page, for anything but reading, with the token and without', async (t) => {
+    const shard = testShard('a');
+    for (const token of [null, 'right']) {
+      const port = await start(t, [shard], { token: () => token });
+      const own = { ...(token !== null && { authorization: `Bearer ${token}` }), host: `localhost:${port}` };
+      const foreign: Record<string, string>[] = [
+        { origin: 'https://evil.test' },
+        { origin: 'null' },
+        { origin: `http://localhost:${port + 1}` },
+        { origin: `http://127.0.0.1:${port}` },
+        { 'sec-fetch-site': 'cross-site' },
+        { 'sec-fetch-site': 'same-site', origin: `http://localhost:${port}` },
+      ];
+      for (const headers of foreign) {
+        for (const [method, path] of [['POST', '/api/stage'], ['POST', '/api/rollback'], ['POST', '/api/accept'], ['DELETE', '/api/jobs'], ['OPTIONS', '/api/stage']] as const) {
+          const answer = await ask(port, method, path, { ...own, ...JSON_TYPE, ...headers }, method === 'POST' ? '{"workload":"w","stage":"live"}' : undefined);
+          assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden-origin'], `${method} ${path} ${JSON.stringify(headers)}`);
+          assert.equal(answer.headers['access-control-allow-origin'], undefined);
+        }
+      }
+      assert.deepEqual(shard.asked, []);
+      assert.equal((await move(port, { workload: 'w', stage: 'live' }, { ...own, origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' })).status, 200);
+      shard.asked.length = 0;
+    }
+  });
+
+  test('everybody for the files of the page, which have nothing of the shards in them; nobody for what is behind it', async (t) => {
+    const port = await start(t, [testShard('name-of-the-shard')], { token: () => 'a-token-of-nobody', page: pageFile });
+    const index = await ask(port, 'GET', '/', { host: 'proxy.internal' });
+    assert.equal(index.status, 200);
+    assert.match(String(index.headers['content-security-policy']), /^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+'; style-src 'self'; connect-src 'self'; .*form-action 'none'; frame-ancestors 'none'$/);
+    const files = [...index.text.matchAll(/(?:src|href)="(\/[^"]+)"/g), ...index.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+    assert.ok(files.length >= 5, files.join());
+    for (const path of ['/', ...files, '/assets/record/snapshot.js']) {
+      const { status, text, headers } = await ask(port, 'GET', path, { host: 'proxy.internal' });
+      assert.equal(status, 200, path);
+      assert.ok(!text.includes('name-of-the-shard') && !text.includes('a-token-of-nobody'), path);
+      assert.equal(headers['x-content-type-options'], 'nosniff');
+      assert.equal((await ask(port, 'POST', path)).status, 405, path);
+    }
+    for (const path of ['/api/status', '/api/evidence', '/api/series', '/api/history', '/metrics', '/assets/../control/admin.js', '/assets/control/admin.js']) {
+      assert.equal((await ask(port, 'GET', path)).status, 401, path);
+    }
+    assert.equal((await ask(await start(t, [], { page: pageFile }), 'GET', '/', { host: 'evil.test' })).status, 403, 'a name that is resolved to loopback');
+  });
+
+  test('not a form of a web page', async (t) => {
+    const shard = testShard('a');
+    const port = await start(t, [shard]);
+    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'application/jsonx']) {
+      assert.equal((await move(port, { workload: 'w', stage: 'live' }, { 'content-type': type })).status, 415, type);
+    }
+    assert.deepEqual(shard.asked, []);
+  });
+});
+
+describe('a change of stage', () => {
+  test('reaches the shard that is named', async (t) => {
+    const [a, b] = [testShard('a'), testShard('b')];
+    const answer = await move(await start(t, [a, b]), { shard: 'b', workload: 'sessions', stage: 'live', percent: 5, force: true });
+    assert.equal(answer.status, 200);
+    assert.deepEqual(answer.body, {
+      changes: [{ shard: 'b', workload: 'sessions', from: { stage: 'off', percent: 100 }, to: { stage: 'live', percent: 5 }, heldMs: 1 }],
+    });
+    assert.deepEqual([a.asked, b.asked], [[], [{ workload: 'sessions', stage: 'live', percent: 5, force: true }]]);
+  });
+
+  test('reaches every shard in turn where none is named', async (t) => {
+    const answer = await move(await start(t, [testShard('a'), testShard('b')]), { workload: 'w', stage: 'shadow' });
+    assert.deepEqual(answer.body.changes.map(({ shard }: { shard: string }) => shard), ['a', 'b']);
+  });
+
+  test('ends at the first shard that refuses, and says which were changed before it', async (t) => {
+    const refusing = testShard('b', () => {
+      throw new StageError('not-clean', 'the mirror lacks 3 effects: wait, or use force', { keys: 3 });
+    });
+    const last = testShard('c');
+    const answer = await move(await start(t, [testShard('a'), refusing, last]), { workload: 'w', stage: 'off' });
+    assert.equal(answer.status, 409);
+    const { changes, ...rest } = answer.body.error;
+    assert.deepEqual(rest, { code: 'not-clean', message: 'the mirror lacks 3 effects: wait, or use force', details: { keys: 3 }, shard: 'b' });
+    assert.deepEqual(changes.map(({ shard }: { shard: string }) => shard), ['a']);
+    assert.deepEqual(last.asked, []);
+  });
+
+  for (const [code, status] of [
+    ['unknown-workload', 404],
+    ['not-adjacent', 409],
+    ['no-return', 409],
+    ['busy', 409],
+    ['refused', 409],
+    ['deadline', 504],
+  ] as const) {
+    test(`that is refused as ${code} is answered with ${status}`, async (t) => {
+      const shard = testShard('a', () => {
+        throw new StageError(code, 'because');
+      });
+      const answer = await move(await start(t, [shard]), { workload: 'w', stage: 'live' });
+      assert.deepEqual([answer.status, answer.body.error.code, answer.body.error.message], [status, code, 'because']);
+    });
+  }
+
+  test('that breaks is answered with 500, not with a hang', async (t) => {
+    const shard = testShard('a', () => {
+      throw new TypeError('oops');
+    });
+    const answer = await move(await start(t, [shard]), { workload: 'w', stage: 'live' });
+    assert.deepEqual([answer.status, answer.body.error.code], [500, 'internal']);
+  });
+
+  test('is refused with the reason where the request is wrong', async (t) => {
+    const shard = testShard('a');
+    const port = await start(t, [shard]);
+    for (const [body, status, expected] of [
+      ['{', 400, /no JSON/],
+      ['null', 400, /the body/],
+      [{ workload: 'w', stage: 'lives' }, 400, /stage: .*"off"\|"dualwrite"/],
+      [{ workload: 'w' }, 400, /stage/],
+      [{ workload: 'w', stage: 'live', percent: 101 }, 400, /percent/],
+      [{ workload: 'w', stage: 'live', forced: true }, 400, /forced/],
+      [{ workload: 'w', stage: 'live', shard: 'z' }, 404, /there is no shard z here: a/],
+      [`"${'x'.repeat(100_000)}"`, 413, /over 65536 bytes/],
+    ] as const) {
+      const answer = await move(port, body);
+      assert.equal(answer.status, status, JSON.stringify(body).slice(0, 80));
+      assert.match(answer.body.error.message, expected);
+    }
+    assert.deepEqual(shard.asked, []);
+  });
+});

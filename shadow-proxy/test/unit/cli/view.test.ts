@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { NOT_COPIED } from '../../../src/copy/job/job.js';
+import { renderShard } from '../../../src/cli/status.js';
+import { rate, renderLine, renderMismatch, renderTable, renderVerdict } from '../../../src/cli/view.js';
+import { Ledger } from '../../../src/telemetry/ledger.js';
+import { shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';
+
+const plain = (text: string): string => text.replaceAll(/\x1b\[[0-9;]*m/g, '');
+
+test('the table shows what a run is about', () => {
+  const now = shardSnapshot({ operations: 12_345, unsupported: { LCS: 4 }, uptimeMs: 10_000 });
+  const table = plain(renderTable({ now, before: shardSnapshot({ operations: 11_345, uptimeMs: 9_500 }), leftMs: 4_200 }));
+  for (const expected of [
+    /source +│ redis:\/\/127\.0\.0\.1:6379 \(7\.0\.15\) /,
+    /operations +│ 12,345 \(2,000 a second\), 3 clients/,
+    /compared +│ 990: 980 equal, 10 explained/,
+    /explained by +│ 8 unordered, 2 ttl/,
+    /mismatches +│ 0 /,
+    /source p50 \/ p99 │ 0\.10 ms \/ 0\.25 ms/,
+    /target p50 \/ p99 │ 0\.12 ms \/ 0\.30 ms/,
+    /mirror +│ 0 ms behind, 0 effects \(0 bytes\) wait/,
+    /suspects +│ 0 /,
+    /unsupported +│ 4 LCS/,
+    /5 s left$/,
+  ]) {
+    assert.match(table, expected);
+  }
+  assert.doesNotMatch(table, /frozen/);
+  assert.match(renderTable({ now: shardSnapshot({ frozen: 'why' }), before: null, leftMs: null }), /frozen[\s\S]*why[\s\S]*Ctrl-C/);
+});
+
+test('a line has the same in short', () => {
+  assert.equal(
+    renderLine({ now: shardSnapshot({ mismatches: { value: 2 } }), before: null, leftMs: null }),
+    '1,000 operations, 100/s, 990 compared, 10 explained, 2 mismatches, p99 0.25 ms / 0.30 ms, lag 0 ms, 0 suspects',
+  );
+});
+
+test('the rate is that since the snapshot before', () => {
+  assert.equal(rate(shardSnapshot({ operations: 300, uptimeMs: 2_000 }), shardSnapshot({ operations: 100, uptimeMs: 1_000 })), 200);
+  assert.equal(rate(shardSnapshot(), shardSnapshot()), 0);
+});
+
+test('a mismatch is told without its key and values, or with them where the ledger is in full', () => {
+  const told = (redact: boolean): string => {
+    const ledger = new Ledger({ shard: 'a', file: null, redact });
+    ledger.record({
+      workload: 'flags',
+      command: 'get',
+      key: Buffer.from('flag:x'),
+      pattern: 'flag:*',
+      db: 0,
+      kind: 'value',
+      authority: 'source',
+      source: Buffer.from('$1\r\na\r\n'),
+      target: Buffer.from('$1\r\nb\r\n'),
+    });
+    return renderMismatch(ledger.latest()[0]);
+  };
+  assert.match(told(true), /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/);
+  assert.match(told(false), /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
+});
+
+test('a verdict is a word, its reasons, and its notes', () => {
+  assert.equal(
+    renderVerdict({ outcome: 'does not hold', reasons: ['1 mismatch', 'frozen'], notes: ['split'], exitCode: 1 }),
+    'DOES NOT HOLD: 1 mismatch\n  and frozen\n  note: split',
+  );
+});
+
+test('the status of a shard fits 80 columns, has a line for each workload, and says what to do', () => {
+  const workloads = [workloadSnapshot({ name: 'rate-limits-of-api', stage: 'live', percent: 10, operations: 123_456_789, compared: 99_999 }), workloadSnapshot({ name: 'default', suspect: NOT_COPIED })];
+  const text = plain(renderShard(shardSnapshot({ workloads, mismatches: { value: 2 } })));
+  assert.match(text, /^shard cache-0\nsource +redis:/);
+  assert.match(text, /\nrate-limits-of-api +live 10 % +123\.5M +99,999 +10 +0 +0 +0\n/);
+  assert.match(text, /\ndefault +shadow .* all\n/);
+  assert.match(text, /\nDIFFER +2 value\n/);
+  assert.match(text, /default: every key is in doubt: .*; next: shadow-compare backfill --workload default/);
+  const table = text.split('\n').filter((line) => !line.startsWith('default:'));
+  assert.deepEqual(table.filter((line) => line.length > 80), []);
+  assert.doesNotMatch(text, /Ctrl-C/);
+});

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { haveSameStrings } from '../../../src/compare/multiset.js';
+import { sameElements } from '../../../src/compare/shape.js';
+import { decodeReply } from '../../../src/resp/decode.js';
+import { array, integer, map, nil, set, string, strings } from '../../integration/compare/frames.js';
+
+/** Few different values, so that both equal and nearly equal multisets come up. */
+const value = fc.oneof(fc.constantFrom('', 'a', 'b', 'ab', '\r\n', '$1\r\na\r\n'), fc.string({ maxLength: 3 }));
+
+test('the quick comparison of bytes agrees with the one of decoded replies', () => {
+  const kinds = fc.constantFrom(array, set);
+  const lists = fc.array(value, { maxLength: 12 }).chain((list) =>
+    fc.tuple(fc.constant(list), fc.oneof(fc.shuffledSubarray(list, { minLength: list.length }), fc.shuffledSubarray(list), fc.array(value, { maxLength: 12 }))),
+  );
+  fc.assert(
+    fc.property(lists, kinds, fc.constantFrom<1 | 2>(1, 2), ([a, b], make, size) => {
+      const [x, y] = [make(...a.map(latin1)), make(...b.map(latin1))];
+      const expected = sameElements(decodeReply(x).reply.items!, decodeReply(y).reply.items!, size);
+      // Half a pair is no pair.
+      assert.equal(haveSameStrings(x, y, size), expected && a.length % size === 0);
+    }),
+    { numRuns: 5000 },
+  );
+});
+
+const latin1 = (text: string): Buffer => string(Buffer.from(text, 'latin1'));
+
+test('maps are compared by their pairs', () => {
+  const [a, b] = [string('a'), string('b')];
+  assert.ok(haveSameStrings(map(a, b, b, a), map(b, a, a, b), 2));
+  assert.ok(!haveSameStrings(map(a, b, b, a), map(a, a, b, b), 2));
+  assert.ok(!haveSameStrings(map(a, b, b, a), map(b, a, a, b), 1));
+});
+
+test('what is not flat, or not of strings, is left to the closer look', () => {
+  for (const item of [integer(1), nil, strings('a'), array()]) {
+    assert.ok(!haveSameStrings(array(item, string('a')), array(string('a'), item), 1));
+  }
+  assert.ok(!haveSameStrings(array(string('a')), set(string('a')), 1));
+  assert.ok(!haveSameStrings(nil, nil, 1));
+  assert.ok(!haveSameStrings(string('a'), string('b'), 1));
+});
+
+test('a hundred thousand equal values, and then a few of any size, are no trouble', () => {
+  const many = `$1\r\nv\r\n`.repeat(100_000);
+  const frame = (count: number, ...parts: string[]): Buffer => Buffer.from(`*${count}\r\n${parts.join('')}`);
+  const began = performance.now();
+  assert.ok(haveSameStrings(frame(100_001, many, '$1\r\nw\r\n'), frame(100_001, '$1\r\nw\r\n', many), 1));
+  const members = Array.from({ length: 200_000 }, (_, i) => String(string(`member:${i}`)));
+  assert.ok(haveSameStrings(frame(200_000, members.join('')), frame(200_000, members.toReversed().join('')), 1));
+  // About 100 ms.
+  assert.ok(performance.now() - began < 3000);
+  assert.ok(haveSameStrings(strings('a b c'), strings('c a b'), 1));
+  assert.ok(!haveSameStrings(strings('a b c'), strings('c a a'), 1));
+});

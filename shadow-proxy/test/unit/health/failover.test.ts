@@ -1,0 +1,33 @@
+/** Whether a workload's clients are sent to the mirror when their authority dies: decisions over made-up facts. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decideFailover, type FailoverFacts } from '../../../src/health/failover.js';
+
+const facts: FailoverFacts = { name: 'sessions', stage: 'shadow', percent: 100, dead: 'source', policy: 'automatic', suspect: null, unconfirmed: 0, unsupported: 0 };
+const decide = (changes: Partial<FailoverFacts>): string => {
+  const decision = decideFailover({ ...facts, ...changes });
+  return 'to' in decision ? `${decision.to.stage} ${decision.to.percent}` : `${decision.why} | ${decision.next}`;
+};
+
+test('automatic and clean: clients are sent to the other server', () => {
+  assert.equal(decide({}), 'live 100');
+  assert.equal(decide({ stage: 'live', percent: 10 }), 'live 100');
+  assert.equal(decide({ stage: 'live', percent: 10, dead: 'target' }), 'shadow 100');
+  assert.equal(decide({ stage: 'live', dead: 'target' }), 'shadow 100');
+  assert.equal(decide({ stage: 'rampdown', dead: 'target' }), 'shadow 100');
+});
+
+test('anything else waits for the operator, and says what is known and what can be done', () => {
+  const cases: [Partial<FailoverFacts>, RegExp][] = [
+    [{ policy: 'manual' }, /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/],
+    [{ policy: 'manual', stage: 'live', dead: 'target' }, /\| bring the target back, or shadow-compare rollback sessions$/],
+    [{ suspect: 'not copied' }, /^the mirror is not clean: every key is in doubt: not copied \| bring the source back$/],
+    [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],
+    [{ unconfirmed: 3, stage: 'live', dead: 'target' }, /shadow-compare stage sessions shadow --force$/],
+    [{ stage: 'dualwrite' }, /^it is in dualwrite: no reply of the mirror was compared/],
+    [{ unsupported: 4 }, /^clients use commands that the target does not support \(4 calls\)/],
+    [{ stage: 'off' }, /^only the source has its keys \| bring the source back$/],
+    [{ stage: 'complete', dead: 'target' }, /^only the target has its keys \| bring the target back$/],
+  ];
+  for (const [changes, expected] of cases) assert.match(decide(changes), expected);
+});

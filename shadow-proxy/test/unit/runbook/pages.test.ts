@@ -1,0 +1,44 @@
+/** The runbooks that come with the kit: each parses, and has what a runbook must have. What they name is held by docs/commands.test.ts and docs/pages.test.ts. */
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { openRunbook, runbookNames, SHELF } from '../../../src/runbook/shelf.js';
+
+const names = runbookNames();
+const WALKED = ['week-0-decide-and-build', 'week-1-shadow', 'week-2-read-only', 'week-3-read-write', 'week-4-critical-path-and-retire', 'rollback', 'red-button', 'abort-the-migration', 'active-active-counters', 'upgrade-keydb', 'leave-keydb'];
+const text = (name: string): string => readFileSync(join(SHELF, `${name}.md`), 'utf8');
+
+test('every page parses; its steps have ids of their own, and each that changes something an undo', () => {
+  for (const name of WALKED) assert.ok(names.includes(name), `there is no ${name}.md`);
+  for (const name of names) openRunbook(name);
+  for (const name of WALKED) {
+    const { steps } = openRunbook(name);
+    assert.ok(steps.length > 0, `${name} has no steps`);
+    for (const { id, changes, undo, irreversible } of steps) assert.ok(changes === undefined || (undo ?? irreversible) !== undefined, `${name} ${id}`);
+  }
+  assert.equal(openRunbook('week-1').name, 'week-1-shadow', 'the beginning of a name is enough');
+  assert.throws(() => openRunbook('week'), /week may be several: week-0.*week-4/);
+  assert.throws(() => openRunbook('weak-1'), /is no runbook: .*week-1-shadow/);
+});
+
+test('every walked page says when to stop, how to go back, whom to tell, how long it takes', () => {
+  for (const name of WALKED) {
+    const page = text(name);
+    for (const [what, pattern] of [
+      ['time', /^\| time \|/m],
+      ['preconditions', /^\| you need \|/m],
+      ['stop', /^## Stop when/m],
+      ['back', /go back/i],
+      ['tell', /^## .*tell|^\| tell \|/im],
+    ] as const) {
+      assert.match(page, pattern, `${name}: ${what}`);
+    }
+  }
+});
+
+test('every step of the weeks shows what it printed, or asks for JSON', () => {
+  for (const name of WALKED.filter((each) => each.startsWith('week-'))) {
+    for (const { id, sample, run } of openRunbook(name).steps) assert.ok(sample !== null || /--json|--format/.test(run), `${name} ${id}`);
+  }
+});
