@@ -80,7 +80,8 @@ module.exports = {
     },
     {
       name: 'counters-alone',
-      comment: 'The counters are a package of their own: it needs nothing of the others, and no client but the one it is given',
+      comment:
+        'The counters are a package of their own: it needs nothing of the others, and no client but the one it is given',
       severity: 'error',
       from: { path: '^counters/src/' },
       to: { pathNot: '^counters/src/', dependencyTypesNot: ['core'] },

@@ -20,6 +20,18 @@ export default tseslint.config(
       '@typescript-eslint/no-non-null-assertion': 'off',
       // Bytes of protocols.
       'no-control-regex': 'off',
+      // What Prettier cannot break: sentences and patterns may be longer; drawings and tables of routes, too.
+      'max-len': [
+        'error',
+        {
+          code: 120,
+          ignoreStrings: true,
+          ignoreTemplateLiterals: true,
+          ignoreRegExpLiterals: true,
+          ignoreUrls: true,
+          ignorePattern: '[─▶│└┬→]|^ *\\* +(GET|POST|node)|  .*  ',
+        },
+      ],
       eqeqeq: ['error', 'always'],
       'no-console': 'error',
       'prefer-const': ['error', { destructuring: 'all' }],
@@ -31,12 +43,25 @@ export default tseslint.config(
       // `test` and `describe` of node:test return promises that the runner waits for.
       '@typescript-eslint/no-floating-promises': [
         'error',
-        { allowForKnownSafeCalls: [{ from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] }] },
+        {
+          allowForKnownSafeCalls: [
+            { from: 'package', package: 'node:test', name: ['test', 'it', 'describe', 'suite'] },
+          ],
+        },
       ],
     },
   },
+  { files: ['**/*.generated.ts'], rules: { 'max-len': 'off' } },
   {
     files: ['**/*.{js,mjs,cjs}'],
-    languageOptions: { globals: { process: 'readonly', Buffer: 'readonly', URL: 'readonly', AbortController: 'readonly', module: 'writable' } },
+    languageOptions: {
+      globals: {
+        process: 'readonly',
+        Buffer: 'readonly',
+        URL: 'readonly',
+        AbortController: 'readonly',
+        module: 'writable',
+      },
+    },
   },
 );

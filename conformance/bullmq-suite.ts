@@ -16,16 +16,26 @@ await main(() => {
   const options = commandLine('bullmq-suite', 'shadow,live')
     .description("Run BullMQ's own tests directly and through the shadow proxy, and compare.")
     .requiredOption('--bullmq-source <folder>', 'a source tree of BullMQ, with its packages and its generated scripts')
-    .option('--clients <list>', `which of ${Object.keys(CONFIGS).join(', ')}`, clientsOf, Object.keys(CONFIGS) as Client[])
+    .option(
+      '--clients <list>',
+      `which of ${Object.keys(CONFIGS).join(', ')}`,
+      clientsOf,
+      Object.keys(CONFIGS) as Client[],
+    )
     .option('--files <list>', 'only test files whose path has one of these words', words)
     .parse(process.argv)
     .opts<Options>();
   const source = path.resolve(options.bullmqSource);
   const { version } = manifestOf(source);
-  const wanted = (file: string): boolean => options.files === undefined || options.files.some((word) => file.includes(word));
+  const wanted = (file: string): boolean =>
+    options.files === undefined || options.files.some((word) => file.includes(word));
   const suite = {
     name: 'bullmq',
-    units: options.clients.flatMap((client) => filesOf(source, client).filter(wanted).map((file) => `${client} ${file}`)),
+    units: options.clients.flatMap((client) =>
+      filesOf(source, client)
+        .filter(wanted)
+        .map((file) => `${client} ${file}`),
+    ),
     ways: waysOf(options),
     again: options.again,
     // As BullMQ asks of every server.
@@ -45,7 +55,8 @@ function manifestOf(source: string): { version: string } {
 
 function clientsOf(text: string): Client[] {
   return words(text).map((word) => {
-    if (!Object.hasOwn(CONFIGS, word)) throw new InvalidArgumentError(`one of ${Object.keys(CONFIGS).join(', ')} is wanted`);
+    if (!Object.hasOwn(CONFIGS, word))
+      throw new InvalidArgumentError(`one of ${Object.keys(CONFIGS).join(', ')} is wanted`);
     return word as Client;
   });
 }

@@ -1,6 +1,6 @@
 /**
- * What may differ with the proxy between a client and its server, each with its reason. An entry that excuses nothing in a run
- * that had its unit is an error, unless it says that it may: it is no longer true, and must go.
+ * What may differ with the proxy between a client and its server, each with its reason. An entry that excuses nothing
+ * in a run that had its unit is an error, unless it says that it may: it is no longer true, and must go.
  */
 import type { Proxied } from './run/result.js';
 
@@ -28,7 +28,11 @@ export interface KeyException extends Where {
 }
 
 /** Tests of Redis's suite: by reason, then by unit. */
-const REDIS: readonly { readonly reason: string; readonly sometimes?: boolean; readonly tests: Readonly<Record<string, readonly (string | RegExp)[]>> }[] = [
+const REDIS: readonly {
+  readonly reason: string;
+  readonly sometimes?: boolean;
+  readonly tests: Readonly<Record<string, readonly (string | RegExp)[]>>;
+}[] = [
   {
     reason: 'reads what the server sends to its replicas (SYNC); replicas belong to the server behind the proxy',
     tests: {
@@ -76,10 +80,16 @@ const REDIS: readonly { readonly reason: string; readonly sometimes?: boolean; r
   {
     reason: 'DEBUG RELOAD and LOADAOF are refused: a server reads all its data anew, behind the proxy',
     tests: {
-      'unit/type/list': ['Test LPUSH and LPOP on plain nodes', 'Check if list is still ok after a DEBUG RELOAD - quicklist'],
+      'unit/type/list': [
+        'Test LPUSH and LPOP on plain nodes',
+        'Check if list is still ok after a DEBUG RELOAD - quicklist',
+      ],
       'unit/type/zset': [/^ZSCORE after a DEBUG RELOAD - /],
       'unit/type/set': ['Set encoding after DEBUG RELOAD', /^SINTERSTORE with two sets, after a DEBUG RELOAD - /],
-      'unit/type/stream': [/^X(ADD|TRIM) with .* can propagate correctly$/, /^(Empty stream|Stream) can be rewrite into AOF correctly/],
+      'unit/type/stream': [
+        /^X(ADD|TRIM) with .* can propagate correctly$/,
+        /^(Empty stream|Stream) can be rewrite into AOF correctly/,
+      ],
       'unit/type/stream-cgroups': [
         'XREADGROUP with NOACK creates consumer',
         'Consumer without PEL is present in AOF after AOFRW',
@@ -89,7 +99,8 @@ const REDIS: readonly { readonly reason: string; readonly sometimes?: boolean; r
     },
   },
   {
-    reason: 'the server sees the commands of a transaction with EXEC: it is then that it refuses one of them, if it still does',
+    reason:
+      'the server sees the commands of a transaction with EXEC: it is then that it refuses one of them, if it still does',
     tests: { 'unit/multi': ['EXEC fails if there are errors while queueing commands #2'] },
   },
   {
@@ -105,13 +116,17 @@ const REDIS: readonly { readonly reason: string; readonly sometimes?: boolean; r
     tests: { 'unit/scripting': ['Script ACL check'] },
   },
   {
-    reason: 'RESTORE is told to the mirror as a copy of the key, and to copy it is to read it, which ends its idle time, if that is before the test looks',
+    reason:
+      'RESTORE is told to the mirror as a copy of the key, and to copy it is to read it, which ends its idle time, if that is before the test looks',
     sometimes: true,
     tests: { 'unit/dump': ['RESTORE can set LRU'] },
   },
   {
-    reason: 'a command that may block is asked without blocking first, and sent to block when that finds nothing: a DEL of somebody who does not wait until it blocks comes in between',
-    tests: { 'unit/type/stream-cgroups': [/^Blocking XREADGROUP: (key deleted|key type changed with SET|flushed DB)$/] },
+    reason:
+      'a command that may block is asked without blocking first, and sent to block when that finds nothing: a DEL of somebody who does not wait until it blocks comes in between',
+    tests: {
+      'unit/type/stream-cgroups': [/^Blocking XREADGROUP: (key deleted|key type changed with SET|flushed DB)$/],
+    },
   },
   {
     reason: 'the same, where the transaction comes before the command blocks: it is then told what the key has become',
@@ -125,14 +140,18 @@ const REDIS: readonly { readonly reason: string; readonly sometimes?: boolean; r
 ];
 
 export const TESTS: readonly TestException[] = REDIS.flatMap(({ reason, sometimes = false, tests }) =>
-  Object.entries(tests).flatMap(([unit, names]) => names.map((test) => ({ suite: 'redis' as const, unit, test, reason, sometimes }))),
+  Object.entries(tests).flatMap(([unit, names]) =>
+    names.map((test) => ({ suite: 'redis' as const, unit, test, reason, sometimes })),
+  ),
 );
 
 export const KEYS: readonly KeyException[] = [];
 
-const BUSY = 'expects BUSY while a script runs for ever; through the proxy it waits for the script that it was to kill, and leaves it running';
+const BUSY =
+  'expects BUSY while a script runs for ever; through the proxy it waits for the script that it was to kill, and leaves it running';
 const MEMORY = 'fails through the proxy, where the server sees the commands with EXEC, and leaves it without memory';
-const IN_MULTI = 'fails through the proxy (CONFIG SET inside MULTI and REPLICAOF are refused), and leaves its client inside MULTI';
+const IN_MULTI =
+  'fails through the proxy (CONFIG SET inside MULTI and REPLICAOF are refused), and leaves its client inside MULTI';
 
 /**
  * Tests of Redis's suite that no way runs: what they do to the servers spoils those after them.
@@ -140,7 +159,8 @@ const IN_MULTI = 'fails through the proxy (CONFIG SET inside MULTI and REPLICAOF
 export const LEFT_OUT: readonly { readonly test: string; readonly reason: string }[] = [
   {
     test: 'SRANDMEMBER with a dict containing long chain',
-    reason: 'asks for the process of the server, which a suite does not have that did not start it; fails directly, and leaves a changed configuration behind',
+    reason:
+      'asks for the process of the server, which a suite does not have that did not start it; fails directly, and leaves a changed configuration behind',
   },
   { test: 'Timedout read-only scripts can be killed by SCRIPT KILL', reason: BUSY },
   { test: 'Timedout read-only scripts can be killed by SCRIPT KILL even when use pcall', reason: BUSY },

@@ -8,8 +8,12 @@ import { runTcl } from './suites/tcl.js';
 
 /** What clients of a Redis do with their data. */
 const UNITS = [
-  ...['string', 'incr', 'list', 'list-2', 'list-3', 'set', 'zset', 'hash', 'stream', 'stream-cgroups'].map((type) => `unit/type/${type}`),
-  ...['expire', 'multi', 'scripting', 'pubsub', 'scan', 'sort', 'bitops', 'bitfield', 'geo', 'hyperloglog', 'dump'].map((unit) => `unit/${unit}`),
+  ...['string', 'incr', 'list', 'list-2', 'list-3', 'set', 'zset', 'hash', 'stream', 'stream-cgroups'].map(
+    (type) => `unit/type/${type}`,
+  ),
+  ...['expire', 'multi', 'scripting', 'pubsub', 'scan', 'sort', 'bitops', 'bitfield', 'geo', 'hyperloglog', 'dump'].map(
+    (unit) => `unit/${unit}`,
+  ),
 ];
 
 /** What the tests expect of a server that they did not start themselves. */

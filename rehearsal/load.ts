@@ -37,7 +37,9 @@ export class Load {
     const child = spawn('ip', this.#command().slice(1), { stdio: ['pipe', 'pipe', 'inherit'] });
     this.#child = child;
     child.stdin.on('error', () => undefined);
-    child.stdin.write(`${JSON.stringify({ what: 'drive', shards, login: this.#login, expected: EXPECTED } satisfies Order)}\n`);
+    child.stdin.write(
+      `${JSON.stringify({ what: 'drive', shards, login: this.#login, expected: EXPECTED } satisfies Order)}\n`,
+    );
     createInterface({ input: child.stdout }).on('line', (line) => (this.report = JSON.parse(line) as Report));
     for (const deadline = Date.now() + START_MS; this.report === null; await sleep(100)) {
       if (child.exitCode !== null || Date.now() > deadline) throw new Error('the applications did not begin to send');
@@ -60,7 +62,12 @@ export class Load {
 
   /** Every key of one KeyDB node with what has to be there. */
   async compare(node: string): Promise<Comparison> {
-    return (await this.#once({ what: 'compare', shards: [{ host: this.hosts.host(node).address, port: PORTS.keydb }], login: this.#login, expected: EXPECTED })) as Comparison;
+    return (await this.#once({
+      what: 'compare',
+      shards: [{ host: this.hosts.host(node).address, port: PORTS.keydb }],
+      login: this.#login,
+      expected: EXPECTED,
+    })) as Comparison;
   }
 
   get #login(): { user: string; password: string } {
@@ -68,7 +75,12 @@ export class Load {
   }
 
   #command(): string[] {
-    return this.hosts.network.inControl(['ssh', ...this.hosts.sshOptions, `root@${this.hosts.host(LOAD).address}`, PROGRAM]);
+    return this.hosts.network.inControl([
+      'ssh',
+      ...this.hosts.sshOptions,
+      `root@${this.hosts.host(LOAD).address}`,
+      PROGRAM,
+    ]);
   }
 
   async #once(order: Order): Promise<unknown> {

@@ -1,6 +1,7 @@
 /**
- * `npm run rehearsal`: the whole migration on hosts that are booted for it on this machine, by the playbooks that production runs.
- * Ends with 0 where everything held, 1 where something did not, 2 where something is missing, 130 after Ctrl-C; leaves nothing either way.
+ * `npm run rehearsal`: the whole migration on hosts that are booted for it on this machine, by the playbooks that
+ * production runs. Ends with 0 where everything held, 1 where something did not, 2 where something is missing, 130
+ * after Ctrl-C; leaves nothing either way.
  */
 import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
@@ -26,7 +27,9 @@ const STAND_INS = `Stand-ins: the hosts are systemd-nspawn containers on this ma
 namespace, their packages a local repository, KeyDB a binary of this machine, the names of an NLB the HAProxy beside each proxy. Grafana is in no
 Debian repository: its files are written, and it does not run. Gates ask for a minute of evidence, not for a week.`;
 
-const program = new Command('rehearsal').description('The whole migration on hosts booted on this machine; root on Linux').option('--log <file>', 'what every command said', join(ROOT, 'dist', 'rehearsal.log'));
+const program = new Command('rehearsal')
+  .description('The whole migration on hosts booted on this machine; root on Linux')
+  .option('--log <file>', 'what every command said', join(ROOT, 'dist', 'rehearsal.log'));
 
 const say = (text: string): void => void process.stdout.write(text);
 const { log } = program.parse().opts<{ log: string }>();
@@ -61,7 +64,14 @@ async function rehearse(): Promise<number> {
     const scene = writeScene(hosts.directory, booted, ssh, { keydb: keydbServer()!, node: process.execPath, archive });
     const options = { log, signal: stop.signal };
     load = new Load(hosts, scene, log);
-    const stage: Stage = { hosts, load, timeline, signal: stop.signal, operator: new Operator(hosts, options), playbooks: new Playbooks(ansible, hosts, scene, options) };
+    const stage: Stage = {
+      hosts,
+      load,
+      timeline,
+      signal: stop.signal,
+      operator: new Operator(hosts, options),
+      playbooks: new Playbooks(ansible, hosts, scene, options),
+    };
     await standUp(stage, join(ROOT, 'rehearsal', 'sources.yml'), join(ROOT, 'rehearsal', 'checks'));
     await shadow(stage);
     await live(stage);
@@ -78,7 +88,9 @@ async function rehearse(): Promise<number> {
     timeline.say('stopped; every host is gone');
     return 130;
   }
-  say(`\n${timeline.verdict()}\nEvery host, namespace and mount is gone. What every command said: ${log}\n${STAND_INS}\n`);
+  say(
+    `\n${timeline.verdict()}\nEvery host, namespace and mount is gone. What every command said: ${log}\n${STAND_INS}\n`,
+  );
   return timeline.holds ? 0 : 1;
 }
 
@@ -87,5 +99,9 @@ function leakless(timeline: Timeline, passwords: string): void {
   const secrets = readFileSync(passwords, 'utf8').match(/[0-9a-f]{36}/g) ?? [];
   const told = readFileSync(log, 'utf8');
   const leaked = new Set(secrets.filter((secret) => told.includes(secret)));
-  timeline.check('no password stands in any output', secrets.length > 0 && leaked.size === 0, `${new Set(secrets).size} looked for`);
+  timeline.check(
+    'no password stands in any output',
+    secrets.length > 0 && leaked.size === 0,
+    `${new Set(secrets).size} looked for`,
+  );
 }

@@ -17,13 +17,17 @@ const PROGRAMS: Readonly<Record<string, string>> = {
 /** Empty where nothing is missing. */
 export function missing(): string[] {
   if (process.platform !== 'linux') return [`Linux: this is ${process.platform}`];
-  const lacks = process.getuid?.() === 0 ? [] : ['root: namespaces, mounts and booting hosts need it (sudo npm run rehearsal)'];
-  for (const [program, remedy] of Object.entries(PROGRAMS)) if (onPath(program) === null) lacks.push(`${program}: ${remedy}`);
-  if (keydbServer() === null) lacks.push('keydb-server: build or install KeyDB 6.3.4 and put it on the PATH, or set KEYDB_SERVER');
+  const lacks =
+    process.getuid?.() === 0 ? [] : ['root: namespaces, mounts and booting hosts need it (sudo npm run rehearsal)'];
+  for (const [program, remedy] of Object.entries(PROGRAMS))
+    if (onPath(program) === null) lacks.push(`${program}: ${remedy}`);
+  if (keydbServer() === null)
+    lacks.push('keydb-server: build or install KeyDB 6.3.4 and put it on the PATH, or set KEYDB_SERVER');
   return lacks;
 }
 
-export const keydbServer = (): string | null => (process.env.KEYDB_SERVER && existsSync(process.env.KEYDB_SERVER) ? process.env.KEYDB_SERVER : onPath('keydb-server'));
+export const keydbServer = (): string | null =>
+  process.env.KEYDB_SERVER && existsSync(process.env.KEYDB_SERVER) ? process.env.KEYDB_SERVER : onPath('keydb-server');
 
 function onPath(program: string): string | null {
   for (const directory of (process.env.PATH ?? '').split(delimiter)) {

@@ -26,8 +26,13 @@ export class Operator {
     return told.flatMap(({ stdout }) => JSON.parse(stdout) as ShardSnapshot[]);
   }
 
-  /** The next stage of each workload, as soon as its gates are open. @throws {Error} naming the gates that stay closed */
-  async promote(stage: string, { percent, workloads = WORKLOADS }: { readonly percent?: number; readonly workloads?: readonly string[] } = {}): Promise<void> {
+  /**
+   * The next stage of each workload, as soon as its gates are open. @throws {Error} naming the gates that stay closed
+   */
+  async promote(
+    stage: string,
+    { percent, workloads = WORKLOADS }: { readonly percent?: number; readonly workloads?: readonly string[] } = {},
+  ): Promise<void> {
     const how = [`--to ${stage}`, ...(percent === undefined ? [] : [`--percent ${percent}`])];
     await Promise.all(
       PROXIES.map(async (proxy) => {
@@ -39,7 +44,9 @@ export class Operator {
     );
   }
 
-  /** Begins the evidence of `shadow` anew: what an outage left untold speaks against a stage for as long as that lasts. */
+  /**
+   * Begins the evidence of `shadow` anew: what an outage left untold speaks against a stage for as long as that lasts.
+   */
   async again(reason: string): Promise<void> {
     for (const workload of WORKLOADS) await this.compare(`rollback ${workload} --to dualwrite --reason '${reason}'`);
     await this.promote('shadow');
@@ -54,15 +61,25 @@ export class Operator {
     );
   }
 
-  /** Until no key is in doubt on any shard, and both servers are there; what is on its way under load is no doubt. @returns how long that took, seconds */
+  /**
+   * Until no key is in doubt on any shard, and both servers are there; what is on its way under load is no doubt.
+   * @returns how long that took, seconds
+   */
   async certain(): Promise<number> {
     const startedAt = Date.now();
     for (;;) {
       const shards = await this.status();
-      const doubtful = shards.filter(({ mirror, workloads, frozen }) => !mirror.connected || frozen !== null || workloads.some(({ suspects, suspect }) => suspects > 0 || suspect !== null));
+      const doubtful = shards.filter(
+        ({ mirror, workloads, frozen }) =>
+          !mirror.connected ||
+          frozen !== null ||
+          workloads.some(({ suspects, suspect }) => suspects > 0 || suspect !== null),
+      );
       if (doubtful.length === 0) return Math.round((Date.now() - startedAt) / 1000);
       if (Date.now() - startedAt > PATIENCE_MS) {
-        throw new Error(`after ${PATIENCE_MS / 1000} s keys are still in doubt: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`);
+        throw new Error(
+          `after ${PATIENCE_MS / 1000} s keys are still in doubt: ${doubtful.map(({ name, suspects, frozen }) => `${name}: ${suspects.total} ${JSON.stringify(suspects.byReason)} ${frozen ?? ''}`).join('; ')}`,
+        );
       }
       await sleep(1_000);
     }
@@ -74,8 +91,16 @@ export class Operator {
         await this.#on(proxy, command, [0]);
         return;
       } catch (error) {
-        if (!(error instanceof CommandFailed) || !NOT_YET.includes(error.code ?? -1) || error.message.includes('is no promotion')) throw error;
-        if (Date.now() > deadline) throw new Error(`${proxy}: shadow-compare ${command} stays refused:\n${await this.#closed(proxy, command, error)}`);
+        if (
+          !(error instanceof CommandFailed) ||
+          !NOT_YET.includes(error.code ?? -1) ||
+          error.message.includes('is no promotion')
+        )
+          throw error;
+        if (Date.now() > deadline)
+          throw new Error(
+            `${proxy}: shadow-compare ${command} stays refused:\n${await this.#closed(proxy, command, error)}`,
+          );
       }
     }
   }
@@ -85,7 +110,13 @@ export class Operator {
     if (!command.startsWith('promote')) return error.output;
     const { stdout } = await this.#on(proxy, `${command} --dry-run --json`, [0, ...NOT_YET]);
     const judged = JSON.parse(stdout) as { readonly gates: readonly Gate[] }[];
-    return judged.flatMap(({ gates }) => gates.filter(({ answer }) => answer !== 'yes').map(({ name, answer, evidence }) => `${name} (${answer}): ${evidence}`)).join('\n');
+    return judged
+      .flatMap(({ gates }) =>
+        gates
+          .filter(({ answer }) => answer !== 'yes')
+          .map(({ name, answer, evidence }) => `${name} (${answer}): ${evidence}`),
+      )
+      .join('\n');
   }
 
   #on(proxy: string, command: string, accept: readonly number[]): Promise<Ran> {

@@ -33,9 +33,17 @@ export interface Ran {
 const TOLD_LINES = 25;
 
 /** @throws {CommandFailed} */
-export async function run(command: readonly string[], { log, env, cwd, input, signal, accept = [0] }: RunOptions = {}): Promise<Ran> {
+export async function run(
+  command: readonly string[],
+  { log, env, cwd, input, signal, accept = [0] }: RunOptions = {},
+): Promise<Ran> {
   signal?.throwIfAborted();
-  const child = spawn(command[0], command.slice(1), { env: { ...process.env, ...env }, cwd, signal, stdio: ['pipe', 'pipe', 'pipe'] });
+  const child = spawn(command[0], command.slice(1), {
+    env: { ...process.env, ...env },
+    cwd,
+    signal,
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
   child.stdin.on('error', () => undefined);
   child.stdin.end(input ?? '');
   let stdout = '';

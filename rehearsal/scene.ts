@@ -14,9 +14,32 @@ export const HOSTS = [...SOURCES, ...NODES, ...PROXIES, LOAD];
 /** As the plan names them; `default` has the rest. */
 export const WORKLOADS = ['sessions', 'rate-limits', 'leaderboards', 'default'] as const;
 
-export const PORTS = { keydb: 6390, writer: 6379, any: 6380, haproxy: 8404, admin: 9400, node_exporter: 9100, redis_exporter: 9121, prometheus: 9090, grafana: 3000, alertmanager: 9093 };
+export const PORTS = {
+  keydb: 6390,
+  writer: 6379,
+  any: 6380,
+  haproxy: 8404,
+  admin: 9400,
+  node_exporter: 9100,
+  redis_exporter: 9121,
+  prometheus: 9090,
+  grafana: 3000,
+  alertmanager: 9093,
+};
 export const LISTEN = 6400;
-const SECRETS = ['keydb-admin', 'keydb-replication', 'keydb-proxy', 'keydb-exporter', 'keydb-haproxy', 'keydb-app', 'proxy-admin-token', 'grafana-admin', 'source-proxy', 'source-admin', 'source-exporter'] as const;
+const SECRETS = [
+  'keydb-admin',
+  'keydb-replication',
+  'keydb-proxy',
+  'keydb-exporter',
+  'keydb-haproxy',
+  'keydb-app',
+  'proxy-admin-token',
+  'grafana-admin',
+  'source-proxy',
+  'source-admin',
+  'source-exporter',
+] as const;
 export type Secret = (typeof SECRETS)[number];
 
 /** What the sources may hold; the target takes it over. */
@@ -60,7 +83,9 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, 
   return {
     inventory: put('inventory.yml', inventoryOf(address, ssh, programs)),
     plan: put('migration.yaml', planOf(address)),
-    passwords: put('passwords.yml', { passwords: Object.fromEntries([...secrets].map(([name, value]) => [name, { use: value, accept: [value] }])) }),
+    passwords: put('passwords.yml', {
+      passwords: Object.fromEntries([...secrets].map(([name, value]) => [name, { use: value, accept: [value] }])),
+    }),
     sshConfig: writeSshConfig(directory, hosts, ssh),
     hosts: hosts.map(({ name }) => name),
     secret,
@@ -69,15 +94,27 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, 
 
 function writeSshConfig(directory: string, hosts: readonly Host[], { key, options }: Ssh): string {
   const path = join(directory, 'ssh_config');
-  const common = ['User root', `IdentityFile ${key}`, ...options.filter((option) => option !== '-o').map((option) => option.replace('=', ' '))];
-  writeFileSync(path, hosts.map(({ name, address }) => [`Host ${name}`, `HostName ${address}`, ...common].join('\n  ')).join('\n') + '\n');
+  const common = [
+    'User root',
+    `IdentityFile ${key}`,
+    ...options.filter((option) => option !== '-o').map((option) => option.replace('=', ' ')),
+  ];
+  writeFileSync(
+    path,
+    hosts.map(({ name, address }) => [`Host ${name}`, `HostName ${address}`, ...common].join('\n  ')).join('\n') + '\n',
+  );
   return path;
 }
 
 function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: Programs): object {
-  const host = (name: string, more: object = {}): [string, object] => [name, { ansible_host: address.get(name), infra_address: address.get(name), ...more }];
-  const node = (name: string, i: number): [string, object] => host(name, { infra_target: 'keydb-0', infra_initial_role: i === 0 ? 'primary' : 'replica' });
-  const proxy = (name: string, i: number): [string, object] => host(name, { infra_shard: SHARDS[i], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
+  const host = (name: string, more: object = {}): [string, object] => [
+    name,
+    { ansible_host: address.get(name), infra_address: address.get(name), ...more },
+  ];
+  const node = (name: string, i: number): [string, object] =>
+    host(name, { infra_target: 'keydb-0', infra_initial_role: i === 0 ? 'primary' : 'replica' });
+  const proxy = (name: string, i: number): [string, object] =>
+    host(name, { infra_shard: SHARDS[i], infra_listen_port: LISTEN, infra_admin_port: PORTS.admin });
   return {
     all: {
       vars: {
@@ -86,8 +123,20 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
         ansible_ssh_common_args: ssh.options.join(' '),
         infra_migration: 'rehearsal',
         infra_ports: PORTS,
-        infra_targets: { 'keydb-0': { name: 'keydb-0', writer_port: PORTS.writer, any_port: PORTS.any, nodes: NODES, primary: NODES[0], pinned: false, shards: SHARDS } },
-        infra_sources: Object.fromEntries(SHARDS.map((shard, i) => [shard, { host: address.get(SOURCES[i]), port: 6379, tls: false, kind: 'redis' }])),
+        infra_targets: {
+          'keydb-0': {
+            name: 'keydb-0',
+            writer_port: PORTS.writer,
+            any_port: PORTS.any,
+            nodes: NODES,
+            primary: NODES[0],
+            pinned: false,
+            shards: SHARDS,
+          },
+        },
+        infra_sources: Object.fromEntries(
+          SHARDS.map((shard, i) => [shard, { host: address.get(SOURCES[i]), port: 6379, tls: false, kind: 'redis' }]),
+        ),
         // The hosts share this machine's kernel.
         host_tuning_sysctl_enabled: false,
         host_tuning_thp_enabled: false,
@@ -118,7 +167,9 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
   };
 }
 
-/** The two shards share one target; each owns half of the hash slots. The gates are those of a minute, not of a week. */
+/**
+ * The two shards share one target; each owns half of the hash slots. The gates are those of a minute, not of a week.
+ */
 function planOf(address: ReadonlyMap<string, string>): object {
   return {
     version: 1,
@@ -126,18 +177,35 @@ function planOf(address: ReadonlyMap<string, string>): object {
     shards: SHARDS.map((name, i) => ({
       name,
       listen: `redis://${address.get(PROXIES[i])}:${LISTEN}`,
-      source: { url: `redis://proxy@${address.get(SOURCES[i])}:6379`, passwordFile: '/etc/shadow-proxy/secrets/source-password' },
+      source: {
+        url: `redis://proxy@${address.get(SOURCES[i])}:6379`,
+        passwordFile: '/etc/shadow-proxy/secrets/source-password',
+      },
       // HAProxy beside the proxy finds the node that takes writes.
-      target: { url: `redis://proxy@127.0.0.1:${PORTS.writer}`, passwordFile: '/etc/shadow-proxy/secrets/target-password' },
+      target: {
+        url: `redis://proxy@127.0.0.1:${PORTS.writer}`,
+        passwordFile: '/etc/shadow-proxy/secrets/target-password',
+      },
       owns: { slots: i === 0 ? '0-8191' : '8192-16383' },
-      admin: { listen: `${address.get(PROXIES[i])}:${PORTS.admin}`, tokenFile: '/etc/shadow-proxy/secrets/admin-token' },
+      admin: {
+        listen: `${address.get(PROXIES[i])}:${PORTS.admin}`,
+        tokenFile: '/etc/shadow-proxy/secrets/admin-token',
+      },
     })),
     workloads: [
       { name: 'sessions', keys: ['session:*'], class: 'read-mostly' },
       { name: 'rate-limits', keys: ['rl:*'], class: 'counter' },
       { name: 'leaderboards', keys: ['board:*'], class: 'leaderboard' },
     ],
-    gates: { minCompared: 200, minMinutes: 0, maxMismatches: 0, maxP99Ratio: 20, maxVerifyHours: 1, drill: true, steps: false },
+    gates: {
+      minCompared: 200,
+      minMinutes: 0,
+      maxMismatches: 0,
+      maxP99Ratio: 20,
+      maxVerifyHours: 1,
+      drill: true,
+      steps: false,
+    },
     knownClients: ['redis_exporter'],
     knownUsers: ['admin', 'exporter'],
     state: '/var/lib/shadow-proxy',

@@ -28,9 +28,17 @@ export async function standUp({ playbooks, load, timeline }: Stage, sources: str
   const keys = await load.seed();
   timeline.say(`the Redis shards hold ${keys} keys`);
   unchanged(timeline, 'a second run of site.yml', await playbooks.play('site'));
-  unchanged(timeline, 'a run in check mode', await playbooks.play('site', {}, '--check', '--limit', `localhost,${NODES[1]},${PROXIES[0]},${LOAD}`));
+  unchanged(
+    timeline,
+    'a run in check mode',
+    await playbooks.play('site', {}, '--check', '--limit', `localhost,${NODES[1]},${PROXIES[0]},${LOAD}`),
+  );
   const told = (await playbooks.testinfra(checks)).trim().split('\n').at(-1) ?? '';
-  timeline.check('testinfra finds the hosts as they should be', / passed/.test(told) && !/failed|error/.test(told), told);
+  timeline.check(
+    'testinfra finds the hosts as they should be',
+    / passed/.test(told) && !/failed|error/.test(told),
+    told,
+  );
 }
 
 /** off → shadow, under load; the target's primary loses its link, is killed, and hands over to a replica. */
@@ -58,7 +66,11 @@ export async function shadow(stage: Stage): Promise<void> {
 
   await playbooks.play('upgrade', { upgrade_restart: true });
   const role = (await hosts.ssh(primary.name, `grep -c '^replicaof' /var/lib/keydb/live.conf || true`)).stdout.trim();
-  timeline.check('upgrade.yml restarts one node at a time and hands the primary over', role === '1', `${primary.name} follows another now`);
+  timeline.check(
+    'upgrade.yml restarts one node at a time and hands the primary over',
+    role === '1',
+    `${primary.name} follows another now`,
+  );
   timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
   unchanged(timeline, 'a run after the failover', await playbooks.play('keydb'));
   await operator.again('after the outages');
@@ -80,11 +92,19 @@ export async function live(stage: Stage): Promise<void> {
   timeline.say(`${NODES[0]}, a replica by now, is down`);
   await sleep(AWAY_MS);
   await hosts.ssh(NODES[0], 'systemctl start keydb');
-  timeline.check('clients do not notice that a replica is down', stage.load.report!.errors === before, `${stage.load.report!.errors - before} errors`);
+  timeline.check(
+    'clients do not notice that a replica is down',
+    stage.load.report!.errors === before,
+    `${stage.load.report!.errors - before} errors`,
+  );
 
   await playbooks.play('rollback', { rollback_workload: 'sessions', rollback_reason: 'the rehearsal' });
   const back = await stagesOf(operator, 'sessions');
-  timeline.check('rollback.yml takes one workload back', back.every((each) => each === 'shadow'), back.join(', '));
+  timeline.check(
+    'rollback.yml takes one workload back',
+    back.every((each) => each === 'shadow'),
+    back.join(', '),
+  );
   await operator.promote('live', { percent: 100, workloads: ['sessions'] });
   await operator.promote('rampdown');
   timeline.say('reads go to KeyDB alone; Redis is kept current');
@@ -104,21 +124,41 @@ export async function retire({ playbooks, operator, load, timeline }: Stage): Pr
   timeline.check('no reply differed', different === 0 && compared > 0, `${compared} compared, ${different} differed`);
   const { commands, errors, firstErrors, wrong, longestSilenceMs } = await load.stop();
   const sent = Object.entries(commands).map(([library, count]) => `${library} ${count}`);
-  timeline.check('both libraries were answered to the end', sent.length === 2, `${sent.join(', ')}; ${errors} errors${errors ? ` (${Object.values(firstErrors).join('; ')})` : ''}; longest silence ${longestSilenceMs} ms`);
-  timeline.check('no client read or counted anything wrong', wrong.length === 0, wrong.join('; ') || 'every reply was checked');
+  timeline.check(
+    'both libraries were answered to the end',
+    sent.length === 2,
+    `${sent.join(', ')}; ${errors} errors${errors ? ` (${Object.values(firstErrors).join('; ')})` : ''}; longest silence ${longestSilenceMs} ms`,
+  );
+  timeline.check(
+    'no client read or counted anything wrong',
+    wrong.length === 0,
+    wrong.join('; ') || 'every reply was checked',
+  );
   for (const node of NODES) {
     const { keys, differences } = await load.compare(node);
-    timeline.check(`every key of ${node} is what the applications know`, keys > 0 && differences.length === 0, `${keys} keys${differences.length ? `; ${differences.join('; ')}` : ''}`);
+    timeline.check(
+      `every key of ${node} is what the applications know`,
+      keys > 0 && differences.length === 0,
+      `${keys} keys${differences.length ? `; ${differences.join('; ')}` : ''}`,
+    );
   }
 }
 
 async function verify({ operator, timeline }: Stage, when: string): Promise<void> {
   const codes = (await operator.compare('verify', [0, 1, 3])).map(({ code }) => code);
-  timeline.check(`verify finds both sides equal ${when}`, codes.every((code) => code === 0), `exit codes ${codes.join(', ')}`);
+  timeline.check(
+    `verify finds both sides equal ${when}`,
+    codes.every((code) => code === 0),
+    `exit codes ${codes.join(', ')}`,
+  );
 }
 
 function unchanged(timeline: Timeline, what: string, recap: Recap): void {
-  timeline.check(`${what} changes nothing`, total(recap) === 0, total(recap) === 0 ? NO_CHANGE : `changed: ${changedTasks(recap.output).join(', ')}`);
+  timeline.check(
+    `${what} changes nothing`,
+    total(recap) === 0,
+    total(recap) === 0 ? NO_CHANGE : `changed: ${changedTasks(recap.output).join(', ')}`,
+  );
 }
 
 const total = ({ changed }: Recap): number => sum(changed);

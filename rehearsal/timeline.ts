@@ -25,7 +25,10 @@ export class Timeline {
     const failed = this.#checks.filter(({ holds }) => !holds);
     const took = `${this.#checks.length} checks in ${this.#clock()} minutes`;
     if (failed.length === 0) return `The rehearsal holds: ${took}.`;
-    return [`The rehearsal does NOT hold: ${failed.length} of ${took} failed:`, ...failed.map(({ name, evidence }) => `  ${name}: ${evidence}`)].join('\n');
+    return [
+      `The rehearsal does NOT hold: ${failed.length} of ${took} failed:`,
+      ...failed.map(({ name, evidence }) => `  ${name}: ${evidence}`),
+    ].join('\n');
   }
 
   #clock(): string {

@@ -58,22 +58,31 @@ export function judge(units: readonly UnitResult[], exceptions: Exceptions): Jud
     }),
   );
   const ran = ({ suite, unit, way }: TestException | KeyException): boolean =>
-    suite === exceptions.suite && comparisons.some((one) => fits(unit, one.unit) && (way === undefined || one.way === way));
-  const stale = [...exceptions.tests, ...exceptions.keys].filter((entry) => ran(entry) && !used.has(entry) && !('sometimes' in entry && entry.sometimes));
+    suite === exceptions.suite &&
+    comparisons.some((one) => fits(unit, one.unit) && (way === undefined || one.way === way));
+  const stale = [...exceptions.tests, ...exceptions.keys].filter(
+    (entry) => ran(entry) && !used.has(entry) && !('sometimes' in entry && entry.sometimes),
+  );
   return {
     comparisons,
     failures: [
       ...comparisons.flatMap(failuresOf),
-      ...stale.map((entry) => `an exception excuses nothing: ${String(entry.unit)} ${String('test' in entry ? entry.test : entry.difference)}`),
+      ...stale.map(
+        (entry) =>
+          `an exception excuses nothing: ${String(entry.unit)} ${String('test' in entry ? entry.test : entry.difference)}`,
+      ),
     ],
     open: comparisons.flatMap(({ unit, direct: { way, outcome, died } }) => [
-      ...(outcome.cutShort === null ? [] : [`${unit}: the run directly with ${way} was cut short (${outcome.cutShort})`]),
+      ...(outcome.cutShort === null
+        ? []
+        : [`${unit}: the run directly with ${way} was cut short (${outcome.cutShort})`]),
       ...(died === null ? [] : [`${unit}: in the run directly with ${way}, ${way} ended by itself`]),
     ]),
   };
 }
 
-const fits = (wanted: string | RegExp, name: string): boolean => (typeof wanted === 'string' ? wanted === name : wanted.test(name));
+const fits = (wanted: string | RegExp, name: string): boolean =>
+  typeof wanted === 'string' ? wanted === name : wanted.test(name);
 
 function compareWays(
   unit: string,
@@ -83,8 +92,13 @@ function compareWays(
   { suite, tests, keys }: Exceptions,
   used: Set<TestException | KeyException>,
 ): Comparison {
-  const here = <T extends TestException | KeyException>(list: readonly T[], applies: (entry: T) => boolean): string | null => {
-    const entries = list.filter((one) => one.suite === suite && fits(one.unit, unit) && (one.way ?? way) === way && applies(one));
+  const here = <T extends TestException | KeyException>(
+    list: readonly T[],
+    applies: (entry: T) => boolean,
+  ): string | null => {
+    const entries = list.filter(
+      (one) => one.suite === suite && fits(one.unit, unit) && (one.way ?? way) === way && applies(one),
+    );
     for (const entry of entries) used.add(entry);
     return entries[0]?.reason ?? null;
   };
@@ -99,14 +113,20 @@ function compareWays(
     way,
     direct,
     proxied,
-    losses: lost[lost.length - 1].filter(({ id }) => always(id)).map(({ id: _, ...loss }) => ({ ...loss, reason: excuse(loss.test) })),
+    losses: lost[lost.length - 1]
+      .filter(({ id }) => always(id))
+      .map(({ id: _, ...loss }) => ({ ...loss, reason: excuse(loss.test) })),
     unsteady,
     died: tries.find(({ died }) => died !== null)?.died ?? null,
-    differences: tries.flatMap(({ mirror }) => mirror?.differences ?? []).map((line) => ({ line, reason: here(keys, ({ difference }) => difference.test(line)) })),
+    differences: tries
+      .flatMap(({ mirror }) => mirror?.differences ?? [])
+      .map((line) => ({ line, reason: here(keys, ({ difference }) => difference.test(line)) })),
   };
 }
 
-/** Tests that pass directly and not through the proxy. Where tests share a name, the first is compared with the first. */
+/**
+ * Tests that pass directly and not through the proxy. Where tests share a name, the first is compared with the first.
+ */
 export function lossesOf(direct: Outcome, proxied: Outcome): (Omit<Loss, 'reason'> & { readonly id: string })[] {
   const twins = new Map(numbered(proxied.tests));
   return numbered(direct.tests).flatMap(([id, test]) => {

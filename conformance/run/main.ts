@@ -1,4 +1,7 @@
-/** What both programs share: from the suite to the exit code (0 it holds, 1 it does not, 2 wrong usage, 3 could not tell). */
+/**
+ * What both programs share: from the suite to the exit code (0 it holds, 1 it does not, 2 wrong usage, 3 could not
+ * tell).
+ */
 import { Command, InvalidArgumentError } from 'commander';
 import path from 'node:path';
 import { findKeydb, findRedis, ServerMissing } from '../../shadow-proxy/src/local/program.js';
@@ -22,15 +25,26 @@ export interface CommonOptions {
 /** A command line with the options of both programs. Ends the process with 2 on wrong usage. */
 export const commandLine = (name: string, stages: string): Command =>
   new Command(name)
-    .option('--stages <list>', 'stages of the proxy: shadow (compared with Redis), live (with KeyDB)', stagesOf, stagesOf(stages))
+    .option(
+      '--stages <list>',
+      'stages of the proxy: shadow (compared with Redis), live (with KeyDB)',
+      stagesOf,
+      stagesOf(stages),
+    )
     .option('--direct', 'without the proxy only: what passes here at all', false)
-    .option('--again <n>', 'how often a unit that lost tests goes through the proxy once more; lost is then what every try lost', whole, 0)
+    .option(
+      '--again <n>',
+      'how often a unit that lost tests goes through the proxy once more; lost is then what every try lost',
+      whole,
+      0,
+    )
     .option('--limit <seconds>', 'the longest that one unit may take', positive, 900)
     .option('--out <folder>', 'where the results go', path.join('dist', 'conformance'))
     .option('--json', 'print the JSON instead of the table', false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
 
-export const waysOf = ({ stages, direct }: CommonOptions): Way[] => stages.flatMap((stage) => (direct ? [DIRECT[stage]] : [DIRECT[stage], stage]));
+export const waysOf = ({ stages, direct }: CommonOptions): Way[] =>
+  stages.flatMap((stage) => (direct ? [DIRECT[stage]] : [DIRECT[stage], stage]));
 
 /** Runs a suite on all its ways, and sets the exit code. */
 export async function main(suiteOf: () => { suite: Suite; tree: string; options: CommonOptions }): Promise<void> {
@@ -44,12 +58,18 @@ export async function main(suiteOf: () => { suite: Suite; tree: string; options:
 async function run(suiteOf: () => { suite: Suite; tree: string; options: CommonOptions }): Promise<number> {
   const { suite, tree, options } = suiteOf();
   const [redis, keydb] = [await findRedis(), await findKeydb()];
-  if (keydb === null) throw new ConformanceError('MISSING_PROGRAM', 'keydb-server (the mirror) is missing: put it on PATH, or set KEYDB_SERVER');
+  if (keydb === null)
+    throw new ConformanceError(
+      'MISSING_PROGRAM',
+      'keydb-server (the mirror) is missing: put it on PATH, or set KEYDB_SERVER',
+    );
   const say = (line: string): void => void process.stderr.write(`${line}\n`);
   say(`suite:  ${tree}`);
   say(`redis:  ${redis.path} ${redis.version}`);
   say(`keydb:  ${keydb.container ? `${keydb.path} in ${keydb.container.image}` : keydb.path} ${keydb.version}`);
-  say(`ways:   ${suite.ways.map((way) => (way in DIRECT ? `through the proxy in stage ${way}` : `directly to ${way}`)).join(', ')}`);
+  say(
+    `ways:   ${suite.ways.map((way) => (way in DIRECT ? `through the proxy in stage ${way}` : `directly to ${way}`)).join(', ')}`,
+  );
   const results = await runUnits(suite, path.resolve(options.out, `${suite.name}-logs`), say);
   if (options.direct) return 0;
   const judgement = judge(results, { suite: suite.name, tests: TESTS, keys: KEYS });

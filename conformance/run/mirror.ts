@@ -20,7 +20,9 @@ export async function reportMirror(proxy: ProxyProcess, source: Address, target:
   const snapshot = await settle(proxy);
   return {
     unsettled: leftOf(snapshot),
-    differences: await differences(source, target).catch((error: Error) => [`the keys cannot be compared: ${error.message}`]),
+    differences: await differences(source, target).catch((error: Error) => [
+      `the keys cannot be compared: ${error.message}`,
+    ]),
     ...summarize(proxy.ledger()),
     snapshot,
   };

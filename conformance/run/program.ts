@@ -22,7 +22,12 @@ export interface Ended {
 /** The program leads a process group of its own, and what is left of the group is killed when it ends. */
 export async function runLimited({ command, args, cwd, env, log, limitMs }: Run): Promise<Ended> {
   const output = openSync(log, 'w');
-  const child = spawn(command, args, { cwd, env: { ...process.env, ...env }, stdio: ['ignore', output, output], detached: true });
+  const child = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', output, output],
+    detached: true,
+  });
   closeSync(output);
   const callOff = child.pid === undefined ? (): void => {} : afterDeath(`kill -KILL -${child.pid}`);
   const killGroup = (): void => {
@@ -37,7 +42,9 @@ export async function runLimited({ command, args, cwd, env, log, limitMs }: Run)
     timedOut = true;
     killGroup();
   }, limitMs);
-  const code = await new Promise<number | null>((resolve) => child.once('error', () => resolve(null)).once('exit', resolve));
+  const code = await new Promise<number | null>((resolve) =>
+    child.once('error', () => resolve(null)).once('exit', resolve),
+  );
   clearTimeout(timer);
   killGroup();
   callOff();

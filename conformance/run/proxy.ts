@@ -36,7 +36,11 @@ interface Address {
 }
 
 /** Starts the proxy with everything in one stage, and waits until it is ready. @throws {ConformanceError} */
-export async function startProxy(servers: { source: Address; target: Address }, stage: Proxied, port: number): Promise<ProxyProcess> {
+export async function startProxy(
+  servers: { source: Address; target: Address },
+  stage: Proxied,
+  port: number,
+): Promise<ProxyProcess> {
   const dir = mkdtempSync(join(tmpdir(), 'redis-to-keydb-conformance-'));
   const admin = `127.0.0.1:${await getPort({ host: '127.0.0.1' })}`;
   const state = join(dir, 'state');
@@ -53,7 +57,10 @@ export async function startProxy(servers: { source: Address; target: Address }, 
   writeFileSync(join(dir, 'migration.yaml'), stringify(plan));
   const log = join(dir, 'log');
   const output = openSync(log, 'a');
-  const child = spawn(process.execPath, [MAIN, '--first-start', '--plan', join(dir, 'migration.yaml')], { stdio: ['ignore', output, output], detached: true });
+  const child = spawn(process.execPath, [MAIN, '--first-start', '--plan', join(dir, 'migration.yaml')], {
+    stdio: ['ignore', output, output],
+    detached: true,
+  });
   closeSync(output);
   const callOff = afterDeath(`kill -KILL ${child.pid}; rm -rf -- "$1"`, dir);
   const hasEnded = (): boolean => child.exitCode !== null || child.signalCode !== null;
@@ -93,6 +100,9 @@ export async function startProxy(servers: { source: Address; target: Address }, 
 
 function ledgerIn(dir: string): LedgerEntry[] {
   const files = readdirSync(dir).filter((name) => name.startsWith('ledger.jsonl'));
-  const lines = files.sort().reverse().flatMap((name) => readFileSync(join(dir, name), 'utf8').split('\n').filter(Boolean));
+  const lines = files
+    .sort()
+    .reverse()
+    .flatMap((name) => readFileSync(join(dir, name), 'utf8').split('\n').filter(Boolean));
   return lines.map((line) => JSON.parse(line) as LedgerEntry);
 }

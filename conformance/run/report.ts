@@ -25,11 +25,26 @@ export function report(suite: string, judgement: Judgement, out: string, json: b
 
 export function asText({ comparisons, failures, open }: Judgement): string {
   const table = new Table({
-    head: ['unit', 'stage', 'direct ok/failed/skipped', 'proxy ok/failed/skipped', 'lost', 'listed', 'mismatches', 'keys differ'],
+    head: [
+      'unit',
+      'stage',
+      'direct ok/failed/skipped',
+      'proxy ok/failed/skipped',
+      'lost',
+      'listed',
+      'mismatches',
+      'keys differ',
+    ],
     style: { head: [], border: [], compact: true },
   });
   for (const one of comparisons) table.push(rowOf(one));
-  table.push(['all', '', totalOf(comparisons.map(({ direct }) => direct.outcome)), totalOf(comparisons.map(({ proxied }) => proxied.outcome)), ...sums(comparisons)]);
+  table.push([
+    'all',
+    '',
+    totalOf(comparisons.map(({ direct }) => direct.outcome)),
+    totalOf(comparisons.map(({ proxied }) => proxied.outcome)),
+    ...sums(comparisons),
+  ]);
   const lines = [table.toString(), ...comparisons.flatMap(detailsOf)];
   const mismatches = total(comparisons.map(({ proxied }) => proxied.mirror?.mismatches ?? {}));
   if (sum(mismatches) > 0) lines.push('', `Mismatches of all units: ${list(mismatches)}`);
@@ -43,7 +58,16 @@ export function asText({ comparisons, failures, open }: Judgement): string {
 function rowOf({ unit, way, direct, proxied, losses, differences }: Comparison): (string | number)[] {
   const listed = losses.filter(({ reason }) => reason !== null).length;
   const mismatches = proxied.mirror ? sum(proxied.mirror.snapshot.mismatches) : '?';
-  return [unit, way, totalOf([direct.outcome]), totalOf([proxied.outcome]), losses.length - listed, listed, mismatches, differences.length];
+  return [
+    unit,
+    way,
+    totalOf([direct.outcome]),
+    totalOf([proxied.outcome]),
+    losses.length - listed,
+    listed,
+    mismatches,
+    differences.length,
+  ];
 }
 
 function sums(comparisons: readonly Comparison[]): number[] {
@@ -76,7 +100,11 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...abortsOf('proxy', outcome),
     ...(direct.died === null ? [] : [`directly, ended by itself: ${direct.died}`]),
     ...(died === null ? [] : [`ended by itself: ${died}`]),
-    ...shown(losses.flatMap(({ test, how, detail, reason }) => (reason === null ? [`${how}: ${test}${detail ? ` (${short(detail)})` : ''}`] : []))),
+    ...shown(
+      losses.flatMap(({ test, how, detail, reason }) =>
+        reason === null ? [`${how}: ${test}${detail ? ` (${short(detail)})` : ''}`] : [],
+      ),
+    ),
     ...byReason('test', losses),
     ...shown(unsteady.map((test) => `lost in one try, not in another: ${test}`)),
     ...(mirror && sum(mirror.mismatches) > 0 ? [`mismatches: ${list(mirror.mismatches)}`] : []),
@@ -84,14 +112,18 @@ function detailsOf({ unit, way, direct, proxied, losses, unsteady, died, differe
     ...(mirror && sum(mirror.snapshot.unsupported) > 0 ? [`unsupported: ${list(mirror.snapshot.unsupported)}`] : []),
     ...(mirror ? suspectWorkloads(mirror.snapshot).map((why) => `all keys are in doubt: ${why}`) : []),
     ...(mirror?.unsettled ? [`the mirror did not settle: ${mirror.unsettled}`] : []),
-    ...shown(differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : [])), SHOWN_KEYS),
+    ...shown(
+      differences.flatMap(({ line, reason }) => (reason === null ? [`key ${short(line)}`] : [])),
+      SHOWN_KEYS,
+    ),
     ...byReason('key', differences),
   ];
   return lines.length === 0 ? [] : ['', `${unit} (${way})`, ...lines.map((line) => `  ${line}`)];
 }
 
 function abortsOf(who: string, { tests, aborts, cutShort }: Outcome): string[] {
-  const came = tests.length === 0 ? 'before any test' : `after ${tests.length} tests, the last "${tests[tests.length - 1].name}"`;
+  const came =
+    tests.length === 0 ? 'before any test' : `after ${tests.length} tests, the last "${tests[tests.length - 1].name}"`;
   const lines = aborts.map((why) => `${who}: a part of the unit was aborted: ${short(why)}`);
   return cutShort === null ? lines : [...lines, `${who}: the unit was cut short ${came}: ${cutShort}`];
 }
@@ -103,9 +135,11 @@ function byReason(what: string, excused: readonly { readonly reason: string | nu
   return [...counts].map(([reason, n]) => `listed: ${n} ${n === 1 ? what : `${what}s`}: ${reason}`);
 }
 
-const suspectWorkloads = ({ workloads }: ShardSnapshot): string[] => workloads.flatMap(({ name, suspect }) => (suspect === null ? [] : [`${name}, ${suspect}`]));
+const suspectWorkloads = ({ workloads }: ShardSnapshot): string[] =>
+  workloads.flatMap(({ name, suspect }) => (suspect === null ? [] : [`${name}, ${suspect}`]));
 
-const shown = (lines: readonly string[], limit = SHOWN): string[] => (lines.length <= limit ? [...lines] : [...lines.slice(0, limit), `… and ${lines.length - limit} more`]);
+const shown = (lines: readonly string[], limit = SHOWN): string[] =>
+  lines.length <= limit ? [...lines] : [...lines.slice(0, limit), `… and ${lines.length - limit} more`];
 const short = (text: string): string => {
   const line = text.split('\n')[0];
   return line.length > 200 ? `${line.slice(0, 200)}…` : line;

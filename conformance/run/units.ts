@@ -50,24 +50,31 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
     const run = async (way: Way, attempt = ''): Promise<WayResult> => {
       const result = await told(suite, unit, way, join(logs, `${unit.replaceAll(/[^\w.-]+/g, '_')}.${way}${attempt}`));
       ways.push(result);
-      progress(`${i + 1}/${suite.units.length} ${unit} ${way}${attempt}: ${countsOf(result.outcome)}, ${result.seconds.toFixed(0)} s`);
+      progress(
+        `${i + 1}/${suite.units.length} ${unit} ${way}${attempt}: ${countsOf(result.outcome)}, ${result.seconds.toFixed(0)} s`,
+      );
       return result;
     };
     for (const way of suite.ways) {
       let last = await run(way);
       const direct = way in DIRECT ? ways.find((result) => result.way === DIRECT[way as Proxied]) : undefined;
-      for (let n = 1; direct && n <= suite.again && lossesOf(direct.outcome, last.outcome).length > 0; n++) last = await run(way, `.again${n}`);
+      for (let n = 1; direct && n <= suite.again && lossesOf(direct.outcome, last.outcome).length > 0; n++)
+        last = await run(way, `.again${n}`);
     }
     results.push({ unit, ways });
   }
   return results;
 }
 
-/** Runs a unit one way. What cannot be started, a taken port say, is tried twice, and then told as a unit that did not run. */
+/**
+ * Runs a unit one way. What cannot be started, a taken port say, is tried twice, and then told as a unit that did not
+ * run.
+ */
 async function told(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
   const attempt = (): Promise<WayResult> => runWay(suite, unit, way, log);
-  const again = (error: Error): Promise<WayResult> => (error instanceof ConformanceError && error.code === 'USAGE' ? Promise.reject(error) : attempt());
+  const again = (error: Error): Promise<WayResult> =>
+    error instanceof ConformanceError && error.code === 'USAGE' ? Promise.reject(error) : attempt();
   return attempt()
     .catch(again)
     .catch((error: Error) => {
@@ -79,7 +86,11 @@ async function told(suite: Suite, unit: string, way: Way, log: string): Promise<
 
 async function runWay(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
-  const timed = (rest: Pick<WayResult, 'outcome' | 'mirror' | 'died'>): WayResult => ({ way, seconds: (performance.now() - began) / 1000, ...rest });
+  const timed = (rest: Pick<WayResult, 'outcome' | 'mirror' | 'died'>): WayResult => ({
+    way,
+    seconds: (performance.now() - began) / 1000,
+    ...rest,
+  });
   const started: { readonly name: string; readonly one: Program }[] = [];
   const start = async <T extends Program>(name: string, what: Promise<T>): Promise<T> => {
     const one = await what;
@@ -88,12 +99,17 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
   };
   const ended = (): string | null => {
     const dead = started.filter(({ one }) => one.pid === undefined);
-    return dead.length === 0 ? null : dead.map(({ name, one }) => `${name}, with the last words:\n${one.log().trim().split('\n').slice(-5).join('\n')}`).join('\n');
+    return dead.length === 0
+      ? null
+      : dead
+          .map(({ name, one }) => `${name}, with the last words:\n${one.log().trim().split('\n').slice(-5).join('\n')}`)
+          .join('\n');
   };
   // What of the servers is not the suite's own to talk to gets another port.
   const port = suite.port ?? (await getPort({ host: '127.0.0.1' }));
   if (suite.port !== undefined) await untilFree(suite.port);
-  const redis = (own?: number): Promise<LocalServer> => start('redis', startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
+  const redis = (own?: number): Promise<LocalServer> =>
+    start('redis', startRedis({ config: suite.redisConfig, ...(own && { port: own }) }));
   const keydb = (own?: number): Promise<LocalServer> => start('keydb', startKeydb(own ? { port: own } : {}));
   try {
     if (way === 'redis' || way === 'keydb') {
@@ -123,7 +139,11 @@ async function untilFree(port: number): Promise<void> {
       server.once('error', () => resolve(false)).listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
     });
   for (const deadline = Date.now() + PORT_MS; !(await isFree()); await sleep(200)) {
-    if (Date.now() > deadline) throw new ConformanceError('USAGE', `port ${port}, where the suite looks for its server, is taken: end what listens there`);
+    if (Date.now() > deadline)
+      throw new ConformanceError(
+        'USAGE',
+        `port ${port}, where the suite looks for its server, is taken: end what listens there`,
+      );
   }
 }
 

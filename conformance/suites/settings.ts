@@ -1,6 +1,7 @@
 /**
- * A view of a Redis source tree whose test client does what the proxy's refusal of CONFIG SET asks for: it connects directly to
- * the server that answers, and sets the parameter there. All else goes through the proxy, and the tree itself is not changed.
+ * A view of a Redis source tree whose test client does what the proxy's refusal of CONFIG SET asks for: it connects
+ * directly to the server that answers, and sets the parameter there. All else goes through the proxy, and the tree
+ * itself is not changed.
  */
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

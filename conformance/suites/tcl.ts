@@ -27,20 +27,43 @@ const MAX_HUNG = 3;
  * Runs one unit. Errors end a test and not the unit (`--durable`); where a test hangs, the others are run without it.
  * @param authority the port of the server that answers, where that is not `port`
  */
-export async function runTcl(unit: string, port: number, log: string, options: TclOptions, authority = port): Promise<Outcome> {
+export async function runTcl(
+  unit: string,
+  port: number,
+  log: string,
+  options: TclOptions,
+  authority = port,
+): Promise<Outcome> {
   const { source, stall, limit } = options;
   const hung: string[] = [];
   const cwd = viewOf(source, `${log}.tree`);
-  for (const deadline = Date.now() + limit * 1000; ; ) {
+  for (const deadline = Date.now() + limit * 1000; ;) {
     const file = `${log}${hung.length > 0 ? `.${hung.length}` : ''}.log`;
     const skipped = [...LEFT_OUT.map(({ test }) => test), ...hung].flatMap((name) => ['--skiptest', name]);
     // The suite's own processes talk to each other at 32 ports below its base, of which it takes the first.
     const base = 32 + (await getPort({ host: '127.0.0.1', port: portNumbers(21_000, 29_000) }));
-    const args = ['--baseport', String(base), '--host', '127.0.0.1', '--port', String(port), '--durable', '--timeout', String(stall), ...skipped, '--single', unit];
+    const args = [
+      '--baseport',
+      String(base),
+      '--host',
+      '127.0.0.1',
+      '--port',
+      String(port),
+      '--durable',
+      '--timeout',
+      String(stall),
+      ...skipped,
+      '--single',
+      unit,
+    ];
     const env = { TERM: 'dumb', [AUTHORITY_PORT]: String(authority) };
     const ended = await runLimited({ command: './runtest', args, cwd, env, log: file, limitMs: deadline - Date.now() });
     const parsed = parseTcl(readFileSync(file, 'latin1'));
-    const asFailed = hung.map((name): TestResult => ({ name, status: 'failed', detail: `hung: no progress for ${stall} s` }));
+    const asFailed = hung.map((name): TestResult => ({
+      name,
+      status: 'failed',
+      detail: `hung: no progress for ${stall} s`,
+    }));
     const outcome: Outcome = {
       tests: [...parsed.tests.filter(({ name, status }) => status !== 'skipped' || !hung.includes(name)), ...asFailed],
       aborts: parsed.aborts,
@@ -48,7 +71,8 @@ export async function runTcl(unit: string, port: number, log: string, options: T
     };
     if (ended.timedOut || parsed.hung.length === 0) return outcome;
     hung.push(...parsed.hung);
-    if (hung.length > MAX_HUNG) return { ...outcome, cutShort: `hung in ${hung.map((name) => `"${name}"`).join(', ')}` };
+    if (hung.length > MAX_HUNG)
+      return { ...outcome, cutShort: `hung in ${hung.map((name) => `"${name}"`).join(', ')}` };
   }
 }
 
@@ -94,7 +118,9 @@ function records(output: string): [status: string, first: string, rest: string[]
   return found;
 }
 
-/** The suite cuts the first ten characters off an error that is no failed assertion, and tells all of it behind that. */
+/**
+ * The suite cuts the first ten characters off an error that is no failed assertion, and tells all of it behind that.
+ */
 function whole(detail: string): string {
   const [cut, ...others] = detail.split('\n');
   const at = others.findIndex((line) => line.length === cut.length + 'assertion:'.length && line.endsWith(cut));
@@ -107,7 +133,9 @@ function ignored(text: string): TestResult {
   const reason = /^(Tag: |Not supported |large memory )/;
   if (reason.test(text) || at === -1) return { name: `(a block) ${text}`, status: 'skipped', detail: text };
   const tag = /^(.*): (Tag: .*)$/.exec(text);
-  return tag ? { name: tag[1], status: 'skipped', detail: tag[2] } : { name: text.slice(0, at), status: 'skipped', detail: text.slice(at + 2) };
+  return tag
+    ? { name: tag[1], status: 'skipped', detail: tag[2] }
+    : { name: text.slice(0, at), status: 'skipped', detail: text.slice(at + 2) };
 }
 
 const firstLine = (text: string): string => text.split('\n')[0];

@@ -21,9 +21,14 @@ export type Client = keyof typeof CONFIGS;
 /** The files of a configuration, relative to the tree. @throws {ConformanceError} */
 export function filesOf(source: string, client: Client): string[] {
   const program = vitestOf(source);
-  if (!existsSync(join(source, CONFIGS[client]))) throw new ConformanceError('USAGE', `${source} has no ${CONFIGS[client]}`);
+  if (!existsSync(join(source, CONFIGS[client])))
+    throw new ConformanceError('USAGE', `${source} has no ${CONFIGS[client]}`);
   const args = [program, 'list', '--filesOnly', '--json', '--config', CONFIGS[client]];
-  const said = execFileSync(process.execPath, args, { cwd: source, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+  const said = execFileSync(process.execPath, args, {
+    cwd: source,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
   const files = JSON.parse(said.slice(said.indexOf('[\n'))) as { file: string }[];
   return files.map(({ file }) => relative(source, file)).sort();
 }
@@ -31,7 +36,10 @@ export function filesOf(source: string, client: Client): string[] {
 function vitestOf(source: string): string {
   const program = join(source, 'node_modules', 'vitest', 'vitest.mjs');
   if (existsSync(program)) return program;
-  throw new ConformanceError('USAGE', `${source} has no Vitest: install the packages of that tree, and generate its scripts (its "pretest")`);
+  throw new ConformanceError(
+    'USAGE',
+    `${source} has no Vitest: install the packages of that tree, and generate its scripts (its "pretest")`,
+  );
 }
 
 export interface VitestOptions {
@@ -41,13 +49,34 @@ export interface VitestOptions {
 }
 
 /** @param unit `CLIENT FILE` */
-export async function runVitest(unit: string, port: number, log: string, { source, limit }: VitestOptions): Promise<Outcome> {
+export async function runVitest(
+  unit: string,
+  port: number,
+  log: string,
+  { source, limit }: VitestOptions,
+): Promise<Outcome> {
   const [client, file] = unit.split(' ') as [Client, string];
   const results = `${log}.jsonl`;
   writeFileSync(results, '');
-  const args = [vitestOf(source), 'run', '--no-file-parallelism', '--config', CONFIGS[client], `--reporter=${REPORTER}`, '--reporter=verbose', file];
+  const args = [
+    vitestOf(source),
+    'run',
+    '--no-file-parallelism',
+    '--config',
+    CONFIGS[client],
+    `--reporter=${REPORTER}`,
+    '--reporter=verbose',
+    file,
+  ];
   const env = { REDIS_HOST: '127.0.0.1', REDIS_PORT: String(port), CONFORMANCE_RESULTS: results, NO_COLOR: '1' };
-  const { timedOut, code } = await runLimited({ command: process.execPath, args, cwd: source, env, log: `${log}.log`, limitMs: limit * 1000 });
+  const { timedOut, code } = await runLimited({
+    command: process.execPath,
+    args,
+    cwd: source,
+    env,
+    log: `${log}.log`,
+    limitMs: limit * 1000,
+  });
   const outcome = parseLines(readFileSync(results, 'utf8'));
   if (timedOut) return { ...outcome, cutShort: `after the limit of ${limit} s` };
   return outcome.cutShort === null ? outcome : { ...outcome, cutShort: `${outcome.cutShort}, exit code ${code}` };

@@ -13,7 +13,13 @@ async function shell(t: TestContext, script: string, limitMs: number): Promise<E
   const cwd = mkdtempSync(join(tmpdir(), 'program-'));
   t.after(() => rmSync(cwd, { recursive: true, force: true }));
   const log = join(cwd, 'log');
-  const ended = await runLimited({ command: '/bin/sh', args: ['-c', `sleep 60 & echo $!; ${script}`], cwd, log, limitMs });
+  const ended = await runLimited({
+    command: '/bin/sh',
+    args: ['-c', `sleep 60 & echo $!; ${script}`],
+    cwd,
+    log,
+    limitMs,
+  });
   return { ...ended, child: Number(readFileSync(log, 'utf8')) };
 }
 
@@ -56,6 +62,12 @@ test('a program does not outlive who runs it', async (t) => {
 });
 
 test('a program that is not there ends without a code', async () => {
-  const { timedOut, code } = await runLimited({ command: '/nonexistent', args: [], cwd: '/', log: '/dev/null', limitMs: 1000 });
+  const { timedOut, code } = await runLimited({
+    command: '/nonexistent',
+    args: [],
+    cwd: '/',
+    log: '/dev/null',
+    limitMs: 1000,
+  });
   assert.deepEqual({ timedOut, code }, { timedOut: false, code: null });
 });

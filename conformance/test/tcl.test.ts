@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { parseTcl } from '../suites/tcl.js';
 
-const HEAD = ['Cleanup: may take some time... OK', 'Starting test server at port 21079', '[ready]: 9153', 'Testing unit/one'];
+const HEAD = [
+  'Cleanup: may take some time... OK',
+  'Starting test server at port 21079',
+  '[ready]: 9153',
+  'Testing unit/one',
+];
 const output = (...lines: string[]): string => [...HEAD, ...lines].join('\n');
 const DONE = '[1/1 done]: unit/one (1 seconds)';
 
@@ -32,11 +37,15 @@ test('tests that pass, fail and are left out are told apart', () => {
 });
 
 test('colours are no part of a name', () => {
-  assert.deepEqual(parseTcl(output('[\x1b[0;32mok\x1b[0m]: PING (0 ms)', DONE)).tests, [{ name: 'PING', status: 'ok' }]);
+  assert.deepEqual(parseTcl(output('[\x1b[0;32mok\x1b[0m]: PING (0 ms)', DONE)).tests, [
+    { name: 'PING', status: 'ok' },
+  ]);
 });
 
 test('an error outside of every test has aborted a part of the unit', () => {
-  const parsed = parseTcl(output('[err]: -proxy: FUNCTION is refused', 'ERR shadow-proxy: FUNCTION is refused', '    while executing', DONE));
+  const parsed = parseTcl(
+    output('[err]: -proxy: FUNCTION is refused', 'ERR shadow-proxy: FUNCTION is refused', '    while executing', DONE),
+  );
   assert.deepEqual(parsed.tests, []);
   assert.equal(parsed.aborts.length, 1);
   assert.match(parsed.aborts[0], /^ERR shadow-proxy: FUNCTION is refused\n/);
@@ -44,23 +53,45 @@ test('an error outside of every test has aborted a part of the unit', () => {
 });
 
 test('an error inside of a test is told from its beginning', () => {
-  const { tests } = parseTcl(output('[err]: A in tests/unit/one.tcl', '-proxy: DEBUG is refused', 'ERR shadow-proxy: DEBUG is refused', '    while executing', DONE));
+  const { tests } = parseTcl(
+    output(
+      '[err]: A in tests/unit/one.tcl',
+      '-proxy: DEBUG is refused',
+      'ERR shadow-proxy: DEBUG is refused',
+      '    while executing',
+      DONE,
+    ),
+  );
   assert.equal(tests[0].detail?.split('\n')[0], 'ERR shadow-proxy: DEBUG is refused');
 });
 
 test('what failed is not counted again in the summary at the end', () => {
   const failed = ['[err]: A in tests/unit/one.tcl', 'why'];
-  const { tests } = parseTcl(output(...failed, DONE, '', '                   The End', '', '*** [err]: A in tests/unit/one.tcl', 'why'));
+  const { tests } = parseTcl(
+    output(...failed, DONE, '', '                   The End', '', '*** [err]: A in tests/unit/one.tcl', 'why'),
+  );
   assert.equal(tests.length, 1);
 });
 
 test('a unit that stops before its end says why', () => {
-  assert.equal(parseTcl(output('[ok]: A (1 ms)', '[exception]: Executing test client: I/O error reading reply.', 'I/O error')).cutShort, 'Executing test client: I/O error reading reply.');
+  assert.equal(
+    parseTcl(output('[ok]: A (1 ms)', '[exception]: Executing test client: I/O error reading reply.', 'I/O error'))
+      .cutShort,
+    'Executing test client: I/O error reading reply.',
+  );
   assert.equal(parseTcl(output('[ok]: A (1 ms)')).cutShort, 'it did not come to its end');
 });
 
 test('a test that hangs is named', () => {
-  const { hung, cutShort } = parseTcl(output('[ok]: A (1 ms)', '[TIMEOUT]: clients state report follows.', 'sock55d => (IN PROGRESS) BLPOP: with one key', '', '                   The End'));
+  const { hung, cutShort } = parseTcl(
+    output(
+      '[ok]: A (1 ms)',
+      '[TIMEOUT]: clients state report follows.',
+      'sock55d => (IN PROGRESS) BLPOP: with one key',
+      '',
+      '                   The End',
+    ),
+  );
   assert.deepEqual(hung, ['BLPOP: with one key']);
   assert.equal(cutShort, 'no progress');
 });

@@ -1,8 +1,8 @@
 /**
  * What the layout costs beside plain INCR: keys, bytes, reads, latency. `npm run counters:cost`
  *
- * Prints Markdown. Every figure is measured on a server that this program starts, with one client on the same machine, one
- * call at a time unless it says otherwise.
+ * Prints Markdown. Every figure is measured on a server that this program starts, with one client on the same machine,
+ * one call at a time unless it says otherwise.
  */
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -11,7 +11,13 @@ import { runInNewContext } from 'node:vm';
 import { build, type Histogram } from 'hdr-histogram-js';
 import { Redis } from 'ioredis';
 import { findKeydb } from '../../shadow-proxy/src/local/program.js';
-import { startKeydb, startRedis, stopServers, type LocalServer, type ServerConfig } from '../../shadow-proxy/src/local/servers.js';
+import {
+  startKeydb,
+  startRedis,
+  stopServers,
+  type LocalServer,
+  type ServerConfig,
+} from '../../shadow-proxy/src/local/servers.js';
 import { Counters, type PlainCounters } from '../src/index.js';
 import { ioredisStore } from '../src/ioredis.js';
 
@@ -73,7 +79,10 @@ async function memory({ redis, counters, plain }: Bench): Promise<void> {
     ['a part of a plain counter', (i) => plain.add(`plain:${nameOf(i)}`)],
     ['a part of a fixed window', (i) => fixed.take(nameOf(i))],
     ['a part of a sliding window, one bucket of 10 used', (i) => sliding.take(nameOf(i))],
-    ['a part of a sliding window, all buckets used', (i) => redis.set(`counters:{sly:full:${nameOf(i)}}:${counters.id}`, `w${full}`, 'PX', 1e9)],
+    [
+      'a part of a sliding window, all buckets used',
+      (i) => redis.set(`counters:{sly:full:${nameOf(i)}}:${counters.id}`, `w${full}`, 'PX', 1e9),
+    ],
   ];
   row('a key of', 'bytes on the server', 'bytes in the process');
   row('---', '---:', '---:');
@@ -86,7 +95,8 @@ async function memory({ redis, counters, plain }: Bench): Promise<void> {
   say();
 }
 
-const used = async (redis: Redis): Promise<number> => Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))![1]);
+const used = async (redis: Redis): Promise<number> =>
+  Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))![1]);
 
 function heap(): number {
   collect();
@@ -107,7 +117,9 @@ async function latency({ redis, counters, plain }: Bench): Promise<void> {
     await sleep(1200);
     const mget = `\`MGET\` of ${writers - 1}`;
     if (writers > 1) await call(redis, writers, '`value`', mget, () => counters.growOnly('timed').value());
-    await call(redis, writers, 'plain `add`', writers > 1 ? `${mget}, \`SET\`` : '`SET`', () => plain.add('timed-plain'));
+    await call(redis, writers, 'plain `add`', writers > 1 ? `${mget}, \`SET\`` : '`SET`', () =>
+      plain.add('timed-plain'),
+    );
     const both = writers > 1 ? `\`SET\`, ${mget}` : '`SET`';
     await call(redis, writers, '`take`, fixed', both, () => fixed.take('user'));
     await call(redis, writers, '`take`, sliding', both, () => sliding.take('user'));
@@ -125,13 +137,20 @@ async function enter(redis: Redis, writers: number): Promise<void> {
     await redis.hset('counters:@writers:{us}', id, HEARTBEAT);
     await redis.set(`counters:{timed}:${id}`, `c ${i}00000 0`);
     await redis.set(`counters:{timed-plain}:${id}`, `p ${i}00000 0 1 0 - 0 0`);
-    for (const limiter of ['timed-fixed', 'timed-sliding']) await redis.set(`counters:{${limiter}:user}:${id}`, `w ${window}=123`);
+    for (const limiter of ['timed-fixed', 'timed-sliding'])
+      await redis.set(`counters:{${limiter}:user}:${id}`, `w ${window}=123`);
   }
   await redis.hset('counters:@regions', 'us', '1');
 }
 
 /** Each call next to an `INCR`, so that whatever else the machine does befalls both. */
-async function call(redis: Redis, writers: number | string, name: string, commands: string, once: () => Promise<unknown>): Promise<void> {
+async function call(
+  redis: Redis,
+  writers: number | string,
+  name: string,
+  commands: string,
+  once: () => Promise<unknown>,
+): Promise<void> {
   const [own, plain] = [build(), build()];
   const timed = async (of: Histogram, body: () => Promise<unknown>): Promise<void> => {
     const from = performance.now();
@@ -144,7 +163,15 @@ async function call(redis: Redis, writers: number | string, name: string, comman
     await timed(plain, () => redis.incr('plain'));
   }
   const [p50, p99] = [50, 99].map((percent) => own.getValueAtPercentile(percent));
-  row(writers, name, commands, p50, p99, (p50 / plain.getValueAtPercentile(50)).toFixed(1), (p99 / plain.getValueAtPercentile(99)).toFixed(1));
+  row(
+    writers,
+    name,
+    commands,
+    p50,
+    p99,
+    (p50 / plain.getValueAtPercentile(50)).toFixed(1),
+    (p99 / plain.getValueAtPercentile(99)).toFixed(1),
+  );
 }
 
 /** 200 calls at a time: calls a second, commands that they became, and bytes that a replica is sent a call. */
@@ -170,7 +197,9 @@ async function throughput({ redis, counters, plain }: Bench): Promise<void> {
   }
 }
 
-const replicated = async (redis: Redis): Promise<number> => Number(/^master_repl_offset:(\d+)/m.exec(await redis.info('replication'))![1]);
-const processed = async (redis: Redis): Promise<number> => Number(/^total_commands_processed:(\d+)/m.exec(await redis.info('stats'))![1]);
+const replicated = async (redis: Redis): Promise<number> =>
+  Number(/^master_repl_offset:(\d+)/m.exec(await redis.info('replication'))![1]);
+const processed = async (redis: Redis): Promise<number> =>
+  Number(/^total_commands_processed:(\d+)/m.exec(await redis.info('stats'))![1]);
 
 await main();

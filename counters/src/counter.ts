@@ -33,19 +33,25 @@ export class GrowOnlyCounter {
    * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, CLOSED
    */
   async add(amount = 1): Promise<void> {
-    demand(Number.isSafeInteger(amount) && amount > 0, `add(${amount}) to ${JSON.stringify(this.place.name)}: a positive whole number is allowed`);
+    demand(
+      Number.isSafeInteger(amount) && amount > 0,
+      `add(${amount}) to ${JSON.stringify(this.place.name)}: a positive whole number is allowed`,
+    );
     await this.place.owned().write((part) => ({ ...part, up: addSafely(part.up, amount) }));
   }
 
-  /** What all writers have counted, as this region's server knows it. @throws {CounterError} FOREIGN_VALUE, CLOSED; what the client throws */
+  /**
+   * What all writers have counted, as this region's server knows it. @throws {CounterError} FOREIGN_VALUE, CLOSED; what
+   * the client throws
+   */
   async value(): Promise<number> {
     const { up, down } = totals(this.parts(await this.place.read(), this.place.owned().state));
     return up - down;
   }
 
   /**
-   * Takes off all that this region's server knows of. What another region counts at the same time, and what it has counted
-   * behind a cut, is not seen by the reset and goes on counting. Two resets at a time are one.
+   * Takes off all that this region's server knows of. What another region counts at the same time, and what it has
+   * counted behind a cut, is not seen by the reset and goes on counting. Two resets at a time are one.
    * @returns what was taken off
    * @throws {CounterError} REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED
    */
@@ -64,7 +70,11 @@ export class GrowOnlyCounter {
   protected parts({ view, values }: Seen, own: CounterPart): Map<string, CounterPart> {
     const parts = new Map([[this.place.id, own]]);
     values.forEach((value, i) => {
-      if (value !== null) parts.set(view.ids[i], decodeCounter(value, () => this.place.keyOf(view.ids[i])));
+      if (value !== null)
+        parts.set(
+          view.ids[i],
+          decodeCounter(value, () => this.place.keyOf(view.ids[i])),
+        );
     });
     return parts;
   }
@@ -74,7 +84,10 @@ export class GrowOnlyCounter {
 export class UpDownCounter extends GrowOnlyCounter {
   /** @param amount a whole number, negative to count down; 0 is not allowed */
   override async add(amount = 1): Promise<void> {
-    demand(Number.isSafeInteger(amount) && amount !== 0, `add(${amount}) to ${JSON.stringify(this.place.name)}: a whole number other than 0 is allowed`);
+    demand(
+      Number.isSafeInteger(amount) && amount !== 0,
+      `add(${amount}) to ${JSON.stringify(this.place.name)}: a whole number other than 0 is allowed`,
+    );
     if (amount > 0) return super.add(amount);
     await this.place.owned().write((part) => ({ ...part, down: addSafely(part.down, -amount) }));
   }

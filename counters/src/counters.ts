@@ -2,7 +2,16 @@
 import { counterShape, GrowOnlyCounter, UpDownCounter, type CounterOptions, type CounterPlace } from './counter.js';
 import { CounterError, demand } from './errors.js';
 import { Keys, newEpoch, writerId } from './layout.js';
-import { fixed, Limiter, sliding, windowShape, type LimiterOptions, type LimiterPlace, type SlidingOptions, type Window } from './limiter.js';
+import {
+  fixed,
+  Limiter,
+  sliding,
+  windowShape,
+  type LimiterOptions,
+  type LimiterPlace,
+  type SlidingOptions,
+  type Window,
+} from './limiter.js';
 import { Members, type View } from './members.js';
 import { OwnedKey, type Look, type Seen, type Shape } from './owned-key.js';
 import { rewrite, type Which } from './repair.js';
@@ -22,7 +31,10 @@ export interface CountersOptions {
   readonly refreshMs?: number;
   /** After how many ms of silence a region cannot be seen. Default 5 × `refreshMs`. */
   readonly blindAfterMs?: number;
-  /** How often this process looks whether its server still has what it wrote, in ms; 0: it repairs only when asked. Default 10,000. */
+  /**
+   * How often this process looks whether its server still has what it wrote, in ms; 0: it repairs only when asked.
+   * Default 10,000.
+   */
   readonly repairMs?: number;
   /** How often it writes all of its keys again, though nothing seems amiss, in ms. Default 600,000. */
   readonly rewriteMs?: number;
@@ -64,7 +76,16 @@ export class Counters {
     demand(rewriteMs >= repairMs, `rewriteMs ${rewriteMs}: at least repairMs (${repairMs})`);
     const keys = new Keys(prefix);
     const id = writerId({ region, writer, epoch: newEpoch(now(), Math.random()) });
-    const members: Members = new Members({ store, keys, region, id, refreshMs, blindAfterMs, now, onGap: () => counters.#upkeep.sawGap() });
+    const members: Members = new Members({
+      store,
+      keys,
+      region,
+      id,
+      refreshMs,
+      blindAfterMs,
+      now,
+      onGap: () => counters.#upkeep.sawGap(),
+    });
     const counters = new Counters(store, keys, members, id, now, { repairMs, rewriteMs });
     await members.join();
     counters.#upkeep.start();
@@ -87,21 +108,30 @@ export class Counters {
   /** Any interval as long as the window has the limit at the most. */
   slidingWindow(name: string, options: SlidingOptions): Limiter {
     const { buckets = 10, windowMs } = options;
-    demand(Number.isInteger(buckets) && buckets >= 1 && buckets <= 100, `buckets ${buckets} of ${JSON.stringify(name)}: 1 to 100 are allowed`);
-    demand(windowMs % buckets === 0, `buckets ${buckets} of ${JSON.stringify(name)}: windowMs (${windowMs}) divided by it must be a whole number of ms`);
+    demand(
+      Number.isInteger(buckets) && buckets >= 1 && buckets <= 100,
+      `buckets ${buckets} of ${JSON.stringify(name)}: 1 to 100 are allowed`,
+    );
+    demand(
+      windowMs % buckets === 0,
+      `buckets ${buckets} of ${JSON.stringify(name)}: windowMs (${windowMs}) divided by it must be a whole number of ms`,
+    );
     return this.#limiter(name, options, sliding(windowMs, buckets));
   }
 
   /**
-   * Counters with the meaning of Redis's own, all those of one name together. Its parts lie where those of the other counters
-   * do: do not use a name for both. There must be no other process with this `region` and `writer` at a time: what one of an
-   * earlier start counted is taken over.
+   * Counters with the meaning of Redis's own, all those of one name together. Its parts lie where those of the other
+   * counters do: do not use a name for both. There must be no other process with this `region` and `writer` at a time:
+   * what one of an earlier start counted is taken over.
    */
   plain({ graceMs = GRACE_MS, tendMs = 1000 }: PlainOptions = {}): PlainCounters {
     this.#open();
     demand(this.#plain === null, 'plain counters: they were made already');
     demand(graceMs >= 1000, `graceMs ${graceMs}: at least 1000 ms`);
-    demand(tendMs === 0 || (tendMs >= 10 && tendMs <= graceMs / 4), `tendMs ${tendMs}: 0, or from 10 ms to a quarter of graceMs (${graceMs})`);
+    demand(
+      tendMs === 0 || (tendMs >= 10 && tendMs <= graceMs / 4),
+      `tendMs ${tendMs}: 0, or from 10 ms to a quarter of graceMs (${graceMs})`,
+    );
     return (this.#plain = new PlainCounters(this.#plainPlace({ graceMs, tendMs })));
   }
 
@@ -117,7 +147,8 @@ export class Counters {
   }
 
   /**
-   * Writes again all that this process has counted, in case that a server has lost it. Happens by itself, see `repairMs`.
+   * Writes again all that this process has counted, in case that a server has lost it. Happens by itself, see
+   * `repairMs`.
    * @returns how many keys were written again
    * @throws {CounterError} REFUSED, UNCONFIRMED, CLOSED; what the client throws
    */
@@ -126,7 +157,9 @@ export class Counters {
     return this.#rewrite('all');
   }
 
-  /** Repairs a last time, and leaves. The client stays open. @throws what the client throws; closed it is in any case */
+  /**
+   * Repairs a last time, and leaves. The client stays open. @throws what the client throws; closed it is in any case
+   */
   async close(): Promise<void> {
     if (this.#closed) return;
     this.#upkeep.stop();
@@ -148,7 +181,10 @@ export class Counters {
   #counterPlace(name: string, { expiresAt }: CounterOptions): CounterPlace {
     demand(name.length > 0, 'the name of a counter: at least one character');
     const until = expiresAt === undefined ? null : Number(expiresAt);
-    demand(until === null || Number.isSafeInteger(until), `expiresAt ${String(expiresAt)} of ${JSON.stringify(name)}: a date, or Unix ms`);
+    demand(
+      until === null || Number.isSafeInteger(until),
+      `expiresAt ${String(expiresAt)} of ${JSON.stringify(name)}: a date, or Unix ms`,
+    );
     const keyOf = (id: string): string => this.keys.part(name, id);
     const shape = counterShape(until);
     return {
@@ -163,9 +199,18 @@ export class Counters {
   #limiter(name: string, options: LimiterOptions, window: Window): Limiter {
     const { limit, windowMs, whenBlind = 'admit' } = options;
     demand(name.length > 0, 'the name of a limiter: at least one character');
-    demand(Number.isSafeInteger(limit) && limit > 0, `limit ${limit} of ${JSON.stringify(name)}: a positive whole number`);
-    demand(Number.isSafeInteger(windowMs) && windowMs >= 1, `windowMs ${windowMs} of ${JSON.stringify(name)}: a positive whole number of ms`);
-    demand(whenBlind === 'admit' || whenBlind === 'deny', `whenBlind ${String(whenBlind)} of ${JSON.stringify(name)}: admit or deny`);
+    demand(
+      Number.isSafeInteger(limit) && limit > 0,
+      `limit ${limit} of ${JSON.stringify(name)}: a positive whole number`,
+    );
+    demand(
+      Number.isSafeInteger(windowMs) && windowMs >= 1,
+      `windowMs ${windowMs} of ${JSON.stringify(name)}: a positive whole number of ms`,
+    );
+    demand(
+      whenBlind === 'admit' || whenBlind === 'deny',
+      `whenBlind ${String(whenBlind)} of ${JSON.stringify(name)}: admit or deny`,
+    );
     return new Limiter(this.#limiterPlace(name, windowMs, windowShape(window)), { limit, windowMs, whenBlind }, window);
   }
 
@@ -200,7 +245,11 @@ export class Counters {
       owned: (name) => this.#own(own(name), shape),
       forget: (name) => void this.#owned.delete(own(name)),
       view: () => this.members.view(),
-      read: (view, names) => this.#readAll(view, names.map((name) => (id: string) => keyOf(name, id))),
+      read: (view, names) =>
+        this.#readAll(
+          view,
+          names.map((name) => (id: string) => keyOf(name, id)),
+        ),
       discard: async (keys) => void (keys.length > 0 && (await this.store.send(['DEL', ...keys]))),
       unseenSince: () => this.members.unseenSince(),
     };

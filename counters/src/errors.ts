@@ -35,5 +35,9 @@ export function failedWrite(cause: unknown): CounterError {
   const said = cause instanceof Error ? cause.message : String(cause);
   return NOT_RUN.test(said)
     ? new CounterError('REFUSED', `not counted, the server refused: ${said}`, { cause })
-    : new CounterError('UNCONFIRMED', `no answer to a write (${said}); this writer's next write counts it: do not repeat it`, { cause });
+    : new CounterError(
+        'UNCONFIRMED',
+        `no answer to a write (${said}); this writer's next write counts it: do not repeat it`,
+        { cause },
+      );
 }

@@ -1,4 +1,7 @@
-/** Counters and rate limiters that stay exact on active-active KeyDB. See README.md for what that means, and where it ends. */
+/**
+ * Counters and rate limiters that stay exact on active-active KeyDB. See README.md for what that means, and where it
+ * ends.
+ */
 export { Counters, type CountersOptions } from './counters.js';
 export { type CounterOptions, type GrowOnlyCounter, type UpDownCounter } from './counter.js';
 export { CounterError, type CounterErrorCode } from './errors.js';

@@ -6,9 +6,10 @@
  *     <prefix>:@gap:{<region>}               string g<heartbeat>                when the region last saw another again
  *     <prefix>:{<name>}:<writer id>          string the writer's own part       one for each writer that touched the counter
  *
- * A writer id is `<region>.<writer>.<epoch>`. The epoch is new each time the process starts, so that a writer never goes
- * on from a value that a server may have lost or set back. A part has one writer, which holds it in memory and always
- * writes it whole: writing it again repairs it. It begins with a letter, so that no server stores it as an integer.
+ * A writer id is `<region>.<writer>.<epoch>`. The epoch is new each time the process starts, so that a writer never
+ * goes on from a value that a server may have lost or set back. A part has one writer, which holds it in memory and
+ * always writes it whole: writing it again repairs it. It begins with a letter, so that no server stores it as an
+ * integer.
  */
 import { CounterError, demand } from './errors.js';
 
@@ -23,13 +24,17 @@ export interface WriterName {
 /** @throws {CounterError} OPTION */
 export function writerId({ region, writer, epoch }: WriterName): string {
   for (const [option, value] of Object.entries({ region, writer, epoch })) {
-    demand(PART_OF_ID.test(value), `${option} ${JSON.stringify(value)}: 1 to 64 letters, digits, "_" or "-" are allowed`);
+    demand(
+      PART_OF_ID.test(value),
+      `${option} ${JSON.stringify(value)}: 1 to 64 letters, digits, "_" or "-" are allowed`,
+    );
   }
   return `${region}.${writer}.${epoch}`;
 }
 
 /** Milliseconds since 1970 in base 36, and 32 random bits: never that of an earlier start. */
-export const newEpoch = (nowMs: number, random: number): string => `${nowMs.toString(36)}-${Math.floor(random * 2 ** 32).toString(36)}`;
+export const newEpoch = (nowMs: number, random: number): string =>
+  `${nowMs.toString(36)}-${Math.floor(random * 2 ** 32).toString(36)}`;
 
 /** The keys of one installation; `prefix` sets it apart from others in the same database. */
 export class Keys {
@@ -60,7 +65,9 @@ export interface Tally {
   readonly down: number;
 }
 
-/** A writer's part of a counter: `c <up> <down>`, then ` <writer id>=<up>/<down>` for each writer whose counts it reset. */
+/**
+ * A writer's part of a counter: `c <up> <down>`, then ` <writer id>=<up>/<down>` for each writer whose counts it reset.
+ */
 export interface CounterPart extends Tally {
   /** What the writer had seen of each writer when it last reset the counter: as much no longer counts. */
   readonly reset: ReadonlyMap<string, Tally>;
@@ -83,7 +90,8 @@ export function decodeCounter(value: string, key: () => string): CounterPart {
     }),
   );
   const part = { up: count(up), down: count(down), reset };
-  if (kind !== 'c' || [part, ...reset.values()].some((tally) => Number.isNaN(tally.up + tally.down))) throw foreign(key(), value);
+  if (kind !== 'c' || [part, ...reset.values()].some((tally) => Number.isNaN(tally.up + tally.down)))
+    throw foreign(key(), value);
   return part;
 }
 
@@ -107,12 +115,16 @@ export function resetAll(own: CounterPart, parts: ReadonlyMap<string, CounterPar
   return { ...own, reset };
 }
 
-const most = (a: Tally | undefined, b: Tally): Tally => ({ up: Math.max(a?.up ?? 0, b.up), down: Math.max(a?.down ?? 0, b.down) });
+const most = (a: Tally | undefined, b: Tally): Tally => ({
+  up: Math.max(a?.up ?? 0, b.up),
+  down: Math.max(a?.down ?? 0, b.down),
+});
 
 /** A writer's part of a limiter: admitted, by the start of the bucket in Unix ms. `w <start>=<count> …` */
 export type WindowPart = ReadonlyMap<number, number>;
 
-export const encodeWindow = (part: WindowPart): string => `w${Array.from(part, ([start, admitted]) => ` ${start}=${admitted}`).join('')}`;
+export const encodeWindow = (part: WindowPart): string =>
+  `w${Array.from(part, ([start, admitted]) => ` ${start}=${admitted}`).join('')}`;
 
 /** @param key for the error's message. @throws {CounterError} FOREIGN_VALUE */
 export function decodeWindow(value: string, key: () => string): WindowPart {
@@ -129,7 +141,11 @@ export function decodeWindow(value: string, key: () => string): WindowPart {
   return part;
 }
 
-export const count = (text: string | undefined): number => (text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : NaN);
+export const count = (text: string | undefined): number =>
+  text !== undefined && /^\d{1,16}$/.test(text) ? Number(text) : NaN;
 
 export const foreign = (key: string, value: string): CounterError =>
-  new CounterError('FOREIGN_VALUE', `${JSON.stringify(key)} holds ${JSON.stringify(value.slice(0, 40))}, which is none of this library's; give the counters a prefix of their own`);
+  new CounterError(
+    'FOREIGN_VALUE',
+    `${JSON.stringify(key)} holds ${JSON.stringify(value.slice(0, 40))}, which is none of this library's; give the counters a prefix of their own`,
+  );

@@ -13,7 +13,10 @@ export interface LimiterOptions {
 }
 
 export interface SlidingOptions extends LimiterOptions {
-  /** Into how many buckets the window is cut, 1 to 100. Default 10. The oldest counts wholly until it has left the window. */
+  /**
+   * Into how many buckets the window is cut, 1 to 100. Default 10. The oldest counts wholly until it has left the
+   * window.
+   */
   readonly buckets?: number;
 }
 
@@ -46,7 +49,9 @@ export const fixed = (windowMs: number): Window => ({
   leavesAt: (start) => start + windowMs,
 });
 
-/** The last `windowMs`: every bucket of which any part is in it. So any interval of that length has `limit` at the most. */
+/**
+ * The last `windowMs`: every bucket of which any part is in it. So any interval of that length has `limit` at the most.
+ */
 export const sliding = (windowMs: number, buckets: number): Window => {
   const bucketMs = windowMs / buckets;
   return {
@@ -105,7 +110,10 @@ export class Limiter {
    */
   async take(subject: string, cost = 1): Promise<Taken> {
     const { limit, whenBlind } = this.options;
-    demand(Number.isSafeInteger(cost) && cost > 0 && cost <= limit, `take(…, ${cost}) of ${JSON.stringify(this.place.name)}: a whole number from 1 to ${limit} is allowed`);
+    demand(
+      Number.isSafeInteger(cost) && cost > 0 && cost <= limit,
+      `take(…, ${cost}) of ${JSON.stringify(this.place.name)}: a whole number from 1 to ${limit} is allowed`,
+    );
     if (whenBlind === 'deny' && this.place.blind().length > 0) return this.#answer(false, await this.#look(subject));
     const own = this.place.owned(subject);
     if ((this.#others.get(own) ?? 0) + admittedIn(own.state, this.window, this.place.now()) + cost > limit) {

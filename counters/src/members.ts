@@ -79,15 +79,22 @@ export class Members {
     await store.send(['HSET', keys.writers(region), id, String(-this.#beat())]);
   }
 
-  /** Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back. */
+  /**
+   * Says of a region that it has left: one that ended without being able to. Should it be heard of again, it is back.
+   */
   async dismiss(region: string): Promise<void> {
     await this.refresh();
-    const left = [...this.#heard].filter(([id]) => regionOf(id) === region).flatMap(([id, { heartbeat }]) => [id, String(-Math.abs(heartbeat) - 1)]);
+    const left = [...this.#heard]
+      .filter(([id]) => regionOf(id) === region)
+      .flatMap(([id, { heartbeat }]) => [id, String(-Math.abs(heartbeat) - 1)]);
     if (left.length > 0) await this.options.store.send(['HSET', this.options.keys.writers(region), ...left]);
     await this.refresh();
   }
 
-  /** A view that is young enough to be used; where the server takes longer than that to answer, the newest that can be had. */
+  /**
+   * A view that is young enough to be used; where the server takes longer than that to answer, the newest that can be
+   * had.
+   */
   async view(): Promise<View> {
     if (!this.fresh(this.#view)) await this.refresh();
     return this.#view;
@@ -121,7 +128,9 @@ export class Members {
 
   #unseen(): [string, { readonly at: number }][] {
     const since = monotonic() - this.options.blindAfterMs;
-    return [...this.#sight].filter(([region, { at, present }]) => region !== this.options.region && present && at < since);
+    return [...this.#sight].filter(
+      ([region, { at, present }]) => region !== this.options.region && present && at < since,
+    );
   }
 
   /** Tells the others that we are there, and learns who they are. */
@@ -145,7 +154,10 @@ export class Members {
   async #hear(region: string): Promise<void> {
     const { store, keys } = this.options;
     const key = keys.writers(region);
-    const [all, gap] = await Promise.all([store.send(['HGETALL', key]), store.send(['GET', keys.gap(region)]) as Promise<string | null>]);
+    const [all, gap] = await Promise.all([
+      store.send(['HGETALL', key]),
+      store.send(['GET', keys.gap(region)]) as Promise<string | null>,
+    ]);
     const listed = new Map(fields(all).map(([id, heartbeat]) => [id, Number(heartbeat)]));
     const at = monotonic();
     for (const [id, heartbeat] of listed) {
@@ -164,7 +176,10 @@ export class Members {
   #look(region: string): { readonly at: number } {
     const heard = [...this.#heard].filter(([id]) => regionOf(id) === region).map(([, each]) => each);
     const latest = Math.max(...heard.map(({ heartbeat }) => Math.abs(heartbeat)));
-    const sight = { at: Math.max(...heard.map(({ at }) => at)), present: heard.some(({ heartbeat }) => heartbeat > latest - ENDED_MS) };
+    const sight = {
+      at: Math.max(...heard.map(({ at }) => at)),
+      present: heard.some(({ heartbeat }) => heartbeat > latest - ENDED_MS),
+    };
     if (heard.length > 0) this.#sight.set(region, sight);
     return sight;
   }
@@ -193,7 +208,12 @@ export class Members {
   }
 
   async #enter(key: string, writers: readonly [string, Heard][]): Promise<void> {
-    if (writers.length > 0) await this.options.store.send(['HSET', key, ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)])]);
+    if (writers.length > 0)
+      await this.options.store.send([
+        'HSET',
+        key,
+        ...writers.flatMap(([id, { heartbeat }]) => [id, String(heartbeat)]),
+      ]);
   }
 
   /** Likewise the regions. */

@@ -74,7 +74,8 @@ export class OwnedKey<S> {
   /**
    * Writes what `change` makes of the value; with `look`, reads others right behind.
    * @returns the value right after this change, before those that were written together with it
-   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws; where only the reading failed, what the client throws
+   * @throws {CounterError} REFUSED, UNCONFIRMED; what `change` throws; where only the reading failed, what the client
+   * throws
    */
   write(change: (state: S) => S, look: Look | null = null): Promise<{ state: S; seen: Seen | null }> {
     return new Promise((resolve, reject) => {
@@ -127,6 +128,7 @@ export class OwnedKey<S> {
 
 /** @throws {CounterError} OPTION */
 export function addSafely(total: number, amount: number): number {
-  if (!Number.isSafeInteger(total + amount)) throw new CounterError('OPTION', `${total} + ${amount} is beyond ${Number.MAX_SAFE_INTEGER}`);
+  if (!Number.isSafeInteger(total + amount))
+    throw new CounterError('OPTION', `${total} + ${amount} is beyond ${Number.MAX_SAFE_INTEGER}`);
   return total + amount;
 }

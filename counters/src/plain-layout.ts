@@ -3,11 +3,11 @@
  *
  *     <prefix>:{<name>}:<writer id>    p <up> <down> <since> <stamp> <at|-> <cut> <then> [<writer id>=<since>/<up>/<down> …]
  *
- * A part counts in generations: `since` begins one, and `up` and `down` only grow within it. So of two versions of a part
- * the newer one is known without a clock, and what a reset has seen of a generation says nothing of the next.
+ * A part counts in generations: `since` begins one, and `up` and `down` only grow within it. So of two versions of a
+ * part the newer one is known without a clock, and what a reset has seen of a generation says nothing of the next.
  *
- * A key has one expiry, that of the part with the newest stamp. What began before its `cut` has ended already; when `at` has
- * passed, so has what began before `then`. A key whose parts have all ended, or are reset, does not exist.
+ * A key has one expiry, that of the part with the newest stamp. What began before its `cut` has ended already; when
+ * `at` has passed, so has what began before `then`. A key whose parts have all ended, or are reset, does not exist.
  */
 import { CounterError } from './errors.js';
 import { count, foreign } from './layout.js';
@@ -59,7 +59,8 @@ export function decodePlain(value: string, key: () => string): PlainPart {
   );
   const part = { since: count(since), up: count(up), down: count(down), expiry, reset };
   const numbers = [part, ...reset.values()].flatMap((each) => [each.since, each.up, each.down]);
-  if (kind !== 'p' || [...numbers, expiry.stamp, expiry.at ?? 0, expiry.cut, expiry.then].some(Number.isNaN)) throw foreign(key(), value);
+  if (kind !== 'p' || [...numbers, expiry.stamp, expiry.at ?? 0, expiry.cut, expiry.then].some(Number.isNaN))
+    throw foreign(key(), value);
   return part;
 }
 
@@ -85,11 +86,14 @@ export function standing(parts: PlainParts, now: number): Standing {
 /** What somebody said last of the key's end; of two at a time the later end. */
 function newest(parts: PlainParts): Expiry {
   let best = NEVER;
-  for (const { expiry } of parts.values()) if (expiry.stamp > best.stamp || (expiry.stamp === best.stamp && (expiry.at ?? Infinity) > (best.at ?? Infinity))) best = expiry;
+  for (const { expiry } of parts.values())
+    if (expiry.stamp > best.stamp || (expiry.stamp === best.stamp && (expiry.at ?? Infinity) > (best.at ?? Infinity)))
+      best = expiry;
   return best;
 }
 
-const cutAt = ({ at, cut, then }: Expiry, now: number): number => (at !== null && at <= now ? Math.max(cut, then) : cut);
+const cutAt = ({ at, cut, then }: Expiry, now: number): number =>
+  at !== null && at <= now ? Math.max(cut, then) : cut;
 
 /** What still counts of each part; absent where nothing does. */
 function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
@@ -99,7 +103,10 @@ function sharesOf(parts: PlainParts, now: number): Map<string, Generation> {
   for (const [id, { since, up, down }] of parts) {
     const reset = gone.get(id);
     if (since < cut || (reset !== undefined && reset.since > since)) continue;
-    const left = reset?.since === since ? { since, up: Math.max(0, up - reset.up), down: Math.max(0, down - reset.down) } : { since, up, down };
+    const left =
+      reset?.since === since
+        ? { since, up: Math.max(0, up - reset.up), down: Math.max(0, down - reset.down) }
+        : { since, up, down };
     if (left.up + left.down > 0) shares.set(id, left);
   }
   return shares;
@@ -139,52 +146,86 @@ const partsOf = ({ id, own, others }: Scene): PlainParts => new Map([...others, 
 export const look = (scene: Scene): Standing => standing(partsOf(scene), scene.now);
 
 /** Adds a whole number. @returns the value after it. @throws {CounterError} OPTION beyond what is counted exactly */
-export const add = (by: number): Step<number> => (scene) => {
-  const begun = begin(scene);
-  // Zero must be told from nothing.
-  const up = begun.up + (by > 0 ? by : by === 0 ? 1 : 0);
-  const down = begun.down + (by < 0 ? -by : by === 0 ? 1 : 0);
-  const own = { ...begun, up, down };
-  const { value } = look({ ...scene, own });
-  if (![up, down, value].every(Number.isSafeInteger)) throw new CounterError('OPTION', `a counter goes from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, and so far up and down by itself`);
-  return { own, reply: value };
-};
+export const add =
+  (by: number): Step<number> =>
+  (scene) => {
+    const begun = begin(scene);
+    // Zero must be told from nothing.
+    const up = begun.up + (by > 0 ? by : by === 0 ? 1 : 0);
+    const down = begun.down + (by < 0 ? -by : by === 0 ? 1 : 0);
+    const own = { ...begun, up, down };
+    const { value } = look({ ...scene, own });
+    if (![up, down, value].every(Number.isSafeInteger))
+      throw new CounterError(
+        'OPTION',
+        `a counter goes from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, and so far up and down by itself`,
+      );
+    return { own, reply: value };
+  };
 
 /** The writer's part, ready to count: what its predecessors counted is its own, and what has ended is begun anew. */
 function begin(scene: Scene): PlainPart {
   const parts = partsOf(scene);
   const shares = sharesOf(parts, scene.now);
-  let next = shares.has(scene.id) ? { ...scene.own, expiry: newest(parts), reset: heirOf(scene) } : beginAnew(scene, newest(parts));
-  for (const [id, share] of shares) if (scene.isPredecessor(id)) next = { ...next, up: next.up + share.up, down: next.down + share.down, reset: withReset(next.reset, id, parts.get(id)!) };
+  let next = shares.has(scene.id)
+    ? { ...scene.own, expiry: newest(parts), reset: heirOf(scene) }
+    : beginAnew(scene, newest(parts));
+  for (const [id, share] of shares)
+    if (scene.isPredecessor(id))
+      next = {
+        ...next,
+        up: next.up + share.up,
+        down: next.down + share.down,
+        reset: withReset(next.reset, id, parts.get(id)!),
+      };
   return next;
 }
 
 /** The writer's part with nothing counted in it. */
-const beginAnew = (scene: Scene, expiry: Expiry): PlainPart => ({ ...scene.own, since: Math.max(scene.now, scene.own.since + 1, cutAt(expiry, scene.now)), up: 0, down: 0, expiry, reset: heirOf(scene) });
+const beginAnew = (scene: Scene, expiry: Expiry): PlainPart => ({
+  ...scene.own,
+  since: Math.max(scene.now, scene.own.since + 1, cutAt(expiry, scene.now)),
+  up: 0,
+  down: 0,
+  expiry,
+  reset: heirOf(scene),
+});
 
 /** What the writer and its predecessors have reset. */
 function heirOf({ own, others, isPredecessor }: Scene): ReadonlyMap<string, Generation> {
   let reset = own.reset;
-  for (const [id, part] of others) if (isPredecessor(id)) for (const [of, seen] of part.reset) reset = withReset(reset, of, seen);
+  for (const [id, part] of others)
+    if (isPredecessor(id)) for (const [of, seen] of part.reset) reset = withReset(reset, of, seen);
   return reset;
 }
 
-const withReset = (reset: ReadonlyMap<string, Generation>, id: string, { since, up, down }: Generation): ReadonlyMap<string, Generation> => new Map(reset).set(id, most(reset.get(id), { since, up, down }));
+const withReset = (
+  reset: ReadonlyMap<string, Generation>,
+  id: string,
+  { since, up, down }: Generation,
+): ReadonlyMap<string, Generation> => new Map(reset).set(id, most(reset.get(id), { since, up, down }));
 
 /** Gives the key an end, or takes it off (null). @returns whether there is such a key, and with null an end */
-export const expireAt = (at: number | null): Step<boolean> => (scene) => {
-  const { exists, endsAt } = look(scene);
-  if (!exists || (at === null && endsAt === null)) return { own: scene.own, reply: false };
-  if (at !== null && at <= scene.now) return remove(scene);
-  return { own: { ...scene.own, expiry: register(scene, at) }, reply: true };
-};
+export const expireAt =
+  (at: number | null): Step<boolean> =>
+  (scene) => {
+    const { exists, endsAt } = look(scene);
+    if (!exists || (at === null && endsAt === null)) return { own: scene.own, reply: false };
+    if (at !== null && at <= scene.now) return remove(scene);
+    return { own: { ...scene.own, expiry: register(scene, at) }, reply: true };
+  };
 
 /** What began by now, be it by a clock that is ahead, ends at `at`. */
 function register(scene: Scene, at: number | null): Expiry {
   const parts = partsOf(scene);
   const before = newest(parts);
   const latest = Math.max(...Array.from(sharesOf(parts, scene.now).values(), ({ since }) => since));
-  return { stamp: Math.max(scene.now, before.stamp + 1), at, cut: cutAt(before, scene.now), then: at === null ? 0 : Math.max(at, latest + 1) };
+  return {
+    stamp: Math.max(scene.now, before.stamp + 1),
+    at,
+    cut: cutAt(before, scene.now),
+    then: at === null ? 0 : Math.max(at, latest + 1),
+  };
 }
 
 /** Takes off all that is seen, and its end. @returns whether there was such a key */
@@ -192,23 +233,30 @@ export const remove: Step<boolean> = (scene) => {
   const shares = sharesOf(partsOf(scene), scene.now);
   if (shares.size === 0) return { own: scene.own, reply: false };
   let own = beginAnew(scene, register(scene, null));
-  for (const id of shares.keys()) if (id !== scene.id) own = { ...own, reset: withReset(own.reset, id, scene.others.get(id)!) };
+  for (const id of shares.keys())
+    if (id !== scene.id) own = { ...own, reset: withReset(own.reset, id, scene.others.get(id)!) };
   return { own, reply: true };
 };
 
-/** Has this writer's own part be `value` (and its predecessors' nothing), and the key end at `at` where that is not null. */
-export const begins = (value: number, at: number | null): Step<number> => (scene) => {
-  const withdrawn = withdraw(scene).own;
-  const counted = add(value)({ ...scene, own: withdrawn });
-  if (at === null) return counted;
-  return { own: expireAt(at)({ ...scene, own: counted.own }).own, reply: counted.reply };
-};
+/**
+ * Has this writer's own part be `value` (and its predecessors' nothing), and the key end at `at` where that is not
+ * null.
+ */
+export const begins =
+  (value: number, at: number | null): Step<number> =>
+  (scene) => {
+    const withdrawn = withdraw(scene).own;
+    const counted = add(value)({ ...scene, own: withdrawn });
+    if (at === null) return counted;
+    return { own: expireAt(at)({ ...scene, own: counted.own }).own, reply: counted.reply };
+  };
 
 /** Takes off what this writer and its predecessors counted, and no more. */
 export const withdraw: Step<boolean> = (scene) => {
   const parts = partsOf(scene);
   let own = beginAnew(scene, newest(parts));
-  for (const id of sharesOf(parts, scene.now).keys()) if (scene.isPredecessor(id)) own = { ...own, reset: withReset(own.reset, id, parts.get(id)!) };
+  for (const id of sharesOf(parts, scene.now).keys())
+    if (scene.isPredecessor(id)) own = { ...own, reset: withReset(own.reset, id, parts.get(id)!) };
   return { own, reply: true };
 };
 
@@ -239,42 +287,55 @@ export interface Tended {
 }
 
 /** What a part needs that nobody writes. @param unseenSince since when a region is out of sight; null: none is */
-export const tend = (graceMs: number, unseenSince: number | null): Step<Tended> => (scene) => {
-  const { id, own, others, now } = scene;
-  const parts = partsOf(scene);
-  const expiry = newest(parts);
-  const shares = sharesOf(parts, now);
-  // What others have reset, or ended, ends by itself from now on.
-  const ended = !shares.has(id) && overAt({ ...own, expiry }) === null;
-  let next = ended ? beginAnew(scene, expiry) : expiry.stamp > own.expiry.stamp ? { ...own, expiry } : own;
-  const reset = new Map([...next.reset].filter(([of, seen]) => (others.get(of)?.since ?? 0) <= seen.since));
-  if (reset.size < next.reset.size) next = { ...next, reset };
-  const until = keptUntil(next, graceMs);
-  let done = false;
-  if (until !== null && wantsTending(next, graceMs, now)) {
-    // Whoever is out of sight may come back with what this part has ended; and who is here, may have it still.
-    const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
-    done = !isUnseen && wouldStand(new Map([...others, [id, next]]), now);
-    if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };
-    if (!done && until - now < (KEPT_GRACES * graceMs) / 2) next = { ...next, keepUntil: now + KEPT_GRACES * graceMs };
-  }
-  const left = new Map([...others, [id, next]]);
-  // What was taken over of them is on every node by then.
-  const isSettled = unseenSince === null && now - (own.first ?? now) > graceMs;
-  const useless = [...others.keys()].filter((each) => isSettled && scene.isPredecessor(each) && isUseless(each, left, now) && left.delete(each));
-  return { own: next, reply: { done, useless } };
-};
+export const tend =
+  (graceMs: number, unseenSince: number | null): Step<Tended> =>
+  (scene) => {
+    const { id, own, others, now } = scene;
+    const parts = partsOf(scene);
+    const expiry = newest(parts);
+    const shares = sharesOf(parts, now);
+    // What others have reset, or ended, ends by itself from now on.
+    const ended = !shares.has(id) && overAt({ ...own, expiry }) === null;
+    let next = ended ? beginAnew(scene, expiry) : expiry.stamp > own.expiry.stamp ? { ...own, expiry } : own;
+    const reset = new Map([...next.reset].filter(([of, seen]) => (others.get(of)?.since ?? 0) <= seen.since));
+    if (reset.size < next.reset.size) next = { ...next, reset };
+    const until = keptUntil(next, graceMs);
+    let done = false;
+    if (until !== null && wantsTending(next, graceMs, now)) {
+      // Whoever is out of sight may come back with what this part has ended; and who is here, may have it still.
+      const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
+      done = !isUnseen && wouldStand(new Map([...others, [id, next]]), now);
+      if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };
+      if (!done && until - now < (KEPT_GRACES * graceMs) / 2)
+        next = { ...next, keepUntil: now + KEPT_GRACES * graceMs };
+    }
+    const left = new Map([...others, [id, next]]);
+    // What was taken over of them is on every node by then.
+    const isSettled = unseenSince === null && now - (own.first ?? now) > graceMs;
+    const useless = [...others.keys()].filter(
+      (each) => isSettled && scene.isPredecessor(each) && isUseless(each, left, now) && left.delete(each),
+    );
+    return { own: next, reply: { done, useless } };
+  };
 
-/** For so many times the grace is kept what others have not taken in yet, should its process end. It is looked at more often than half of that. */
+/**
+ * For so many times the grace is kept what others have not taken in yet, should its process end. It is looked at more
+ * often than half of that.
+ */
 const KEPT_GRACES = 20;
 
-/** Whether the key stands as it does without the parts that are over: all of them, for each goes when its writer no longer keeps it. */
+/**
+ * Whether the key stands as it does without the parts that are over: all of them, for each goes when its writer no
+ * longer keeps it.
+ */
 function wouldStand(parts: PlainParts, now: number): boolean {
   const isOver = (part: PlainPart): boolean => (overAt(part) ?? Infinity) <= now;
   return same(standing(parts, now), standing(new Map([...parts].filter(([, part]) => !isOver(part))), now));
 }
 
 /** Whether the key stands as it does without that part. */
-const isUseless = (id: string, parts: PlainParts, now: number): boolean => same(standing(parts, now), standing(new Map([...parts].filter(([each]) => each !== id)), now));
+const isUseless = (id: string, parts: PlainParts, now: number): boolean =>
+  same(standing(parts, now), standing(new Map([...parts].filter(([each]) => each !== id)), now));
 
-const same = (a: Standing, b: Standing): boolean => a.exists === b.exists && a.value === b.value && a.endsAt === b.endsAt;
+const same = (a: Standing, b: Standing): boolean =>
+  a.exists === b.exists && a.value === b.value && a.endsAt === b.endsAt;

@@ -1,10 +1,27 @@
 /**
- * Counters with the meaning of Redis's own: a number under a name, which can be added to, deleted, and given an end. For a
- * program that stands between applications and a server, such as a proxy, and is its region's one writer.
+ * Counters with the meaning of Redis's own: a number under a name, which can be added to, deleted, and given an end.
+ * For a program that stands between applications and a server, such as a proxy, and is its region's one writer.
  */
 import type { View } from './members.js';
 import type { OwnedKey, Seen, Shape } from './owned-key.js';
-import { add, decodePlain, EMPTY_PLAIN, encodePlain, expireAt, keptUntil, remove, standing, tend, wantsTending, type PlainPart, type PlainParts, type Scene, type Standing, type Step, type Tended } from './plain-layout.js';
+import {
+  add,
+  decodePlain,
+  EMPTY_PLAIN,
+  encodePlain,
+  expireAt,
+  keptUntil,
+  remove,
+  standing,
+  tend,
+  wantsTending,
+  type PlainPart,
+  type PlainParts,
+  type Scene,
+  type Standing,
+  type Step,
+  type Tended,
+} from './plain-layout.js';
 
 /** For so long after its end a part is kept, in ms: others hear of the end meanwhile. */
 export const GRACE_MS = 60_000;
@@ -67,7 +84,8 @@ export class PlainCounters {
   /**
    * INCRBY. Of those who add in this region, no two get the same value while nothing is reset.
    * @returns the value after it, as this region's server knew it
-   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED; what the client throws where nothing was written
+   * @throws {CounterError} OPTION, REFUSED, UNCONFIRMED, FOREIGN_VALUE, CLOSED; what the client throws where nothing
+   * was written
    */
   async add(name: string, by = 1): Promise<number> {
     return this.run(name, add(by));
@@ -150,7 +168,11 @@ export class PlainCounters {
 function decode(place: PlainPlace, name: string, { view, values }: Seen): PlainParts {
   const parts = new Map<string, PlainPart>();
   values.forEach((value, i) => {
-    if (value !== null) parts.set(view.ids[i], decodePlain(value, () => place.keyOf(name, view.ids[i])));
+    if (value !== null)
+      parts.set(
+        view.ids[i],
+        decodePlain(value, () => place.keyOf(name, view.ids[i])),
+      );
   });
   return parts;
 }
@@ -164,8 +186,8 @@ interface Waiting {
 /**
  * One name. What comes while it is busy shares the next look and the next write.
  *
- * It looks first and writes then: of two regions that begin a counter at a time, one cannot have seen the other's part, so that
- * one of them gets 1. (Had they written first, both might see 2, and nobody would give it an end.)
+ * It looks first and writes then: of two regions that begin a counter at a time, one cannot have seen the other's part,
+ * so that one of them gets 1. (Had they written first, both might see 2, and nobody would give it an end.)
  */
 class PlainKey {
   #waiting: Waiting[] = [];
@@ -184,7 +206,10 @@ class PlainKey {
   /** Forgets it, if nobody needs it any more and the store has let it go; whether it did. */
   letGo(now: number): boolean {
     const own = this.place.known(this.name);
-    const over = own === null || own.untouched || (this.#done && own.idle && keptUntil(own.state, this.place.options.graceMs)! <= now);
+    const over =
+      own === null ||
+      own.untouched ||
+      (this.#done && own.idle && keptUntil(own.state, this.place.options.graceMs)! <= now);
     if (this.#busy || !over) return false;
     this.place.forget(this.name);
     return true;
@@ -239,7 +264,13 @@ class PlainKey {
     const owned = place.owned(name);
     const now = place.now();
     const mine = place.id.slice(0, place.id.lastIndexOf('.') + 1);
-    let scene: Scene = { id: place.id, own: owned.state, others: decode(place, name, seen), now, isPredecessor: (id) => id.startsWith(mine) && id !== place.id };
+    let scene: Scene = {
+      id: place.id,
+      own: owned.state,
+      others: decode(place, name, seen),
+      now,
+      isPredecessor: (id) => id.startsWith(mine) && id !== place.id,
+    };
     const done: (() => void)[] = [];
     for (const { steps, resolve, reject } of batch) {
       try {

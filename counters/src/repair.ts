@@ -11,11 +11,18 @@ export type Which = 'all' | 'differing';
  * Writes keys again, and drops from `owned` what has expired (`now`: Unix ms).
  * @returns how many keys were written again
  */
-export async function rewrite(owned: Map<string, OwnedKey<unknown>>, store: Store, now: number, which: Which): Promise<number> {
+export async function rewrite(
+  owned: Map<string, OwnedKey<unknown>>,
+  store: Store,
+  now: number,
+  which: Which,
+): Promise<number> {
   let written = 0;
   const all = [...owned.values()];
   for (let from = 0; from < all.length; from += KEYS_AT_A_TIME) {
-    const some = all.slice(from, from + KEYS_AT_A_TIME).filter((each) => owned.get(each.key) === each && !forgotten(owned, each, now));
+    const some = all
+      .slice(from, from + KEYS_AT_A_TIME)
+      .filter((each) => owned.get(each.key) === each && !forgotten(owned, each, now));
     if (some.length === 0) continue;
     const wanted = which === 'all' ? some : await differing(some, store);
     await Promise.all(wanted.map((each) => each.write((state) => state)));

@@ -1,7 +1,18 @@
-/** What is guaranteed on two active-active nodes: for each kind of heal, and each restart of a node, whichever side it befalls. */
+/**
+ * What is guaranteed on two active-active nodes: for each kind of heal, and each restart of a node, whichever side it
+ * befalls.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ActivePair, HEALS, otherSide, SIDES, type Heal, type RestartFrom, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import {
+  ActivePair,
+  HEALS,
+  otherSide,
+  SIDES,
+  type Heal,
+  type RestartFrom,
+  type Side,
+} from '../../shadow-proxy/src/local/active-pair.js';
 import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import { startProcess, until, type Process } from './support.js';
 
@@ -124,12 +135,16 @@ test('a reset takes off what it sees; what was counted behind the cut goes on co
 test('a limiter whose server came back empty counts again what living processes admitted', async (t) => {
   if (!(await needsKeydb(t))) return;
   await onPair({ repairMs: 300 }, async (pair, regions) => {
-    for (const side of SIDES) for (const { counters } of regions[side]) await counters.slidingWindow('api', WINDOW).take('user', 25);
+    for (const side of SIDES)
+      for (const { counters } of regions[side]) await counters.slidingWindow('api', WINDOW).take('user', 25);
     await pair.settle();
     await pair.cut();
     await pair.restart('a', 'empty');
     const [first, second] = regions.a.map(({ counters }) => counters.slidingWindow('api', WINDOW));
-    await until('both processes of the region are counted again', async () => (await first.peek('user')).remaining === 50 && (await second.peek('user')).remaining === 50);
+    await until(
+      'both processes of the region are counted again',
+      async () => (await first.peek('user')).remaining === 50 && (await second.peek('user')).remaining === 50,
+    );
     await pair.heal();
     for (const side of SIDES) {
       for (const { counters } of regions[side]) {
@@ -161,12 +176,17 @@ test('a process that ended during a cut keeps what it counted through partial an
   }
 });
 
-async function onPair({ appendonly = false, repairMs = 0 }: { appendonly?: boolean; repairMs?: number }, body: (pair: ActivePair, regions: Regions) => Promise<void>): Promise<void> {
+async function onPair(
+  { appendonly = false, repairMs = 0 }: { appendonly?: boolean; repairMs?: number },
+  body: (pair: ActivePair, regions: Regions) => Promise<void>,
+): Promise<void> {
   const pair = await ActivePair.start({ backlogBytes: 4 << 20, appendonly });
   const open: Process[] = [];
   try {
     const join = async (side: Side): Promise<readonly [Process, Process]> => {
-      const two = await Promise.all([1, 2].map((i) => startProcess(pair.nodes[side].port, { region: side, writer: `app-${i}`, repairMs })));
+      const two = await Promise.all(
+        [1, 2].map((i) => startProcess(pair.nodes[side].port, { region: side, writer: `app-${i}`, repairMs })),
+      );
       open.push(...two);
       return [two[0], two[1]];
     };
@@ -192,7 +212,8 @@ async function count(regions: Regions, times: number): Promise<void> {
   );
 }
 
-const repairAll = (regions: Regions): Promise<unknown> => Promise.all(SIDES.flatMap((side) => regions[side].map(({ counters }) => counters.repair())));
+const repairAll = (regions: Regions): Promise<unknown> =>
+  Promise.all(SIDES.flatMap((side) => regions[side].map(({ counters }) => counters.repair())));
 
 /** Every process, and one that has just come to each node, sees all that was counted: `times` by each of the four. */
 async function everybodyHas(pair: ActivePair, regions: Regions, times: number): Promise<void> {

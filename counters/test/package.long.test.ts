@@ -27,18 +27,28 @@ test('packed and installed, it runs and type-checks with both clients', async ()
   const dir = await mkdtemp(join(tmpdir(), 'counters-package-'));
   try {
     const { stdout } = await run('npm', ['pack', '--json', '--pack-destination', dir], { cwd: join(ROOT, 'counters') });
-    const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [{ filename: string; files: { path: string }[] }];
-    assert.ok(files.every(({ path }) => /^(dist\/|package\.json|README\.md)/.test(path)), files.map(({ path }) => path).join());
+    const [{ filename, files }] = JSON.parse(stdout.slice(stdout.indexOf('['))) as [
+      { filename: string; files: { path: string }[] },
+    ];
+    assert.ok(
+      files.every(({ path }) => /^(dist\/|package\.json|README\.md)/.test(path)),
+      files.map(({ path }) => path).join(),
+    );
 
     const installed = join(dir, 'node_modules', 'redis-to-keydb-counters');
     await mkdir(installed, { recursive: true });
     await run('tar', ['-xzf', join(dir, filename), '--strip-components=1', '-C', installed]);
     // Their own packages are found from where the links lead.
-    for (const name of ['ioredis', 'redis', '@types']) await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name));
+    for (const name of ['ioredis', 'redis', '@types'])
+      await symlink(join(ROOT, 'node_modules', name), join(dir, 'node_modules', name));
     await writeFile(join(dir, 'package.json'), '{ "type": "module" }');
     await writeFile(join(dir, 'use.ts'), USE);
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
-    await run(process.execPath, [tsc, '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2022', '--module', 'nodenext', 'use.ts'], { cwd: dir });
+    await run(
+      process.execPath,
+      [tsc, '--strict', '--skipLibCheck', '--types', 'node', '--target', 'es2022', '--module', 'nodenext', 'use.ts'],
+      { cwd: dir },
+    );
     assert.equal((await run(process.execPath, ['use.js'], { cwd: dir })).stdout, '2 function');
     assert.match(await readFile(join(installed, 'dist', 'index.d.ts'), 'utf8'), /Counters/);
   } finally {

@@ -1,9 +1,19 @@
-/** Plain counters on two active-active nodes: every kind of heal and restart, ends and deletes that fall into a cut, and random histories of these. */
+/**
+ * Plain counters on two active-active nodes: every kind of heal and restart, ends and deletes that fall into a cut, and
+ * random histories of these.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { ActivePair, HEALS, SIDES, type Heal, type RestartFrom, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import {
+  ActivePair,
+  HEALS,
+  SIDES,
+  type Heal,
+  type RestartFrom,
+  type Side,
+} from '../../shadow-proxy/src/local/active-pair.js';
 import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
 import type { PlainCounters } from '../src/index.js';
 import { startProcess, until, type Process } from './support.js';
@@ -23,7 +33,8 @@ class Regions {
 
   static async run(body: (regions: Regions) => Promise<void>): Promise<void> {
     const pair = await ActivePair.start({ backlogBytes: 4 << 20, appendonly: true });
-    const start = (side: Side): Promise<Process> => startProcess(pair.nodes[side].port, { region: side, writer: 'proxy', refreshMs: 50, repairMs: 100 });
+    const start = (side: Side): Promise<Process> =>
+      startProcess(pair.nodes[side].port, { region: side, writer: 'proxy', refreshMs: 50, repairMs: 100 });
     const regions = new Regions(pair, { a: await start('a'), b: await start('b') });
     try {
       await body(regions);
@@ -39,13 +50,25 @@ class Regions {
 
   /** What both regions see of a name once nothing is on its way; null: there is no such counter. */
   async value(name: string): Promise<readonly (number | null)[]> {
-    return Promise.all(SIDES.map(async (side) => this.plain[side].look([name]).then(([found]) => (found.exists ? found.value : null))));
+    return Promise.all(
+      SIDES.map(async (side) => this.plain[side].look([name]).then(([found]) => (found.exists ? found.value : null))),
+    );
   }
 
   async bothSee(name: string, expected: number | null): Promise<void> {
     let seen: readonly unknown[] = [];
-    await until(`both see ${expected} in ${name}, not ${String(seen)}`, async () => (seen = await this.value(name)).every((each) => each === expected)).catch(async (problem: Error) => {
-      const parts = await Promise.all(SIDES.map(async (side) => Promise.all((await this.pair.clients[side].keys(`counters:{${name}}:*`)).map(async (key) => `${side} ${key} ${await this.pair.clients[side].get(key)}`))));
+    await until(`both see ${expected} in ${name}, not ${String(seen)}`, async () =>
+      (seen = await this.value(name)).every((each) => each === expected),
+    ).catch(async (problem: Error) => {
+      const parts = await Promise.all(
+        SIDES.map(async (side) =>
+          Promise.all(
+            (await this.pair.clients[side].keys(`counters:{${name}}:*`)).map(
+              async (key) => `${side} ${key} ${await this.pair.clients[side].get(key)}`,
+            ),
+          ),
+        ),
+      );
       throw new Error(`${problem.message}; they see ${seen.join()}: ${parts.flat().join('; ')}`);
     });
   }
@@ -53,19 +76,27 @@ class Regions {
   /** A process of the region ends suddenly, and the next one begins. */
   async restart(side: Side): Promise<void> {
     this.processes[side].crash();
-    this.processes[side] = await startProcess(this.pair.nodes[side].port, { region: side, writer: 'proxy', refreshMs: 50, repairMs: 100 });
+    this.processes[side] = await startProcess(this.pair.nodes[side].port, {
+      region: side,
+      writer: 'proxy',
+      refreshMs: 50,
+      repairMs: 100,
+    });
     this.plain[side] = this.#plain(side);
   }
 }
 
-const many = (plain: PlainCounters, name: string, times: number): Promise<unknown> => Promise.all(Array.from({ length: times }, () => plain.add(name)));
+const many = (plain: PlainCounters, name: string, times: number): Promise<unknown> =>
+  Promise.all(Array.from({ length: times }, () => plain.add(name)));
 
 for (const [name, heal] of Object.entries(MIRRORED)) {
   test(`${name}: counts, ends and deletes of both sides hold`, async (t) => {
     if (!(await needsKeydb(t))) return;
     await Regions.run(async (regions) => {
       const { pair, plain } = regions;
-      await Promise.all(SIDES.flatMap((side) => ['kept', 'ends', 'deleted', 'reborn'].map((counter) => many(plain[side], counter, 50))));
+      await Promise.all(
+        SIDES.flatMap((side) => ['kept', 'ends', 'deleted', 'reborn'].map((counter) => many(plain[side], counter, 50))),
+      );
       await pair.settle();
       await pair.cut();
       await Promise.all(SIDES.map((side) => many(plain[side], 'kept', 200)));
@@ -116,16 +147,26 @@ const side = fc.constantFrom(...SIDES);
 const name = fc.constantFrom('x', 'y', 'z');
 const kind = fc.constantFrom('partial' as const, 'full' as const);
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('add' as const), side, name, times: fc.integer({ min: 1, max: 40 }) }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({ do: fc.constant('add' as const), side, name, times: fc.integer({ min: 1, max: 40 }) }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('end' as const, 'delete' as const), side, name }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('cut' as const, 'wait' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('heal' as const), heal: fc.record({ a: kind, b: kind }) }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('restart node' as const), side, from: fc.constantFrom<RestartFrom>('rdb', 'aof', 'empty') }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('restart node' as const),
+      side,
+      from: fc.constantFrom<RestartFrom>('rdb', 'aof', 'empty'),
+    }),
+  },
 );
 
 /**
- * Ends and deletes are made while both sides see everything: then what is left is known. They may be far in the past when a cut
- * heals: what has ended must not come back.
+ * Ends and deletes are made while both sides see everything: then what is left is known. They may be far in the past
+ * when a cut heals: what has ended must not come back.
  */
 async function runHistory(steps: readonly Step[]): Promise<void> {
   await Regions.run(async (regions) => {
@@ -182,6 +223,12 @@ test(`random histories with ends and deletes for ${MINUTES} minutes`, async (t) 
     runs++;
   });
   const seed = process.env.RANDOM_SEED === undefined ? {} : { seed: Number(process.env.RANDOM_SEED) };
-  await fc.assert(property, { ...seed, numRuns: 10_000, interruptAfterTimeLimit: MINUTES * 60_000, markInterruptAsFailure: false, endOnFailure: true });
+  await fc.assert(property, {
+    ...seed,
+    numRuns: 10_000,
+    interruptAfterTimeLimit: MINUTES * 60_000,
+    markInterruptAsFailure: false,
+    endOnFailure: true,
+  });
   t.diagnostic(`${runs} histories of 25 steps`);
 });

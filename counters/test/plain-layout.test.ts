@@ -3,7 +3,23 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { CounterError } from '../src/errors.js';
-import { add, begins, decodePlain, EMPTY_PLAIN, encodePlain, expireAt, keptUntil, look, remove, standing, tend, wantsTending, withdraw, type PlainPart, type Step } from '../src/plain-layout.js';
+import {
+  add,
+  begins,
+  decodePlain,
+  EMPTY_PLAIN,
+  encodePlain,
+  expireAt,
+  keptUntil,
+  look,
+  remove,
+  standing,
+  tend,
+  wantsTending,
+  withdraw,
+  type PlainPart,
+  type Step,
+} from '../src/plain-layout.js';
 
 const GRACE_MS = 1000;
 const TENDED_MS = 200;
@@ -19,12 +35,21 @@ class World {
     const own = this.held.get(id) ?? EMPTY_PLAIN;
     const others = new Map([...this.parts].filter(([each]) => each !== id));
     const process = id.slice(0, id.lastIndexOf('.') + 1);
-    const stepped = step({ id, own, others, now: this.now, isPredecessor: (each) => each.startsWith(process) && each !== id });
+    const stepped = step({
+      id,
+      own,
+      others,
+      now: this.now,
+      isPredecessor: (each) => each.startsWith(process) && each !== id,
+    });
     if (stepped.own !== own) {
       const written = { first: this.now, ...stepped.own };
       this.held.set(id, written);
       // As it lies in the store.
-      this.parts.set(id, decodePlain(encodePlain(written), () => id));
+      this.parts.set(
+        id,
+        decodePlain(encodePlain(written), () => id),
+      );
     }
     return stepped.reply;
   }
@@ -77,7 +102,10 @@ type Action =
 const action: fc.Arbitrary<Action> = fc.oneof(
   { weight: 6, arbitrary: fc.record({ do: fc.constant('add' as const), by: fc.integer({ min: -3, max: 5 }) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('expire' as const), inMs: fc.integer({ min: -1, max: 3000 }) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('persist' as const, 'delete' as const, 'restart' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('persist' as const, 'delete' as const, 'restart' as const) }),
+  },
   { weight: 4, arbitrary: fc.record({ do: fc.constant('wait' as const), ms: fc.integer({ min: 0, max: 2500 }) }) },
 );
 
@@ -122,7 +150,11 @@ test('whoever writes, and whenever a process begins anew: what all see is what o
             }
         }
         model.at(world.now);
-        assert.deepEqual(world.standing(), { exists: model.value !== null, value: model.value ?? 0, endsAt: model.endsAt });
+        assert.deepEqual(world.standing(), {
+          exists: model.value !== null,
+          value: model.value ?? 0,
+          endsAt: model.endsAt,
+        });
       }
     }),
     { numRuns: Number(process.env.RUNS ?? 400) },
@@ -190,19 +222,35 @@ test('what is carried over replaces what this region had, and can be taken back'
   assert.equal(world.standing().endsAt, world.now + 5000);
   world.run('a.proxy.1', withdraw);
   assert.equal(world.standing().value, 10);
-  assert.deepEqual(world.run('a.proxy.1', (scene) => ({ own: scene.own, reply: look(scene) })), world.standing());
+  assert.deepEqual(
+    world.run('a.proxy.1', (scene) => ({ own: scene.own, reply: look(scene) })),
+    world.standing(),
+  );
 });
 
 test('beyond what can be counted exactly is an error, and nothing is changed', () => {
   const world = new World();
   world.run('a.proxy.0', add(Number.MAX_SAFE_INTEGER));
-  assert.throws(() => world.run('b.proxy.0', add(1)), (problem) => problem instanceof CounterError && problem.code === 'OPTION');
+  assert.throws(
+    () => world.run('b.proxy.0', add(1)),
+    (problem) => problem instanceof CounterError && problem.code === 'OPTION',
+  );
   assert.equal(world.standing().value, Number.MAX_SAFE_INTEGER);
 });
 
 test('a part comes back from the store as it was, and what is none is named', () => {
-  const part: PlainPart = { since: 7, up: 3, down: 1, expiry: { stamp: 9, at: null, cut: 2, then: 0 }, reset: new Map([['us.proxy.x-1', { since: 4, up: 2, down: 0 }]]) };
+  const part: PlainPart = {
+    since: 7,
+    up: 3,
+    down: 1,
+    expiry: { stamp: 9, at: null, cut: 2, then: 0 },
+    reset: new Map([['us.proxy.x-1', { since: 4, up: 2, down: 0 }]]),
+  };
   assert.equal(encodePlain(part), 'p 3 1 7 9 - 2 0 us.proxy.x-1=4/2/0');
-  assert.deepEqual(decodePlain(encodePlain(part), () => 'k'), part);
-  for (const value of ['', 'p', 'c 1 0', 'p 1 0 1 0 - 0', 'p 1 0 1 0 - 0 0 x', 'p 1 0 x 0 - 0 0']) assert.throws(() => decodePlain(value, () => 'k'), /"k" holds/, value);
+  assert.deepEqual(
+    decodePlain(encodePlain(part), () => 'k'),
+    part,
+  );
+  for (const value of ['', 'p', 'c 1 0', 'p 1 0 1 0 - 0', 'p 1 0 1 0 - 0 0 x', 'p 1 0 x 0 - 0 0'])
+    assert.throws(() => decodePlain(value, () => 'k'), /"k" holds/, value);
 });

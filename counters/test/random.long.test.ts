@@ -1,4 +1,7 @@
-/** Random histories for as long as `RANDOM_MINUTES` says (5 when absent), with a new seed each time, or that of `RANDOM_SEED`. */
+/**
+ * Random histories for as long as `RANDOM_MINUTES` says (5 when absent), with a new seed each time, or that of
+ * `RANDOM_SEED`.
+ */
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { needsKeydb } from '../../shadow-proxy/test/support/servers.js';
@@ -14,6 +17,12 @@ test(`random histories for ${MINUTES} minutes`, async (t) => {
     await Trial.run(steps);
     runs++;
   });
-  await fc.assert(property, { ...SEED, numRuns: 10_000, interruptAfterTimeLimit: MINUTES * 60_000, markInterruptAsFailure: false, endOnFailure: true });
+  await fc.assert(property, {
+    ...SEED,
+    numRuns: 10_000,
+    interruptAfterTimeLimit: MINUTES * 60_000,
+    markInterruptAsFailure: false,
+    endOnFailure: true,
+  });
   t.diagnostic(`${runs} histories of 40 steps`);
 });

@@ -1,15 +1,22 @@
 /**
- * Random histories on two real active-active nodes: processes count, end, come back and join new regions, links are cut and
- * heal in every way, nodes restart. After each heal, once every living writer has written again, everybody must see exactly
- * what was acknowledged.
+ * Random histories on two real active-active nodes: processes count, end, come back and join new regions, links are cut
+ * and heal in every way, nodes restart. After each heal, once every living writer has written again, everybody must see
+ * exactly what was acknowledged.
  *
- * One thing cannot be had, and the model says exactly when: what a process counted during a cut is on one node only once the
- * process has ended; it may be lost where that node is restarted before the heal, be it from its own files, or where one
- * direction heals fully and the other partially. Nothing is ever invented.
+ * One thing cannot be had, and the model says exactly when: what a process counted during a cut is on one node only
+ * once the process has ended; it may be lost where that node is restarted before the heal, be it from its own files, or
+ * where one direction heals fully and the other partially. Nothing is ever invented.
  */
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { ActivePair, otherSide, SIDES, type Heal, type RestartFrom, type Side } from '../../shadow-proxy/src/local/active-pair.js';
+import {
+  ActivePair,
+  otherSide,
+  SIDES,
+  type Heal,
+  type RestartFrom,
+  type Side,
+} from '../../shadow-proxy/src/local/active-pair.js';
 import type { PlainCounters } from '../src/index.js';
 import { startProcess, type Process } from './support.js';
 
@@ -27,13 +34,33 @@ const side = fc.constantFrom(...SIDES);
 const kind = fc.constantFrom('partial' as const, 'full' as const);
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 10, arbitrary: fc.record({ do: fc.constant('add' as const), process, amounts: fc.array(fc.integer({ min: -50, max: 100 }).filter((n) => n !== 0), { minLength: 1, maxLength: 60 }) }) },
+  {
+    weight: 10,
+    arbitrary: fc.record({
+      do: fc.constant('add' as const),
+      process,
+      amounts: fc.array(
+        fc.integer({ min: -50, max: 100 }).filter((n) => n !== 0),
+        { minLength: 1, maxLength: 60 },
+      ),
+    }),
+  },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('cut' as const) }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('heal' as const), heal: fc.record({ a: kind, b: kind }) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('restart node' as const), side, from: fc.constantFrom<RestartFrom>('rdb', 'aof', 'empty') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('restart node' as const),
+      side,
+      from: fc.constantFrom<RestartFrom>('rdb', 'aof', 'empty'),
+    }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('crash' as const, 'close' as const), process }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('reset' as const), process }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constant('join' as const), side, region: fc.constantFrom('a', 'b', 'c', 'd') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('join' as const), side, region: fc.constantFrom('a', 'b', 'c', 'd') }),
+  },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('check' as const) }) },
 );
 
@@ -118,7 +145,11 @@ export class Trial {
   async #add({ process: { counters }, plain, account }: Member, amounts: readonly number[]): Promise<void> {
     await Promise.all(
       amounts.map(async (amount) => {
-        await Promise.all([counters.growOnly('grown').add(Math.abs(amount)), counters.upDown('net').add(amount), plain.add('plain', Math.abs(amount))]);
+        await Promise.all([
+          counters.growOnly('grown').add(Math.abs(amount)),
+          counters.upDown('net').add(amount),
+          plain.add('plain', Math.abs(amount)),
+        ]);
         account.grown += Math.abs(amount);
         account.net += amount;
       }),
@@ -177,7 +208,11 @@ export class Trial {
     account.alive = false;
     // It may not have written again since its node was restarted.
     const restarted = this.#cut && how === 'crash' ? this.#restarted[account.side] : undefined;
-    if (restarted !== undefined) this.#doubt((each) => each === account, restarted === 'empty' && this.#restarted[otherSide(account.side)] !== undefined ? 0 : undefined);
+    if (restarted !== undefined)
+      this.#doubt(
+        (each) => each === account,
+        restarted === 'empty' && this.#restarted[otherSide(account.side)] !== undefined ? 0 : undefined,
+      );
   }
 
   /** Only while all is seen: it is known then what is taken off. */
@@ -218,12 +253,19 @@ export class Trial {
   }
 
   async #checkOne({ counters }: Process, plain: PlainCounters, who: string): Promise<void> {
-    const sum = (of: (account: Account) => number): number => this.#accounts.reduce((all, account) => all + of(account), 0);
+    const sum = (of: (account: Account) => number): number =>
+      this.#accounts.reduce((all, account) => all + of(account), 0);
     const most = sum(({ grown }) => grown);
     const least = sum(({ grown, shared, atRisk }) => (atRisk ? shared : grown));
-    for (const [name, grown] of [['grown', await counters.growOnly('grown').value()], ['plain', (await plain.look(['plain']))[0].value]] as const) {
+    for (const [name, grown] of [
+      ['grown', await counters.growOnly('grown').value()],
+      ['plain', (await plain.look(['plain']))[0].value],
+    ] as const) {
       const right = grown >= least && grown <= most;
-      assert.ok(right, `${who} sees ${name} ${grown}, not ${least === most ? most : `${least} to ${most}`}${right ? '' : await this.#parts(name)}`);
+      assert.ok(
+        right,
+        `${who} sees ${name} ${grown}, not ${least === most ? most : `${least} to ${most}`}${right ? '' : await this.#parts(name)}`,
+      );
     }
     if (!this.#inDoubt) assert.equal(await counters.upDown('net').value(), sum(({ net }) => net) - this.#reset, who);
   }
@@ -232,7 +274,9 @@ export class Trial {
   async #parts(name: string): Promise<string> {
     const lines = this.#accounts.map(async ({ id, grown, shared, alive, atRisk }) => {
       const [a, b] = await Promise.all(SIDES.map((side) => this.pair.clients[side].get(`counters:{${name}}:${id}`)));
-      const listed = await Promise.all(SIDES.map((side) => this.pair.clients[side].hget(`counters:@writers:{${id.split('.')[0]}}`, id)));
+      const listed = await Promise.all(
+        SIDES.map((side) => this.pair.clients[side].hget(`counters:@writers:{${id.split('.')[0]}}`, id)),
+      );
       return `\n${id} ${alive ? 'alive' : 'dead'}: ${grown}, ${atRisk ? `at risk beyond ${shared}` : 'safe'}; a has ${a}, b has ${b}; listed ${listed.join()}`;
     });
     return (await Promise.all(lines)).join('');

@@ -21,7 +21,10 @@ export async function connect(port: number, library: Library = 'ioredis'): Promi
     client.on('error', () => undefined);
     return { store: ioredisStore(client), end: () => client.disconnect() };
   }
-  const client = createClient({ RESP: library === 'node-redis' ? 2 : 3, socket: { host: '127.0.0.1', port, reconnectStrategy: 50 } });
+  const client = createClient({
+    RESP: library === 'node-redis' ? 2 : 3,
+    socket: { host: '127.0.0.1', port, reconnectStrategy: 50 },
+  });
   client.on('error', () => undefined);
   await client.connect();
   return { store: nodeRedisStore(client), end: () => client.destroy() };
@@ -34,8 +37,14 @@ export interface Process {
   close(): Promise<void>;
 }
 
-/** A process that counts, quick to learn of others; it repairs only when it is told to, unless `options` says otherwise. */
-export async function startProcess(port: number, options: CountersOptions, library: Library = 'ioredis'): Promise<Process> {
+/**
+ * A process that counts, quick to learn of others; it repairs only when it is told to, unless `options` says otherwise.
+ */
+export async function startProcess(
+  port: number,
+  options: CountersOptions,
+  library: Library = 'ioredis',
+): Promise<Process> {
   const client = await connect(port, library);
   const counters = await Counters.open(client.store, { refreshMs: 200, repairMs: 0, ...options });
   return {

@@ -7,7 +7,10 @@ import type { WindowPart } from '../src/layout.js';
 
 const LIMIT = 5;
 const WINDOW_MS = 1000;
-const gaps = fc.array(fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 1500 })), { minLength: 1, maxLength: 120 });
+const gaps = fc.array(fc.oneof(fc.integer({ min: 0, max: 60 }), fc.integer({ min: 0, max: 1500 })), {
+  minLength: 1,
+  maxLength: 120,
+});
 
 /** Everybody who comes asks for one; @returns when somebody was admitted. */
 function admissions(window: Window, arrivals: readonly number[]): number[] {
@@ -35,7 +38,11 @@ test('a sliding window never admits more than the limit in any interval of its l
         assert.ok(within <= LIMIT, `${within} from ${from}`);
       });
       const rested = arrivals.at(-1)! + WINDOW_MS + WINDOW_MS / buckets;
-      assert.equal(admissions(window, [...arrivals, ...Array.from({ length: LIMIT }, () => rested)]).filter((at) => at === rested).length, LIMIT);
+      assert.equal(
+        admissions(window, [...arrivals, ...Array.from({ length: LIMIT }, () => rested)]).filter((at) => at === rested)
+          .length,
+        LIMIT,
+      );
     }),
   );
 });

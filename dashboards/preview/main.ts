@@ -1,6 +1,7 @@
 /**
- * `npm run dashboards:png`: every dashboard as a picture, from a Prometheus that scrapes a small migration on this machine, or
- * from yours. Ends with 0, with 2 where something is missing or does not answer; nothing is left but the pictures.
+ * `npm run dashboards:png`: every dashboard as a picture, from a Prometheus that scrapes a small migration on this
+ * machine, or from yours. Ends with 0, with 2 where something is missing or does not answer; nothing is left but the
+ * pictures.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -35,14 +36,22 @@ const program = new Command('dashboards:png')
 
 const options = program.parse().opts<Options>();
 const executablePath = process.env.CHROMIUM ?? onPath('chromium');
-const lacks = [...(executablePath === null ? ['chromium (apt-get install chromium), or CHROMIUM with its path'] : []), ...(options.prometheus === undefined ? await missing() : [])];
+const lacks = [
+  ...(executablePath === null ? ['chromium (apt-get install chromium), or CHROMIUM with its path'] : []),
+  ...(options.prometheus === undefined ? await missing() : []),
+];
 if (lacks.length > 0) {
   process.stderr.write(`The pictures need:\n${lacks.map((each) => `  ${each}\n`).join('')}`);
   process.exitCode = 2;
 } else {
   try {
     if (options.prometheus === undefined) await ofARig();
-    else await draw(new Prometheus(options.prometheus.replace(/\/+$/, '')), Math.floor(Date.now() / 1000 - options.minutes * 60), options.scrape);
+    else
+      await draw(
+        new Prometheus(options.prometheus.replace(/\/+$/, '')),
+        Math.floor(Date.now() / 1000 - options.minutes * 60),
+        options.scrape,
+      );
   } catch (error) {
     process.stderr.write(`${(error as Error).message}\n`);
     process.exitCode = 2;
@@ -65,11 +74,20 @@ async function draw(prometheus: Prometheus, from: number, scrape: number): Promi
   const to = Math.floor(Date.now() / 1000);
   const step = Math.max(1, Math.round((to - from) / STEPS));
   mkdirSync(options.out, { recursive: true });
-  const browser = await chromium.launch({ executablePath: executablePath!, args: ['--headless', '--no-sandbox', '--disable-gpu'] });
+  const browser = await chromium.launch({
+    executablePath: executablePath!,
+    args: ['--headless', '--no-sandbox', '--disable-gpu'],
+  });
   try {
     for (const dashboard of DASHBOARDS) {
       const file = join(options.out, `${dashboard.uid!}.png`);
-      writeFileSync(file, await picture(browser, await gather(dashboard, prometheus, { from, to, step, scrape }, { workload: options.workload })));
+      writeFileSync(
+        file,
+        await picture(
+          browser,
+          await gather(dashboard, prometheus, { from, to, step, scrape }, { workload: options.workload }),
+        ),
+      );
       process.stdout.write(`${file}\n`);
     }
   } finally {

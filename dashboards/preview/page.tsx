@@ -3,7 +3,15 @@ import type { CSSProperties, JSX } from 'preact';
 import { renderToStaticMarkup } from 'preact-render-to-string';
 import type { Dashboard, GridPos, Panel, RowPanel } from '@grafana/grafana-foundation-sdk/dashboard';
 import { isRow, type Variables } from '../rig/ask.js';
-import { isEmpty, type LinesView, type Span, type StatesView, type TableView, type TileView, type View } from './view.js';
+import {
+  isEmpty,
+  type LinesView,
+  type Span,
+  type StatesView,
+  type TableView,
+  type TileView,
+  type View,
+} from './view.js';
 
 export const WIDTH = 1500;
 const MARGIN = 12;
@@ -34,7 +42,15 @@ export interface PlotData extends Omit<LinesView, 'kind'> {
 }
 
 /** Grafana’s named colours in its dark theme. */
-export const COLORS: Readonly<Record<string, string>> = { green: '#73bf69', orange: '#ff9830', red: '#f2495c', yellow: '#fade2a', blue: '#5794f2', purple: '#b877d9', text: '#8e8e99' };
+export const COLORS: Readonly<Record<string, string>> = {
+  green: '#73bf69',
+  orange: '#ff9830',
+  red: '#f2495c',
+  yellow: '#fade2a',
+  blue: '#5794f2',
+  purple: '#b877d9',
+  text: '#8e8e99',
+};
 
 export function pageOf({ dashboard, variables, span, views, marks }: Drawn): string {
   const panels = dashboard.panels ?? [];
@@ -43,34 +59,84 @@ export function pageOf({ dashboard, variables, span, views, marks }: Drawn): str
     <body>
       <header>
         <h1>{dashboard.title}</h1>
-        <span class="variables">{Object.entries(variables).map(([name, value]) => <span key={name}>{name} <b>{value.replaceAll('\\\\', '').replaceAll('|', ' + ')}</b></span>)}</span>
-        <span class="notice">A preview drawn from the dashboard’s JSON and a real Prometheus. This is not Grafana.</span>
+        <span class="variables">
+          {Object.entries(variables).map(([name, value]) => (
+            <span key={name}>
+              {name} <b>{value.replaceAll('\\\\', '').replaceAll('|', ' + ')}</b>
+            </span>
+          ))}
+        </span>
+        <span class="notice">
+          A preview drawn from the dashboard’s JSON and a real Prometheus. This is not Grafana.
+        </span>
       </header>
-      {marks.length > 0 && <p class="marks">{marks.map(({ at, color, text }) => <span key={`${at}${text}`}><i style={{ background: COLORS[color] }} />{clock(at)} {text}</span>)}</p>}
+      {marks.length > 0 && (
+        <p class="marks">
+          {marks.map(({ at, color, text }) => (
+            <span key={`${at}${text}`}>
+              <i style={{ background: COLORS[color] }} />
+              {clock(at)} {text}
+            </span>
+          ))}
+        </p>
+      )}
       <main style={{ height: `${bottom * ROW}px` }}>
-        {panels.map((panel) => (isRow(panel) ? <RowTitle key={panel.id} row={panel} /> : <PanelBox key={panel.id} panel={panel} view={views.get(panel.id!)!} span={span} marks={marks} />))}
+        {panels.map((panel) =>
+          isRow(panel) ? (
+            <RowTitle key={panel.id} row={panel} />
+          ) : (
+            <PanelBox key={panel.id} panel={panel} view={views.get(panel.id!)!} span={span} marks={marks} />
+          ),
+        )}
       </main>
     </body>
   );
   return `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>${dashboard.title}</title><link rel="stylesheet" href="/uPlot.min.css"><style>${STYLE}</style><script src="/uPlot.iife.min.js"></script><script type="module" src="/draw.js"></script></head>${renderToStaticMarkup(body)}</html>`;
 }
 
-const place = ({ x, y, w, h }: GridPos): CSSProperties => ({ left: `${x * COLUMN}px`, top: `${y * ROW}px`, width: `${w * COLUMN - GAP}px`, height: `${h * ROW - GAP}px` });
+const place = ({ x, y, w, h }: GridPos): CSSProperties => ({
+  left: `${x * COLUMN}px`,
+  top: `${y * ROW}px`,
+  width: `${w * COLUMN - GAP}px`,
+  height: `${h * ROW - GAP}px`,
+});
 
-const RowTitle = ({ row }: { row: RowPanel }): JSX.Element => (
-  <h2 style={place(row.gridPos!)}>{row.title}</h2>
-);
+const RowTitle = ({ row }: { row: RowPanel }): JSX.Element => <h2 style={place(row.gridPos!)}>{row.title}</h2>;
 
-function PanelBox({ panel, view, span, marks }: { panel: Panel; view: View; span: Span; marks: readonly Mark[] }): JSX.Element {
+function PanelBox({
+  panel,
+  view,
+  span,
+  marks,
+}: {
+  panel: Panel;
+  view: View;
+  span: Span;
+  marks: readonly Mark[];
+}): JSX.Element {
   return (
     <section class={view.kind} style={place(panel.gridPos!)}>
       <h3 title={panel.description}>{panel.title}</h3>
-      {isEmpty(view) ? <p class="nothing">{panel.fieldConfig?.defaults.noValue ?? 'No data'}</p> : <Content view={view} span={span} marks={marks} height={panel.gridPos!.h * ROW - GAP - TITLE} />}
+      {isEmpty(view) ? (
+        <p class="nothing">{panel.fieldConfig?.defaults.noValue ?? 'No data'}</p>
+      ) : (
+        <Content view={view} span={span} marks={marks} height={panel.gridPos!.h * ROW - GAP - TITLE} />
+      )}
     </section>
   );
 }
 
-function Content({ view, span, marks, height }: { view: View; span: Span; marks: readonly Mark[]; height: number }): JSX.Element {
+function Content({
+  view,
+  span,
+  marks,
+  height,
+}: {
+  view: View;
+  span: Span;
+  marks: readonly Mark[];
+  height: number;
+}): JSX.Element {
   switch (view.kind) {
     case 'stat':
       return <Tile view={view} />;
@@ -97,11 +163,21 @@ const Tile = ({ view: { values, solid } }: { view: TileView }): JSX.Element => (
 const Rows = ({ view: { head, rows } }: { view: TableView }): JSX.Element => (
   <table>
     <thead>
-      <tr>{head.map((name) => <th key={name}>{name}</th>)}</tr>
+      <tr>
+        {head.map((name) => (
+          <th key={name}>{name}</th>
+        ))}
+      </tr>
     </thead>
     <tbody>
       {rows.map((row, at) => (
-        <tr key={at}>{row.map(({ text, color }, column) => <td key={column} style={color === 'text' ? {} : { color: COLORS[color] }}>{text}</td>)}</tr>
+        <tr key={at}>
+          {row.map(({ text, color }, column) => (
+            <td key={column} style={color === 'text' ? {} : { color: COLORS[color] }}>
+              {text}
+            </td>
+          ))}
+        </tr>
       ))}
     </tbody>
   </table>
@@ -116,23 +192,52 @@ function States({ view: { bands }, span: { from, to } }: { view: StatesView; spa
           <small>{name}</small>
           <div>
             {spans.map((each) => (
-              <span key={each.from} style={{ left: `${percent(each.from)}%`, width: `${percent(each.to) - percent(each.from)}%`, background: COLORS[each.color] }}>{percent(each.to) - percent(each.from) > 8 ? each.text : ''}</span>
+              <span
+                key={each.from}
+                style={{
+                  left: `${percent(each.from)}%`,
+                  width: `${percent(each.to) - percent(each.from)}%`,
+                  background: COLORS[each.color],
+                }}
+              >
+                {percent(each.to) - percent(each.from) > 8 ? each.text : ''}
+              </span>
             ))}
           </div>
         </div>
       ))}
-      <div class="band times"><small /><div>{[0, 0.25, 0.5, 0.75, 1].map((part) => <time key={part}>{clock(from + part * (to - from))}</time>)}</div></div>
+      <div class="band times">
+        <small />
+        <div>
+          {[0, 0.25, 0.5, 0.75, 1].map((part) => (
+            <time key={part}>{clock(from + part * (to - from))}</time>
+          ))}
+        </div>
+      </div>
     </div>
   );
 }
 
 const LEGEND_MAX = 8;
 
-const Plot = ({ view: { kind: _, ...view }, marks, height }: { view: LinesView; marks: readonly Mark[]; height: number }): JSX.Element => (
+const Plot = ({
+  view: { kind: _, ...view },
+  marks,
+  height,
+}: {
+  view: LinesView;
+  marks: readonly Mark[];
+  height: number;
+}): JSX.Element => (
   <div class="plot">
     <div data-plot={JSON.stringify({ ...view, marks } satisfies PlotData)} style={{ height: `${height - 26}px` }} />
     <p class="legend">
-      {view.lines.slice(0, LEGEND_MAX).map(({ name, color }) => <span key={name}><i style={{ background: color }} />{name}</span>)}
+      {view.lines.slice(0, LEGEND_MAX).map(({ name, color }) => (
+        <span key={name}>
+          <i style={{ background: color }} />
+          {name}
+        </span>
+      ))}
       {view.lines.length > LEGEND_MAX && <span>and {view.lines.length - LEGEND_MAX} more</span>}
     </p>
   </div>

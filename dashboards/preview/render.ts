@@ -19,23 +19,42 @@ const FILES: Readonly<Record<string, { readonly file: string | URL; readonly typ
 const ORIGIN = 'http://preview.invalid';
 
 /** Asks all that the dashboard asks. @param chosen values for variables that take one value only */
-export async function gather(dashboard: Dashboard, prometheus: Prometheus, span: Span, chosen: Variables = {}): Promise<Drawn> {
+export async function gather(
+  dashboard: Dashboard,
+  prometheus: Prometheus,
+  span: Span,
+  chosen: Variables = {},
+): Promise<Drawn> {
   const variables = await variablesOf(dashboard, prometheus, chosen);
   const views = new Map<number, View>();
   for (const panel of panelsOf(dashboard)) {
     const answers: Answered[] = [];
     for (const query of queriesOf(panel)) {
       const expr = filledIn(query.expr, variables, span);
-      answers.push({ query, series: query.instant ? await prometheus.instant(expr, span.to) : await prometheus.range(expr, span.from, span.to, span.step) });
+      answers.push({
+        query,
+        series: query.instant
+          ? await prometheus.instant(expr, span.to)
+          : await prometheus.range(expr, span.from, span.to, span.step),
+      });
     }
     views.set(panel.id!, viewOf(panel, answers, span));
   }
-  const marks = (await Promise.all((dashboard.annotations?.list ?? []).map((annotation) => marksOf(annotation, prometheus, variables, span)))).flat();
+  const marks = (
+    await Promise.all(
+      (dashboard.annotations?.list ?? []).map((annotation) => marksOf(annotation, prometheus, variables, span)),
+    )
+  ).flat();
   return { dashboard, variables, span, views, marks: marks.sort((a, b) => a.at - b.at) };
 }
 
 /** One mark where each thing begins: what holds on at the next step is the same. */
-async function marksOf({ expr, titleFormat, iconColor }: AnnotationQuery, prometheus: Prometheus, variables: Variables, span: Span): Promise<readonly Mark[]> {
+async function marksOf(
+  { expr, titleFormat, iconColor }: AnnotationQuery,
+  prometheus: Prometheus,
+  variables: Variables,
+  span: Span,
+): Promise<readonly Mark[]> {
   const { from, to, step } = span;
   const found = await prometheus.range(filledIn(expr ?? '', variables, span), from, to, step);
   return found.flatMap((series) => {
@@ -53,7 +72,9 @@ export async function picture(browser: Browser, drawn: Drawn): Promise<Buffer> {
     const path = new URL(route.request().url()).pathname;
     const found = FILES[path];
     if (path === '/') return route.fulfill({ body: pageOf(drawn), contentType: 'text/html' });
-    return found === undefined ? route.fulfill({ status: 404 }) : route.fulfill({ body: readFileSync(found.file), contentType: found.type });
+    return found === undefined
+      ? route.fulfill({ status: 404 })
+      : route.fulfill({ body: readFileSync(found.file), contentType: found.type });
   });
   try {
     await page.goto(`${ORIGIN}/`);

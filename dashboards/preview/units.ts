@@ -48,4 +48,7 @@ function scaled(value: number, by: number, names: readonly string[], decimals?: 
   return name === '' || name.startsWith(' ') ? `${text}${name}` : `${text} ${name}`;
 }
 
-const digits = (value: number, decimals = Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2): string => value.toFixed(decimals);
+const digits = (
+  value: number,
+  decimals = Math.abs(value) >= 100 || Number.isInteger(value) ? 0 : Math.abs(value) >= 10 ? 1 : 2,
+): string => value.toFixed(decimals);

@@ -29,7 +29,10 @@ export interface TableView {
 
 export interface StatesView {
   readonly kind: 'state-timeline';
-  readonly bands: readonly { readonly name: string; readonly spans: readonly (Look & { readonly from: number; readonly to: number })[] }[];
+  readonly bands: readonly {
+    readonly name: string;
+    readonly spans: readonly (Look & { readonly from: number; readonly to: number })[];
+  }[];
 }
 
 export interface LineView {
@@ -98,21 +101,27 @@ const settingsOf = ({ fieldConfig }: Panel): Settings => {
   return { unit, decimals, steps: thresholds?.steps ?? [], mappings: mappings as ValueMap[] };
 };
 
-const flat = (answers: readonly Answered[]): { readonly name: string; readonly series: Series }[] => answers.flatMap(({ query, series }) => series.map((each) => ({ name: nameOf(query.legend, each), series: each })));
+const flat = (answers: readonly Answered[]): { readonly name: string; readonly series: Series }[] =>
+  answers.flatMap(({ query, series }) => series.map((each) => ({ name: nameOf(query.legend, each), series: each })));
 
 const last = ({ points }: Series): number => points.at(-1)?.[1] ?? NaN;
 
 /** A value in words or with its unit, and the colour of the word or of the highest threshold that it has reached. */
 export function lookOf(value: number, { unit, decimals, steps, mappings }: Settings): Look {
   const word = mappings.map(({ options }) => options[`${value}`]).find((each) => each !== undefined);
-  const color = word?.color ?? steps.filter((step) => step.value === null || value >= step.value).at(-1)?.color ?? 'text';
+  const color =
+    word?.color ?? steps.filter((step) => step.value === null || value >= step.value).at(-1)?.color ?? 'text';
   return { text: word?.text ?? withUnit(value, unit, decimals), color };
 }
 
 function tileOf(panel: Panel, answers: readonly Answered[]): TileView {
   const settings = settingsOf(panel);
   const options = panel.options as { colorMode?: string };
-  return { kind: 'stat', solid: options.colorMode === 'background', values: flat(answers).map(({ name, series }) => ({ name, ...lookOf(last(series), settings) })) };
+  return {
+    kind: 'stat',
+    solid: options.colorMode === 'background',
+    values: flat(answers).map(({ name, series }) => ({ name, ...lookOf(last(series), settings) })),
+  };
 }
 
 /** Rows that agree in their labels are one, as the transformation `merge` has it. */
@@ -131,22 +140,38 @@ function tableOf(panel: Panel, answers: readonly Answered[]): TableView {
   return {
     kind: 'table',
     head: [...labels, ...columns],
-    rows: sorted.map((row) => [...labels.map((label) => ({ text: row.labels[label] ?? '', color: 'text' })), ...columns.map((column) => cell(row.values.get(column), overridden(panel, column)))]),
+    rows: sorted.map((row) => [
+      ...labels.map((label) => ({ text: row.labels[label] ?? '', color: 'text' })),
+      ...columns.map((column) => cell(row.values.get(column), overridden(panel, column))),
+    ]),
   };
 }
 
-const cell = (value: number | undefined, settings: Settings): Look => (value === undefined ? { text: '', color: 'text' } : lookOf(value, settings));
+const cell = (value: number | undefined, settings: Settings): Look =>
+  value === undefined ? { text: '', color: 'text' } : lookOf(value, settings);
 
 /** The columns before the values, in the order that the transformation `organize` gives. */
 function labelsOf({ transformations = [] }: Panel): readonly string[] {
-  const { indexByName = {} } = (transformations.find(({ id }) => id === 'organize')?.options ?? {}) as { indexByName?: Record<string, number> };
-  return Object.entries(indexByName).filter(([name]) => !name.startsWith('Value')).sort(([, a], [, b]) => a - b).map(([name]) => name);
+  const { indexByName = {} } = (transformations.find(({ id }) => id === 'organize')?.options ?? {}) as {
+    indexByName?: Record<string, number>;
+  };
+  return Object.entries(indexByName)
+    .filter(([name]) => !name.startsWith('Value'))
+    .sort(([, a], [, b]) => a - b)
+    .map(([name]) => name);
 }
 
 function overridden({ fieldConfig }: Panel, column: string): Settings {
-  const properties: readonly DynamicConfigValue[] = fieldConfig?.overrides.find(({ matcher }) => matcher.id === 'byName' && matcher.options === column)?.properties ?? [];
+  const properties: readonly DynamicConfigValue[] =
+    fieldConfig?.overrides.find(({ matcher }) => matcher.id === 'byName' && matcher.options === column)?.properties ??
+    [];
   const value = (id: string): unknown => properties.find((property) => property.id === id)?.value;
-  return { unit: (value('unit') as string | undefined) ?? 'short', decimals: value('decimals') as number | undefined, steps: (value('thresholds') as { steps: Threshold[] } | undefined)?.steps ?? [], mappings: (value('mappings') as ValueMap[] | undefined) ?? [] };
+  return {
+    unit: (value('unit') as string | undefined) ?? 'short',
+    decimals: value('decimals') as number | undefined,
+    steps: (value('thresholds') as { steps: Threshold[] } | undefined)?.steps ?? [],
+    mappings: (value('mappings') as ValueMap[] | undefined) ?? [],
+  };
 }
 
 /** Points that say the same are one band, until the next that does not, or a gap. */
@@ -167,7 +192,18 @@ function statesOf(panel: Panel, answers: readonly Answered[], { step }: Span): S
   return { kind: 'state-timeline', bands: bands.sort((a, b) => a.name.localeCompare(b.name)) };
 }
 
-const PALETTE = ['#73bf69', '#f2cc0c', '#5794f2', '#ff780a', '#f2495c', '#b877d9', '#8ab8ff', '#c0d8ff', '#ffb357', '#96d98d'];
+const PALETTE = [
+  '#73bf69',
+  '#f2cc0c',
+  '#5794f2',
+  '#ff780a',
+  '#f2495c',
+  '#b877d9',
+  '#8ab8ff',
+  '#c0d8ff',
+  '#ffb357',
+  '#96d98d',
+];
 const SHADES: Readonly<Record<string, readonly string[]>> = {
   green: ['#73bf69'],
   yellow: ['#fade2a'],
@@ -178,17 +214,35 @@ const SHADES: Readonly<Record<string, readonly string[]>> = {
 
 function linesOf(panel: Panel, answers: readonly Answered[], { from, to, step }: Span): LinesView {
   const { unit, steps } = settingsOf(panel);
-  const { custom, min, max } = (panel.fieldConfig?.defaults ?? {}) as { custom?: { stacking?: { mode?: string }; thresholdsStyle?: { mode?: string } }; min?: number; max?: number };
+  const { custom, min, max } = (panel.fieldConfig?.defaults ?? {}) as {
+    custom?: { stacking?: { mode?: string }; thresholdsStyle?: { mode?: string } };
+    min?: number;
+    max?: number;
+  };
   const x = Array.from({ length: Math.floor((to - from) / step) + 1 }, (_, at) => from + at * step);
   const used: Record<string, number> = {};
   const lines = flat(answers).map(({ name, series }, at): LineView => {
-    const values = new Map(series.points.map(([when, value]) => [Math.round((when - from) / step), Number.isFinite(value) ? value : null]));
+    const values = new Map(
+      series.points.map(([when, value]) => [Math.round((when - from) / step), Number.isFinite(value) ? value : null]),
+    );
     const shade = shadeOf(panel, name);
-    const color = shade === null ? PALETTE[at % PALETTE.length] : SHADES[shade][(used[shade] = (used[shade] ?? -1) + 1) % SHADES[shade].length];
+    const color =
+      shade === null
+        ? PALETTE[at % PALETTE.length]
+        : SHADES[shade][(used[shade] = (used[shade] ?? -1) + 1) % SHADES[shade].length];
     return { name, color, values: x.map((_, place) => values.get(place) ?? null) };
   });
   const marked = custom?.thresholdsStyle?.mode === 'dashed';
-  return { kind: 'timeseries', x, lines, stacked: custom?.stacking?.mode === 'normal', unit, min, max, thresholds: marked ? steps.filter(({ value }) => value !== null) : [] };
+  return {
+    kind: 'timeseries',
+    x,
+    lines,
+    stacked: custom?.stacking?.mode === 'normal',
+    unit,
+    min,
+    max,
+    thresholds: marked ? steps.filter(({ value }) => value !== null) : [],
+  };
 }
 
 /** The colour whose shades an override gives to series of that name. */

@@ -13,7 +13,8 @@ export interface Query {
 export type Variables = Readonly<Record<string, string>>;
 
 /** Of a dashboard's panels those that ask something. */
-export const panelsOf = ({ panels = [] }: Dashboard): readonly Panel[] => panels.filter((panel): panel is Panel => panel.type !== 'row');
+export const panelsOf = ({ panels = [] }: Dashboard): readonly Panel[] =>
+  panels.filter((panel): panel is Panel => panel.type !== 'row');
 
 export const isRow = (panel: Panel | RowPanel): panel is RowPanel => panel.type === 'row';
 
@@ -25,7 +26,12 @@ interface Target {
 }
 
 export const queriesOf = ({ targets = [] }: Panel): readonly Query[] =>
-  (targets as unknown as Target[]).map(({ expr, legendFormat, refId, instant = false }) => ({ expr, legend: legendFormat, refId, instant }));
+  (targets as unknown as Target[]).map(({ expr, legendFormat, refId, instant = false }) => ({
+    expr,
+    legend: legendFormat,
+    refId,
+    instant,
+  }));
 
 /** In seconds: between two points of an answer, and between two scrapes. */
 export interface Pace {
@@ -38,10 +44,19 @@ export const rateInterval = ({ step, scrape }: Pace): number => Math.max(step + 
 
 /** The expression as Prometheus gets it. */
 export const filledIn = (expr: string, variables: Variables, pace: Pace): string =>
-  expr.replaceAll('$__rate_interval', `${rateInterval(pace)}s`).replace(/\$(\w+)/g, (whole, name: string) => variables[name] ?? whole);
+  expr
+    .replaceAll('$__rate_interval', `${rateInterval(pace)}s`)
+    .replace(/\$(\w+)/g, (whole, name: string) => variables[name] ?? whole);
 
-/** Every choice that a reader has, all together; of a variable that takes one value only, the first, or the one in `chosen`. */
-export async function variablesOf(dashboard: Dashboard, prometheus: Prometheus, chosen: Variables = {}): Promise<Variables> {
+/**
+ * Every choice that a reader has, all together; of a variable that takes one value only, the first, or the one in
+ * `chosen`.
+ */
+export async function variablesOf(
+  dashboard: Dashboard,
+  prometheus: Prometheus,
+  chosen: Variables = {},
+): Promise<Variables> {
   const found: Record<string, string> = {};
   for (const { name, type, definition, multi } of dashboard.templating?.list ?? []) {
     if (type !== 'query') continue;
@@ -57,4 +72,8 @@ export async function variablesOf(dashboard: Dashboard, prometheus: Prometheus, 
 const escaped = (value: string): string => value.replace(/[.*+?^${}()|[\]\\]/g, '\\\\$&');
 
 /** A series' name: its legend with the labels filled in. */
-export const nameOf = (legend: string, { labels }: Series): string => legend.replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label: string) => labels[label] ?? '').replace(/\s+/g, ' ').trim();
+export const nameOf = (legend: string, { labels }: Series): string =>
+  legend
+    .replace(/\{\{\s*(\w+)\s*\}\}/g, (_, label: string) => labels[label] ?? '')
+    .replace(/\s+/g, ' ')
+    .trim();

@@ -1,6 +1,6 @@
 /**
- * `npm run dashboards:metrics`: writes `dashboards/rig/exporters.json`, the metrics that the exporters of this machine give for a
- * real Redis, a real KeyDB and a host. The dashboards may name these, and no others.
+ * `npm run dashboards:metrics`: writes `dashboards/rig/exporters.json`, the metrics that the exporters of this machine
+ * give for a real Redis, a real KeyDB and a host. The dashboards may name these, and no others.
  */
 import { writeFileSync } from 'node:fs';
 import { EXPORTERS_FILE, namesOf } from './exporters.js';

@@ -16,7 +16,8 @@ export const knownNames = (): ExporterNames => JSON.parse(readFileSync(EXPORTERS
 /** What they give now. */
 export async function namesOf(stack: Stack): Promise<ExporterNames> {
   await scraped(stack);
-  const names = async (labels: string, prefix: RegExp): Promise<string[]> => (await stack.prometheus.labelValues('__name__', `{${labels}}`)).filter((name) => prefix.test(name)).toSorted();
+  const names = async (labels: string, prefix: RegExp): Promise<string[]> =>
+    (await stack.prometheus.labelValues('__name__', `{${labels}}`)).filter((name) => prefix.test(name)).toSorted();
   return {
     redis: await names('job="redis-exporter",side="source"', /^redis_/),
     keydb: await names('job="redis-exporter",side="target"', /^redis_/),

@@ -23,11 +23,15 @@ export class Prometheus {
 
   /** @param at seconds since 1970 */
   async instant(query: string, at?: number): Promise<readonly Series[]> {
-    return (await this.#get<{ result: Sampled[] }>('query', { query, ...(at !== undefined && { time: `${at}` }) })).result.map(seriesOf);
+    return (
+      await this.#get<{ result: Sampled[] }>('query', { query, ...(at !== undefined && { time: `${at}` }) })
+    ).result.map(seriesOf);
   }
 
   async range(query: string, from: number, to: number, step: number): Promise<readonly Series[]> {
-    return (await this.#get<{ result: Sampled[] }>('query_range', { query, start: `${from}`, end: `${to}`, step: `${step}` })).result.map(seriesOf);
+    return (
+      await this.#get<{ result: Sampled[] }>('query_range', { query, start: `${from}`, end: `${to}`, step: `${step}` })
+    ).result.map(seriesOf);
   }
 
   /** The values of a label on the series that the selector matches. */
@@ -37,14 +41,24 @@ export class Prometheus {
 
   /** @throws {Error} where nobody answers, or with what Prometheus says of the query */
   async #get<T>(path: string, parameters: Readonly<Record<string, string>>): Promise<T> {
-    const response = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(parameters)}`).catch((error: Error) => {
-      throw new Error(`no Prometheus answers at ${this.url} (${(error.cause as Error | undefined)?.message ?? error.message})`);
-    });
-    if (!/json/.test(response.headers.get('content-type') ?? '')) throw new Error(`no Prometheus answers at ${this.url}, or it is not ready (${response.status} ${response.statusText})`);
+    const response = await fetch(`${this.url}/api/v1/${path}?${new URLSearchParams(parameters)}`).catch(
+      (error: Error) => {
+        throw new Error(
+          `no Prometheus answers at ${this.url} (${(error.cause as Error | undefined)?.message ?? error.message})`,
+        );
+      },
+    );
+    if (!/json/.test(response.headers.get('content-type') ?? ''))
+      throw new Error(
+        `no Prometheus answers at ${this.url}, or it is not ready (${response.status} ${response.statusText})`,
+      );
     const answer = (await response.json()) as Answer<T>;
     if (answer.status !== 'success') throw new Error(`${parameters.query ?? path}: ${answer.error}`);
     return answer.data;
   }
 }
 
-const seriesOf = ({ metric, value, values }: Sampled): Series => ({ labels: metric, points: (values ?? [value!]).map(([at, text]) => [at, Number(text)]) });
+const seriesOf = ({ metric, value, values }: Sampled): Series => ({
+  labels: metric,
+  points: (values ?? [value!]).map(([at, text]) => [at, Number(text)]),
+});

@@ -1,4 +1,7 @@
-/** A small migration with traffic: backfill, verify, a slow mirror, a promotion, a difference that is caught, a cut link, a rollback. */
+/**
+ * A small migration with traffic: backfill, verify, a slow mirror, a promotion, a difference that is caught, a cut
+ * link, a rollback.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AdminClient } from '../../shadow-proxy/src/cli/admin-client.js';
 import { connectApps, drive, type App } from '../../shadow-proxy/src/cli/demo/traffic.js';
@@ -36,7 +39,8 @@ export async function play(stack: Stack, say: (line: string) => void = () => und
 
 async function story(admin: AdminClient, { pair }: Stack, client: App, say: (line: string) => void): Promise<void> {
   const moving = ['sessions', 'api-cache', 'rate-limits', 'auth-cache'];
-  const stage = async (workload: string, to: 'dualwrite' | 'shadow' | 'live', percent?: number): Promise<void> => void (await admin.changeStage({ workload, stage: to, percent, force: true }));
+  const stage = async (workload: string, to: 'dualwrite' | 'shadow' | 'live', percent?: number): Promise<void> =>
+    void (await admin.changeStage({ workload, stage: to, percent, force: true }));
   await sleep(SCENE_MS / 2);
   say('dualwrite');
   for (const workload of moving) await stage(workload, 'dualwrite');
@@ -90,9 +94,15 @@ async function job(admin: AdminClient, kind: 'backfill' | 'verify'): Promise<voi
 }
 
 /** Nothing waits for the mirror, and nothing is in doubt. */
-const settled = (admin: AdminClient): Promise<void> => until(admin, 'the mirror has all', ({ mirror, suspects }) => mirror.connected && mirror.queuedEffects < 50 && suspects.total === 0);
+const settled = (admin: AdminClient): Promise<void> =>
+  until(
+    admin,
+    'the mirror has all',
+    ({ mirror, suspects }) => mirror.connected && mirror.queuedEffects < 50 && suspects.total === 0,
+  );
 
 async function until(admin: AdminClient, what: string, holds: (shard: ShardSnapshot) => boolean): Promise<void> {
-  for (const deadline = performance.now() + LIMIT_MS; performance.now() < deadline; await sleep(200)) if ((await admin.status()).every(holds)) return;
+  for (const deadline = performance.now() + LIMIT_MS; performance.now() < deadline; await sleep(200))
+    if ((await admin.status()).every(holds)) return;
   throw new Error(`${what}: not within ${LIMIT_MS / 1000} s: ${JSON.stringify(await admin.status())}`);
 }

@@ -1,6 +1,6 @@
 /**
- * What the dashboards look at, for real and on loopback: a Redis, two KeyDB nodes that replicate from each other, the proxy, the
- * exporters, and a Prometheus that scrapes them all by the kit's own configuration and rules.
+ * What the dashboards look at, for real and on loopback: a Redis, two KeyDB nodes that replicate from each other, the
+ * proxy, the exporters, and a Prometheus that scrapes them all by the kit's own configuration and rules.
  */
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -61,7 +61,10 @@ export async function startStack(seed: (source: LocalServer) => Promise<void> = 
     const pair = await ActivePair.start({ config: MEMORY });
     rig.beforeClose(() => pair.stop());
     const proxy = await startProxy(rig, source.url, pair.nodes.a.url);
-    const prometheus = await startPrometheus(rig, proxy.admin, { source: [source.port], target: [pair.nodes.a.port, pair.nodes.b.port] });
+    const prometheus = await startPrometheus(rig, proxy.admin, {
+      source: [source.port],
+      target: [pair.nodes.a.port, pair.nodes.b.port],
+    });
     return { rig, source, pair, proxy, prometheus };
   } catch (error) {
     await rig.close();
@@ -98,18 +101,35 @@ const planOf = (source: string, target: string, port: number, admin: number, sta
   state,
 });
 
-async function startPrometheus(rig: Rig, admin: string, servers: Readonly<Record<string, readonly number[]>>): Promise<Prometheus> {
+async function startPrometheus(
+  rig: Rig,
+  admin: string,
+  servers: Readonly<Record<string, readonly number[]>>,
+): Promise<Prometheus> {
   const [port, redisExporter, nodeExporter] = [await freePort(), await freePort(), await freePort()];
-  await rig.start('redis-exporter', redisExporter, 'prometheus-redis-exporter', ['-web.listen-address', `127.0.0.1:${redisExporter}`, '-redis.addr', '']);
-  await rig.start('node-exporter', nodeExporter, 'prometheus-node-exporter', [`--web.listen-address=127.0.0.1:${nodeExporter}`]);
+  await rig.start('redis-exporter', redisExporter, 'prometheus-redis-exporter', [
+    '-web.listen-address',
+    `127.0.0.1:${redisExporter}`,
+    '-redis.addr',
+    '',
+  ]);
+  await rig.start('node-exporter', nodeExporter, 'prometheus-node-exporter', [
+    `--web.listen-address=127.0.0.1:${nodeExporter}`,
+  ]);
   const config = writeConfig(rig, {
     'shadow-proxy': [{ targets: [admin], labels: { shard: SHARD } }],
-    'redis-exporter': Object.entries(servers).flatMap(([side, ports]) => ports.map((server) => askedFor(server, side, redisExporter))),
+    'redis-exporter': Object.entries(servers).flatMap(([side, ports]) =>
+      ports.map((server) => askedFor(server, side, redisExporter)),
+    ),
     node: [{ targets: [`127.0.0.1:${nodeExporter}`] }],
     haproxy: [],
     alertmanager: [],
   });
-  await rig.start('prometheus', port, 'prometheus', [`--config.file=${config}`, `--storage.tsdb.path=${rig.file('data')}`, `--web.listen-address=127.0.0.1:${port}`]);
+  await rig.start('prometheus', port, 'prometheus', [
+    `--config.file=${config}`,
+    `--storage.tsdb.path=${rig.file('data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]);
   const prometheus = new Prometheus(`http://127.0.0.1:${port}`);
   await ready(prometheus);
   return prometheus;
@@ -117,13 +137,20 @@ async function startPrometheus(rig: Rig, admin: string, servers: Readonly<Record
 
 /** It listens before it answers. */
 async function ready({ url }: Prometheus): Promise<void> {
-  for (const deadline = Date.now() + READY_MS; !(await fetch(`${url}/-/ready`)).ok; await sleep(100)) if (Date.now() > deadline) throw new Error('Prometheus was not ready in time');
+  for (const deadline = Date.now() + READY_MS; !(await fetch(`${url}/-/ready`)).ok; await sleep(100))
+    if (Date.now() > deadline) throw new Error('Prometheus was not ready in time');
 }
 
 /** One exporter asks all servers, as Ansible has it for sources; each is known by its own address. */
 const askedFor = (server: number, side: string, exporter: number): Target => ({
   targets: [`127.0.0.1:${exporter}`],
-  labels: { __metrics_path__: '/scrape', __param_target: `redis://127.0.0.1:${server}`, instance: `127.0.0.1:${server}`, side, shard: SHARD },
+  labels: {
+    __metrics_path__: '/scrape',
+    __param_target: `redis://127.0.0.1:${server}`,
+    instance: `127.0.0.1:${server}`,
+    side,
+    shard: SHARD,
+  },
 });
 
 interface Target {
@@ -141,7 +168,10 @@ function writeConfig(rig: Rig, targets: Readonly<Record<string, readonly Target[
   const file = join(folder, 'prometheus.yml');
   const config = parse(readFileSync(file, 'utf8')) as { global: object };
   const often = `${SCRAPE_SECONDS}s`;
-  writeFileSync(file, stringify({ ...config, global: { ...config.global, scrape_interval: often, evaluation_interval: often } }));
+  writeFileSync(
+    file,
+    stringify({ ...config, global: { ...config.global, scrape_interval: often, evaluation_interval: often } }),
+  );
   return file;
 }
 

@@ -13,4 +13,10 @@ export const DASHBOARDS: readonly Dashboard[] = [overview, servers, shadowProxy,
 export const GRAFANA = new URL('../../../dashboards/grafana/', import.meta.url);
 
 /** What `dashboards/grafana/` holds: text by file name. */
-export const dashboardFiles = (): ReadonlyMap<string, string> => new Map(DASHBOARDS.map((dashboard) => [`${dashboard.uid!.replace('redis-to-keydb-', '')}.json`, `${JSON.stringify(dashboard, null, 2)}\n`]));
+export const dashboardFiles = (): ReadonlyMap<string, string> =>
+  new Map(
+    DASHBOARDS.map((dashboard) => [
+      `${dashboard.uid!.replace('redis-to-keydb-', '')}.json`,
+      `${JSON.stringify(dashboard, null, 2)}\n`,
+    ]),
+  );

@@ -92,11 +92,21 @@ export function dashboard({ name, description, choices, sections, events = [] }:
 }
 
 /** Grafana gives panels ids when it reads a file; with our own, links to a panel hold. */
-const numbered = (built: Dashboard): Dashboard => ({ ...built, panels: built.panels?.map((panel, at) => ({ ...panel, id: at + 1 })) });
+const numbered = (built: Dashboard): Dashboard => ({
+  ...built,
+  panels: built.panels?.map((panel, at) => ({ ...panel, id: at + 1 })),
+});
 
-/** Keeps the time, and what was chosen where it means the same: an instance is a proxy here, a server or a host there. */
+/**
+ * Keeps the time, and what was chosen where it means the same: an instance is a proxy here, a server or a host there.
+ */
 function link(to: Name, choices: readonly Choice[]): DashboardLinkBuilder {
-  const kept = ['datasource', ...choices.filter(({ name }) => name === 'shard' || (name === 'workload' && to !== 'cutover')).map(({ name }) => name)];
+  const kept = [
+    'datasource',
+    ...choices
+      .filter(({ name }) => name === 'shard' || (name === 'workload' && to !== 'cutover'))
+      .map(({ name }) => name),
+  ];
   const url = `/d/${uidOf(to)}?${kept.map((name) => `\${${name}:queryparam}`).join('&')}`;
   return new DashboardLinkBuilder(TITLES[to]).type(DashboardLinkType.Link).url(url).icon('dashboard').keepTime(true);
 }
@@ -111,8 +121,22 @@ function variable({ name, of, single = false }: Choice): QueryVariableBuilder {
     .refresh(VariableRefresh.OnTimeRangeChanged)
     .sort(VariableSort.AlphabeticalAsc)
     .multi(!single);
-  return single ? made : made.includeAll(true).allValue('.*').current({ text: ['All'], value: ['$__all'] });
+  return single
+    ? made
+    : made
+        .includeAll(true)
+        .allValue('.*')
+        .current({ text: ['All'], value: ['$__all'] });
 }
 
 const annotation = ({ name, query, title, color }: Event): AnnotationQueryBuilder =>
-  new AnnotationQueryBuilder().name(name).datasource(DATASOURCE).enable(true).iconColor(color).expr(query).titleFormat(title).textFormat('').step('15s').useValueForTime(false);
+  new AnnotationQueryBuilder()
+    .name(name)
+    .datasource(DATASOURCE)
+    .enable(true)
+    .iconColor(color)
+    .expr(query)
+    .titleFormat(title)
+    .textFormat('')
+    .step('15s')
+    .useValueForTime(false);

@@ -1,32 +1,53 @@
 /** Where the whole migration stands, and what to look at now. */
 import { dashboard, PROXY, SHARD, uidOf, WORKLOAD } from './frame.js';
 import { badFrom, type Column, lines, rows, STAGE_WORDS, states, tile, VERDICTS, words, worthALook } from './panel.js';
-import { gatesClosed, guardNumber, maxBy, ofWorkload, p99Ratio, perSecond, processOf, proxy, stageNumber, sumBy, wayBack } from './query.js';
+import {
+  gatesClosed,
+  guardNumber,
+  maxBy,
+  ofWorkload,
+  p99Ratio,
+  perSecond,
+  processOf,
+  proxy,
+  stageNumber,
+  sumBy,
+  wayBack,
+} from './query.js';
 
 export const AUTHORITY_WORDS = words({ 0: ['source', 'blue'], 1: ['target', 'purple'] });
 export const SAFE_WORDS = words({ 0: ['no', 'orange'], 1: ['yes', 'green'] });
-export const GUARD_WORDS = words({ 0: ['unsafe', 'red'], 1: ['unknown', 'orange'], 2: ['safe', 'green'], 3: ['does not count', 'text'] });
+export const GUARD_WORDS = words({
+  0: ['unsafe', 'red'],
+  1: ['unknown', 'orange'],
+  2: ['safe', 'green'],
+  3: ['does not count', 'text'],
+});
 
-const mismatchesOf = (range: string): string => `increase(${ofWorkload('compared_total', 'verdict="mismatch"')}[${range}])`;
+const mismatchesOf = (range: string): string =>
+  `increase(${ofWorkload('compared_total', 'verdict="mismatch"')}[${range}])`;
 
 const now = [
   tile({
     title: 'Proxies down',
-    description: 'Proxies that Prometheus cannot scrape: if one is down its clients have no server, so start it, or let its standby take over.',
+    description:
+      'Proxies that Prometheus cannot scrape: if one is down its clients have no server, so start it, or let its standby take over.',
     width: 3,
     queries: { down: `sum(1 - ${processOf('up')})` },
     thresholds: badFrom(1),
   }),
   tile({
     title: 'Servers down',
-    description: 'Sources and targets that workloads use, and that do not answer the proxy: see Source against target for which one, and shadow-compare status for what its clients get.',
+    description:
+      'Sources and targets that workloads use, and that do not answer the proxy: see Source against target for which one, and shadow-compare status for what its clients get.',
     width: 3,
     queries: { down: `sum(1 - ${proxy('up')})` },
     thresholds: badFrom(1),
   }),
   tile({
     title: 'Mirror behind',
-    description: 'Age of the oldest write that the mirror has not confirmed: above 10 s a rollback would have to wait, so look at the mirror’s CPU and the link to it.',
+    description:
+      'Age of the oldest write that the mirror has not confirmed: above 10 s a rollback would have to wait, so look at the mirror’s CPU and the link to it.',
     width: 3,
     unit: 's',
     queries: { behind: `max(${proxy('mirror_lag_seconds')})` },
@@ -34,14 +55,16 @@ const now = [
   }),
   tile({
     title: 'Keys in doubt',
-    description: 'Suspects bar promotion and heal by themselves, a whole workload by a backfill: if the number does not fall, look at Shadow proxy for the reason.',
+    description:
+      'Suspects bar promotion and heal by themselves, a whole workload by a backfill: if the number does not fall, look at Shadow proxy for the reason.',
     width: 3,
     queries: { keys: `sum(${ofWorkload('suspects')})`, 'whole workloads': `sum(${ofWorkload('all_suspect')})` },
     thresholds: worthALook(1),
   }),
   tile({
     title: 'Mismatches, last hour',
-    description: 'Replies that differed and no rule explains: read them with shadow-compare report before you move anything.',
+    description:
+      'Replies that differed and no rule explains: read them with shadow-compare report before you move anything.',
     width: 3,
     decimals: 0,
     queries: { mismatches: `sum(${mismatchesOf('1h')})` },
@@ -49,7 +72,8 @@ const now = [
   }),
   tile({
     title: 'Frozen or full',
-    description: 'Shards that heal nothing until an operator decides, and servers that refuse writes for want of memory: shadow-compare status says what to do.',
+    description:
+      'Shards that heal nothing until an operator decides, and servers that refuse writes for want of memory: shadow-compare status says what to do.',
     width: 3,
     queries: { shards: `sum(${proxy('frozen')}) + sum(${proxy('server_full')})` },
     thresholds: badFrom(1),
@@ -63,7 +87,8 @@ const now = [
   }),
   tile({
     title: 'Writes past the proxy',
-    description: 'Writes of the last hour that the source has run and the proxy did not send: find the client with CLIENT LIST, for the mirror does not have them.',
+    description:
+      'Writes of the last hour that the source has run and the proxy did not send: find the client with CLIENT LIST, for the mirror does not have them.',
     width: 3,
     decimals: 0,
     queries: { writes: `sum(increase(${proxy('bypassing_writes_total')}[1h]))` },
@@ -79,7 +104,11 @@ const columns: readonly Column[] = [
   { name: 'way back is safe', query: wayBack, mappings: SAFE_WORDS },
   { name: 'keys in doubt', query: maxBy('shard, workload', ofWorkload('suspects')), thresholds: worthALook(1) },
   { name: 'compared', query: sumBy('shard, workload', ofWorkload('compared_total')) },
-  { name: 'mismatches', query: sumBy('shard, workload', ofWorkload('compared_total', 'verdict="mismatch"')), thresholds: badFrom(1) },
+  {
+    name: 'mismatches',
+    query: sumBy('shard, workload', ofWorkload('compared_total', 'verdict="mismatch"')),
+    thresholds: badFrom(1),
+  },
   { name: 'ops/s', query: sumBy('shard, workload', perSecond(ofWorkload('operations_total'))), decimals: 1 },
   { name: 'counters', query: guardNumber, mappings: GUARD_WORDS },
 ];
@@ -95,23 +124,30 @@ export const overview = dashboard({
       panels: [
         rows({
           title: 'Every workload',
-          description: 'One row a workload: move on the one whose gates are all open (shadow-compare promote), and read the gates of the others (shadow-compare status).',
+          description:
+            'One row a workload: move on the one whose gates are all open (shadow-compare promote), and read the gates of the others (shadow-compare status).',
           width: 24,
           height: 8,
           rows: ['shard', 'workload'],
-          link: { label: 'workload', title: 'Its cutover', url: `/d/${uidOf('cutover')}?var-shard=\${__data.fields.shard}&var-workload=\${__data.fields.workload}` },
+          link: {
+            label: 'workload',
+            title: 'Its cutover',
+            url: `/d/${uidOf('cutover')}?var-shard=\${__data.fields.shard}&var-workload=\${__data.fields.workload}`,
+          },
           columns,
         }),
         states({
           title: 'Stage',
-          description: 'The stage of each workload over time: a step back that nobody planned is a rollback or a failover, and shadow-compare history says whose.',
+          description:
+            'The stage of each workload over time: a step back that nobody planned is a rollback or a failover, and shadow-compare history says whose.',
           width: 12,
           queries: { '{{shard}} {{workload}}': stageNumber },
           mappings: STAGE_WORDS,
         }),
         lines({
           title: 'Gates that are closed',
-          description: 'How many gates bar the next stage of each workload: a workload is ready at 0; after a promotion a line that rises says to think of going back.',
+          description:
+            'How many gates bar the next stage of each workload: a workload is ready at 0; after a promotion a line that rises says to think of going back.',
           width: 12,
           queries: { '{{shard}} {{workload}}': gatesClosed },
         }),
@@ -122,7 +158,8 @@ export const overview = dashboard({
       panels: [
         lines({
           title: 'Replies compared',
-          description: 'Pairs of replies by verdict: if nothing is compared, no gate can open, so see that the workload is in shadow or live and has traffic.',
+          description:
+            'Pairs of replies by verdict: if nothing is compared, no gate can open, so see that the workload is in shadow or live and has traffic.',
           width: 8,
           unit: 'ops',
           stacked: true,
@@ -133,12 +170,15 @@ export const overview = dashboard({
           title: 'Mismatches since the proxy started',
           description: 'Every step is a finding, not noise: read it with shadow-compare report.',
           width: 8,
-          queries: { '{{shard}} {{workload}}': sumBy('shard, workload', ofWorkload('compared_total', 'verdict="mismatch"')) },
+          queries: {
+            '{{shard}} {{workload}}': sumBy('shard, workload', ofWorkload('compared_total', 'verdict="mismatch"')),
+          },
           thresholds: badFrom(1),
         }),
         lines({
           title: 'Keys in doubt',
-          description: 'Suspects of each workload: a rise after a lost connection falls again by itself; one that stays is looked at in Shadow proxy.',
+          description:
+            'Suspects of each workload: a rise after a lost connection falls again by itself; one that stays is looked at in Shadow proxy.',
           width: 8,
           queries: { '{{shard}} {{workload}}': maxBy('shard, workload', ofWorkload('suspects')) },
           thresholds: worthALook(1),
@@ -150,7 +190,8 @@ export const overview = dashboard({
       panels: [
         lines({
           title: 'Commands of clients',
-          description: 'By workload: a workload that falls to nothing has lost its clients, or they have found another way to the source.',
+          description:
+            'By workload: a workload that falls to nothing has lost its clients, or they have found another way to the source.',
           width: 8,
           unit: 'ops',
           stacked: true,
@@ -158,7 +199,8 @@ export const overview = dashboard({
         }),
         lines({
           title: 'p99 of the target by the source’s',
-          description: 'In the last minute, where below 1 ms both count as 1 ms: above 1.2 the gate latency closes unless the plan says otherwise, so look at the target’s CPU first.',
+          description:
+            'In the last minute, where below 1 ms both count as 1 ms: above 1.2 the gate latency closes unless the plan says otherwise, so look at the target’s CPU first.',
           width: 8,
           decimals: 2,
           queries: { '{{shard}}': p99Ratio },
@@ -166,11 +208,14 @@ export const overview = dashboard({
         }),
         lines({
           title: 'Progress of backfill and verify',
-          description: 'Keys that the walk has come by, of all that were there when it began, other workloads’ among them: a flat line while a job runs is a job that waits.',
+          description:
+            'Keys that the walk has come by, of all that were there when it began, other workloads’ among them: a flat line while a job runs is a job that waits.',
           width: 8,
           unit: 'percentunit',
           max: 1,
-          queries: { '{{shard}}': `clamp_max(max by (shard) (${proxy('job_keys', 'what="seen"')}) / clamp_min(${maxBy('shard', proxy('job_expected_keys'))}, 1), 1)` },
+          queries: {
+            '{{shard}}': `clamp_max(max by (shard) (${proxy('job_keys', 'what="seen"')}) / clamp_min(${maxBy('shard', proxy('job_expected_keys'))}, 1), 1)`,
+          },
         }),
       ],
     },

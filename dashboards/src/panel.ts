@@ -1,6 +1,6 @@
 /**
- * Panels as these dashboards have them, over the SDK's builders: what is asked, in which unit, from when on it is bad, and one
- * sentence on what to do then.
+ * Panels as these dashboards have them, over the SDK's builders: what is asked, in which unit, from when on it is bad,
+ * and one sentence on what to do then.
  */
 import type { Builder } from '@grafana/grafana-foundation-sdk/cog';
 import {
@@ -21,7 +21,17 @@ import {
   VizLegendOptionsBuilder,
   VizTooltipOptionsBuilder,
 } from '@grafana/grafana-foundation-sdk/common';
-import { FieldColorBuilder, FieldColorModeId, MappingType, ThresholdsConfigBuilder, ThresholdsMode, type DynamicConfigValue, type Panel, type Threshold, type ValueMap } from '@grafana/grafana-foundation-sdk/dashboard';
+import {
+  FieldColorBuilder,
+  FieldColorModeId,
+  MappingType,
+  ThresholdsConfigBuilder,
+  ThresholdsMode,
+  type DynamicConfigValue,
+  type Panel,
+  type Threshold,
+  type ValueMap,
+} from '@grafana/grafana-foundation-sdk/dashboard';
 import { DataqueryBuilder, PromQueryFormat } from '@grafana/grafana-foundation-sdk/prometheus';
 import * as stat from '@grafana/grafana-foundation-sdk/stat';
 import * as statetimeline from '@grafana/grafana-foundation-sdk/statetimeline';
@@ -76,10 +86,22 @@ export const worthALook = (from: number): readonly Threshold[] => [
 
 /** Words and colours for numbers. */
 export const words = (of: Readonly<Record<number, readonly [text: string, color: string]>>): readonly ValueMap[] => [
-  { type: MappingType.ValueToText, options: Object.fromEntries(Object.entries(of).map(([value, [text, color]], index) => [value, { text, color, index }])) },
+  {
+    type: MappingType.ValueToText,
+    options: Object.fromEntries(
+      Object.entries(of).map(([value, [text, color]], index) => [value, { text, color, index }]),
+    ),
+  },
 ];
 
-const STAGE_COLORS: Record<(typeof STAGES)[number], string> = { off: 'text', dualwrite: 'yellow', shadow: 'blue', live: 'purple', rampdown: 'orange', complete: GREEN };
+const STAGE_COLORS: Record<(typeof STAGES)[number], string> = {
+  off: 'text',
+  dualwrite: 'yellow',
+  shadow: 'blue',
+  live: 'purple',
+  rampdown: 'orange',
+  complete: GREEN,
+};
 
 /** What `stageNumber` of query.ts gives. */
 export const STAGE_WORDS = words(Object.fromEntries(STAGES.map((stage, at) => [at, [stage, STAGE_COLORS[stage]]])));
@@ -88,7 +110,11 @@ const REF_IDS = 'ABCDEFGHIJ';
 
 function targets(queries: Readonly<Record<string, string>>, now: boolean): DataqueryBuilder[] {
   return Object.entries(queries).map(([legend, expression], at) => {
-    const query = new DataqueryBuilder().datasource(DATASOURCE).expr(expression).legendFormat(legend).refId(REF_IDS[at]);
+    const query = new DataqueryBuilder()
+      .datasource(DATASOURCE)
+      .expr(expression)
+      .legendFormat(legend)
+      .refId(REF_IDS[at]);
     return now ? query.instant() : query.range();
   });
 }
@@ -99,8 +125,27 @@ type Any = stat.PanelBuilder | statetimeline.PanelBuilder | table.PanelBuilder |
 const NOTHING = 'No data: is it scraped?';
 
 /** What panels of every kind have. */
-function dressed<T extends Any>(panel: T, { title, description, width, height = 8, unit = 'short', decimals, thresholds = PLAIN, mappings = [] }: Omit<Asked, 'queries'>): T {
-  panel.title(title).description(description).datasource(DATASOURCE).span(width).height(height).unit(unit).mappings([...mappings]);
+function dressed<T extends Any>(
+  panel: T,
+  {
+    title,
+    description,
+    width,
+    height = 8,
+    unit = 'short',
+    decimals,
+    thresholds = PLAIN,
+    mappings = [],
+  }: Omit<Asked, 'queries'>,
+): T {
+  panel
+    .title(title)
+    .description(description)
+    .datasource(DATASOURCE)
+    .span(width)
+    .height(height)
+    .unit(unit)
+    .mappings([...mappings]);
   panel.thresholds(new ThresholdsConfigBuilder().mode(ThresholdsMode.Absolute).steps([...thresholds]));
   // In a table it would stand in every cell that is empty.
   if (!(panel instanceof table.PanelBuilder)) panel.noValue(NOTHING);
@@ -137,13 +182,26 @@ export function lines({ queries, colors = {}, stacked = false, signed = false, m
     .showPoints(VisibilityMode.Never)
     .spanNulls(false)
     .colorScheme(new FieldColorBuilder().mode(FieldColorModeId.PaletteClassic))
-    .legend(new VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(true).calcs([]))
+    .legend(
+      new VizLegendOptionsBuilder()
+        .displayMode(LegendDisplayMode.List)
+        .placement(LegendPlacement.Bottom)
+        .showLegend(true)
+        .calcs([]),
+    )
     .tooltip(new VizTooltipOptionsBuilder().mode(TooltipDisplayMode.Multi).sort(SortOrder.Descending))
-    .thresholdsStyle(new GraphThresholdsStyleConfigBuilder().mode(asked.thresholds === undefined ? GraphThresholdsStyleMode.Off : GraphThresholdsStyleMode.Dashed));
+    .thresholdsStyle(
+      new GraphThresholdsStyleConfigBuilder().mode(
+        asked.thresholds === undefined ? GraphThresholdsStyleMode.Off : GraphThresholdsStyleMode.Dashed,
+      ),
+    );
   if (!signed) panel.min(0);
   if (max !== undefined) panel.max(max);
   if (stacked) panel.stacking(new StackingConfigBuilder().mode(StackingMode.Normal).group('A'));
-  for (const [name, color] of Object.entries(colors)) panel.overrideByRegexp(`/^${name}/`, [{ id: 'color', value: { mode: FieldColorModeId.Shades, fixedColor: color } }]);
+  for (const [name, color] of Object.entries(colors))
+    panel.overrideByRegexp(`/^${name}/`, [
+      { id: 'color', value: { mode: FieldColorModeId.Shades, fixedColor: color } },
+    ]);
   return panel;
 }
 
@@ -160,7 +218,13 @@ export function states({ queries, ...asked }: Asked): Builder<Panel> {
     .mergeValues(true)
     .showValue(VisibilityMode.Auto)
     .rowHeight(0.85)
-    .legend(new VizLegendOptionsBuilder().displayMode(LegendDisplayMode.List).placement(LegendPlacement.Bottom).showLegend(false).calcs([]));
+    .legend(
+      new VizLegendOptionsBuilder()
+        .displayMode(LegendDisplayMode.List)
+        .placement(LegendPlacement.Bottom)
+        .showLegend(false)
+        .calcs([]),
+    );
 }
 
 export interface Column {
@@ -184,7 +248,11 @@ export interface Table extends Omit<Asked, 'queries' | 'unit' | 'thresholds' | '
 /** How everything is now: a row each. */
 export function rows({ rows: labels, columns, link, ...asked }: Table): Builder<Panel> {
   const value = (at: number): string => (columns.length === 1 ? 'Value' : `Value #${REF_IDS[at]}`);
-  const panel = dressed(new table.PanelBuilder(), asked).targets(targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) => query.format(PromQueryFormat.Table)));
+  const panel = dressed(new table.PanelBuilder(), asked).targets(
+    targets(Object.fromEntries(columns.map(({ name, query }) => [name, query])), true).map((query) =>
+      query.format(PromQueryFormat.Table),
+    ),
+  );
   panel.withTransformation({ id: 'merge', options: {} }).withTransformation({
     id: 'organize',
     options: {
@@ -194,7 +262,8 @@ export function rows({ rows: labels, columns, link, ...asked }: Table): Builder<
     },
   });
   for (const { name, ...column } of columns) panel.overrideByName(name, overrides(column));
-  if (link !== undefined) panel.overrideByName(link.label, [{ id: 'links', value: [{ title: link.title, url: link.url }] }]);
+  if (link !== undefined)
+    panel.overrideByName(link.label, [{ id: 'links', value: [{ title: link.title, url: link.url }] }]);
   return panel;
 }
 
@@ -203,7 +272,9 @@ function overrides({ unit, decimals, thresholds, mappings }: Omit<Column, 'name'
   return [
     { id: 'unit', value: unit ?? 'short' },
     ...(decimals === undefined ? [] : [{ id: 'decimals', value: decimals }]),
-    ...(thresholds === undefined ? [] : [{ id: 'thresholds', value: { mode: ThresholdsMode.Absolute, steps: thresholds } }]),
+    ...(thresholds === undefined
+      ? []
+      : [{ id: 'thresholds', value: { mode: ThresholdsMode.Absolute, steps: thresholds } }]),
     ...(mappings === undefined ? [] : [{ id: 'mappings', value: mappings }]),
     ...(coloured ? [{ id: 'custom.cellOptions', value: { type: TableCellDisplayMode.ColorText } }] : []),
   ];

@@ -1,10 +1,24 @@
-/** Rules, alerts and what Prometheus is told to read: by Prometheus' own tools, and by what the kit asks of an alert. */
+/**
+ * Rules, alerts and what Prometheus is told to read: by Prometheus' own tools, and by what the kit asks of an alert.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
-import { alerts, DASHBOARDS, filesIn, PROMETHEUS, read, ROOT, RULE_FILES, rules, RUNBOOKS, UNIT_TEST_FILES, unitTests } from './files.js';
+import {
+  alerts,
+  DASHBOARDS,
+  filesIn,
+  PROMETHEUS,
+  read,
+  ROOT,
+  RULE_FILES,
+  rules,
+  RUNBOOKS,
+  UNIT_TEST_FILES,
+  unitTests,
+} from './files.js';
 import { needsProgram, run } from './needs.js';
 
 /** Prometheus' folder as compose.yaml mounts it. */
@@ -27,7 +41,10 @@ test('Prometheus takes the configuration with its rules, targets and token, and 
     const { status, said } = run('promtool', 'check', 'config', join(folder, 'prometheus.yml'));
     assert.equal(status, 0, said);
     assert.equal(said.match(/SUCCESS: \d+ rules found/g)?.length, RULE_FILES.length, said);
-    writeFileSync(join(folder, 'rules/wrong.rules.yml'), 'groups: [{ name: wrong, rules: [{ alert: A, expr: "rate(up" }] }]\n');
+    writeFileSync(
+      join(folder, 'rules/wrong.rules.yml'),
+      'groups: [{ name: wrong, rules: [{ alert: A, expr: "rate(up" }] }]\n',
+    );
     assert.notEqual(run('promtool', 'check', 'config', join(folder, 'prometheus.yml')).status, 0);
   });
 });
@@ -45,10 +62,19 @@ test('every alert has a unit test in which it fires, and one in which it does no
   assert.ok(names.size >= 20, `${names.size}`);
   for (const name of names) {
     const ofAlert = told.filter(({ alertname }) => alertname === name);
-    assert.ok(ofAlert.some((each) => each.exp_alerts.length > 0), `${name} never fires`);
-    assert.ok(ofAlert.some((each) => each.exp_alerts.length === 0), `${name} always fires`);
+    assert.ok(
+      ofAlert.some((each) => each.exp_alerts.length > 0),
+      `${name} never fires`,
+    );
+    assert.ok(
+      ofAlert.some((each) => each.exp_alerts.length === 0),
+      `${name} always fires`,
+    );
   }
-  assert.deepEqual(told.filter(({ alertname }) => !names.has(alertname)), []);
+  assert.deepEqual(
+    told.filter(({ alertname }) => !names.has(alertname)),
+    [],
+  );
 });
 
 test('every alert says how bad it is, what happens to users, and what to do', () => {
@@ -79,5 +105,8 @@ test('Alertmanager takes the example', (t) => {
 
 test('each file of unit tests is named after its rules', () => {
   const names = RULE_FILES.map((path) => basename(path, '.rules.yml')).filter((name) => name !== 'recording');
-  assert.deepEqual(UNIT_TEST_FILES.map((path) => basename(path, '.test.yml')), names);
+  assert.deepEqual(
+    UNIT_TEST_FILES.map((path) => basename(path, '.test.yml')),
+    names,
+  );
 });

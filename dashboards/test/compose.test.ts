@@ -1,4 +1,7 @@
-/** compose.yaml where no container engine runs: its form, and that everything it mounts is there and is read by who gets it. */
+/**
+ * compose.yaml where no container engine runs: its form, and that everything it mounts is there and is read by who gets
+ * it.
+ */
 import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -26,21 +29,30 @@ interface Compose {
 const COMPOSE = join(ROOT, 'compose.yaml');
 const compose = readYaml<Compose>(COMPOSE);
 const services = Object.entries(compose.services);
-const mounts = services.flatMap(([service, { volumes = [] }]) => volumes.map((volume) => [service, ...volume.split(':')] as const));
-const mounted = (service: string, path: string): string => mounts.find(([name, , to]) => name === service && to === path)![1];
+const mounts = services.flatMap(([service, { volumes = [] }]) =>
+  volumes.map((volume) => [service, ...volume.split(':')] as const),
+);
+const mounted = (service: string, path: string): string =>
+  mounts.find(([name, , to]) => name === service && to === path)![1];
 
 test('compose.yaml has the form of the Compose Specification', () => {
   // It names the schema of schemas by an address that is none, and still has ids as older drafts had them.
   const schema = { ...composeSchema, $schema: 'https://json-schema.org/draft/2019-09/schema' };
-  const validate = new Ajv2019({ strict: false, validateFormats: false, allErrors: true }).removeKeyword('id').compile(schema);
+  const validate = new Ajv2019({ strict: false, validateFormats: false, allErrors: true })
+    .removeKeyword('id')
+    .compile(schema);
   assert.ok(validate(compose), JSON.stringify(validate.errors));
   assert.equal(validate({ services: { proxy: { ports: 'all' } } }), false);
 });
 
 test('docker compose takes compose.yaml', (t) => {
-  const program = [['docker', 'compose'], ['docker-compose']].find(([name, ...args]) => run(name, ...args, 'version').status === 0);
+  const program = [['docker', 'compose'], ['docker-compose']].find(
+    ([name, ...args]) => run(name, ...args, 'version').status === 0,
+  );
   if (program === undefined) {
-    process.stderr.write(`NOT TESTED: "${t.name}" needs docker with its compose plugin, or docker-compose; no engine has to run\n`);
+    process.stderr.write(
+      `NOT TESTED: "${t.name}" needs docker with its compose plugin, or docker-compose; no engine has to run\n`,
+    );
     return t.skip('NOT TESTED: no docker compose here; its form was checked against the schema');
   }
   const [name, ...args] = program;
@@ -66,7 +78,8 @@ test('the proxy’s plan is right, and its servers are services', () => {
   assert.deepEqual(compose.services.proxy.command, ['--plan', '/etc/shadow-proxy/migration.yaml']);
   assert.equal(plan.admin.token, read(join(ROOT, mounted('prometheus', '/etc/prometheus/tokens/shadow-proxy'))));
   const [{ source, target, name }] = plan.shards;
-  for (const server of [source, target]) assert.ok(server.kind === 'server' && server.host in compose.services, server.label);
+  for (const server of [source, target])
+    assert.ok(server.kind === 'server' && server.host in compose.services, server.label);
   assert.equal(plan.state, mounts.find(([service, from]) => service === 'proxy' && from === 'proxy-state')![2]);
   const shards = targets('shadow-proxy').map(({ labels }) => labels.shard);
   assert.deepEqual(shards, [name]);
@@ -80,22 +93,40 @@ interface Target {
 const targets = (job: string): readonly Target[] => readYaml(join(ROOT, 'dashboards/compose/targets', `${job}.yml`));
 
 test('every job of Prometheus has its targets, which are services, with the labels that alerts and dashboards use', () => {
-  const config = readYaml<{ scrape_configs: { job_name: string; file_sd_configs: { files: string[] }[] }[] }>(join(ROOT, 'dashboards/prometheus/prometheus.yml'));
-  for (const { job_name: job, file_sd_configs: [found] } of config.scrape_configs) {
+  const config = readYaml<{ scrape_configs: { job_name: string; file_sd_configs: { files: string[] }[] }[] }>(
+    join(ROOT, 'dashboards/prometheus/prometheus.yml'),
+  );
+  for (const {
+    job_name: job,
+    file_sd_configs: [found],
+  } of config.scrape_configs) {
     assert.deepEqual(found.files, [`targets/${job}.yml`]);
     for (const { targets: addresses, labels } of targets(job)) {
       assert.ok(labels.instance, job);
       for (const address of addresses) assert.ok(address.split(':')[0] in compose.services, address);
     }
   }
-  assert.deepEqual(targets('redis-exporter').map(({ labels: { side, shard } }) => [side, shard]), [['source', 'cache-0'], ['target', 'cache-0']]);
+  assert.deepEqual(
+    targets('redis-exporter').map(({ labels: { side, shard } }) => [side, shard]),
+    [
+      ['source', 'cache-0'],
+      ['target', 'cache-0'],
+    ],
+  );
 });
 
 test('Grafana is told of Prometheus, and where its dashboards are', () => {
   const folder = join(ROOT, mounted('grafana', '/etc/grafana/provisioning'));
-  const [{ datasources }] = filesIn(join(folder, 'datasources'), '.yml').map((path) => readYaml<{ datasources: { type: string; url: string; uid: string }[] }>(path));
-  assert.deepEqual(datasources.map(({ type, url, uid }) => [type, url, uid]), [['prometheus', 'http://prometheus:9090', 'prometheus']]);
-  const [{ providers }] = filesIn(join(folder, 'dashboards'), '.yml').map((path) => readYaml<{ providers: { options: { path: string } }[] }>(path));
+  const [{ datasources }] = filesIn(join(folder, 'datasources'), '.yml').map((path) =>
+    readYaml<{ datasources: { type: string; url: string; uid: string }[] }>(path),
+  );
+  assert.deepEqual(
+    datasources.map(({ type, url, uid }) => [type, url, uid]),
+    [['prometheus', 'http://prometheus:9090', 'prometheus']],
+  );
+  const [{ providers }] = filesIn(join(folder, 'dashboards'), '.yml').map((path) =>
+    readYaml<{ providers: { options: { path: string } }[] }>(path),
+  );
   assert.equal(mounted('grafana', providers[0].options.path), './dashboards/grafana');
 });
 

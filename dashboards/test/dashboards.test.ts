@@ -18,15 +18,24 @@ import { metricsIn } from './promql.js';
 const run = promisify(execFile);
 
 const all = DASHBOARDS.flatMap((dashboard) => [
-  ...panelsOf(dashboard).flatMap((panel) => queriesOf(panel).map(({ expr }) => ({ where: `${dashboard.title}: ${panel.title}`, expr }))),
-  ...(dashboard.annotations?.list ?? []).flatMap(({ name, expr }) => (expr === undefined ? [] : [{ where: `${dashboard.title}: annotation ${name}`, expr }])),
+  ...panelsOf(dashboard).flatMap((panel) =>
+    queriesOf(panel).map(({ expr }) => ({ where: `${dashboard.title}: ${panel.title}`, expr })),
+  ),
+  ...(dashboard.annotations?.list ?? []).flatMap(({ name, expr }) =>
+    expr === undefined ? [] : [{ where: `${dashboard.title}: annotation ${name}`, expr }],
+  ),
 ]);
 
 describe('the dashboards', () => {
   test('are committed as they are built (npm run dashboards)', async () => {
     const files = dashboardFiles();
     assert.deepEqual((await readdir(GRAFANA)).toSorted(), [...files.keys()].toSorted());
-    for (const [name, text] of files) assert.equal(await readFile(new URL(name, GRAFANA), 'utf8'), text, `dashboards/grafana/${name} is not what the sources build: npm run dashboards`);
+    for (const [name, text] of files)
+      assert.equal(
+        await readFile(new URL(name, GRAFANA), 'utf8'),
+        text,
+        `dashboards/grafana/${name} is not what the sources build: npm run dashboards`,
+      );
   });
 
   test('ask what Prometheus can parse', async (t) => {
@@ -37,7 +46,10 @@ describe('the dashboards', () => {
     }
     const directory = await mkdtemp(join(tmpdir(), 'dashboards-'));
     t.after(() => rm(directory, { recursive: true }));
-    const rules = all.map(({ expr }, at) => ({ record: `dashboards:expression_${at}`, expr: filledIn(expr, { shard: '.*', workload: '.*', instance: '.*' }, { step: 15, scrape: 15 }) }));
+    const rules = all.map(({ expr }, at) => ({
+      record: `dashboards:expression_${at}`,
+      expr: filledIn(expr, { shard: '.*', workload: '.*', instance: '.*' }, { step: 15, scrape: 15 }),
+    }));
     const file = join(directory, 'rules.yml');
     await writeFile(file, stringify({ groups: [{ name: 'dashboards', rules }] }));
     await assert.doesNotReject(run('promtool', ['check', 'rules', file]));
@@ -47,7 +59,13 @@ describe('the dashboards', () => {
     const registry = new Registry();
     collectDefaultMetrics({ register: registry });
     const { redis, keydb, node } = knownNames();
-    const others = new Set([...redis, ...keydb, ...node, ...registry.getMetricsAsArray().map(({ name }) => name), 'up']);
+    const others = new Set([
+      ...redis,
+      ...keydb,
+      ...node,
+      ...registry.getMetricsAsArray().map(({ name }) => name),
+      'up',
+    ]);
     const own = new Map(METRICS.map(({ name, labels }) => [name, new Set(labels)]));
     const unknown = all.flatMap(({ where, expr }) =>
       metricsIn(expr).flatMap(({ metric, labels }) => {
@@ -62,9 +80,21 @@ describe('the dashboards', () => {
   test('use the variables that they have', () => {
     for (const dashboard of DASHBOARDS) {
       const declared = new Set(dashboard.templating!.list!.map(({ name }) => name));
-      const used = new Set(panelsOf(dashboard).flatMap((panel) => queriesOf(panel).flatMap(({ expr }) => [...expr.matchAll(/\$(?!__)(\w+)/g)].map(([, name]) => name))));
-      assert.deepEqual([...used].filter((name) => !declared.has(name)), [], dashboard.title);
-      assert.deepEqual([...declared].filter((name) => name !== 'datasource' && !used.has(name)), [], `${dashboard.title} offers a choice that changes nothing`);
+      const used = new Set(
+        panelsOf(dashboard).flatMap((panel) =>
+          queriesOf(panel).flatMap(({ expr }) => [...expr.matchAll(/\$(?!__)(\w+)/g)].map(([, name]) => name)),
+        ),
+      );
+      assert.deepEqual(
+        [...used].filter((name) => !declared.has(name)),
+        [],
+        dashboard.title,
+      );
+      assert.deepEqual(
+        [...declared].filter((name) => name !== 'datasource' && !used.has(name)),
+        [],
+        `${dashboard.title} offers a choice that changes nothing`,
+      );
     }
   });
 
@@ -76,7 +106,8 @@ describe('the dashboards', () => {
       for (const { url = '' } of links) {
         const [, to, carried] = /^\/d\/([\w-]+)\?(.*)$/.exec(url)!;
         assert.ok(uids.has(to) && to !== uid, url);
-        for (const [, name] of carried.matchAll(/\$\{(\w+):queryparam\}/g)) assert.ok(declared.includes(name) && name !== 'instance', url);
+        for (const [, name] of carried.matchAll(/\$\{(\w+):queryparam\}/g))
+          assert.ok(declared.includes(name) && name !== 'instance', url);
       }
     }
   });
@@ -102,9 +133,14 @@ describe('the dashboards', () => {
 
 describe('metricsIn', () => {
   test('finds metrics with the labels of their matchers, and nothing else', () => {
-    assert.deepEqual(metricsIn('sum by (shard, side) (rate(a_total{shard=~"$shard",x!="by z"}[5m])) or on (shard) 0 * max(b) > bool 1'), [
-      { metric: 'a_total', labels: ['shard', 'x'] },
-      { metric: 'b', labels: [] },
-    ]);
+    assert.deepEqual(
+      metricsIn(
+        'sum by (shard, side) (rate(a_total{shard=~"$shard",x!="by z"}[5m])) or on (shard) 0 * max(b) > bool 1',
+      ),
+      [
+        { metric: 'a_total', labels: ['shard', 'x'] },
+        { metric: 'b', labels: [] },
+      ],
+    );
   });
 });

@@ -1,4 +1,7 @@
-/** What rules ask of redis_exporter is what the real one tells of a real Redis, a real KeyDB and a replica, asked as Ansible has it asked. */
+/**
+ * What rules ask of redis_exporter is what the real one tells of a real Redis, a real KeyDB and a replica, asked as
+ * Ansible has it asked.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { test } from 'node:test';
@@ -13,21 +16,35 @@ const EXPORTER = 'prometheus-redis-exporter';
 
 test('every metric of redis_exporter in a rule is told of Redis, of KeyDB, and of a replica', async (t) => {
   if (!needsProgram(t, EXPORTER, `apt: ${EXPORTER}`) || !(await needsKeydb(t))) return;
-  const named = new Set(rules().flatMap(({ expr }) => [...expr.matchAll(/(?<![\w:])redis_[a-z_]+/g)].map(([name]) => name)));
+  const named = new Set(
+    rules().flatMap(({ expr }) => [...expr.matchAll(/(?<![\w:])redis_[a-z_]+/g)].map(([name]) => name)),
+  );
   assert.ok(named.size > 4, [...named].join(' '));
   const port = await getPort();
   // As group_vars/monitoring.yml: no server of its own, and the login for those that it is asked for.
-  const exporter = spawn(EXPORTER, ['--web.listen-address', `127.0.0.1:${port}`], { env: { ...process.env, REDIS_ADDR: '', REDIS_PASSWORD: 'secret' }, stdio: 'ignore' });
-  const servers = [await startRedis({ config: { requirepass: 'secret' } }), await startKeydb({ config: { requirepass: 'secret' } })];
-  servers.push(await startKeydb({ config: { requirepass: 'secret', masterauth: 'secret', replicaof: `127.0.0.1 ${servers[1].port}` } }));
+  const exporter = spawn(EXPORTER, ['--web.listen-address', `127.0.0.1:${port}`], {
+    env: { ...process.env, REDIS_ADDR: '', REDIS_PASSWORD: 'secret' },
+    stdio: 'ignore',
+  });
+  const servers = [
+    await startRedis({ config: { requirepass: 'secret' } }),
+    await startKeydb({ config: { requirepass: 'secret' } }),
+  ];
+  servers.push(
+    await startKeydb({
+      config: { requirepass: 'secret', masterauth: 'secret', replicaof: `127.0.0.1 ${servers[1].port}` },
+    }),
+  );
   try {
-    const told = async (of: number): Promise<string> => (await fetch(`http://127.0.0.1:${port}/scrape?target=redis://127.0.0.1:${servers[of].port}`)).text();
+    const told = async (of: number): Promise<string> =>
+      (await fetch(`http://127.0.0.1:${port}/scrape?target=redis://127.0.0.1:${servers[of].port}`)).text();
     await until(async () => /^redis_master_link_up\{.*\} 1$/m.test(await told(2).catch(() => '')), 30_000);
     for (const of of [0, 1, 2]) {
       const text = await told(of);
       assert.match(text, /^redis_up 1$/m);
       // Only a replica has a link to a master.
-      for (const name of named) if (of === 2 || name !== 'redis_master_link_up') assert.match(text, new RegExp(`^${name}[ {]`, 'm'), name);
+      for (const name of named)
+        if (of === 2 || name !== 'redis_master_link_up') assert.match(text, new RegExp(`^${name}[ {]`, 'm'), name);
     }
   } finally {
     exporter.kill();

@@ -25,7 +25,8 @@ async function unanswered({ prometheus }: Stack): Promise<string[]> {
     for (const panel of panelsOf(dashboard)) {
       for (const { expr, legend } of queriesOf(panel)) {
         const found = await prometheus.instant(filledIn(expr, variables, PACE));
-        if (!found.some(({ points }) => Number.isFinite(points[0][1]))) empty.push(`${dashboard.title}: ${panel.title}: ${legend}`);
+        if (!found.some(({ points }) => Number.isFinite(points[0][1])))
+          empty.push(`${dashboard.title}: ${panel.title}: ${legend}`);
       }
     }
   }
@@ -67,18 +68,34 @@ describe('the dashboards against a real Prometheus', { skip }, () => {
     // Those of the hosts tell of this machine.
     for (const dashboard of DASHBOARDS.filter(({ title }) => title !== 'Hosts')) {
       const { views } = await gather(dashboard, prometheus, span, { workload: 'sessions' });
-      for (const panel of panelsOf(dashboard)) if (looksOf(views.get(panel.id!)!).some(({ color }) => color === 'red')) red.push(`${dashboard.title}: ${panel.title}`);
+      for (const panel of panelsOf(dashboard))
+        if (looksOf(views.get(panel.id!)!).some(({ color }) => color === 'red'))
+          red.push(`${dashboard.title}: ${panel.title}`);
     }
     assert.deepEqual(red, []);
-    assert.deepEqual((await prometheus.instant('ALERTS')).map(({ labels }) => labels), []);
+    assert.deepEqual(
+      (await prometheus.instant('ALERTS')).map(({ labels }) => labels),
+      [],
+    );
     const [{ target }] = await new AdminClient({ admin: stack.proxy.admin }).status();
     assert.equal(target.up, null, 'no workload uses KeyDB yet');
   });
 
   test('the exporters give what the list says that they give', async () => {
     const [now, listed] = [await namesOf(stack), knownNames()];
-    const named = new Set(DASHBOARDS.flatMap((dashboard) => panelsOf(dashboard).flatMap((panel) => queriesOf(panel).flatMap(({ expr }) => metricsIn(expr).map(({ metric }) => metric)))));
-    for (const kind of ['redis', 'keydb', 'node'] as const) assert.deepEqual(listed[kind].filter((name) => named.has(name) && !now[kind].includes(name)), [], kind);
+    const named = new Set(
+      DASHBOARDS.flatMap((dashboard) =>
+        panelsOf(dashboard).flatMap((panel) =>
+          queriesOf(panel).flatMap(({ expr }) => metricsIn(expr).map(({ metric }) => metric)),
+        ),
+      ),
+    );
+    for (const kind of ['redis', 'keydb', 'node'] as const)
+      assert.deepEqual(
+        listed[kind].filter((name) => named.has(name) && !now[kind].includes(name)),
+        [],
+        kind,
+      );
   });
 
   test('every panel’s query returns data once a migration has run', async () => {

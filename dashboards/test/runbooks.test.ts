@@ -6,5 +6,8 @@ import { alerts, filesIn, RUNBOOKS } from './files.js';
 
 test('there is an alert for each incident runbook, which is named as it, in capitals', () => {
   const incidents = filesIn(RUNBOOKS, '.md').filter((path) => /^[A-Z][a-z]/.test(basename(path)));
-  assert.deepEqual(incidents.map((path) => basename(path, '.md')), [...new Set(alerts().map(({ alert }) => alert))].sort());
+  assert.deepEqual(
+    incidents.map((path) => basename(path, '.md')),
+    [...new Set(alerts().map(({ alert }) => alert))].sort(),
+  );
 });

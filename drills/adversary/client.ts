@@ -7,7 +7,11 @@ import { APP_USER } from '../../shadow-proxy/test/integration/random/driver.js';
 import { COUNTERS, TOKEN } from './generate.js';
 import { argumentAt, type Login } from './program.js';
 
-export const NARROW_USER = { name: 'narrow', password: 'narrow-password', acl: 'narrow on >narrow-password ~a:* ~cnt:* &* +@all -set -lpush -swapdb' };
+export const NARROW_USER = {
+  name: 'narrow',
+  password: 'narrow-password',
+  acl: 'narrow on >narrow-password ~a:* ~cnt:* &* +@all -set -lpush -swapdb',
+};
 const USERS = { app: APP_USER, narrow: NARROW_USER };
 
 /** What became of the increments of a counter. */
@@ -110,7 +114,9 @@ export class Client {
   async #open(): Promise<boolean> {
     const socket = connect({ host: '127.0.0.1', port: this.port, allowHalfOpen: true });
     socket.setNoDelay(true);
-    const opened = await new Promise<boolean>((resolve) => socket.once('connect', () => resolve(true)).once('error', () => resolve(false)));
+    const opened = await new Promise<boolean>((resolve) =>
+      socket.once('connect', () => resolve(true)).once('error', () => resolve(false)),
+    );
     if (!opened) return false;
     const reader = new FrameReader();
     this.#leaving = false;
@@ -127,7 +133,12 @@ export class Client {
     socket.on('close', () => this.#gone(socket));
     const { protocol, user, db } = this.login;
     const auth = user === null ? [] : [user, USERS[user].password];
-    const first = protocol === 3 ? ['HELLO', '3', ...(auth.length > 0 ? ['AUTH', ...auth] : [])] : auth.length > 0 ? ['AUTH', ...auth] : null;
+    const first =
+      protocol === 3
+        ? ['HELLO', '3', ...(auth.length > 0 ? ['AUTH', ...auth] : [])]
+        : auth.length > 0
+          ? ['AUTH', ...auth]
+          : null;
     await this.send([...(first ? [first] : []), ['SELECT', String(db)]]);
     return true;
   }
@@ -142,19 +153,34 @@ export class Client {
     // Which of the SELECTs before them ran is not known.
     for (const args of [...lost, ...(this.#queue ?? [])]) this.#count(args, 'open');
     this.#queue = null;
-    if (!this.#leaving && !this.watcher.mayLose()) this.watcher.violation('closed', `client ${this.number} was closed while it waited for ${lost[0]?.join(' ').slice(0, 200) ?? 'nothing'}`);
+    if (!this.#leaving && !this.watcher.mayLose())
+      this.watcher.violation(
+        'closed',
+        `client ${this.number} was closed while it waited for ${lost[0]?.join(' ').slice(0, 200) ?? 'nothing'}`,
+      );
     // A client that has closed its end and blocks is closed, as by Redis.
     if (this.#leaving && lost.length > 0 && !mayBlock(lost[0]) && !this.watcher.mayLose() && socket.readableEnded) {
-      this.watcher.violation('closed', `client ${this.number} closed its end, and ${lost.length} replies never came, the first to ${lost[0].join(' ').slice(0, 200)}`);
+      this.watcher.violation(
+        'closed',
+        `client ${this.number} closed its end, and ${lost.length} replies never came, the first to ${lost[0].join(' ').slice(0, 200)}`,
+      );
     }
   }
 
   #take(frame: string): void {
     const sent = this.#pending.shift();
-    if (sent === undefined) return this.watcher.violation('misdelivered', `client ${this.number} got a reply that nothing asked for: ${frame.slice(0, 100)}`);
+    if (sent === undefined)
+      return this.watcher.violation(
+        'misdelivered',
+        `client ${this.number} got a reply that nothing asked for: ${frame.slice(0, 100)}`,
+      );
     this.answered++;
     const strange = new RegExp(`${TOKEN}(?!${this.number}-)\\d+-`).exec(frame);
-    if (strange !== null) this.watcher.violation('misdelivered', `client ${this.number} got ${strange[0]} for ${sent.join(' ').slice(0, 100)}`);
+    if (strange !== null)
+      this.watcher.violation(
+        'misdelivered',
+        `client ${this.number} got ${strange[0]} for ${sent.join(' ').slice(0, 100)}`,
+      );
     this.#look(sent, frame);
   }
 
@@ -165,7 +191,8 @@ export class Client {
       this.#queue.push(args);
       return;
     }
-    if (name === 'ECHO' && !failed && !frame.includes(args[1])) this.watcher.violation('misdelivered', `client ${this.number} got ${frame.slice(0, 100)} for ECHO ${args[1]}`);
+    if (name === 'ECHO' && !failed && !frame.includes(args[1]))
+      this.watcher.violation('misdelivered', `client ${this.number} got ${frame.slice(0, 100)} for ECHO ${args[1]}`);
     else if (name === 'SELECT' && !failed) this.#db = Number(args[1]);
     else if (name === 'MULTI' && !failed) this.#queue = [];
     else if (name === 'DISCARD') this.#queue = null;
@@ -185,4 +212,5 @@ export class Client {
   }
 }
 
-const mayBlock = (args: Args): boolean => /^(BL|BR|BZ)/i.test(args[0]) || args.some((arg) => arg.toUpperCase() === 'BLOCK');
+const mayBlock = (args: Args): boolean =>
+  /^(BL|BR|BZ)/i.test(args[0]) || args.some((arg) => arg.toUpperCase() === 'BLOCK');

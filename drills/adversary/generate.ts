@@ -6,7 +6,10 @@ import { Random } from '../../shadow-proxy/test/integration/random/random.js';
 import { HIDDEN, KEY_TYPES, randomScript } from './lua.js';
 import { EPOCH_MS, STAGES, WORKLOADS, type Act, type Fault, type Login, type Program } from './program.js';
 
-/** What a program may be without: links that fail and processes that are killed; scripts; clients that close their end only. */
+/**
+ * What a program may be without: links that fail and processes that are killed; scripts; clients that close their end
+ * only.
+ */
 export const PARTS = ['faults', 'scripts', 'half-close'] as const;
 export type Part = (typeof PARTS)[number];
 
@@ -43,7 +46,16 @@ class Maker {
     }));
     const keysPerType = random.pick([1, 2, 8]);
     this.#generators = this.#clients.map(({ db }, connection) => {
-      const generator = new Generator({ seed, connection, prefixes: PREFIXES, keysPerType, expiring: true, barriers: true, functions: PREFIXES, now: () => EPOCH_MS });
+      const generator = new Generator({
+        seed,
+        connection,
+        prefixes: PREFIXES,
+        keysPerType,
+        expiring: true,
+        barriers: true,
+        functions: PREFIXES,
+        now: () => EPOCH_MS,
+      });
       generator.db = db;
       return generator;
     });
@@ -67,7 +79,8 @@ class Maker {
     if (dice < 0.72) return this.#send(client);
     if (dice < 0.8) return { do: 'await', client };
     if (dice < 0.9) return { do: 'pause', ms: random.pick([0, 0, 1, 1, 2, 5, 20]) };
-    if (dice < 0.93) return { do: 'leave', client, how: this.#has('half-close') && random.chance(0.5) ? 'half-close' : 'reset' };
+    if (dice < 0.93)
+      return { do: 'leave', client, how: this.#has('half-close') && random.chance(0.5) ? 'half-close' : 'reset' };
     if (dice < 0.94) return { do: 'stop-reading', client, ms: random.between(1, 400) };
     if (dice < 0.97) return { do: 'stage', workload: random.pick(WORKLOADS), to: random.pick(STAGES) };
     if (!this.#has('faults') || dice < 0.975) return this.#send(client);
@@ -94,7 +107,9 @@ class Maker {
     const commands = random.times(random.pick([1, 1, 2, random.between(1, 30)]), () => this.#commands(client)).flat();
     const text = commands.map((args) => args.map(asText));
     const bytes = text.reduce((sum, args) => sum + args.reduce((length, arg) => length + arg.length + 8, 6), 0);
-    const pieces = random.chance(0.15) ? random.times(random.between(1, 4), () => random.between(1, Math.max(1, bytes))).sort((a, b) => a - b) : undefined;
+    const pieces = random.chance(0.15)
+      ? random.times(random.between(1, 4), () => random.between(1, Math.max(1, bytes))).sort((a, b) => a - b)
+      : undefined;
     return { do: 'send', client, commands: text, ...(pieces && { pieces }) };
   }
 
@@ -110,7 +125,8 @@ class Maker {
     const moving = (): (readonly Argument[])[] => (random.chance(0.15) ? [this.#select(generator), ...one()] : one());
     const inside = (): (readonly Argument[])[] => random.times(random.between(0, 6), moving).flat();
     if (random.chance(0.03)) return [['MULTI'], ...inside(), [random.chance(0.15) ? 'DISCARD' : 'EXEC']];
-    if (random.chance(0.02)) return [['WATCH', generator.anyKey(), generator.anyKey()], ...some(2), ['MULTI'], ...one(), ['EXEC']];
+    if (random.chance(0.02))
+      return [['WATCH', generator.anyKey(), generator.anyKey()], ...some(2), ['MULTI'], ...one(), ['EXEC']];
     return one();
   }
 
@@ -139,7 +155,9 @@ class Maker {
     const text = known ?? randomScript(random, prefix);
     if (known === null) this.#scripts.push(text);
     const operands = [String(keys.length), ...keys, generator.member(), generator.member()];
-    return random.chance(0.3) ? ['EVALSHA', createHash('sha1').update(text, 'latin1').digest('hex'), ...operands] : ['EVAL', text, ...operands];
+    return random.chance(0.3)
+      ? ['EVALSHA', createHash('sha1').update(text, 'latin1').digest('hex'), ...operands]
+      : ['EVAL', text, ...operands];
   }
 }
 

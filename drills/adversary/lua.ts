@@ -18,7 +18,10 @@ export function randomScript(random: Random, prefix: string): string {
 
 /** What a reader of the text may be misled by. */
 const PROLOGUES: readonly (readonly string[])[] = [
-  [], [], [], [],
+  [],
+  [],
+  [],
+  [],
   ['local K = KEYS'],
   ['local call = redis.call'],
   ["local s = '-- no comment'"],
@@ -35,13 +38,15 @@ function statement(random: Random, prefix: string, depth: number): string {
     () => write(random, key(random, prefix)),
     () => `redis.pcall('SET', ${key(random, prefix)}, ${value(random)})`,
     () => `redis.pcall('LPUSH', KEYS[1], 'x')`,
-    () => `local t = redis.call('LRANGE', KEYS[3], 0, 3) for i, v in ipairs(t) do redis.call('RPUSH', KEYS[3], v .. i) end`,
+    () =>
+      `local t = redis.call('LRANGE', KEYS[3], 0, 3) for i, v in ipairs(t) do redis.call('RPUSH', KEYS[3], v .. i) end`,
     () => `redis.call('LTRIM', KEYS[3], 0, 20)`,
     () => `local m = redis.call('SPOP', KEYS[4]) if m then redis.call('RPUSH', KEYS[3], m) end`,
     () => `for k, v in pairs({a = 1, b = 2, c = 3, d = 4}) do redis.call('RPUSH', KEYS[3], k) end`,
     () => `KEYS[1] = '${prefix}${HIDDEN}:' .. ARGV[1]:sub(1, 1)`,
     () => `table.insert(KEYS, '${prefix}${HIDDEN}')`,
-    () => `local ok, err = pcall(function() redis.call('SET', KEYS[1], 'v') error('stop') end) redis.call('SET', KEYS[1], tostring(err))`,
+    () =>
+      `local ok, err = pcall(function() redis.call('SET', KEYS[1], 'v') error('stop') end) redis.call('SET', KEYS[1], tostring(err))`,
     () => `redis.call('SET', KEYS[1], cjson.encode({ARGV[1], redis.call('TTL', KEYS[2])}))`,
     () => `redis.call('PEXPIRE', KEYS[1], 500 + #ARGV[1] * 100)`,
     () => `redis.call('SET', KEYS[1], ARGV[1], 'PX', 300) redis.call('SET', KEYS[1], ARGV[2], 'KEEPTTL')`,
@@ -69,17 +74,56 @@ function write(random: Random, at: string): string {
 }
 
 const key = (random: Random, prefix: string): string =>
-  random.pick(['KEYS[1]', 'KEYS[1]', 'KEYS[2]', '(KEYS[1])', `'${prefix}${HIDDEN}'`, `'${prefix}${HIDDEN}:' .. ARGV[1]:sub(1, 1)`, `KEYS[1]:gsub('x', 'y')`, `#KEYS > 1 and KEYS[1] or KEYS[2]`]);
+  random.pick([
+    'KEYS[1]',
+    'KEYS[1]',
+    'KEYS[2]',
+    '(KEYS[1])',
+    `'${prefix}${HIDDEN}'`,
+    `'${prefix}${HIDDEN}:' .. ARGV[1]:sub(1, 1)`,
+    `KEYS[1]:gsub('x', 'y')`,
+    `#KEYS > 1 and KEYS[1] or KEYS[2]`,
+  ]);
 
 const value = (random: Random): string =>
   random.pick([
-    'ARGV[1]', 'ARGV[2]', `'v${random.between(0, 9)}'`, `'-- v'`, 'tostring(#KEYS)', `tostring({}):sub(1, 5)`, `tostring({})`, `redis.call('TIME')[2]`, 'tostring(math.random())',
-    `redis.sha1hex(ARGV[1])`, `tostring(redis.call('PTTL', KEYS[1]))`, `tostring(-0)`, `string.format('%.3f', 0.1)`, `tostring(collectgarbage('count'))`,
-    `tostring(redis.pcall('LPUSH', KEYS[1], 'x').err)`, `tostring(redis.call('EXISTS', KEYS[1]))`, `type(redis.call('GET', KEYS[1]))`,
+    'ARGV[1]',
+    'ARGV[2]',
+    `'v${random.between(0, 9)}'`,
+    `'-- v'`,
+    'tostring(#KEYS)',
+    `tostring({}):sub(1, 5)`,
+    `tostring({})`,
+    `redis.call('TIME')[2]`,
+    'tostring(math.random())',
+    `redis.sha1hex(ARGV[1])`,
+    `tostring(redis.call('PTTL', KEYS[1]))`,
+    `tostring(-0)`,
+    `string.format('%.3f', 0.1)`,
+    `tostring(collectgarbage('count'))`,
+    `tostring(redis.pcall('LPUSH', KEYS[1], 'x').err)`,
+    `tostring(redis.call('EXISTS', KEYS[1]))`,
+    `type(redis.call('GET', KEYS[1]))`,
   ]);
 
 const condition = (random: Random): string =>
-  random.pick(["redis.call('EXISTS', KEYS[1]) == 1", "ARGV[1] > 'm'", 'true', 'false', "redis.call('TIME')[2] % 2 == 0", "redis.call('SCARD', KEYS[4]) > 2"]);
+  random.pick([
+    "redis.call('EXISTS', KEYS[1]) == 1",
+    "ARGV[1] > 'm'",
+    'true',
+    'false',
+    "redis.call('TIME')[2] % 2 == 0",
+    "redis.call('SCARD', KEYS[4]) > 2",
+  ]);
 
 const ending = (random: Random): string =>
-  random.pick(['', 'return 1', "return redis.call('GET', KEYS[1])", "return redis.error_reply('OWN on purpose')", "error('on purpose')", 'return ARGV', "return {1, 'two', {ok = 'FINE'}}", 'return nosuchvariable']);
+  random.pick([
+    '',
+    'return 1',
+    "return redis.call('GET', KEYS[1])",
+    "return redis.error_reply('OWN on purpose')",
+    "error('on purpose')",
+    'return ARGV',
+    "return {1, 'two', {ok = 'FINE'}}",
+    'return nosuchvariable',
+  ]);

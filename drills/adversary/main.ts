@@ -1,7 +1,8 @@
 /**
- * `npm run adversary`: random programs against the proxy, until the time is over. A finding is shrunk and written down; kept in
- * drills/adversary/kept, `npm test` runs it ever after.
- * Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, 3 could not tell (there is no KeyDB, or nothing ran).
+ * `npm run adversary`: random programs against the proxy, until the time is over. A finding is shrunk and written down;
+ * kept in drills/adversary/kept, `npm test` runs it ever after.
+ * Exit codes: 0 nothing was found, 1 something was, 2 wrong usage, 3 could not tell (there is no KeyDB, or nothing
+ * ran).
  */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -29,9 +30,16 @@ const TELL_MS = 300_000;
 
 function parseOptions(argv: readonly string[]): Options {
   return new Command('adversary')
-    .description('Run random programs against the proxy, between a real Redis and a real KeyDB, and look for what it gets wrong.')
+    .description(
+      'Run random programs against the proxy, between a real Redis and a real KeyDB, and look for what it gets wrong.',
+    )
     .option('--minutes <n>', 'how long to go on', positive, 10)
-    .option('--seed <n>', 'the first program; each further one has the next number', whole, Math.floor(Math.random() * 2 ** 31))
+    .option(
+      '--seed <n>',
+      'the first program; each further one has the next number',
+      whole,
+      Math.floor(Math.random() * 2 ** 31),
+    )
     .option('--acts <n>', 'acts of a program', whole, 300)
     .addOption(new Option('--without <part...>', 'leave out of every program').choices(PARTS).default([], 'nothing'))
     .option('--shrink-minutes <n>', 'how long to shrink one finding at most; 0: not at all', positive, 5)
@@ -46,7 +54,9 @@ async function main(): Promise<number> {
   const options = parseOptions(process.argv);
   const keydb = await findKeydb();
   if (keydb === null || keydb.container !== undefined) {
-    process.stderr.write('adversary cannot run: it needs an installed keydb-server (set KEYDB_SERVER, or put it on the PATH). Nothing was shown.\n');
+    process.stderr.write(
+      'adversary cannot run: it needs an installed keydb-server (set KEYDB_SERVER, or put it on the PATH). Nothing was shown.\n',
+    );
     return 3;
   }
   const arena = await Arena.open();
@@ -75,14 +85,17 @@ async function search(arena: Arena, { minutes, seed, acts, without, shrinkMinute
     const [{ kind }] = outcome.findings;
     const shrinkUntil = performance.now() + shrinkMinutes * 60_000;
     const reproduces = async (shorter: Program): Promise<boolean> => {
-      for (let n = 0; n < TRIES; n++) if ((await runProgram(arena, shorter)).findings.some((each) => each.kind === kind)) return true;
+      for (let n = 0; n < TRIES; n++)
+        if ((await runProgram(arena, shorter)).findings.some((each) => each.kind === kind)) return true;
       return false;
     };
     const shorter = await shrink(program, { reproduces, isOver: () => performance.now() > shrinkUntil });
     mkdirSync(out, { recursive: true });
     const file = join(out, `adversary-${at}.json`);
     writeFileSync(file, `${JSON.stringify(shorter, null, 1)}\n`);
-    say(`seed ${at}: ${program.acts.length} acts shrunk to ${shorter.acts.length}; npm run adversary -- --replay ${file}`);
+    say(
+      `seed ${at}: ${program.acts.length} acts shrunk to ${shorter.acts.length}; npm run adversary -- --replay ${file}`,
+    );
   }
   process.stdout.write(`${JSON.stringify(total)}\n`);
   return total.findings > 0 ? 1 : total.operations === 0 ? 3 : 0;
@@ -96,10 +109,12 @@ async function replay(arena: Arena, file: string): Promise<number> {
 
 function add(total: Record<string, number>, { operations, unanswered, faults, kills, stageChanges }: Outcome): void {
   total.programs++;
-  for (const [name, value] of Object.entries({ operations, unanswered, faults, kills, stageChanges })) total[name] += value;
+  for (const [name, value] of Object.entries({ operations, unanswered, faults, kills, stageChanges }))
+    total[name] += value;
 }
 
-const describe = (findings: readonly Finding[]): string => findings.map(({ kind, what }) => `\n  ${kind}: ${what}`).join('');
+const describe = (findings: readonly Finding[]): string =>
+  findings.map(({ kind, what }) => `\n  ${kind}: ${what}`).join('');
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 function whole(text: string): number {
@@ -108,7 +123,8 @@ function whole(text: string): number {
 }
 
 function positive(text: string): number {
-  if (!/^\d{1,6}(\.\d+)?$/.test(text)) throw new InvalidArgumentError('A number of minutes is allowed, such as 10 or 0.5.');
+  if (!/^\d{1,6}(\.\d+)?$/.test(text))
+    throw new InvalidArgumentError('A number of minutes is allowed, such as 10 or 0.5.');
   return Number(text);
 }
 

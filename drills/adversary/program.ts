@@ -21,7 +21,12 @@ export const STAGES = ['shadow', 'live'] as const satisfies readonly Stage[];
 
 export type Act =
   /** Writes the commands at once, or in pieces of so many bytes, and does not wait for the replies. */
-  | { readonly do: 'send'; readonly client: number; readonly commands: readonly (readonly string[])[]; readonly pieces?: readonly number[] }
+  | {
+      readonly do: 'send';
+      readonly client: number;
+      readonly commands: readonly (readonly string[])[];
+      readonly pieces?: readonly number[];
+    }
   /** Waits until the client has all replies. */
   | { readonly do: 'await'; readonly client: number }
   /** Ends the connection: a FIN with replies still to come, or a reset. The next `send` opens another. */
@@ -30,7 +35,9 @@ export type Act =
   | { readonly do: 'stop-reading'; readonly client: number; readonly ms: number }
   | Fault
   | { readonly do: 'stage'; readonly workload: WorkloadName; readonly to: (typeof STAGES)[number] }
-  /** SIGKILL, and a start on what is left. A killed target comes back empty: only while it is no workload's authority. */
+  /**
+   * SIGKILL, and a start on what is left. A killed target comes back empty: only while it is no workload's authority.
+   */
   | { readonly do: 'kill'; readonly what: 'proxy' | 'target' }
   | { readonly do: 'pause'; readonly ms: number };
 

@@ -32,7 +32,10 @@ export class ProxyProcess {
 
   /** Starts it between the two URLs, with the workloads in the program's stages. @throws {ProxyEnded} */
   static async start(program: Program, source: string, target: string): Promise<ProxyProcess> {
-    const [port, adminPort] = [await getPort({ host: '127.0.0.1', reserve: true }), await getPort({ host: '127.0.0.1', reserve: true })];
+    const [port, adminPort] = [
+      await getPort({ host: '127.0.0.1', reserve: true }),
+      await getPort({ host: '127.0.0.1', reserve: true }),
+    ];
     const proxy = new ProxyProcess(port, adminPort);
     const plan = {
       version: 1,
@@ -55,14 +58,17 @@ export class ProxyProcess {
   /** Starts the process, and waits until it is ready. @throws {ProxyEnded} */
   async begin(tries = 5): Promise<void> {
     const log = openSync(join(this.#dir, 'log'), 'a');
-    const child = spawn(process.execPath, [MAIN, '--plan', join(this.#dir, 'plan.yaml')], { stdio: ['ignore', log, log] });
+    const child = spawn(process.execPath, [MAIN, '--plan', join(this.#dir, 'plan.yaml')], {
+      stdio: ['ignore', log, log],
+    });
     closeSync(log);
     this.#child = child;
     child.once('error', () => undefined);
     if (child.pid !== undefined) this.#callOff.push(afterDeath(`kill -KILL ${child.pid}`));
     for (const deadline = performance.now() + START_MS; performance.now() < deadline; await sleep(20)) {
       // Another process may have the port for a moment, as the near end of a connection.
-      if (this.hasEnded && tries > 1 && this.log().includes('is taken')) return sleep(500).then(() => this.begin(tries - 1));
+      if (this.hasEnded && tries > 1 && this.log().includes('is taken'))
+        return sleep(500).then(() => this.begin(tries - 1));
       if (this.hasEnded) break;
       const ready = await fetch(this.#url('/readyz')).catch(() => null);
       if (ready?.ok) return;
@@ -122,7 +128,11 @@ export class ProxyProcess {
   }
 
   async #ask(path: string, body?: object): Promise<unknown> {
-    const init = body && { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    const init = body && {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    };
     try {
       return await (await fetch(this.#url(path), { ...init, signal: AbortSignal.timeout(30_000) })).json();
     } catch (error) {

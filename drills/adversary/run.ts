@@ -1,7 +1,7 @@
 /**
- * Runs a program: two real servers, a relay before each, the proxy between them, the clients of the program. Then everything
- * is made whole again, and what must hold is looked at: every reply came, to the right client; nothing hangs; both servers
- * hold the same; every acknowledged increment is there, once; no comparison found a difference.
+ * Runs a program: two real servers, a relay before each, the proxy between them, the clients of the program. Then
+ * everything is made whole again, and what must hold is looked at: every reply came, to the right client; nothing
+ * hangs; both servers hold the same; every acknowledged increment is there, once; no comparison found a difference.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
@@ -21,7 +21,14 @@ import { ProxyEnded, ProxyProcess } from './proxy.js';
 
 export type FindingKind =
   | 'ended' /* the proxy ended by itself */
-  | 'misdelivered' | 'closed' | 'hangs' | 'not settled' | 'stage' | 'mismatch' | 'differs' | 'counter';
+  | 'misdelivered'
+  | 'closed'
+  | 'hangs'
+  | 'not settled'
+  | 'stage'
+  | 'mismatch'
+  | 'differs'
+  | 'counter';
 
 export interface Finding {
   readonly kind: FindingKind;
@@ -90,7 +97,14 @@ export async function runProgram(arena: Arena, program: Program): Promise<Outcom
     return await run.outcome();
   } catch (error) {
     if (run !== null || !(error instanceof ProxyEnded)) throw error;
-    return { findings: [{ kind: 'ended', what: error.message }], operations: 0, unanswered: 0, faults: 0, kills: 0, stageChanges: 0 };
+    return {
+      findings: [{ kind: 'ended', what: error.message }],
+      operations: 0,
+      unanswered: 0,
+      faults: 0,
+      kills: 0,
+      stageChanges: 0,
+    };
   } finally {
     await run?.close();
     await Promise.all([relays.source.close(), relays.target.close()]);
@@ -134,7 +148,8 @@ class Run implements Watcher {
       if (!(error instanceof ProxyEnded)) throw error;
       this.violation('ended', error.message);
     }
-    const sum = (of: (client: Client) => number): number => this.#clients.reduce((total, client) => total + of(client), 0);
+    const sum = (of: (client: Client) => number): number =>
+      this.#clients.reduce((total, client) => total + of(client), 0);
     return {
       findings: this.#findings,
       operations: sum(({ answered }) => answered),
@@ -168,7 +183,8 @@ class Run implements Watcher {
   /** Whether the proxy has ended because it could not hold its lease while a server was out of reach. */
   async #gaveUp(): Promise<boolean> {
     if (this.#faults === 0 || !this.proxy.log().includes('has lost its lease')) return false;
-    for (const deadline = performance.now() + 2_000; !this.proxy.hasEnded && performance.now() < deadline; ) await sleep(20);
+    for (const deadline = performance.now() + 2_000; !this.proxy.hasEnded && performance.now() < deadline;)
+      await sleep(20);
     return this.proxy.hasEnded;
   }
 
@@ -184,12 +200,20 @@ class Run implements Watcher {
         return this.#clients[act.client].leave(act.how);
       case 'stop-reading':
         this.#clients[act.client].stopReading();
-        return this.#later(sleep(act.ms).then(() => this.#clients[act.client].read()), 0);
+        return this.#later(
+          sleep(act.ms).then(() => this.#clients[act.client].read()),
+          0,
+        );
       case 'fault':
         return this.#fault(act);
       case 'stage':
         // As an operator, beside the clients. A refusal is an answer, too.
-        return this.#later(this.#change(act.workload, act.to).catch((error: Error) => this.#unlessKilled(error)).then(() => undefined), 0);
+        return this.#later(
+          this.#change(act.workload, act.to)
+            .catch((error: Error) => this.#unlessKilled(error))
+            .then(() => undefined),
+          0,
+        );
       case 'kill':
         return this.#kill(act.what);
       case 'pause':
@@ -199,10 +223,12 @@ class Run implements Watcher {
 
   /** Goes on beside the acts that follow; connections may be lost until some time after it. */
   #later(work: Promise<void>, echoMs: number): void {
-    const done = work.catch((error: Error) => this.violation(error instanceof ProxyEnded ? 'ended' : 'stage', error.message)).finally(() => {
-      this.#underWay.delete(done);
-      if (echoMs > 0) this.#mayLoseUntil = performance.now() + echoMs;
-    });
+    const done = work
+      .catch((error: Error) => this.violation(error instanceof ProxyEnded ? 'ended' : 'stage', error.message))
+      .finally(() => {
+        this.#underWay.delete(done);
+        if (echoMs > 0) this.#mayLoseUntil = performance.now() + echoMs;
+      });
     this.#underWay.add(done);
   }
 
@@ -236,7 +262,12 @@ class Run implements Watcher {
     };
     // Where nothing more passes, it fails all the same.
     const counted = busiest?.holdAfter(direction, bytes) ?? Promise.resolve();
-    this.#later(Promise.race([counted, sleep(200)]).then(strike).finally(() => busiest?.release()), FAULT_ECHO_MS);
+    this.#later(
+      Promise.race([counted, sleep(200)])
+        .then(strike)
+        .finally(() => busiest?.release()),
+      FAULT_ECHO_MS,
+    );
   }
 
   async #kill(what: 'proxy' | 'target'): Promise<void> {
@@ -259,7 +290,8 @@ class Run implements Watcher {
     await Promise.all(this.#underWay);
     for (const relay of Object.values(this.relays)) relay.release();
     const idle = await Promise.all(this.#clients.map((client) => client.idle(REPLY_MS)));
-    for (const [number, is] of idle.entries()) if (!is) this.violation('hangs', `client ${number} has no reply to ${this.#clients[number].waitsFor}`);
+    for (const [number, is] of idle.entries())
+      if (!is) this.violation('hangs', `client ${number} has no reply to ${this.#clients[number].waitsFor}`);
     await this.#recovers();
     await this.#touchAll();
     if (!(await this.#settles())) return;
@@ -288,10 +320,14 @@ class Run implements Watcher {
       for (const db of [0, 1, 2, 3]) {
         await client.select(db);
         const keys = await client.keysBuffer('*');
-        await Promise.all(keys.map((key) => client.call('PERSIST', key).catch(noting(`PERSIST ${key.toString('latin1')} in ${db}`))));
+        await Promise.all(
+          keys.map((key) => client.call('PERSIST', key).catch(noting(`PERSIST ${key.toString('latin1')} in ${db}`))),
+        );
       }
       // Refused while workloads have different authorities.
-      await client.swapdb(2, 3).catch((error: Error) => (error.message.startsWith('ERR ') ? undefined : noting('SWAPDB 2 3')(error)));
+      await client
+        .swapdb(2, 3)
+        .catch((error: Error) => (error.message.startsWith('ERR ') ? undefined : noting('SWAPDB 2 3')(error)));
     } catch (error) {
       noting('a new client')(error as Error);
     } finally {
@@ -313,7 +349,17 @@ class Run implements Watcher {
       if (calm === 3) return true;
     }
     const { mirror, suspects, undecided, workloads, frozen, job } = last;
-    this.violation('not settled', JSON.stringify({ frozen, mirror, suspects, undecided, job: job?.state, unclean: workloads.filter(({ clean }) => !clean).map(({ name, suspect }) => [name, suspect]) }));
+    this.violation(
+      'not settled',
+      JSON.stringify({
+        frozen,
+        mirror,
+        suspects,
+        undecided,
+        job: job?.state,
+        unclean: workloads.filter(({ clean }) => !clean).map(({ name, suspect }) => [name, suspect]),
+      }),
+    );
     return false;
   }
 
@@ -333,17 +379,26 @@ class Run implements Watcher {
   }
 
   #lookAtLedger(): void {
-    const entries = this.proxy.ledger().split('\n').filter(Boolean).map((line) => JSON.parse(line) as LedgerEntry);
+    const entries = this.proxy
+      .ledger()
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as LedgerEntry);
     for (const { kind, command, key, db, authority, source, target } of entries) {
       if (kind === 'unsupported') continue;
-      this.violation('mismatch', `${command} ${kind}, authority ${authority}: ${key?.text ?? 'no key'} in ${db}: ${source.reply?.slice(0, 200)} ≠ ${target.reply?.slice(0, 200)}`);
+      this.violation(
+        'mismatch',
+        `${command} ${kind}, authority ${authority}: ${key?.text ?? 'no key'} in ${db}: ${source.reply?.slice(0, 200)} ≠ ${target.reply?.slice(0, 200)}`,
+      );
     }
   }
 
   async #compare(): Promise<void> {
     const { differences } = await compareKeyspaces(this.arena.source, this.arena.target);
     for (const { db, key, what, a, b } of differences) {
-      const [source, target] = await Promise.all([this.arena.source, this.arena.target].map((server) => lookAt(server, db, key)));
+      const [source, target] = await Promise.all(
+        [this.arena.source, this.arena.target].map((server) => lookAt(server, db, key)),
+      );
       this.violation('differs', `${key} in ${db}, ${what}: ${a} ≠ ${b}; source ${source}, target ${target}`);
     }
   }
@@ -352,7 +407,11 @@ class Run implements Watcher {
     const client = new Redis({ port: this.arena.source.port });
     for (const [at, { acknowledged, open }] of this.counted.entries()) {
       const value = Number((await client.get(COUNTERS[at])) ?? 0);
-      if (value < acknowledged || value > acknowledged + open) this.violation('counter', `${COUNTERS[at]} is ${value}; ${acknowledged} increments were acknowledged, ${open} were not answered`);
+      if (value < acknowledged || value > acknowledged + open)
+        this.violation(
+          'counter',
+          `${COUNTERS[at]} is ${value}; ${acknowledged} increments were acknowledged, ${open} were not answered`,
+        );
     }
     client.disconnect();
   }
@@ -360,7 +419,9 @@ class Run implements Watcher {
 
 function isSettled({ mirror, suspects, undecided, workloads, frozen, job }: ShardSnapshot): boolean {
   const rest = suspects.total === 0 && undecided === 0 && job?.state !== 'running';
-  return frozen === null && mirror.connected && mirror.queuedEffects === 0 && rest && workloads.every(({ clean }) => clean);
+  return (
+    frozen === null && mirror.connected && mirror.queuedEffects === 0 && rest && workloads.every(({ clean }) => clean)
+  );
 }
 
 /** What the server has of the key, as text: its value where that is a string, and its time to live in ms. */

@@ -1,6 +1,7 @@
 /**
- * Makes a program shorter that still finds the same. Delta debugging (Zeller and Hildebrandt, "Simplifying and Isolating
- * Failure-Inducing Input", 2002): leaves out halves, quarters, … first of the acts, then of each send's commands.
+ * Makes a program shorter that still finds the same. Delta debugging (Zeller and Hildebrandt, "Simplifying and
+ * Isolating Failure-Inducing Input", 2002): leaves out halves, quarters, … first of the acts, then of each send's
+ * commands.
  */
 import type { Act, Program } from './program.js';
 
@@ -18,14 +19,19 @@ export async function shrink(program: Program, { reproduces, isOver }: ShrinkOpt
   for (let at = 0; at < acts.length && !isOver(); at++) {
     const act = acts[at];
     if (act.do !== 'send' || act.commands.length < 2) continue;
-    const replaced = (commands: (typeof act)['commands']): Act[] => acts.map((each, i) => (i === at ? { do: 'send', client: act.client, commands } : each));
+    const replaced = (commands: (typeof act)['commands']): Act[] =>
+      acts.map((each, i) => (i === at ? { do: 'send', client: act.client, commands } : each));
     const commands = await leaveOut(act.commands, (shorter) => reproduces(withActs(replaced(shorter))), isOver);
     if (commands.length < act.commands.length) acts = replaced(commands);
   }
   return withActs(acts);
 }
 
-async function leaveOut<T>(items: readonly T[], holds: (shorter: readonly T[]) => Promise<boolean>, isOver: () => boolean): Promise<T[]> {
+async function leaveOut<T>(
+  items: readonly T[],
+  holds: (shorter: readonly T[]) => Promise<boolean>,
+  isOver: () => boolean,
+): Promise<T[]> {
   let left = [...items];
   let size = Math.ceil(left.length / 2);
   while (left.length > 1 && !isOver()) {

@@ -19,17 +19,33 @@ export function memtierDriver(rig: Rig): Driver {
   return async (port, times, command) => {
     const name = `memtier-${runs++}`;
     const json = rig.file(`${name}.json`);
-    const options = ['--server=127.0.0.1', `--port=${port}`, '--threads=1', `--clients=${CLIENTS}`, `--requests=${Math.ceil(times / CLIENTS)}`, `--command=${command.join(' ')}`, '--hide-histogram', `--json-out-file=${json}`];
+    const options = [
+      '--server=127.0.0.1',
+      `--port=${port}`,
+      '--threads=1',
+      `--clients=${CLIENTS}`,
+      `--requests=${Math.ceil(times / CLIENTS)}`,
+      `--command=${command.join(' ')}`,
+      '--hide-histogram',
+      `--json-out-file=${json}`,
+    ];
     await rig.run(name, MEMTIER, options, LIMIT_MS);
     return (JSON.parse(readFileSync(json, 'utf8')) as Output)['ALL STATS'].Totals.Count;
   };
 }
 
 export const ownDriver: Driver = async (port, times, command) => {
-  const clients = Array.from({ length: CLIENTS }, () => new Redis({ host: '127.0.0.1', port, maxRetriesPerRequest: null }));
+  const clients = Array.from(
+    { length: CLIENTS },
+    () => new Redis({ host: '127.0.0.1', port, maxRetriesPerRequest: null }),
+  );
   let [left, acknowledged] = [times, 0];
   const worker = async (client: Redis): Promise<void> => {
-    while (left-- > 0) acknowledged += await client.call(command[0], ...command.slice(1)).then(() => 1, () => 0);
+    while (left-- > 0)
+      acknowledged += await client.call(command[0], ...command.slice(1)).then(
+        () => 1,
+        () => 0,
+      );
   };
   await Promise.all(clients.map(worker));
   for (const client of clients) client.disconnect();

@@ -36,15 +36,18 @@ const WINDOW_MS = 86_400_000;
 const WINDOW_S = WINDOW_MS / 1000;
 
 /** Both nodes at once. */
-const onBoth = async (work: (side: Side) => Promise<Driven>): Promise<Driven> => both(...(await Promise.all([work('a'), work('b')])));
+const onBoth = async (work: (side: Side) => Promise<Driven>): Promise<Driven> =>
+  both(...(await Promise.all([work('a'), work('b')])));
 
 const nodePort = ({ pair }: Place, side: Side): number => pair.nodes[side].port;
 
-const increments = (place: Place, commandOf: (side: Side) => readonly string[], port = nodePort) => (share: number) =>
-  onBoth(async (side) => {
-    const times = Math.round(TIMES[side] * share);
-    return { attempted: times, acknowledged: await place.drive(port(place, side), times, commandOf(side)) };
-  });
+const increments =
+  (place: Place, commandOf: (side: Side) => readonly string[], port = nodePort) =>
+  (share: number) =>
+    onBoth(async (side) => {
+      const times = Math.round(TIMES[side] * share);
+      return { attempted: times, acknowledged: await place.drive(port(place, side), times, commandOf(side)) };
+    });
 
 const plain: Kind = {
   name: 'INCR',
@@ -52,7 +55,11 @@ const plain: Kind = {
   async open(place) {
     const key = `${place.prefix}:incr`;
     const send = increments(place, () => ['INCR', key]);
-    return { before: () => send(SHARE_BEFORE), drive: () => send(1 - SHARE_BEFORE), count: async (side) => Number(await clientOf(place, side).get(key)) };
+    return {
+      before: () => send(SHARE_BEFORE),
+      drive: () => send(1 - SHARE_BEFORE),
+      count: async (side) => Number(await clientOf(place, side).get(key)),
+    };
   },
 };
 
@@ -62,12 +69,20 @@ const hash: Kind = {
   async open(place) {
     const key = `${place.prefix}:hash`;
     const send = increments(place, (side) => ['HINCRBY', key, side, '1']);
-    const sum = (fields: Record<string, string>): number => Object.values(fields).reduce((total, each) => total + Number(each), 0);
-    return { before: () => send(SHARE_BEFORE), drive: () => send(1 - SHARE_BEFORE), count: async (side) => sum(await clientOf(place, side).hgetall(key)) };
+    const sum = (fields: Record<string, string>): number =>
+      Object.values(fields).reduce((total, each) => total + Number(each), 0);
+    return {
+      before: () => send(SHARE_BEFORE),
+      drive: () => send(1 - SHARE_BEFORE),
+      count: async (side) => sum(await clientOf(place, side).hgetall(key)),
+    };
   },
 };
 
-const limiter = (take: (side: Side) => Promise<boolean>): (() => Promise<Driven>) => () => onBoth((side) => takeMany(ASKED, () => take(side)));
+const limiter =
+  (take: (side: Side) => Promise<boolean>): (() => Promise<Driven>) =>
+  () =>
+    onBoth((side) => takeMany(ASKED, () => take(side)));
 
 const fixedWindow: Kind = {
   name: 'INCR and EXPIRE window',
@@ -75,7 +90,10 @@ const fixedWindow: Kind = {
   async open(place) {
     const key = `${place.prefix}:window`;
     const take = async (side: Side): Promise<boolean> => {
-      const [[, count]] = (await clientOf(place, side).multi().incr(key).expire(key, WINDOW_S).exec()) as [Error | null, number][];
+      const [[, count]] = (await clientOf(place, side).multi().incr(key).expire(key, WINDOW_S).exec()) as [
+        Error | null,
+        number,
+      ][];
       return count <= LIMIT;
     };
     return { drive: limiter(take), count: async (side) => Number(await clientOf(place, side).get(key)) };
@@ -89,7 +107,8 @@ const lua: Kind = {
   memtier: false,
   async open(place) {
     const key = `${place.prefix}:lua`;
-    const take = async (side: Side): Promise<boolean> => (await clientOf(place, side).eval(SCRIPT, 1, key, LIMIT, WINDOW_S)) === 1;
+    const take = async (side: Side): Promise<boolean> =>
+      (await clientOf(place, side).eval(SCRIPT, 1, key, LIMIT, WINDOW_S)) === 1;
     return { drive: limiter(take), count: async (side) => Number(await clientOf(place, side).get(key)) };
   },
 };
@@ -102,7 +121,12 @@ const sortedSet: Kind = {
     let member = 0;
     const take = async (side: Side): Promise<boolean> => {
       const now = Date.now();
-      const replies = await clientOf(place, side).multi().zremrangebyscore(key, 0, now - WINDOW_MS).zadd(key, now, `${side}-${member++}`).zcard(key).exec();
+      const replies = await clientOf(place, side)
+        .multi()
+        .zremrangebyscore(key, 0, now - WINDOW_MS)
+        .zadd(key, now, `${side}-${member++}`)
+        .zcard(key)
+        .exec();
       return (replies![2][1] as number) <= LIMIT;
     };
     return { drive: limiter(take), count: (side) => clientOf(place, side).zcard(key) };
@@ -111,7 +135,9 @@ const sortedSet: Kind = {
 
 const PINNED_KEYS = 50;
 
-/** Counters that only A writes, and that begin at `first`: KeyDB keeps numbers under 10,000 otherwise than larger ones. */
+/**
+ * Counters that only A writes, and that begin at `first`: KeyDB keeps numbers under 10,000 otherwise than larger ones.
+ */
 const pinned = (name: string, first: number): Kind => ({
   name,
   memtier: false,
@@ -130,10 +156,12 @@ const pinned = (name: string, first: number): Kind => ({
       async drive() {
         const driven = await each(10);
         // Keys of its own, which only happen to hold the same numbers.
-        for (let number = first; number <= first + 20; number++) await clientOf(place, 'b').set(`${place.prefix}:other:${number}`, number);
+        for (let number = first; number <= first + 20; number++)
+          await clientOf(place, 'b').set(`${place.prefix}:other:${number}`, number);
         return driven;
       },
-      count: async (side) => (await clientOf(place, side).mget(keys)).reduce((sum, value) => sum + Number(value) - first, 0),
+      count: async (side) =>
+        (await clientOf(place, side).mget(keys)).reduce((sum, value) => sum + Number(value) - first, 0),
     };
   },
 });
@@ -142,7 +170,14 @@ const pinned = (name: string, first: number): Kind => ({
 const REFRESH_MS = 200;
 
 const openLibrary = async (place: Place, side: Side, writer: string): Promise<Counters> =>
-  Counters.open(ioredisStore(clientOf(place, side)), { region: side, writer, prefix: place.prefix, refreshMs: REFRESH_MS, blindAfterMs: 10 * REFRESH_MS, repairMs: 0 });
+  Counters.open(ioredisStore(clientOf(place, side)), {
+    region: side,
+    writer,
+    prefix: place.prefix,
+    refreshMs: REFRESH_MS,
+    blindAfterMs: 10 * REFRESH_MS,
+    repairMs: 0,
+  });
 
 /** What somebody who has just come, and holds nothing of its own, reads at a node. */
 async function readFresh(place: Place, side: Side, read: (counters: Counters) => Promise<number>): Promise<number> {
@@ -156,7 +191,12 @@ const library: Kind = {
   async open(place) {
     const writers = { a: await openLibrary(place, 'a', 'drill'), b: await openLibrary(place, 'b', 'drill') };
     const counters: Record<Side, GrowOnlyCounter> = { a: writers.a.growOnly('n'), b: writers.b.growOnly('n') };
-    const add = (share: number, most = Infinity) => onBoth(async (side) => takeMany(Math.min(most, Math.round(TIMES[side] * share)), () => counters[side].add().then(() => true)).then(({ attempted, acknowledged }) => ({ attempted, acknowledged })));
+    const add = (share: number, most = Infinity) =>
+      onBoth(async (side) =>
+        takeMany(Math.min(most, Math.round(TIMES[side] * share)), () => counters[side].add().then(() => true)).then(
+          ({ attempted, acknowledged }) => ({ attempted, acknowledged }),
+        ),
+      );
     return {
       before: () => add(SHARE_BEFORE),
       drive: () => add(1 - SHARE_BEFORE),
@@ -172,7 +212,10 @@ const libraryLimiter: Kind = {
   memtier: false,
   async open(place) {
     const writers = { a: await openLibrary(place, 'a', 'limits'), b: await openLibrary(place, 'b', 'limits') };
-    const windows: Record<Side, Limiter> = { a: writers.a.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }), b: writers.b.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }) };
+    const windows: Record<Side, Limiter> = {
+      a: writers.a.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }),
+      b: writers.b.fixedWindow('w', { limit: LIMIT, windowMs: WINDOW_MS }),
+    };
     let admitted = 0;
     return {
       // Only what is admitted counts, and is what must not be lost.
@@ -186,7 +229,14 @@ const libraryLimiter: Kind = {
         return NOTHING;
       },
       // `remaining` ends at 0: a window that would hold more tells how many it has.
-      count: (side) => readFresh(place, side, async (reader) => COUNTABLE - (await reader.fixedWindow('w', { limit: COUNTABLE, windowMs: WINDOW_MS }).peek('all')).remaining),
+      count: (side) =>
+        readFresh(
+          place,
+          side,
+          async (reader) =>
+            COUNTABLE -
+            (await reader.fixedWindow('w', { limit: COUNTABLE, windowMs: WINDOW_MS }).peek('all')).remaining,
+        ),
       close: async () => void (await Promise.all([writers.a.close(), writers.b.close()])),
     };
   },
@@ -204,7 +254,11 @@ const rewriting: Kind = {
     return {
       before: () => send(SHARE_BEFORE),
       drive: () => send(1 - SHARE_BEFORE),
-      again: () => onBoth(async (side) => ({ attempted: 1, acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]) })),
+      again: () =>
+        onBoth(async (side) => ({
+          attempted: 1,
+          acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]),
+        })),
       count: (side) => throughProxy(place, side, async (client) => Number(await client.get(key))),
     };
   },
@@ -223,21 +277,44 @@ const rewrittenWindow: Kind = {
     };
     return {
       drive: limiter(take),
-      again: () => onBoth(async (side) => ({ attempted: 1, acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]) })),
-      count: (side) => throughProxy(place, side, async (client) => ((await client.ttl(key)) > 0 ? Number(await client.get(key)) : -1)),
+      again: () =>
+        onBoth(async (side) => ({
+          attempted: 1,
+          acknowledged: await ownDriver(portOf(place, side), 1, ['INCR', key]),
+        })),
+      count: (side) =>
+        throughProxy(place, side, async (client) => ((await client.ttl(key)) > 0 ? Number(await client.get(key)) : -1)),
       close: async () => (clients.a.disconnect(), clients.b.disconnect()),
     };
   },
 };
 
 const portOf = ({ proxies }: Place, side: Side): number => proxies.ports[side];
-const proxyClient = (place: Place, side: Side): Redis => new Redis({ host: '127.0.0.1', port: portOf(place, side), maxRetriesPerRequest: null });
+const proxyClient = (place: Place, side: Side): Redis =>
+  new Redis({ host: '127.0.0.1', port: portOf(place, side), maxRetriesPerRequest: null });
 
 async function throughProxy(place: Place, side: Side, read: (client: Redis) => Promise<number>): Promise<number> {
   const client = proxyClient(place, side);
   return read(client).finally(() => client.disconnect());
 }
 
-export const KINDS: readonly Kind[] = [plain, fixedWindow, lua, sortedSet, hash, pinned('one writer, from 0', 0), pinned('one writer, from 100,000', 100_000), library, libraryLimiter, rewriting, rewrittenWindow];
+export const KINDS: readonly Kind[] = [
+  plain,
+  fixedWindow,
+  lua,
+  sortedSet,
+  hash,
+  pinned('one writer, from 0', 0),
+  pinned('one writer, from 100,000', 100_000),
+  library,
+  libraryLimiter,
+  rewriting,
+  rewrittenWindow,
+];
 /** What must not lose anything. */
-export const EXACT: ReadonlySet<string> = new Set([library.name, libraryLimiter.name, rewriting.name, rewrittenWindow.name]);
+export const EXACT: ReadonlySet<string> = new Set([
+  library.name,
+  libraryLimiter.name,
+  rewriting.name,
+  rewrittenWindow.name,
+]);

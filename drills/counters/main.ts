@@ -1,6 +1,7 @@
 /**
- * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which their link may heal.
- * Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3 could not tell (there is no KeyDB, or a heal went otherwise).
+ * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which their link may
+ * heal. Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3 could not tell
+ * (there is no KeyDB, or a heal went otherwise).
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { onPath } from '../../loadtest/rig/programs.js';
@@ -26,7 +27,9 @@ const BACKLOG_BYTES = 4 << 20;
 
 function parseOptions(argv: readonly string[]): Options {
   return new Command('drill:counters')
-    .description('Count on two active-active KeyDB nodes through delays, cuts and heals, and see what is lost. Nothing is left behind.')
+    .description(
+      'Count on two active-active KeyDB nodes through delays, cuts and heals, and see what is lost. Nothing is left behind.',
+    )
     .option('--rounds <n>', 'rounds of each situation', whole, 5)
     .option('--situation <name...>', `only these: ${SITUATIONS.join(', ')}`, situation)
     .option('--json', 'print JSON, with every round', false)
@@ -39,7 +42,9 @@ async function main(): Promise<number> {
   const { rounds, situation: situations = SITUATIONS, json } = parseOptions(process.argv);
   const keydb = await findKeydb();
   if (keydb === null || keydb.container !== undefined) {
-    process.stderr.write('drill:counters cannot run: it needs an installed keydb-server (set KEYDB_SERVER, or put it on the PATH). Nothing was shown.\n');
+    process.stderr.write(
+      'drill:counters cannot run: it needs an installed keydb-server (set KEYDB_SERVER, or put it on the PATH). Nothing was shown.\n',
+    );
     return 3;
   }
   const rig = new Rig();
@@ -50,8 +55,16 @@ async function main(): Promise<number> {
   try {
     const outcomes = await play({ pair, proxies }, situations, rounds, (kind) => (kind.memtier ? memtier : ownDriver));
     const rows = rowsOf(outcomes);
-    const driver = withMemtier ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours` : `a client of ours: ${MEMTIER} is missing\n(apt install memtier-benchmark, or build it)`;
-    const report: Report = { keydb: `KeyDB ${keydb.version}`, driver, rows, failures: failuresOf(rows), notes: notesOf(rows) };
+    const driver = withMemtier
+      ? `${MEMTIER}; of limiters, pinned counters and\nthe library, which go by replies, by a client of ours`
+      : `a client of ours: ${MEMTIER} is missing\n(apt install memtier-benchmark, or build it)`;
+    const report: Report = {
+      keydb: `KeyDB ${keydb.version}`,
+      driver,
+      rows,
+      failures: failuresOf(rows),
+      notes: notesOf(rows),
+    };
     process.stdout.write(`${json ? JSON.stringify({ ...report, outcomes }, null, 2) : render(report)}\n`);
     if (report.failures.length > 0) return 1;
     return countedExactly(rows) > 0 ? 0 : 3;
@@ -62,7 +75,12 @@ async function main(): Promise<number> {
   }
 }
 
-async function play(where: Pick<Place, 'pair' | 'proxies'>, situations: readonly Situation[], rounds: number, drives: (kind: Kind) => Driver): Promise<Outcome[]> {
+async function play(
+  where: Pick<Place, 'pair' | 'proxies'>,
+  situations: readonly Situation[],
+  rounds: number,
+  drives: (kind: Kind) => Driver,
+): Promise<Outcome[]> {
   const outcomes: Outcome[] = [];
   for (let round = 1; round <= rounds; round++) {
     for (const situation of situations) {
@@ -70,7 +88,9 @@ async function play(where: Pick<Place, 'pair' | 'proxies'>, situations: readonly
       const played = await playRound(where, KINDS, drives, situation, round);
       outcomes.push(...played);
       const losing = played.filter((each) => lostIn(each) > 0).map((each) => `${each.layout} ${lostIn(each)}`);
-      process.stderr.write(`round ${round}, ${situation}: lost ${losing.join(', ') || 'nothing'} (${((performance.now() - since) / 1000).toFixed(0)} s)\n`);
+      process.stderr.write(
+        `round ${round}, ${situation}: lost ${losing.join(', ') || 'nothing'} (${((performance.now() - since) / 1000).toFixed(0)} s)\n`,
+      );
     }
   }
   return outcomes;

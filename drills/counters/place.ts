@@ -33,7 +33,9 @@ export const both = (a: Driven, b: Driven): Driven => ({
 
 export const NOTHING: Driven = { attempted: 0, acknowledged: 0 };
 
-/** Calls `take` so many times, a few at once; what fails is not acknowledged. @returns what was, and what was let pass */
+/**
+ * Calls `take` so many times, a few at once; what fails is not acknowledged. @returns what was, and what was let pass
+ */
 export async function takeMany(times: number, take: () => Promise<boolean>): Promise<Driven> {
   let [left, acknowledged, admitted] = [times, 0, 0];
   const worker = async (): Promise<void> => {

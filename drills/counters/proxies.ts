@@ -38,8 +38,12 @@ export class Proxies {
 const planOf = (side: Side, source: LocalServer, target: LocalServer): unknown => ({
   version: 1,
   name: 'drill',
-  shards: [{ name: `drill-${side}`, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url, region: side }],
-  workloads: [{ name: 'counters', keys: ['drill:*'], class: 'counter', counterLayout: 'per-region', stage: 'complete' }],
+  shards: [
+    { name: `drill-${side}`, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url, region: side },
+  ],
+  workloads: [
+    { name: 'counters', keys: ['drill:*'], class: 'counter', counterLayout: 'per-region', stage: 'complete' },
+  ],
   topology: { mode: 'active-active', regions: [...SIDES] },
   admin: { listen: '127.0.0.1:0' },
   state: `./state-${side}`,

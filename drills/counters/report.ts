@@ -32,8 +32,10 @@ export interface Report {
   readonly notes: readonly string[];
 }
 
-export const lostIn = ({ acknowledged, counted }: Outcome): number => Math.max(0, acknowledged - Math.min(counted.a, counted.b));
-export const inventedIn = ({ acknowledged, counted }: Outcome): number => Math.max(0, Math.max(counted.a, counted.b) - acknowledged);
+export const lostIn = ({ acknowledged, counted }: Outcome): number =>
+  Math.max(0, acknowledged - Math.min(counted.a, counted.b));
+export const inventedIn = ({ acknowledged, counted }: Outcome): number =>
+  Math.max(0, Math.max(counted.a, counted.b) - acknowledged);
 const overAdmittedIn = ({ admitted }: Outcome): number => Math.max(0, (admitted ?? 0) - LIMIT);
 
 export function rowsOf(outcomes: readonly Outcome[]): Row[] {
@@ -42,7 +44,10 @@ export function rowsOf(outcomes: readonly Outcome[]): Row[] {
     layouts.flatMap((layout) => {
       const of = outcomes.filter((each) => each.layout === layout && each.situation === situation);
       if (of.length === 0) return [];
-      const span = (value: (outcome: Outcome) => number): Span => [Math.min(...of.map(value)), Math.max(...of.map(value))];
+      const span = (value: (outcome: Outcome) => number): Span => [
+        Math.min(...of.map(value)),
+        Math.max(...of.map(value)),
+      ];
       return [
         {
           layout,
@@ -66,10 +71,16 @@ export function rowsOf(outcomes: readonly Outcome[]): Row[] {
 export const failuresOf = (rows: readonly Row[]): string[] =>
   rows
     .filter(({ layout, lost, invented }) => EXACT.has(layout) && (lost[1] > 0 || invented[1] > 0))
-    .map(({ layout, situation, lost, invented }) => `${layout}, ${situation}: up to ${lost[1]} lost and ${invented[1]} invented`);
+    .map(
+      ({ layout, situation, lost, invented }) =>
+        `${layout}, ${situation}: up to ${lost[1]} lost and ${invented[1]} invented`,
+    );
 
 /** Increments that were acknowledged, at the least, in layouts that lose none. */
-export const countedExactly = (rows: readonly Row[]): number => rows.filter(({ layout }) => EXACT.has(layout)).reduce((sum, { acknowledged, rounds }) => sum + acknowledged[0] * rounds, 0);
+export const countedExactly = (rows: readonly Row[]): number =>
+  rows
+    .filter(({ layout }) => EXACT.has(layout))
+    .reduce((sum, { acknowledged, rounds }) => sum + acknowledged[0] * rounds, 0);
 
 /** Losses that are known of layouts without protection (docs/active-active.md), and why one may not show. */
 const EXPECTED: readonly [layout: string, situation: Situation, why: string][] = [
@@ -80,17 +91,28 @@ const EXPECTED: readonly [layout: string, situation: Situation, why: string][] =
   ['hash, a field per region', 'full', 'the hash is one key: the newer one is kept whole'],
   ['one writer, from 0', 'full', 'it needs noeviction, and another key that was given the old number later'],
 ];
-const ADMITS: readonly [layout: string, situation: Situation][] = ['INCR and EXPIRE window', 'Lua limiter', 'sorted-set window'].flatMap((layout) => SITUATIONS.map((situation): [string, Situation] => [layout, situation]));
+const ADMITS: readonly [layout: string, situation: Situation][] = [
+  'INCR and EXPIRE window',
+  'Lua limiter',
+  'sorted-set window',
+].flatMap((layout) => SITUATIONS.map((situation): [string, Situation] => [layout, situation]));
 
 export function notesOf(rows: readonly Row[]): string[] {
-  const row = (layout: string, situation: Situation): Row | undefined => rows.find((each) => each.layout === layout && each.situation === situation);
+  const row = (layout: string, situation: Situation): Row | undefined =>
+    rows.find((each) => each.layout === layout && each.situation === situation);
   const notLost = EXPECTED.flatMap(([layout, situation, why]) => {
     const found = row(layout, situation);
-    return found === undefined || found.losing > 0 ? [] : [`${layout}, ${situation}: nothing was lost in ${found.rounds} rounds, though ${why}: both nodes had written the same, or KeyDB does otherwise than 6.3.4`];
+    return found === undefined || found.losing > 0
+      ? []
+      : [
+          `${layout}, ${situation}: nothing was lost in ${found.rounds} rounds, though ${why}: both nodes had written the same, or KeyDB does otherwise than 6.3.4`,
+        ];
   });
   const notOver = ADMITS.flatMap(([layout, situation]) => {
     const found = row(layout, situation);
-    return found === undefined || found.overAdmitted![1] > 0 ? [] : [`${layout}, ${situation}: nobody was let pass beyond the limit: one node was done before the other began`];
+    return found === undefined || found.overAdmitted![1] > 0
+      ? []
+      : [`${layout}, ${situation}: nobody was let pass beyond the limit: one node was done before the other began`];
   });
   return [...notLost, ...notOver];
 }
@@ -104,7 +126,13 @@ const TITLES: Readonly<Record<Situation, string>> = {
 
 /** Fits 80 columns. */
 export function render({ keydb, driver, rows, failures, notes }: Report): string {
-  const lines = [`${keydb}, two active-active nodes.`, `Increments by ${driver}.`, 'asked, acked, lost (acked, and not on the node that has less), over (let pass', 'beyond the limit of 100): over both nodes; where rounds differ, least–most.', ''];
+  const lines = [
+    `${keydb}, two active-active nodes.`,
+    `Increments by ${driver}.`,
+    'asked, acked, lost (acked, and not on the node that has less), over (let pass',
+    'beyond the limit of 100): over both nodes; where rounds differ, least–most.',
+    '',
+  ];
   for (const situation of SITUATIONS.filter((each) => rows.some((row) => row.situation === each))) {
     const table = new Table({
       head: [TITLES[situation], 'asked', 'acked', 'on A', 'on B', 'lost', 'over'],
@@ -114,15 +142,40 @@ export function render({ keydb, driver, rows, failures, notes }: Report): string
       wordWrap: true,
       colAligns: ['left', 'right', 'right', 'right', 'right', 'right', 'right'],
     });
-    for (const { layout, attempted, acknowledged, a, b, lost, overAdmitted } of rows.filter((each) => each.situation === situation)) table.push([layout, ...[attempted, acknowledged, a, b, lost, overAdmitted].map(span)]);
+    for (const { layout, attempted, acknowledged, a, b, lost, overAdmitted } of rows.filter(
+      (each) => each.situation === situation,
+    ))
+      table.push([layout, ...[attempted, acknowledged, a, b, lost, overAdmitted].map(span)]);
     lines.push(table.toString().replace(/ +$/gm, ''), '');
   }
   const held = countedExactly(rows);
-  const holds = held === 0 ? 'INCONCLUSIVE: no increment of the library or the proxy’s rewriting was acknowledged' : `HOLDS: in ${rows[0].rounds} rounds of each, the library and the proxy’s rewriting lost 0\nof ${held.toLocaleString('en-US')}`;
-  lines.push(...notes.map((note) => `note: ${note}`), ...(failures.length === 0 ? [holds] : failures.map((failure) => `DOES NOT HOLD: ${failure}`)));
+  const holds =
+    held === 0
+      ? 'INCONCLUSIVE: no increment of the library or the proxy’s rewriting was acknowledged'
+      : `HOLDS: in ${rows[0].rounds} rounds of each, the library and the proxy’s rewriting lost 0\nof ${held.toLocaleString('en-US')}`;
+  lines.push(
+    ...notes.map((note) => `note: ${note}`),
+    ...(failures.length === 0 ? [holds] : failures.map((failure) => `DOES NOT HOLD: ${failure}`)),
+  );
   return lines.join('\n');
 }
 
-const BARE = { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: ' ' };
+const BARE = {
+  top: '',
+  'top-mid': '',
+  'top-left': '',
+  'top-right': '',
+  bottom: '',
+  'bottom-mid': '',
+  'bottom-left': '',
+  'bottom-right': '',
+  left: '',
+  'left-mid': '',
+  mid: '',
+  'mid-mid': '',
+  right: '',
+  'right-mid': '',
+  middle: ' ',
+};
 
 const span = (of: Span | null): string => (of === null ? '–' : of[0] === of[1] ? `${of[0]}` : `${of[0]}–${of[1]}`);

@@ -1,4 +1,7 @@
-/** One round: every layout is written on both nodes while their link is in one situation; then it heals, and both are counted. */
+/**
+ * One round: every layout is written on both nodes while their link is in one situation; then it heals, and both are
+ * counted.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HEALS, SIDES, type ActivePair, type Side } from '../../shadow-proxy/src/local/active-pair.js';
 import type { Kind, Layout } from './layouts.js';
@@ -23,7 +26,13 @@ const REST_MS = 300;
 export class WrongHeal extends Error {}
 
 /** @param drives how each layout is driven */
-export async function playRound({ pair, proxies }: Pick<Place, 'pair' | 'proxies'>, kinds: readonly Kind[], drives: (kind: Kind) => Place['drive'], situation: Situation, round: number): Promise<Outcome[]> {
+export async function playRound(
+  { pair, proxies }: Pick<Place, 'pair' | 'proxies'>,
+  kinds: readonly Kind[],
+  drives: (kind: Kind) => Place['drive'],
+  situation: Situation,
+  round: number,
+): Promise<Outcome[]> {
   const prefix = `drill:${situation}:${round}`;
   const layouts: Layout[] = [];
   try {
@@ -47,7 +56,10 @@ export async function playRound({ pair, proxies }: Pick<Place, 'pair' | 'proxies
 }
 
 /** One after the other, so that none waits for the other's load. */
-async function each(layouts: readonly Layout[], work: (layout: Layout) => Promise<Driven> | undefined): Promise<Driven[]> {
+async function each(
+  layouts: readonly Layout[],
+  work: (layout: Layout) => Promise<Driven> | undefined,
+): Promise<Driven[]> {
   const all: Driven[] = [];
   for (const layout of layouts) all.push((await work(layout)) ?? NOTHING);
   return all;
@@ -65,6 +77,7 @@ async function inSituation(pair: ActivePair, situation: Situation, work: () => P
   await pair.cut();
   const driven = await work();
   const was = await pair.heal(HEALS[situation]);
-  if (SIDES.some((side) => was[side] !== HEALS[situation][side])) throw new WrongHeal(`a heal that was to be ${situation} was ${was.a} for one node and ${was.b} for the other`);
+  if (SIDES.some((side) => was[side] !== HEALS[situation][side]))
+    throw new WrongHeal(`a heal that was to be ${situation} was ${was.a} for one node and ${was.b} for the other`);
   return driven;
 }

@@ -31,9 +31,18 @@ describe('a program', () => {
   });
 
   test('is without what it is to be without', () => {
-    const acts = Array.from({ length: 20 }, (_, seed) => generate(seed, { without: ['faults', 'scripts', 'half-close'] }).acts).flat();
-    assert.deepEqual(acts.filter((act) => act.do === 'fault' || act.do === 'kill' || (act.do === 'leave' && act.how === 'half-close')), []);
-    assert.deepEqual(acts.filter((act) => act.do === 'send' && act.commands.some(([name]) => name.startsWith('EVAL'))), []);
+    const acts = Array.from(
+      { length: 20 },
+      (_, seed) => generate(seed, { without: ['faults', 'scripts', 'half-close'] }).acts,
+    ).flat();
+    assert.deepEqual(
+      acts.filter((act) => act.do === 'fault' || act.do === 'kill' || (act.do === 'leave' && act.how === 'half-close')),
+      [],
+    );
+    assert.deepEqual(
+      acts.filter((act) => act.do === 'send' && act.commands.some(([name]) => name.startsWith('EVAL'))),
+      [],
+    );
   });
 
   test('has times that are offsets to the moment at which it runs', () => {
@@ -50,15 +59,22 @@ describe('shrinking', () => {
   const program = (acts: readonly Act[]): Program => ({ ...generate(1), acts });
 
   test('keeps the acts that are needed together, and no other', async () => {
-    const needs = (acts: readonly Act[], ...ms: number[]): boolean => ms.every((each) => acts.some((act) => act.do === 'pause' && act.ms === each));
-    const shorter = await shrink(program(Array.from({ length: 50 }, (_, ms) => pause(ms))), { reproduces: async ({ acts }) => needs(acts, 3, 41), isOver: () => false });
+    const needs = (acts: readonly Act[], ...ms: number[]): boolean =>
+      ms.every((each) => acts.some((act) => act.do === 'pause' && act.ms === each));
+    const shorter = await shrink(program(Array.from({ length: 50 }, (_, ms) => pause(ms))), {
+      reproduces: async ({ acts }) => needs(acts, 3, 41),
+      isOver: () => false,
+    });
     assert.deepEqual(shorter.acts, [pause(3), pause(41)]);
   });
 
   test('leaves out commands of a send', async () => {
     const send: Act = { do: 'send', client: 0, commands: [['PING'], ['GET', 'k'], ['PING']] };
-    const reproduces = async ({ acts }: Program): Promise<boolean> => acts.some((act) => act.do === 'send' && act.commands.some(([name]) => name === 'GET'));
-    assert.deepEqual((await shrink(program([pause(1), send]), { reproduces, isOver: () => false })).acts, [{ do: 'send', client: 0, commands: [['GET', 'k']] }]);
+    const reproduces = async ({ acts }: Program): Promise<boolean> =>
+      acts.some((act) => act.do === 'send' && act.commands.some(([name]) => name === 'GET'));
+    assert.deepEqual((await shrink(program([pause(1), send]), { reproduces, isOver: () => false })).acts, [
+      { do: 'send', client: 0, commands: [['GET', 'k']] },
+    ]);
   });
 
   test('ends when time is up', async () => {

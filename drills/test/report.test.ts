@@ -7,16 +7,30 @@ import { fileURLToPath } from 'node:url';
 import { failuresOf, notesOf, render, rowsOf } from '../counters/report.js';
 import type { Outcome } from '../counters/rounds.js';
 
-const outcome = (change: Partial<Outcome> = {}): Outcome => ({ layout: 'INCR', situation: 'full', round: 1, attempted: 2500, acknowledged: 2500, counted: { a: 2500, b: 2500 }, ...change });
+const outcome = (change: Partial<Outcome> = {}): Outcome => ({
+  layout: 'INCR',
+  situation: 'full',
+  round: 1,
+  attempted: 2500,
+  acknowledged: 2500,
+  counted: { a: 2500, b: 2500 },
+  ...change,
+});
 
 test('lost is what the node that has less lacks, invented what the other has too many', () => {
   const [row] = rowsOf([outcome({ counted: { a: 2500, b: 1000 } }), outcome({ counted: { a: 2600, b: 2500 } })]);
-  assert.deepEqual([row.lost, row.invented, row.losing, row.rounds, row.overAdmitted], [[0, 1500], [0, 100], 1, 2, null]);
+  assert.deepEqual(
+    [row.lost, row.invented, row.losing, row.rounds, row.overAdmitted],
+    [[0, 1500], [0, 100], 1, 2, null],
+  );
   assert.deepEqual(rowsOf([outcome({ admitted: 174 }), outcome({ admitted: 90 })])[0].overAdmitted, [0, 74]);
 });
 
 test('the library must lose nothing, and invent nothing', () => {
-  const library = (counted: Outcome['counted']) => failuresOf(rowsOf([outcome({ layout: 'the library, counter' }), outcome({ layout: 'the library, counter', counted })]));
+  const library = (counted: Outcome['counted']) =>
+    failuresOf(
+      rowsOf([outcome({ layout: 'the library, counter' }), outcome({ layout: 'the library, counter', counted })]),
+    );
   assert.deepEqual(library({ a: 2500, b: 2500 }), []);
   assert.deepEqual(library({ a: 2500, b: 2499 }), ['the library, counter, full: up to 1 lost and 0 invented']);
   assert.deepEqual(library({ a: 2501, b: 2500 }), ['the library, counter, full: up to 0 lost and 1 invented']);
@@ -26,20 +40,28 @@ test('the library must lose nothing, and invent nothing', () => {
 test('a loss that is known and does not show is told', () => {
   assert.match(notesOf(rowsOf([outcome()])).join(), /^INCR, full: nothing was lost in 1 rounds, though/);
   assert.deepEqual(notesOf(rowsOf([outcome({ counted: { a: 1500, b: 1500 } })])), []);
-  assert.match(notesOf(rowsOf([outcome({ layout: 'Lua limiter', situation: 'connected', admitted: 100 })])).join(), /nobody was let pass beyond the limit/);
+  assert.match(
+    notesOf(rowsOf([outcome({ layout: 'Lua limiter', situation: 'connected', admitted: 100 })])).join(),
+    /nobody was let pass beyond the limit/,
+  );
 });
 
 test('the table fits 80 columns, and says what it has not shown', () => {
   const rows = rowsOf([outcome({ counted: { a: 1500, b: 1500 } }), outcome({ layout: 'the library, counter' })]);
   const text = render({ keydb: 'KeyDB 6.3.4', driver: 'memtier_benchmark', rows, failures: [], notes: [] });
-  assert.ok(text.split('\n').every((line) => line.length <= 80), text);
+  assert.ok(
+    text.split('\n').every((line) => line.length <= 80),
+    text,
+  );
   assert.match(text, /HOLDS: in 1 rounds of each, the library and the proxy’s rewriting lost 0\nof 2,500$/);
 });
 
 test('without KeyDB it says that it cannot run', async () => {
   const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'counters', 'main.js');
   const { code, stderr } = await new Promise<{ code: unknown; stderr: string }>((resolve) => {
-    execFile(process.execPath, [main], { env: { PATH: '/nonexistent' } }, (error, _stdout, said) => resolve({ code: error?.code ?? 0, stderr: said }));
+    execFile(process.execPath, [main], { env: { PATH: '/nonexistent' } }, (error, _stdout, said) =>
+      resolve({ code: error?.code ?? 0, stderr: said }),
+    );
   });
   assert.equal(code, 3);
   assert.match(stderr, /^drill:counters cannot run: it needs an installed keydb-server/);

@@ -9,17 +9,27 @@ import { addPlaceOptions, type PlaceOptions } from './options.js';
 import { driverOf, sidesOf } from './setup.js';
 
 export function addClean(program: Command): void {
-  const command = program.command('clean').description('Remove the keys of a run that was killed').requiredOption('--profile <name>', 'its profile');
-  addPlaceOptions(command.requiredOption('--prefix <text>', 'its prefix, which it printed when it began')).action(clean);
+  const command = program
+    .command('clean')
+    .description('Remove the keys of a run that was killed')
+    .requiredOption('--profile <name>', 'its profile');
+  addPlaceOptions(command.requiredOption('--prefix <text>', 'its prefix, which it printed when it began')).action(
+    clean,
+  );
 }
 
 async function clean(options: PlaceOptions & { readonly profile: string; readonly prefix: string }): Promise<void> {
   const profile = loadProfile(options.profile);
-  if (!isGiven({ ...options, roles: options.against })) throw new LoadtestError('USAGE', 'clean needs the servers: --source, --target, --proxy, or --plan');
+  if (!isGiven({ ...options, roles: options.against }))
+    throw new LoadtestError('USAGE', 'clean needs the servers: --source, --target, --proxy, or --plan');
   const rig = new Rig();
   try {
     for (const side of await sidesOf(rig, options, profile, [])) {
-      await removeKeys(side.address, { profile, prefix: `${options.prefix}${side.id}:`, naming: driverOf('memtier', profile).naming });
+      await removeKeys(side.address, {
+        profile,
+        prefix: `${options.prefix}${side.id}:`,
+        naming: driverOf('memtier', profile).naming,
+      });
       process.stdout.write(`${side.id}: the keys ${options.prefix}${side.id}:… are gone\n`);
     }
   } finally {

@@ -1,4 +1,6 @@
-/** What a load test leaves behind: `results.json`, `report.html`, `report.md`; and its answer on the standard output. */
+/**
+ * What a load test leaves behind: `results.json`, `report.html`, `report.md`; and its answer on the standard output.
+ */
 import { mkdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { RESULTS_FILE, type Results } from '../figures/results.js';

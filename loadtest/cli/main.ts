@@ -13,7 +13,9 @@ import { addReport } from './report.js';
 import { addRun } from './run.js';
 import { addSoak } from './soak.js';
 
-const program = new Command('loadtest').exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2)).showHelpAfterError('See npm run loadtest -- --help');
+const program = new Command('loadtest')
+  .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
+  .showHelpAfterError('See npm run loadtest -- --help');
 
 for (const add of [addRun, addReport, addMerge, addSoak, addClean, addProfiles]) add(program);
 

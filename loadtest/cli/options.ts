@@ -28,11 +28,17 @@ export interface RunCliOptions extends PlaceOptions {
 
 export function addPlaceOptions(command: Command): Command {
   return command
-    .option('--against <sides>', `which of ${ROLES.join(',')}; several are measured in turns, in one run`, roles, ['source', 'target'])
+    .option('--against <sides>', `which of ${ROLES.join(',')}; several are measured in turns, in one run`, roles, [
+      'source',
+      'target',
+    ])
     .option('--source <url>', 'the Redis; without any URL or plan, all servers are started on loopback')
     .option('--target <url>', 'the KeyDB')
     .option('--proxy <url>', 'the shadow proxy; ${NAME} in a URL is an environment variable')
-    .option('--admin <url>', 'its admin HTTP, for its CPU and for when the mirror has everything (token: LOADTEST_ADMIN_TOKEN)')
+    .option(
+      '--admin <url>',
+      'its admin HTTP, for its CPU and for when the mirror has everything (token: LOADTEST_ADMIN_TOKEN)',
+    )
     .option('--plan <file>', 'take source, target and proxy from a migration plan')
     .option('--shard <name>', 'the shard of the plan, where it has several')
     .option('--ca <file>', 'PEM: who signed the certificates of rediss://')
@@ -48,11 +54,21 @@ export function addRunOptions(command: Command): Command {
     .option('--seconds <n>', 'length of one measurement', whole, 10)
     .option('--warm-up <n>', 'length of each measurement of a first round that does not count; 0 for none', whole, 5)
     .option('--clients <n,…>', "connections; several make a sweep (default: the profile's)", wholes)
-    .option('--pipeline <n,…>', "commands in flight on a connection; several make a sweep (default: the profile's)", wholes)
+    .option(
+      '--pipeline <n,…>',
+      "commands in flight on a connection; several make a sweep (default: the profile's)",
+      wholes,
+    )
     .option('--server-threads <n,…>', 'of the KeyDB that is started here; several make a sweep', wholes, [2])
-    .option('--rate <n>', 'commands a second of all connections, instead of as many as are answered: for latency', whole)
+    .option(
+      '--rate <n>',
+      'commands a second of all connections, instead of as many as are answered: for latency',
+      whole,
+    )
     .option('--prefix <text>', 'of all keys, such as that of a workload of the plan (default: loadtest:<random>:)')
-    .addOption(new Option('--driver <name>', 'what makes the load').choices(['memtier', 'redis-benchmark']).default('memtier'))
+    .addOption(
+      new Option('--driver <name>', 'what makes the load').choices(['memtier', 'redis-benchmark']).default('memtier'),
+    )
     .option('--start-at <time>', 'ISO 8601 time of the first measurement: the same on several load hosts', moment)
     .option('--out <folder>', 'where results.json, report.html and report.md go (default: dist/load/<profile>-<time>)')
     .option('--json', 'print the summary as JSON', false);
@@ -67,14 +83,16 @@ export function whole(text: string): number {
 
 export function wholes(text: string): number[] {
   const numbers = text.split(',').map(whole);
-  if (numbers.some((number) => number < 1)) throw new InvalidArgumentError('Whole numbers above 0 are allowed, such as 1,2,4.');
+  if (numbers.some((number) => number < 1))
+    throw new InvalidArgumentError('Whole numbers above 0 are allowed, such as 1,2,4.');
   return [...new Set(numbers)];
 }
 
 export function roles(text: string): Role[] {
   const names = text.split(',');
   const unknown = names.find((name) => !ROLES.some((role) => role === name));
-  if (unknown !== undefined) throw new InvalidArgumentError(`"${unknown}" is none of ${ROLES.join(', ')}; separate several by commas.`);
+  if (unknown !== undefined)
+    throw new InvalidArgumentError(`"${unknown}" is none of ${ROLES.join(', ')}; separate several by commas.`);
   return ROLES.filter((role) => names.includes(role));
 }
 
@@ -87,6 +105,8 @@ export function moment(text: string): number {
 /** @throws {LoadtestError} for what no single option can tell */
 export function checkRun({ rounds, seconds, startAt, prefix }: RunCliOptions): void {
   if (rounds < 1 || seconds < 1) throw new LoadtestError('USAGE', '--rounds and --seconds must be at least 1');
-  if (startAt !== undefined && startAt < Date.now()) throw new LoadtestError('USAGE', '--start-at is over: give a time at least half a minute ahead');
-  if (prefix !== undefined && !/^[\w:.{}-]{1,100}$/.test(prefix)) throw new LoadtestError('USAGE', '--prefix: letters, digits and _ : . { } - are allowed');
+  if (startAt !== undefined && startAt < Date.now())
+    throw new LoadtestError('USAGE', '--start-at is over: give a time at least half a minute ahead');
+  if (prefix !== undefined && !/^[\w:.{}-]{1,100}$/.test(prefix))
+    throw new LoadtestError('USAGE', '--prefix: letters, digits and _ : . { } - are allowed');
 }

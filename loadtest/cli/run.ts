@@ -30,7 +30,9 @@ async function run(options: RunCliOptions): Promise<number> {
     const prefix = options.prefix ?? newPrefix();
     const { rounds, seconds, warmUp, rate = null, startAt = null } = options;
     say(`${profile.name}: ${sides.map(({ id, title, where }) => `${id} = ${title} at ${where}`).join('; ')}`);
-    say(`keys ${prefix}…, removed at the end${isGiven({ ...options, roles: options.against }) ? `; after a kill -9 by: clean --profile ${options.profile} --prefix ${prefix}, with the same servers` : ''}`);
+    say(
+      `keys ${prefix}…, removed at the end${isGiven({ ...options, roles: options.against }) ? `; after a kill -9 by: clean --profile ${options.profile} --prefix ${prefix}, with the same servers` : ''}`,
+    );
     const given = { profile, sides, points, rate, prefix, driver, startAt, rounds, seconds, warmUp };
     const results = await runRounds(rig, { ...given, loopback: onLoopback(sides), host: hostLine() }, say);
     leave(results, options);

@@ -19,40 +19,72 @@ import type { PlaceOptions, RunCliOptions } from './options.js';
 export function driverOf(name: RunCliOptions['driver'], profile: Profile): Driver {
   if (name === 'redis-benchmark') {
     const file = onPath(REDIS_BENCHMARK);
-    if (file === null) throw new LoadtestError('MISSING_PROGRAM', 'redis-benchmark is not on the PATH: it comes with Redis (apt install redis-tools)');
-    if (profile.fallback === undefined) throw new LoadtestError('USAGE', `--driver redis-benchmark cannot send profile ${profile.name}, which mixes commands and names no fallback: take memtier`);
+    if (file === null)
+      throw new LoadtestError(
+        'MISSING_PROGRAM',
+        'redis-benchmark is not on the PATH: it comes with Redis (apt install redis-tools)',
+      );
+    if (profile.fallback === undefined)
+      throw new LoadtestError(
+        'USAGE',
+        `--driver redis-benchmark cannot send profile ${profile.name}, which mixes commands and names no fallback: take memtier`,
+      );
     return new RedisBenchmark(file);
   }
   const file = onPath(MEMTIER);
   if (file !== null) return new Memtier(file);
-  const instead = profile.fallback === undefined ? '' : `\nWithout it: --driver redis-benchmark measures one command of this profile (${profile.fallback})`;
+  const instead =
+    profile.fallback === undefined
+      ? ''
+      : `\nWithout it: --driver redis-benchmark measures one command of this profile (${profile.fallback})`;
   throw new LoadtestError('MISSING_PROGRAM', `${HOW_TO_GET_IT}.${instead}`);
 }
 
 /** The servers that are named, or else real ones on loopback. @throws {LoadtestError} */
-export async function sidesOf(rig: Rig, options: PlaceOptions, profile: Profile, serverThreads: readonly number[]): Promise<readonly Side[]> {
+export async function sidesOf(
+  rig: Rig,
+  options: PlaceOptions,
+  profile: Profile,
+  serverThreads: readonly number[],
+): Promise<readonly Side[]> {
   const tls = profile.tls && options.tls !== false;
   const given = { ...options, roles: options.against };
   if (!isGiven(given)) return (await startLocal(rig, { roles: options.against, serverThreads, tls })).sides;
   const sides = await givenSides(rig, given);
   const clear = sides.find(({ address }) => address.tls === null);
   if (tls && clear !== undefined) {
-    throw new LoadtestError('USAGE', `profile ${profile.name} is measured over TLS, but ${clear.where} is in the clear: give rediss:// and --ca, or --no-tls`);
+    throw new LoadtestError(
+      'USAGE',
+      `profile ${profile.name} is measured over TLS, but ${clear.where} is in the clear: give rediss:// and --ca, or --no-tls`,
+    );
   }
   return sides;
 }
 
-export function pointsOf({ clients, pipeline }: Pick<RunCliOptions, 'clients' | 'pipeline'>, profile: Profile): Point[] {
-  const all = (clients ?? [profile.connections]).flatMap((connections) => (pipeline ?? [profile.pipeline]).map((depth) => ({ connections, pipeline: depth })));
+export function pointsOf(
+  { clients, pipeline }: Pick<RunCliOptions, 'clients' | 'pipeline'>,
+  profile: Profile,
+): Point[] {
+  const all = (clients ?? [profile.connections]).flatMap((connections) =>
+    (pipeline ?? [profile.pipeline]).map((depth) => ({ connections, pipeline: depth })),
+  );
   const wrong = all.find(({ connections }) => connections % profile.threads !== 0);
-  if (wrong !== undefined) throw new LoadtestError('USAGE', `--clients ${wrong.connections}: must be a multiple of the profile's ${profile.threads} threads`);
+  if (wrong !== undefined)
+    throw new LoadtestError(
+      'USAGE',
+      `--clients ${wrong.connections}: must be a multiple of the profile's ${profile.threads} threads`,
+    );
   return all;
 }
 
 /** The rate is divided over the connections, in whole commands. @throws {LoadtestError} */
 export function checkRate(rate: number | null, points: readonly Point[]): void {
   const uneven = rate === null ? undefined : points.find(({ connections }) => rate % connections !== 0 || rate === 0);
-  if (uneven !== undefined) throw new LoadtestError('USAGE', `--rate ${rate}: must be a multiple of the ${uneven.connections} connections; each sends its whole share a second`);
+  if (uneven !== undefined)
+    throw new LoadtestError(
+      'USAGE',
+      `--rate ${rate}: must be a multiple of the ${uneven.connections} connections; each sends its whole share a second`,
+    );
 }
 
 export const newPrefix = (): string => `loadtest:${randomBytes(4).toString('hex')}:`;

@@ -32,7 +32,11 @@ export function addSoak(program: Command): void {
     .option('--minutes <n>', 'length of the load', minutes, 10)
     .option('--slice <seconds>', 'the load generator runs so long at a time', whole, 10)
     .option('--rate <n>', 'commands a second of all connections, instead of as many as are answered', whole)
-    .addOption(new Option('--restart <server>', 'what is restarted in mid-run, of the servers started here').choices(['source', 'target', 'none']).default('target'))
+    .addOption(
+      new Option('--restart <server>', 'what is restarted in mid-run, of the servers started here')
+        .choices(['source', 'target', 'none'])
+        .default('target'),
+    )
     .option('--out <folder>', 'where results.json, report.html and report.md go (default: dist/load/<profile>-<time>)')
     .option('--json', 'print the summary as JSON', false);
   addPlaceOptions(command).action(async (options: SoakCliOptions) => {
@@ -41,7 +45,8 @@ export function addSoak(program: Command): void {
 }
 
 async function soak(options: SoakCliOptions): Promise<number> {
-  if (options.against.length !== 1) throw new LoadtestError('USAGE', '--against: a soak loads one side; name source, target or proxy');
+  if (options.against.length !== 1)
+    throw new LoadtestError('USAGE', '--against: a soak loads one side; name source, target or proxy');
   const profile = loadProfile(options.profile);
   const driver = driverOf('memtier', profile);
   const [point] = pointsOf({}, profile);
@@ -50,7 +55,19 @@ async function soak(options: SoakCliOptions): Promise<number> {
   try {
     const { side, restart } = await place(rig, options, profile);
     const { slice, rate = null } = options;
-    const run: SoakOptions = { profile, side, restart, point, rate, slice, driver, seconds: options.minutes * 60, prefix: newPrefix(), loopback: onLoopback([side]), host: hostLine() };
+    const run: SoakOptions = {
+      profile,
+      side,
+      restart,
+      point,
+      rate,
+      slice,
+      driver,
+      seconds: options.minutes * 60,
+      prefix: newPrefix(),
+      loopback: onLoopback([side]),
+      host: hostLine(),
+    };
     const results = await runSoak(rig, run, (line) => void process.stderr.write(`${line}\n`));
     leave(results, options);
     return exitCodeOf(results);
@@ -59,14 +76,34 @@ async function soak(options: SoakCliOptions): Promise<number> {
   }
 }
 
-async function place(rig: Rig, options: SoakCliOptions, profile: Profile): Promise<{ side: Side; restart: SoakOptions['restart'] }> {
+async function place(
+  rig: Rig,
+  options: SoakCliOptions,
+  profile: Profile,
+): Promise<{ side: Side; restart: SoakOptions['restart'] }> {
   if (isGiven({ ...options, roles: options.against })) {
-    if (options.restart !== 'none') throw new LoadtestError('USAGE', '--restart is for servers that are started here. For yours give --restart none, and restart them yourself: interruptions are noticed');
+    if (options.restart !== 'none')
+      throw new LoadtestError(
+        'USAGE',
+        '--restart is for servers that are started here. For yours give --restart none, and restart them yourself: interruptions are noticed',
+      );
     return { side: (await sidesOf(rig, options, profile, []))[0], restart: null };
   }
-  const { against: [role], restart: name } = options;
-  if (name !== 'none' && role !== 'proxy' && role !== name) throw new LoadtestError('USAGE', `--restart ${name} does not touch --against ${role}: give --restart ${role} or none`);
-  const local = await startLocal(rig, { roles: [role], serverThreads: [2], tls: profile.tls && options.tls !== false, durable: true });
+  const {
+    against: [role],
+    restart: name,
+  } = options;
+  if (name !== 'none' && role !== 'proxy' && role !== name)
+    throw new LoadtestError(
+      'USAGE',
+      `--restart ${name} does not touch --against ${role}: give --restart ${role} or none`,
+    );
+  const local = await startLocal(rig, {
+    roles: [role],
+    serverThreads: [2],
+    tls: profile.tls && options.tls !== false,
+    durable: true,
+  });
   return { side: local.sides[0], restart: name === 'none' ? null : { name, server: local[name] } };
 }
 

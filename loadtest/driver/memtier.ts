@@ -39,7 +39,11 @@ export class Memtier implements Driver {
       const json = path.join(folder, 'run.json');
       const files = ['--json-out-file', json, '--hdr-file-prefix', path.join(folder, 'hdr')];
       const args = [...addressArguments(address), ...loadArguments(load), ...files];
-      const { cpu } = await runGenerator(this.file, args, { fatal: FATAL, limitMs: load.seconds * 1000 + GRACE_MS, stop });
+      const { cpu } = await runGenerator(this.file, args, {
+        fatal: FATAL,
+        limitMs: load.seconds * 1000 + GRACE_MS,
+        stop,
+      });
       const histogram = histogramOf(readFileSync(path.join(folder, 'hdr_FULL_RUN_1.hgrm'), 'utf8'));
       return { ...drivenOf(JSON.parse(readFileSync(json, 'utf8')) as Output, load.seconds), histogram, cpu };
     } finally {
@@ -54,7 +58,9 @@ export function addressArguments({ host, port, db, username, password, tls }: Ad
   if (db !== 0) args.push(`--select-db=${db}`);
   if (password !== null) args.push(`--authenticate=${username === null ? '' : `${username}:`}${password}`);
   if (tls === null) return args;
-  const files = Object.entries({ cacert: tls.ca, cert: tls.cert, key: tls.key }).filter(([, file]) => file !== undefined);
+  const files = Object.entries({ cacert: tls.ca, cert: tls.cert, key: tls.key }).filter(
+    ([, file]) => file !== undefined,
+  );
   return [...args, '--tls', ...files.map(([name, file]) => `--${name}=${file}`)];
 }
 
@@ -69,10 +75,20 @@ export function loadArguments({ profile, prefix, connections, pipeline, seconds,
     'key-minimum': 1,
     'key-maximum': keys.count,
     ...(keys.distribution === 'zipf' && { 'key-zipf-exp': keys.exponent }),
-    ...('bytes' in value ? { 'data-size': value.bytes } : { 'data-size-list': Object.entries(value.weights).map(([size, weight]) => `${size}:${weight}`).join(',') }),
+    ...('bytes' in value
+      ? { 'data-size': value.bytes }
+      : {
+          'data-size-list': Object.entries(value.weights)
+            .map(([size, weight]) => `${size}:${weight}`)
+            .join(','),
+        }),
     ...(rate !== null && { 'rate-limiting': Math.max(1, Math.round(rate / connections)) }),
   };
-  const lines = commands.flatMap(({ command, ratio }) => [`--command=${fill(command, prefix, expiry)}`, `--command-ratio=${ratio}`, `--command-key-pattern=${PATTERN[keys.distribution]}`]);
+  const lines = commands.flatMap(({ command, ratio }) => [
+    `--command=${fill(command, prefix, expiry)}`,
+    `--command-ratio=${ratio}`,
+    `--command-key-pattern=${PATTERN[keys.distribution]}`,
+  ]);
   const flags = ['--random-data', '--distinct-client-seed', '--hide-histogram'];
   return [...Object.entries(options).map(([name, text]) => `--${name}=${text}`), ...lines, ...flags];
 }
@@ -94,16 +110,27 @@ export interface Output {
 
 interface Statistics {
   readonly Count: number;
-  readonly 'Time-Serie': Readonly<Record<string, { readonly Count: number; readonly 'p50.00'?: number; readonly 'p99.00'?: number }>>;
+  readonly 'Time-Serie': Readonly<
+    Record<string, { readonly Count: number; readonly 'p50.00'?: number; readonly 'p99.00'?: number }>
+  >;
 }
 
-/** Starved of processor time, memtier_benchmark has told 18 ms of a load of a second: its speeds are then reckoned with what was asked for, and doubted. */
+/**
+ * Starved of processor time, memtier_benchmark has told 18 ms of a load of a second: its speeds are then reckoned with
+ * what was asked for, and doubted.
+ */
 const OFF = 0.1;
 
 /** @param seconds asked for. Names such as `Incrs` and `Hincrbys` are the commands' with an s. */
 export function drivenOf({ 'ALL STATS': all }: Output, seconds: number): Omit<Driven, 'histogram' | 'cpu'> {
-  const { Runtime: runtime, Totals: totals, ...commands } = all as unknown as Record<string, Statistics> & { Runtime: Output['ALL STATS']['Runtime'] };
-  const counts = Object.entries(commands).filter(([, { Count }]) => Count > 0).map(([name, { Count }]) => [name.replace(/s$/, '').toUpperCase(), Count] as const);
+  const {
+    Runtime: runtime,
+    Totals: totals,
+    ...commands
+  } = all as unknown as Record<string, Statistics> & { Runtime: Output['ALL STATS']['Runtime'] };
+  const counts = Object.entries(commands)
+    .filter(([, { Count }]) => Count > 0)
+    .map(([name, { Count }]) => [name.replace(/s$/, '').toUpperCase(), Count] as const);
   const { 'Start time': startedAt, 'Total duration': toldMs } = runtime;
   const doubtful = Math.abs(toldMs - seconds * 1000) > OFF * seconds * 1000;
   const durationMs = doubtful ? seconds * 1000 : toldMs;
@@ -124,6 +151,11 @@ function secondsOf({ 'Time-Serie': series }: Statistics, startedAt: number, dura
   return Array.from({ length: whole }, (_, i) => {
     const second = series[i];
     const some = (second?.Count ?? 0) > 0;
-    return { at: Math.round(startedAt / 1000) + i, operations: second?.Count ?? 0, p50: some ? (second['p50.00'] ?? null) : null, p99: some ? (second['p99.00'] ?? null) : null };
+    return {
+      at: Math.round(startedAt / 1000) + i,
+      operations: second?.Count ?? 0,
+      p50: some ? (second['p50.00'] ?? null) : null,
+      p99: some ? (second['p99.00'] ?? null) : null,
+    };
   });
 }

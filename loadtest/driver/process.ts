@@ -20,7 +20,11 @@ export interface Limits {
 }
 
 /** Resolves, or rejects, only when the process is gone. @throws {LoadtestError} */
-export async function runGenerator(file: string, args: readonly string[], { fatal, limitMs, stop }: Limits): Promise<Ended> {
+export async function runGenerator(
+  file: string,
+  args: readonly string[],
+  { fatal, limitMs, stop }: Limits,
+): Promise<Ended> {
   if (stop.aborted) throw new LoadtestError('MEASUREMENT', 'stopped');
   const child = spawn(file, args, { stdio: ['ignore', 'pipe', 'pipe'] });
   const kill = (): boolean => child.kill('SIGKILL');
@@ -50,7 +54,8 @@ export async function runGenerator(file: string, args: readonly string[], { fata
   clearTimeout(late);
   process.off('exit', kill);
   stop.removeEventListener('abort', stopped);
-  if (failure === null && code !== 0) failure = stderr.trim().split('\n').slice(-3).join(' | ') || `it ended with ${String(code)}`;
+  if (failure === null && code !== 0)
+    failure = stderr.trim().split('\n').slice(-3).join(' | ') || `it ended with ${String(code)}`;
   if (failure !== null) throw new LoadtestError('MEASUREMENT', `${file.split('/').at(-1)}: ${failure}`);
   return { stdout, cpu };
 }

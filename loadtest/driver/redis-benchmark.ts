@@ -27,9 +27,13 @@ export class RedisBenchmark implements Driver {
   async drive(address: Address, load: Load, stop: AbortSignal): Promise<Driven> {
     const { fallback, name } = load.profile;
     if (fallback === undefined) {
-      throw new LoadtestError('USAGE', `profile ${name} mixes commands, which redis-benchmark cannot: take memtier_benchmark, or a profile with a fallback`);
+      throw new LoadtestError(
+        'USAGE',
+        `profile ${name} mixes commands, which redis-benchmark cannot: take memtier_benchmark, or a profile with a fallback`,
+      );
     }
-    if (load.rate !== null) throw new LoadtestError('USAGE', '--rate needs memtier_benchmark: redis-benchmark sends as fast as it can');
+    if (load.rate !== null)
+      throw new LoadtestError('USAGE', '--rate needs memtier_benchmark: redis-benchmark sends as fast as it can');
     const trial = await this.#run(address, load, fallback, TRIAL, stop);
     const wanted = Math.max(TRIAL, Math.round(trial.perSecond * load.seconds));
     const startedAt = Date.now();
@@ -48,10 +52,36 @@ export class RedisBenchmark implements Driver {
     };
   }
 
-  async #run(address: Address, { profile, prefix, connections, pipeline }: Load, command: string, requests: number, stop: AbortSignal) {
-    const words = wordsOf(fill(command, prefix, profile.expiry)).map((word) => word.replace('__key__', `${prefix}__rand_int__`).replace('__data__', 'x'.repeat(bytesOf(profile.value))));
-    const options = ['-n', requests, '-c', connections, '-P', pipeline, '-r', profile.keys.count, '--threads', profile.threads, '--precision', 3, '--csv'].map(String);
-    const { stdout, cpu } = await runGenerator(this.file, [...addressArguments(address), ...options, ...words], { fatal: FATAL, limitMs: LIMIT_MS, stop });
+  async #run(
+    address: Address,
+    { profile, prefix, connections, pipeline }: Load,
+    command: string,
+    requests: number,
+    stop: AbortSignal,
+  ) {
+    const words = wordsOf(fill(command, prefix, profile.expiry)).map((word) =>
+      word.replace('__key__', `${prefix}__rand_int__`).replace('__data__', 'x'.repeat(bytesOf(profile.value))),
+    );
+    const options = [
+      '-n',
+      requests,
+      '-c',
+      connections,
+      '-P',
+      pipeline,
+      '-r',
+      profile.keys.count,
+      '--threads',
+      profile.threads,
+      '--precision',
+      3,
+      '--csv',
+    ].map(String);
+    const { stdout, cpu } = await runGenerator(this.file, [...addressArguments(address), ...options, ...words], {
+      fatal: FATAL,
+      limitMs: LIMIT_MS,
+      stop,
+    });
     return { ...parseCsv(stdout), cpu };
   }
 }
@@ -66,14 +96,36 @@ function bytesOf(value: Load['profile']['value']): number {
 
 function addressArguments({ host, port, db, username, password, tls }: Address): string[] {
   const login = password === null ? [] : [...(username === null ? [] : ['--user', username]), '-a', password];
-  const files = tls === null ? [] : Object.entries({ cacert: tls.ca, cert: tls.cert, key: tls.key }).flatMap(([name, file]) => (file === undefined ? [] : [`--${name}`, file]));
-  return ['-h', host, '-p', `${port}`, ...(db === 0 ? [] : ['--dbnum', `${db}`]), ...login, ...(tls === null ? [] : ['--tls', ...files])];
+  const files =
+    tls === null
+      ? []
+      : Object.entries({ cacert: tls.ca, cert: tls.cert, key: tls.key }).flatMap(([name, file]) =>
+          file === undefined ? [] : [`--${name}`, file],
+        );
+  return [
+    '-h',
+    host,
+    '-p',
+    `${port}`,
+    ...(db === 0 ? [] : ['--dbnum', `${db}`]),
+    ...login,
+    ...(tls === null ? [] : ['--tls', ...files]),
+  ];
 }
 
-/** A head and one line: "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",… */
+/**
+ * A head and one line:
+ * "test","rps","avg_latency_ms","min_latency_ms","p50_latency_ms","p95_latency_ms","p99_latency_ms",…
+ */
 export function parseCsv(text: string): { readonly perSecond: number; readonly p50: number; readonly p99: number } {
-  const cells = text.trim().split('\n').at(-1)!.split('","').map((cell) => Number(cell.replaceAll('"', '')));
+  const cells = text
+    .trim()
+    .split('\n')
+    .at(-1)!
+    .split('","')
+    .map((cell) => Number(cell.replaceAll('"', '')));
   const [, perSecond, , , p50, , p99] = cells;
-  if (!(perSecond > 0)) throw new LoadtestError('MEASUREMENT', `redis-benchmark said nothing that can be read: ${text.trim().slice(-200)}`);
+  if (!(perSecond > 0))
+    throw new LoadtestError('MEASUREMENT', `redis-benchmark said nothing that can be read: ${text.trim().slice(-200)}`);
   return { perSecond, p50, p99 };
 }

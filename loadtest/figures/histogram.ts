@@ -1,13 +1,19 @@
-/** Latency histograms: merged as histograms, for percentiles cannot be averaged. Values in microseconds inside, milliseconds outside. */
+/**
+ * Latency histograms: merged as histograms, for percentiles cannot be averaged. Values in microseconds inside,
+ * milliseconds outside.
+ */
 import { build, decodeFromCompressedBase64, encodeIntoCompressedBase64, type Histogram } from 'hdr-histogram-js';
-
-/** What is reported. */
-export const PERCENTILES = [50, 99, 99.9] as const;
 
 /** All of them as one; null of none. They need not have the same range. */
 export function merge(encoded: readonly string[]): Histogram | null {
   if (encoded.length === 0) return null;
-  const all = build({ bitBucketSize: 64, autoResize: true, lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3 });
+  const all = build({
+    bitBucketSize: 64,
+    autoResize: true,
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 60_000_000,
+    numberOfSignificantValueDigits: 3,
+  });
   for (const text of encoded) all.add(decodeFromCompressedBase64(text, 64));
   return all;
 }
@@ -15,9 +21,12 @@ export function merge(encoded: readonly string[]): Histogram | null {
 export const encode = (histogram: Histogram): string => encodeIntoCompressedBase64(histogram);
 
 /** Milliseconds. */
-export const percentile = (histogram: Histogram, percent: number): number => histogram.getValueAtPercentile(percent) / 1000;
+export const percentile = (histogram: Histogram, percent: number): number =>
+  histogram.getValueAtPercentile(percent) / 1000;
 
-/** Points for a plot against 1 / (1 - percentile): from the median to the last nine that the number of values carries. */
+/**
+ * Points for a plot against 1 / (1 - percentile): from the median to the last nine that the number of values carries.
+ */
 export function curve(histogram: Histogram): { readonly percent: number; readonly ms: number }[] {
   const last = Math.min(99.999, 100 - 100 / Math.max(1, histogram.totalCount));
   const steps: number[] = [];

@@ -21,7 +21,12 @@ export function mergeResults(all: readonly Results[]): Results {
     ...first,
     startedAt: all.map(({ startedAt }) => startedAt).sort()[0],
     hosts: all.flatMap(({ hosts }) => hosts),
-    samples: first.samples.map((sample) => mergeSamples(sample, others.map((other) => sameTurn(other, sample)))),
+    samples: first.samples.map((sample) =>
+      mergeSamples(
+        sample,
+        others.map((other) => sameTurn(other, sample)),
+      ),
+    ),
     counters: first.counters.map((check) => mergeChecks(check, others)),
   };
 }
@@ -37,8 +42,16 @@ function refuseOther(first: Results, other: Results): void {
   });
   const [a, b] = [told(first), told(other)];
   const differs = Object.keys(a).find((name) => JSON.stringify(a[name]) !== JSON.stringify(b[name]));
-  if (differs !== undefined) throw new LoadtestError('USAGE', `the results are not of one test: their ${differs} differ (${JSON.stringify(a[differs]).slice(0, 200)} and ${JSON.stringify(b[differs]).slice(0, 200)})`);
-  if (first.prefix === other.prefix) throw new LoadtestError('USAGE', `two of the results have the prefix ${first.prefix}: the same run twice, or hosts that wrote the same keys`);
+  if (differs !== undefined)
+    throw new LoadtestError(
+      'USAGE',
+      `the results are not of one test: their ${differs} differ (${JSON.stringify(a[differs]).slice(0, 200)} and ${JSON.stringify(b[differs]).slice(0, 200)})`,
+    );
+  if (first.prefix === other.prefix)
+    throw new LoadtestError(
+      'USAGE',
+      `two of the results have the prefix ${first.prefix}: the same run twice, or hosts that wrote the same keys`,
+    );
 }
 
 function sameTurn({ samples }: Results, { side, round, point }: Sample): Sample {
@@ -51,7 +64,10 @@ function mergeSamples(first: Sample, others: readonly Sample[]): Sample {
   const to = Math.min(...all.map(({ startedAt, durationMs }) => startedAt + durationMs));
   const longest = Math.max(...all.map(({ durationMs }) => durationMs));
   if (to - from < OVERLAP * longest) {
-    throw new LoadtestError('USAGE', `${first.side}, round ${first.round + 1}: the hosts loaded it together for ${Math.max(0, (to - from) / 1000).toFixed(1)} of ${(longest / 1000).toFixed(1)} s. Give all the same --start-at, and look at their clocks`);
+    throw new LoadtestError(
+      'USAGE',
+      `${first.side}, round ${first.round + 1}: the hosts loaded it together for ${Math.max(0, (to - from) / 1000).toFixed(1)} of ${(longest / 1000).toFixed(1)} s. Give all the same --start-at, and look at their clocks`,
+    );
   }
   const histograms = all.map(({ histogram }) => histogram);
   return {
@@ -81,10 +97,18 @@ function seconds(all: readonly Sample[]): Second[] {
 }
 
 function mergeChecks(check: CounterCheck, others: readonly Results[]): CounterCheck {
-  const same = others.map(({ counters }) => counters.find(({ side, server }) => side === check.side && server === check.server)!);
+  const same = others.map(({ counters }) =>
+    counters.find(({ side, server }) => side === check.side && server === check.server)!,
+  );
   // Each host has keys of its own. One that lost increments must not be evened out by one that has too many.
   const wrong = [check, ...same].find(({ expected, found }) => expected !== found);
-  return wrong ?? { ...check, expected: sum([check, ...same].map(({ expected }) => expected)), found: sum([check, ...same].map(({ found }) => found)) };
+  return (
+    wrong ?? {
+      ...check,
+      expected: sum([check, ...same].map(({ expected }) => expected)),
+      found: sum([check, ...same].map(({ found }) => found)),
+    }
+  );
 }
 
 function added(all: readonly Readonly<Record<string, number>>[]): Record<string, number> {

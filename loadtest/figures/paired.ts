@@ -2,9 +2,9 @@
  * Are two sides different, by how much, how sure? From rounds in which both were measured, one right after the other.
  *
  * Each round gives one ratio, so that what changes from round to round (a neighbour on the host, the temperature) falls
- * out. Nothing is assumed of how the ratios are distributed but that the rounds are independent: the sign test gives the
- * probability, and order statistics of the ratios give the interval of their median. Both are exact, and the same test
- * seen from two sides. Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
+ * out. Nothing is assumed of how the ratios are distributed but that the rounds are independent: the sign test gives
+ * the probability, and order statistics of the ratios give the interval of their median. Both are exact, and the same
+ * test seen from two sides. Source: W. J. Conover, Practical Nonparametric Statistics, 3rd ed., sections 3.4 and 3.2.
  */
 import { median } from './median.js';
 

@@ -88,11 +88,13 @@ export interface TallyCheck {
   readonly found: number;
 }
 
-export const tallyHolds = ({ acknowledged, attempted, found }: TallyCheck): boolean => found >= acknowledged && found <= attempted;
+export const tallyHolds = ({ acknowledged, attempted, found }: TallyCheck): boolean =>
+  found >= acknowledged && found <= attempted;
 
 export const samePoint = (a: Point, b: Point): boolean => a.connections === b.connections && a.pipeline === b.pipeline;
 
-export const pointName = ({ connections, pipeline }: Point): string => `${connections} connections, pipeline ${pipeline}`;
+export const pointName = ({ connections, pipeline }: Point): string =>
+  `${connections} connections, pipeline ${pipeline}`;
 
 /** @param place the folder that a run left, or its results.json  @throws {LoadtestError} */
 export function readResults(place: string): Results {
@@ -101,8 +103,12 @@ export function readResults(place: string): Results {
   try {
     results = JSON.parse(readFileSync(file, 'utf8')) as Results;
   } catch (error) {
-    throw new LoadtestError('USAGE', `${file} cannot be read: ${(error as Error).message}. Give a folder that a load test left`);
+    throw new LoadtestError(
+      'USAGE',
+      `${file} cannot be read: ${(error as Error).message}. Give a folder that a load test left`,
+    );
   }
-  if (results.format !== FORMAT) throw new LoadtestError('USAGE', `${file} has format ${results.format}, not ${FORMAT}: it is of another release`);
+  if (results.format !== FORMAT)
+    throw new LoadtestError('USAGE', `${file} has format ${results.format}, not ${FORMAT}: it is of another release`);
   return results;
 }

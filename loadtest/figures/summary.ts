@@ -4,7 +4,15 @@ import { counterOf } from '../workload/command.js';
 import { merge, percentile } from './histogram.js';
 import { median } from './median.js';
 import { LEAST_ROUNDS, paired, type Paired } from './paired.js';
-import { samePoint, tallyHolds, type CounterCheck, type Point, type Results, type Sample, type SideFacts } from './results.js';
+import {
+  samePoint,
+  tallyHolds,
+  type CounterCheck,
+  type Point,
+  type Results,
+  type Sample,
+  type SideFacts,
+} from './results.js';
 
 /** From so many rounds on the best and the worst are dropped. */
 export const DROP_FROM = 5;
@@ -46,7 +54,9 @@ export interface Summary {
 }
 
 export function summarise(results: Results): Summary {
-  const rows = results.points.flatMap((point) => results.sides.map((side) => rowOf(results, side, point))).filter((row) => row !== null);
+  const rows = results.points
+    .flatMap((point) => results.sides.map((side) => rowOf(results, side, point)))
+    .filter((row) => row !== null);
   const base = results.sides.find(({ role }) => role === 'source');
   const others = base === undefined ? [] : results.sides.filter((side) => side !== base);
   const comparisons = results.points.flatMap((point) => others.map((side) => compare(results, side, base!, point)));
@@ -62,9 +72,15 @@ function rowOf({ samples, profile, soak }: Results, side: SideFacts, point: Poin
   const { kept, dropped } = soak === undefined ? dropExtremes(own) : { kept: own, dropped: [] };
   const speeds = kept.map(perSecond);
   const histogram = merge(kept.flatMap((sample) => sample.histogram ?? []));
-  const latency = histogram && { p50: percentile(histogram, 50), p99: percentile(histogram, 99), p999: percentile(histogram, 99.9) };
+  const latency = histogram && {
+    p50: percentile(histogram, 50),
+    p99: percentile(histogram, 99),
+    p999: percentile(histogram, 99.9),
+  };
   const throughput = { median: median(speeds)!, low: Math.min(...speeds), high: Math.max(...speeds) };
-  const shares = kept.flatMap(({ cpu, durationMs, hosts }) => (cpu === null ? [] : cpu / (durationMs / 1000) / profile.threads / hosts));
+  const shares = kept.flatMap(({ cpu, durationMs, hosts }) =>
+    cpu === null ? [] : cpu / (durationMs / 1000) / profile.threads / hosts,
+  );
   return { side, point, kept, dropped, throughput, histogram, latency, work: workOf(kept), generator: median(shares) };
 }
 
@@ -87,17 +103,26 @@ function workOf(kept: readonly Sample[]): Row['work'] {
 /** Percentiles are each round's own, of its own histogram: the ratio of a round is one observation. */
 function compare({ samples }: Results, side: SideFacts, base: SideFacts, point: Point): Comparison {
   const values = (of: SideFacts, measure: Measure): Map<number, number> =>
-    new Map(samples.filter((s) => s.side === of.id && samePoint(s.point, point)).flatMap((s) => {
-      const value = valueOf(s, measure);
-      return value === null ? [] : [[s.round, value] as const];
-    }));
+    new Map(
+      samples
+        .filter((s) => s.side === of.id && samePoint(s.point, point))
+        .flatMap((s) => {
+          const value = valueOf(s, measure);
+          return value === null ? [] : [[s.round, value] as const];
+        }),
+    );
   const pair = (measure: Measure): Paired | null => paired(values(side, measure), values(base, measure));
-  return { side, point, of: { throughput: pair('throughput'), p50: pair('p50'), p99: pair('p99'), p999: pair('p999') } };
+  return {
+    side,
+    point,
+    of: { throughput: pair('throughput'), p50: pair('p50'), p99: pair('p99'), p999: pair('p999') },
+  };
 }
 
 function valueOf(sample: Sample, measure: Measure): number | null {
   if (measure === 'throughput') return perSecond(sample);
-  if (sample.histogram !== null) return percentile(merge([sample.histogram])!, { p50: 50, p99: 99, p999: 99.9 }[measure]);
+  if (sample.histogram !== null)
+    return percentile(merge([sample.histogram])!, { p50: 50, p99: 99, p999: 99.9 }[measure]);
   return measure === 'p999' || sample.told === null ? null : sample.told[measure];
 }
 
@@ -112,8 +137,13 @@ export function answerOf(pair: Paired, measure: Measure): Answer {
 /** A generator that uses this much of its threads may be what is measured. */
 const BUSY = 0.9;
 
-function doubtsOf({ counters, sides, samples, rounds, loopback, driver, profile, soak }: Results, rows: readonly Row[]): string[] {
-  const busy = rows.filter(({ generator }) => generator !== null && generator > BUSY).map(({ side, point }) => `${side.id} at ${point.connections} × ${point.pipeline}`);
+function doubtsOf(
+  { counters, sides, samples, rounds, loopback, driver, profile, soak }: Results,
+  rows: readonly Row[],
+): string[] {
+  const busy = rows
+    .filter(({ generator }) => generator !== null && generator > BUSY)
+    .map(({ side, point }) => `${side.id} at ${point.connections} × ${point.pipeline}`);
   const missing = sides.filter(({ id }) => samples.every((sample) => sample.side !== id));
   const counts = soak === undefined && profile.commands.some(({ command }) => counterOf(command) !== null);
   const unchecked = counts ? sides.filter(({ id }) => counters.every(({ side }) => side !== id)) : [];
@@ -121,18 +151,43 @@ function doubtsOf({ counters, sides, samples, rounds, loopback, driver, profile,
   return [
     ...counters.filter((check) => !countersHold(check)).map(tellCounter),
     ...missing.map(({ id }) => `${id} was not measured`),
-    ...unchecked.map(({ id }) => `the counters of ${id} were not added up: give the servers behind it with --source and --target`),
-    ...(doubtful > 0 ? [`in ${doubtful} of ${samples.length} measurements the load generator’s clock was off by more than a tenth: it had too little processor time, and the speeds are not to be trusted`] : []),
-    ...(busy.length > 0 ? [`the load generator used more than ${BUSY * 100} % of its threads (${busy.join('; ')}): its own speed may be what was measured. Give the profile more threads, or take several load hosts`] : []),
-    ...(loopback ? ['load and servers shared one machine and took the processor from each other: the figures are no capacity, only their ratios mean anything'] : []),
-    ...(rounds < LEAST_ROUNDS && sides.length > 1 && soak === undefined ? [`${rounds} ${rounds === 1 ? 'round' : 'rounds'} cannot carry a statement with 95 % confidence: take at least ${LEAST_ROUNDS}`] : []),
-    ...(driver.startsWith('redis-benchmark') ? ['measured with redis-benchmark: one command instead of the profile’s mix, uniform keys, no histograms and no seconds'] : []),
+    ...unchecked.map(
+      ({ id }) => `the counters of ${id} were not added up: give the servers behind it with --source and --target`,
+    ),
+    ...(doubtful > 0
+      ? [
+          `in ${doubtful} of ${samples.length} measurements the load generator’s clock was off by more than a tenth: it had too little processor time, and the speeds are not to be trusted`,
+        ]
+      : []),
+    ...(busy.length > 0
+      ? [
+          `the load generator used more than ${BUSY * 100} % of its threads (${busy.join('; ')}): its own speed may be what was measured. Give the profile more threads, or take several load hosts`,
+        ]
+      : []),
+    ...(loopback
+      ? [
+          'load and servers shared one machine and took the processor from each other: the figures are no capacity, only their ratios mean anything',
+        ]
+      : []),
+    ...(rounds < LEAST_ROUNDS && sides.length > 1 && soak === undefined
+      ? [
+          `${rounds} ${rounds === 1 ? 'round' : 'rounds'} cannot carry a statement with 95 % confidence: take at least ${LEAST_ROUNDS}`,
+        ]
+      : []),
+    ...(driver.startsWith('redis-benchmark')
+      ? [
+          'measured with redis-benchmark: one command instead of the profile’s mix, uniform keys, no histograms and no seconds',
+        ]
+      : []),
   ];
 }
 
 export const countersHold = ({ expected, found }: CounterCheck): boolean => expected === found;
 
-/** 0 it holds, 1 counters that do not add up, 3 where nothing was measured of a side, or its counters were counted on and not added up. */
+/**
+ * 0 it holds, 1 counters that do not add up, 3 where nothing was measured of a side, or its counters were counted on
+ * and not added up.
+ */
 export function exitCodeOf({ counters, sides, samples, profile, soak }: Results): 0 | 1 | 3 {
   if (!counters.every(countersHold) || soak?.tallies.every(tallyHolds) === false) return 1;
   const measured = sides.every(({ id }) => samples.some((sample) => sample.side === id));

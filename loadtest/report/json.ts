@@ -8,7 +8,10 @@ export function asJson(results: Results, summary: Summary): object {
   return {
     ...{ startedAt, profile: profile.name, hosts, driver, rounds, seconds, rate, sides, counters },
     doubts: summary.doubts,
-    answers: verdicts(results, summary).map(({ question, word, sentence }) => ({ question, answer: `${word}: ${sentence}` })),
+    answers: verdicts(results, summary).map(({ question, word, sentence }) => ({
+      question,
+      answer: `${word}: ${sentence}`,
+    })),
     figures: summary.rows.map(({ side, point, throughput, latency, work, generator, dropped }) => ({
       ...{ side: side.id, ...point, throughput, latency, generator },
       work: Object.fromEntries(work.map(({ name, cores }) => [name, cores])),
@@ -16,7 +19,9 @@ export function asJson(results: Results, summary: Summary): object {
     })),
     comparisons: summary.comparisons.map(({ side, point, of }) => ({
       ...{ side: side.id, beside: 'source', ...point },
-      ...Object.fromEntries(MEASURES.map((measure) => [measure, of[measure] && { ...of[measure], itIs: answerOf(of[measure], measure) }])),
+      ...Object.fromEntries(
+        MEASURES.map((measure) => [measure, of[measure] && { ...of[measure], itIs: answerOf(of[measure], measure) }]),
+      ),
     })),
   };
 }

@@ -5,9 +5,13 @@ import { explanations, verdicts } from './story.js';
 import { comparisons, conditions, counters, figures, type Grid } from './tables.js';
 
 export function asMarkdown(results: Results, summary: Summary): string {
-  const answers = verdicts(results, summary).map(({ question, word, sentence }) => `${question} **${word}:** ${sentence}`);
+  const answers = verdicts(results, summary).map(
+    ({ question, word, sentence }) => `${question} **${word}:** ${sentence}`,
+  );
   const points = results.points.length > 1;
-  const tables = [figures(summary, points), comparisons(summary, points), counters(results)].filter(({ rows }) => rows.length > 0);
+  const tables = [figures(summary, points), comparisons(summary, points), counters(results)].filter(
+    ({ rows }) => rows.length > 0,
+  );
   const parts = [
     `# Load test: ${results.profile.name}`,
     ...answers,

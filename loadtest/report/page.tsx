@@ -20,7 +20,11 @@ export function asPage(results: Results, summary: Summary): string {
       <Answers results={results} summary={summary} />
       {several && (
         <div class="plots">
-          <Plot title="Throughput over the sweep" spec={pointsPlot(results, summary)} note={`medians; at: ${results.points.map((point, i) => `${i + 1} = ${pointName(point)}`).join(', ')}`} />
+          <Plot
+            title="Throughput over the sweep"
+            spec={pointsPlot(results, summary)}
+            note={`medians; at: ${results.points.map((point, i) => `${i + 1} = ${pointName(point)}`).join(', ')}`}
+          />
         </div>
       )}
       {results.points.map((point) => (
@@ -28,7 +32,9 @@ export function asPage(results: Results, summary: Summary): string {
       ))}
       <h2>Figures</h2>
       <GridTable grid={figures(summary, several)} />
-      <p class="note">cores: of the processor, by each process. load: how much of its threads the load generator used.</p>
+      <p class="note">
+        cores: of the processor, by each process. load: how much of its threads the load generator used.
+      </p>
       {summary.comparisons.length > 0 && <h2>Beside the source, round by round</h2>}
       {summary.comparisons.length > 0 && <GridTable grid={comparisons(summary, several)} />}
       {results.counters.length > 0 && <h2>Counters</h2>}
@@ -64,7 +70,8 @@ function Answers({ results, summary }: { results: Results; summary: Summary }): 
       ))}
       {results.counters.map((check) => (
         <p>
-          <span class={`badge ${countersHold(check) ? 'yes' : 'no'}`}>{countersHold(check) ? 'exact' : 'WRONG'}</span> {tellCounter(check)}
+          <span class={`badge ${countersHold(check) ? 'yes' : 'no'}`}>{countersHold(check) ? 'exact' : 'WRONG'}</span>{' '}
+          {tellCounter(check)}
         </p>
       ))}
       {summary.doubts.length > 0 && (
@@ -87,10 +94,26 @@ function PointPlots({ results, summary, point }: { results: Results; summary: Su
     <section>
       {several && <h2>{pointName(point)}</h2>}
       <div class="plots">
-        {results.soak !== undefined && <Plot title="Throughput against time" spec={soakPlot(results)} note={soakNote(results.soak)} />}
-        {throughput !== null && <Plot title="Throughput against time" spec={throughput} note="seconds of load, round after round: each side’s first round over the others’ first, and so on; nothing is dropped" />}
-        {latency !== null && <Plot title="Latency by percentile" spec={latency} note="all commands of the rounds kept, as one histogram; logarithmic" />}
-        {ratio !== null && <Plot title="Throughput divided by the source’s, round by round" spec={ratio} note="by round" />}
+        {results.soak !== undefined && (
+          <Plot title="Throughput against time" spec={soakPlot(results)} note={soakNote(results.soak)} />
+        )}
+        {throughput !== null && (
+          <Plot
+            title="Throughput against time"
+            spec={throughput}
+            note="seconds of load, round after round: each side’s first round over the others’ first, and so on; nothing is dropped"
+          />
+        )}
+        {latency !== null && (
+          <Plot
+            title="Latency by percentile"
+            spec={latency}
+            note="all commands of the rounds kept, as one histogram; logarithmic"
+          />
+        )}
+        {ratio !== null && (
+          <Plot title="Throughput divided by the source’s, round by round" spec={ratio} note="by round" />
+        )}
       </div>
     </section>
   );
@@ -99,7 +122,9 @@ function PointPlots({ results, summary, point }: { results: Results; summary: Su
 const clock = (seconds: number): string => new Date(seconds * 1000).toISOString().slice(11, 19);
 
 const soakNote = ({ restarted, away }: Soak): string =>
-  away === null ? 'each second of the load; gaps are between two slices' : `the ${restarted} was away from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
+  away === null
+    ? 'each second of the load; gaps are between two slices'
+    : `the ${restarted} was away from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
 
 const GridTable = ({ grid: { head, rows } }: { grid: Grid }): JSX.Element => (
   <div class="scroll">

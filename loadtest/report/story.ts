@@ -12,7 +12,12 @@ export interface Verdict {
   readonly sentence: string;
 }
 
-export const MEASURE_TITLES: Readonly<Record<Measure, string>> = { throughput: 'throughput', p50: 'p50', p99: 'p99', p999: 'p99.9' };
+export const MEASURE_TITLES: Readonly<Record<Measure, string>> = {
+  throughput: 'throughput',
+  p50: 'p50',
+  p99: 'p99',
+  p999: 'p99.9',
+};
 
 const percent = Math.round(CONFIDENCE * 100);
 
@@ -33,14 +38,23 @@ function verdictOf(results: Results, { side, point, of }: Comparison): Verdict |
   const base = results.sides.find(({ role }) => role === 'source')!;
   const who = side.role === 'proxy' ? 'Redis through the proxy' : nameOf(side.title);
   const at = results.points.length > 1 ? ` at ${pointName(point)}` : '';
-  const setting = results.sides.filter(({ role }) => role === side.role).length > 1 ? ` with ${threadsOf(side.title)}` : '';
+  const setting =
+    results.sides.filter(({ role }) => role === side.role).length > 1 ? ` with ${threadsOf(side.title)}` : '';
   const question = `Is ${who}${setting} faster than ${nameOf(base.title)} for ${results.profile.name}${at}, on this hardware?`;
-  const words = { faster: 'Yes', slower: 'No, slower', 'not told apart': 'No difference was shown', 'too few rounds': 'It cannot be told' } as const;
+  const words = {
+    faster: 'Yes',
+    slower: 'No, slower',
+    'not told apart': 'No difference was shown',
+    'too few rounds': 'It cannot be told',
+  } as const;
   const kinds = { faster: 'yes', slower: 'no', 'not told apart': 'unknown', 'too few rounds': 'unknown' } as const;
   return { question, word: words[answer], kind: kinds[answer], sentence: amount(pair, measure) };
 }
 
-function soakVerdict({ sides: [side], profile, counters, samples }: Results, { restarted, away, interrupted, tallies, longestWaitMs }: Soak): Verdict {
+function soakVerdict(
+  { sides: [side], profile, counters, samples }: Results,
+  { restarted, away, interrupted, tallies, longestWaitMs }: Soak,
+): Verdict {
   const holds = tallies.every(tallyHolds) && counters.every(countersHold);
   const over = restarted === null ? 'a long load' : `a restart of the ${restarted}`;
   const who = side.role === 'proxy' ? 'the proxy' : nameOf(side.title);
@@ -48,9 +62,16 @@ function soakVerdict({ sides: [side], profile, counters, samples }: Results, { r
     ...tallies.map(tellTally),
     `no client was without an answer for longer than ${(longestWaitMs / 1000).toFixed(1)} s`,
     ...(away === null ? [] : [`the ${restarted} was away for ${(away.to - away.from).toFixed(1)} s`]),
-    interrupted.length === 0 ? 'no connection was lost' : `connections were lost in ${interrupted.length} of ${interrupted.length + samples.length} slices`,
+    interrupted.length === 0
+      ? 'no connection was lost'
+      : `connections were lost in ${interrupted.length} of ${interrupted.length + samples.length} slices`,
   ];
-  return { question: `Does ${who} keep every increment over ${over}, under ${profile.name}?`, word: holds ? 'Yes' : 'No', kind: holds ? 'yes' : 'no', sentence: `${parts.join('; ')}.` };
+  return {
+    question: `Does ${who} keep every increment over ${over}, under ${profile.name}?`,
+    word: holds ? 'Yes' : 'No',
+    kind: holds ? 'yes' : 'no',
+    sentence: `${parts.join('; ')}.`,
+  };
 }
 
 function tellTally({ server, acknowledged, attempted, found }: TallyCheck): string {
@@ -63,16 +84,27 @@ export function amount(pair: Paired, measure: Measure): string {
   const { median, ratios, more, less, p, interval } = pair;
   const what = `${times(median)} ${measure === 'throughput' ? 'the throughput' : `the ${MEASURE_TITLES[measure]}`}`;
   const rounds = `higher in ${more} and lower in ${less} of ${ratios.length} rounds, p = ${probability(p)}`;
-  if (interval === null) return `${what} by the median of ${ratios.length} ${ratios.length === 1 ? 'round' : 'rounds'}; no interval can have ${percent} % confidence with fewer than ${LEAST_ROUNDS}.`;
+  if (interval === null)
+    return `${what} by the median of ${ratios.length} ${ratios.length === 1 ? 'round' : 'rounds'}; no interval can have ${percent} % confidence with fewer than ${LEAST_ROUNDS}.`;
   return `${what} (${percent} % interval ${interval[0].toFixed(2)} to ${interval[1].toFixed(2)}; ${rounds}).`;
 }
 
 /** Of the figures, below the tables. */
 export function explanations({ rounds, driver, rate, soak }: Results): string[] {
-  const dropped = soak !== undefined ? 'Nothing is dropped: the worst of a soak is what it looks for.' : rounds >= DROP_FROM ? `Of each side’s ${rounds} rounds the one with the highest and the one with the lowest throughput are dropped from the figures; the comparison keeps them.` : `With fewer than ${DROP_FROM} rounds none is dropped.`;
-  const histogram = 'Latencies are the load generator’s own HdrHistograms of all rounds kept, added up value by value: no percentile is an average of percentiles.';
-  const closed = rate === null ? 'Each connection sends its next commands when the last are answered, so that a server which stalls is asked less while it does: latencies of such a load are too kind to both sides (coordinated omission). Take --rate for latencies at a load of your own.' : `The load was held at ${rate.toLocaleString('en-US')} commands a second.`;
-  const cpu = 'CPU is that of the server’s process with all its threads (INFO cpu), of the proxy by its metrics, until the mirror had everything.';
+  const dropped =
+    soak !== undefined
+      ? 'Nothing is dropped: the worst of a soak is what it looks for.'
+      : rounds >= DROP_FROM
+        ? `Of each side’s ${rounds} rounds the one with the highest and the one with the lowest throughput are dropped from the figures; the comparison keeps them.`
+        : `With fewer than ${DROP_FROM} rounds none is dropped.`;
+  const histogram =
+    'Latencies are the load generator’s own HdrHistograms of all rounds kept, added up value by value: no percentile is an average of percentiles.';
+  const closed =
+    rate === null
+      ? 'Each connection sends its next commands when the last are answered, so that a server which stalls is asked less while it does: latencies of such a load are too kind to both sides (coordinated omission). Take --rate for latencies at a load of your own.'
+      : `The load was held at ${rate.toLocaleString('en-US')} commands a second.`;
+  const cpu =
+    'CPU is that of the server’s process with all its threads (INFO cpu), of the proxy by its metrics, until the mirror had everything.';
   if (soak !== undefined) return [dropped, histogram, closed];
   return [dropped, ...(driver.startsWith('redis-benchmark') ? [] : [histogram]), closed, cpu, METHOD];
 }

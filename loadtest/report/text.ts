@@ -8,8 +8,13 @@ import { comparisons, figures, type Grid } from './tables.js';
 const WIDTH = 80;
 
 export function asText(results: Results, summary: Summary): string {
-  const answers = verdicts(results, summary).map(({ question, word, sentence }) => `${wrap(question)}\n${wrap(`${word}: ${sentence}`, '  ')}`);
-  const notes = [...results.counters.map(tellCounter).map((text) => `counters: ${text}`), ...summary.doubts.map((text) => `note: ${text}`)];
+  const answers = verdicts(results, summary).map(
+    ({ question, word, sentence }) => `${wrap(question)}\n${wrap(`${word}: ${sentence}`, '  ')}`,
+  );
+  const notes = [
+    ...results.counters.map(tellCounter).map((text) => `counters: ${text}`),
+    ...summary.doubts.map((text) => `note: ${text}`),
+  ];
   const points = results.points.length > 1;
   const shown = figures(summary, points);
   // The last two columns are in the page; a terminal has 80.
@@ -18,20 +23,46 @@ export function asText(results: Results, summary: Summary): string {
   // Likewise what the interval tells better.
   const left = ['p', '> 1, < 1'].map((name) => whole.head.indexOf(name));
   const compared = { head: without(whole.head, left), rows: whole.rows.map((row) => without(row, left)) };
-  return [...answers, table(narrow), ...(compared.rows.length > 0 ? [table(compared)] : []), ...notes.map((note) => wrap(note))].join('\n');
+  return [
+    ...answers,
+    table(narrow),
+    ...(compared.rows.length > 0 ? [table(compared)] : []),
+    ...notes.map((note) => wrap(note)),
+  ].join('\n');
 }
 
-const without = (cells: readonly string[], left: readonly number[]): string[] => cells.filter((_, i) => !left.includes(i));
+const without = (cells: readonly string[], left: readonly number[]): string[] =>
+  cells.filter((_, i) => !left.includes(i));
 
 function table({ head, rows }: Grid): string {
-  const drawn = new Table({ head: [...head], style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 1 }, chars: PLAIN });
+  const drawn = new Table({
+    head: [...head],
+    style: { head: [], border: [], compact: true, 'padding-left': 0, 'padding-right': 1 },
+    chars: PLAIN,
+  });
   drawn.push(...rows.map((row) => [...row]));
   return drawn.toString();
 }
 
 /** No frame: it would not fit. */
 const PLAIN = Object.fromEntries(
-  ['top', 'top-mid', 'top-left', 'top-right', 'bottom', 'bottom-mid', 'bottom-left', 'bottom-right', 'left', 'left-mid', 'mid', 'mid-mid', 'right', 'right-mid', 'middle'].map((name) => [name, name === 'middle' ? ' ' : '']),
+  [
+    'top',
+    'top-mid',
+    'top-left',
+    'top-right',
+    'bottom',
+    'bottom-mid',
+    'bottom-left',
+    'bottom-right',
+    'left',
+    'left-mid',
+    'mid',
+    'mid-mid',
+    'right',
+    'right-mid',
+    'middle',
+  ].map((name) => [name, name === 'middle' ? ' ' : '']),
 );
 
 function wrap(text: string, indent = ''): string {

@@ -34,11 +34,14 @@ export interface Memory {
 
 export function memory(pid: number): Memory {
   const status = readFileSync(`/proc/${pid}/status`, 'latin1');
-  const bytes = (name: string): number => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? NaN) * 1024;
+  const bytes = (name: string): number =>
+    Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1] ?? NaN) * 1024;
   return { rss: bytes('VmRSS'), peak: bytes('VmHWM') };
 }
 
-/** Makes the highest resident memory start again from now; without the right to do so it stays that of the whole life. */
+/**
+ * Makes the highest resident memory start again from now; without the right to do so it stays that of the whole life.
+ */
 export function resetPeak(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/clear_refs`, '5');

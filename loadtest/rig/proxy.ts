@@ -24,7 +24,13 @@ export interface Proxy extends Running {
  * @param tls paths of PEM files: clients and both servers then speak TLS only
  * @param more fields of the plan, such as `limits`
  */
-export async function startProxy(rig: Rig, servers: Servers, command: string, tls?: Certificates, more: object = {}): Promise<Proxy> {
+export async function startProxy(
+  rig: Rig,
+  servers: Servers,
+  command: string,
+  tls?: Certificates,
+  more: object = {},
+): Promise<Proxy> {
   const [port, adminPort] = [await getPort({ host: '127.0.0.1' }), await getPort({ host: '127.0.0.1' })];
   const plan = rig.file('migration.yaml');
   writeFileSync(plan, stringify({ ...planOf(rig, servers, port, adminPort, tls), ...more }));
@@ -38,10 +44,18 @@ export async function startProxy(rig: Rig, servers: Servers, command: string, tl
 /** What of the command is not there, or null. */
 export function missingProxy(command: string): string | null {
   const [program] = command.split(/\s+/).filter(Boolean);
-  return program && (program.includes('/') || onPath(program)) ? null : `the shadow proxy: no program "${program ?? ''}" on PATH`;
+  return program && (program.includes('/') || onPath(program))
+    ? null
+    : `the shadow proxy: no program "${program ?? ''}" on PATH`;
 }
 
-function planOf(rig: Rig, { source, target, password }: Servers, port: number, adminPort: number, tls?: Certificates): object {
+function planOf(
+  rig: Rig,
+  { source, target, password }: Servers,
+  port: number,
+  adminPort: number,
+  tls?: Certificates,
+): object {
   const scheme = tls ? 'rediss' : 'redis';
   const login = password === undefined ? '' : `:${password}@`;
   return {
@@ -53,7 +67,9 @@ function planOf(rig: Rig, { source, target, password }: Servers, port: number, a
         listen: `${scheme}://127.0.0.1:${port}`,
         source: `${scheme}://${login}127.0.0.1:${source.port}`,
         target: `${scheme}://${login}127.0.0.1:${target.port}`,
-        ...(tls && { tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } } }),
+        ...(tls && {
+          tls: { listen: { cert: tls.cert, key: tls.key }, source: { ca: tls.ca }, target: { ca: tls.ca } },
+        }),
       },
     ],
     default: { stage: 'shadow' },

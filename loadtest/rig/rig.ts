@@ -110,9 +110,11 @@ export class Rig {
 
   /** @throws {LoadtestError} naming the first process that has ended although nobody stopped it */
   assertAlive(): void {
-    for (const { name, alive } of this.#watched) if (!alive()) throw new LoadtestError('DIED', `${name} ended by itself`);
+    for (const { name, alive } of this.#watched)
+      if (!alive()) throw new LoadtestError('DIED', `${name} ended by itself`);
     for (const started of this.#started) {
-      if (hasEnded(started.child)) throw new LoadtestError('DIED', `${started.name} ended by itself${lastLines(started.log)}`);
+      if (hasEnded(started.child))
+        throw new LoadtestError('DIED', `${started.name} ended by itself${lastLines(started.log)}`);
     }
   }
 
@@ -137,11 +139,15 @@ export class Rig {
       if (hasEnded(started.child)) break;
       if (await accepts(port)) return;
     }
-    throw new LoadtestError('NOT_READY', `${started.name} does not accept connections on 127.0.0.1:${port}${lastLines(started.log)}`);
+    throw new LoadtestError(
+      'NOT_READY',
+      `${started.name} does not accept connections on 127.0.0.1:${port}${lastLines(started.log)}`,
+    );
   }
 }
 
-const hasEnded = (child: ChildProcess): boolean => child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
+const hasEnded = (child: ChildProcess): boolean =>
+  child.pid === undefined || child.exitCode !== null || child.signalCode !== null;
 
 function lastLines(log: string): string {
   const lines = readFileSync(log, 'utf8').trim().split('\n').slice(-8).join('\n');

@@ -26,7 +26,8 @@ export async function missingServers(): Promise<string[]> {
   const missing: string[] = [];
   await findRedis().catch((error: Error) => missing.push(error.message));
   const keydb = await findKeydb();
-  if (keydb?.container) missing.push('keydb-server outside of a container, whose CPU time cannot be told: set KEYDB_SERVER');
+  if (keydb?.container)
+    missing.push('keydb-server outside of a container, whose CPU time cannot be told: set KEYDB_SERVER');
   if (keydb === null) missing.push('keydb-server (the target): put it on PATH, or set KEYDB_SERVER');
   return missing;
 }
@@ -38,7 +39,12 @@ export async function startServers(rig: Rig): Promise<Servers> {
   rig.watch('target', () => target.pid !== undefined);
   return {
     source: { name: 'source', port: source.port, pid: source.pid!, label: source.label },
-    target: { name: 'target', port: target.port, pid: target.pid!, label: `${target.label}, server-threads ${TARGET_THREADS}` },
+    target: {
+      name: 'target',
+      port: target.port,
+      pid: target.pid!,
+      label: `${target.label}, server-threads ${TARGET_THREADS}`,
+    },
   };
 }
 
@@ -74,7 +80,9 @@ export function readCommands(count: number): Buffer {
 
 /** One hash over all that the server answers to `commands`. */
 export const digest = async (server: Running, commands: Buffer): Promise<string> =>
-  createHash('sha256').update(await exchange(server, commands)).digest('hex');
+  createHash('sha256')
+    .update(await exchange(server, commands))
+    .digest('hex');
 
 /** How many GET and SET commands the server has executed since it was started. */
 export async function readsAndWrites(server: Running): Promise<number> {
@@ -97,4 +105,5 @@ export function exchange(server: Running, commands: Buffer): Promise<Buffer> {
   });
 }
 
-const command = (...args: string[]): string => `*${args.length}\r\n${args.map((a) => `$${a.length}\r\n${a}\r\n`).join('')}`;
+const command = (...args: string[]): string =>
+  `*${args.length}\r\n${args.map((a) => `$${a.length}\r\n${a}\r\n`).join('')}`;

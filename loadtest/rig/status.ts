@@ -24,7 +24,10 @@ async function asked(url: string): Promise<Response> {
 }
 
 /** Gauges of the process itself, by name. @throws {LoadtestError} when one is not told */
-export async function gaugesOf<Name extends string>(proxy: Proxy, ...names: readonly Name[]): Promise<Record<Name, number>> {
+export async function gaugesOf<Name extends string>(
+  proxy: Proxy,
+  ...names: readonly Name[]
+): Promise<Record<Name, number>> {
   const url = `${proxy.admin}/metrics`;
   const body = await (await asked(url)).text();
   return Object.fromEntries(

@@ -1,4 +1,7 @@
-/** The run's own keys on a server: filled before, summed up and removed after. Nothing else is ever touched, nothing flushed. */
+/**
+ * The run's own keys on a server: filled before, summed up and removed after. Nothing else is ever touched, nothing
+ * flushed.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Address } from '../driver/driver.js';
@@ -22,13 +25,22 @@ export interface Keyspace {
  * @returns what it added to counters
  * @throws {LoadtestError} where a command is refused, or `stop` was given
  */
-export async function prefill(address: Address, { profile, prefix, naming }: Keyspace, stop: AbortSignal): Promise<number> {
+export async function prefill(
+  address: Address,
+  { profile, prefix, naming }: Keyspace,
+  stop: AbortSignal,
+): Promise<number> {
   const data = values(profile.value);
   const { count } = profile.keys;
   await withClient(address, async (client) => {
     for (const command of profile.prefill) {
       const words = wordsOf(fill(command, prefix, profile.expiry));
-      await inBatches(client, count, (i) => words.map((word) => (word === '__data__' ? data(i) : word.replaceAll('__key__', naming(prefix, i + 1)))), stop);
+      await inBatches(
+        client,
+        count,
+        (i) => words.map((word) => (word === '__data__' ? data(i) : word.replaceAll('__key__', naming(prefix, i + 1)))),
+        stop,
+      );
     }
   });
   return profile.prefill.reduce((sum, command) => sum + (counterOf(command)?.amount ?? 0) * count, 0);
@@ -47,12 +59,16 @@ export async function sumCounters(address: Address, keyspace: Keyspace): Promise
   const { profile, prefix, naming } = keyspace;
   const texts = [...profile.prefill, ...profile.commands.map(({ command }) => command)];
   const places = new Map<string, Counter>();
-  for (const counter of texts.map(counterOf)) if (counter !== null) places.set(`${counter.in} ${counter.key} ${counter.field}`, counter);
+  for (const counter of texts.map(counterOf))
+    if (counter !== null) places.set(`${counter.in} ${counter.key} ${counter.field}`, counter);
   if (places.size === 0) return null;
   return withClient(address, async (client) => {
     let sum = 0;
     for (const counter of places.values()) {
-      const keys = counter.key === '__key__' ? Array.from({ length: profile.keys.count }, (_, i) => naming(prefix, i + 1)) : [fill(counter.key, prefix, profile.expiry)];
+      const keys =
+        counter.key === '__key__'
+          ? Array.from({ length: profile.keys.count }, (_, i) => naming(prefix, i + 1))
+          : [fill(counter.key, prefix, profile.expiry)];
       sum += await sumOf(client, counter, keys);
     }
     return sum;
@@ -70,7 +86,12 @@ async function sumOf(client: Redis, counter: Counter, keys: readonly string[]): 
   return replies.reduce<number>((sum, reply) => sum + Number(reply ?? 0), 0);
 }
 
-async function inBatches(client: Redis, count: number, command: (i: number) => (string | Buffer)[], stop?: AbortSignal): Promise<unknown[]> {
+async function inBatches(
+  client: Redis,
+  count: number,
+  command: (i: number) => (string | Buffer)[],
+  stop?: AbortSignal,
+): Promise<unknown[]> {
   const replies: unknown[] = [];
   for (let from = 0; from < count; from += BATCH) {
     if (stop?.aborted) throw new LoadtestError('MEASUREMENT', 'stopped');
@@ -80,7 +101,11 @@ async function inBatches(client: Redis, count: number, command: (i: number) => (
       batch.call(String(name), ...args);
     }
     for (const [error, reply] of (await batch.exec())!) {
-      if (error) throw new LoadtestError('MEASUREMENT', `${client.options.host}:${client.options.port} refused ${String(command(from)[0])}: ${error.message}`);
+      if (error)
+        throw new LoadtestError(
+          'MEASUREMENT',
+          `${client.options.host}:${client.options.port} refused ${String(command(from)[0])}: ${error.message}`,
+        );
       replies.push(reply);
     }
   }
@@ -89,7 +114,10 @@ async function inBatches(client: Redis, count: number, command: (i: number) => (
 
 /** A value for key `i`: random bytes, cut to the sizes in turn. */
 function values(value: Profile['value']): (i: number) => Buffer {
-  const sizes = 'bytes' in value ? [value.bytes] : Object.entries(value.weights).flatMap(([size, weight]) => Array<number>(weight).fill(Number(size)));
+  const sizes =
+    'bytes' in value
+      ? [value.bytes]
+      : Object.entries(value.weights).flatMap(([size, weight]) => Array<number>(weight).fill(Number(size)));
   const noise = randomBytes(2 * Math.max(...sizes));
   return (i) => {
     const size = sizes[i % sizes.length];

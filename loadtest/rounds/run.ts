@@ -33,22 +33,48 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
   const { profile, sides, points, driver } = options;
   const turns = schedule(sides, points, options);
   refuseExpiring(profile, turns);
-  const keyspaces = new Map(sides.map((side) => [side, { profile, prefix: `${options.prefix}${side.id}:`, naming: driver.naming }]));
-  const { samples, counters, startedAt } = await thenRemove(rig, (stop) => load(turns, keyspaces, options, say, stop, () => rig.assertAlive()), async () => {
-    for (const [side, keyspace] of keyspaces) await removeKeys(side.address, keyspace);
-  });
+  const keyspaces = new Map(
+    sides.map((side) => [side, { profile, prefix: `${options.prefix}${side.id}:`, naming: driver.naming }]),
+  );
+  const { samples, counters, startedAt } = await thenRemove(
+    rig,
+    (stop) => load(turns, keyspaces, options, say, stop, () => rig.assertAlive()),
+    async () => {
+      for (const [side, keyspace] of keyspaces) await removeKeys(side.address, keyspace);
+    },
+  );
   return {
-    ...{ format: FORMAT, startedAt, hosts: [options.host], driver: driver.label, profile, prefix: options.prefix, points, samples, counters },
-    ...{ rounds: options.rounds, seconds: options.seconds, warmUp: options.warmUp, rate: options.rate, loopback: options.loopback },
+    ...{
+      format: FORMAT,
+      startedAt,
+      hosts: [options.host],
+      driver: driver.label,
+      profile,
+      prefix: options.prefix,
+      points,
+      samples,
+      counters,
+    },
+    ...{
+      rounds: options.rounds,
+      seconds: options.seconds,
+      warmUp: options.warmUp,
+      rate: options.rate,
+      loopback: options.loopback,
+    },
     sides: sides.map(({ id, role, title, where }) => ({ id, role, title, where })),
   };
 }
 
 /**
- * Runs `body`, and `remove` once it has ended: well, badly, or because the rig is closed before, which stops it. Nothing is
- * removed while something still writes.
+ * Runs `body`, and `remove` once it has ended: well, badly, or because the rig is closed before, which stops it.
+ * Nothing is removed while something still writes.
  */
-export async function thenRemove<T>(rig: Rig, body: (stop: AbortSignal) => Promise<T>, remove: () => Promise<void>): Promise<T> {
+export async function thenRemove<T>(
+  rig: Rig,
+  body: (stop: AbortSignal) => Promise<T>,
+  remove: () => Promise<void>,
+): Promise<T> {
   const stop = new AbortController();
   const work = body(stop.signal);
   let removal: Promise<void> | null = null;
@@ -65,7 +91,14 @@ export async function thenRemove<T>(rig: Rig, body: (stop: AbortSignal) => Promi
 type Loaded = Pick<Results, 'startedAt' | 'samples' | 'counters'>;
 type Keyspaces = ReadonlyMap<Side, Keyspace>;
 
-async function load(turns: readonly Turn<Side>[], keyspaces: Keyspaces, options: RunOptions, say: (line: string) => void, stop: AbortSignal, check: () => void): Promise<Loaded> {
+async function load(
+  turns: readonly Turn<Side>[],
+  keyspaces: Keyspaces,
+  options: RunOptions,
+  say: (line: string) => void,
+  stop: AbortSignal,
+  check: () => void,
+): Promise<Loaded> {
   const startedAt = new Date().toISOString();
   const expected = new Map<Side, number>();
   for (const [side, keyspace] of keyspaces) expected.set(side, await prefill(side.address, keyspace, stop));
@@ -82,7 +115,12 @@ async function load(turns: readonly Turn<Side>[], keyspaces: Keyspaces, options:
 }
 
 /** Loads one side once. The other sides idle meanwhile. */
-export async function measure({ side, point, round, seconds }: Turn<Side>, { prefix }: Keyspace, { profile, driver, rate }: Pick<RunOptions, 'profile' | 'driver' | 'rate'>, stop: AbortSignal): Promise<Sample> {
+export async function measure(
+  { side, point, round, seconds }: Turn<Side>,
+  { prefix }: Keyspace,
+  { profile, driver, rate }: Pick<RunOptions, 'profile' | 'driver' | 'rate'>,
+  stop: AbortSignal,
+): Promise<Sample> {
   const before = await cpuOfWorkers(side);
   const driven = await driver.drive(side.address, { profile, prefix, ...point, seconds, rate }, stop);
   await side.settled?.();
@@ -92,7 +130,9 @@ export async function measure({ side, point, round, seconds }: Turn<Side>, { pre
 }
 
 const cpuOfWorkers = async ({ workers }: Side): Promise<Record<string, number>> =>
-  Object.fromEntries(await Promise.all(workers.map(async ({ name, cpuSeconds }) => [name, await cpuSeconds()] as const)));
+  Object.fromEntries(
+    await Promise.all(workers.map(async ({ name, cpuSeconds }) => [name, await cpuSeconds()] as const)),
+  );
 
 /** What the acknowledged commands of a measurement add to the profile's counters. */
 export function countedIn({ commands, fallback }: Profile, { counts }: Pick<Sample, 'counts'>): number {
@@ -101,7 +141,10 @@ export function countedIn({ commands, fallback }: Profile, { counts }: Pick<Samp
   return Object.entries(counts).reduce((sum, [verb, count]) => sum + count * (amounts.get(verb) ?? 0), 0);
 }
 
-export async function checkCounters(keyspaces: Keyspaces, expected: ReadonlyMap<Side, number>): Promise<CounterCheck[]> {
+export async function checkCounters(
+  keyspaces: Keyspaces,
+  expected: ReadonlyMap<Side, number>,
+): Promise<CounterCheck[]> {
   const checks: CounterCheck[] = [];
   for (const [side, keyspace] of keyspaces) {
     for (const { name, address } of side.holders) {
@@ -116,24 +159,40 @@ export async function checkCounters(keyspaces: Keyspaces, expected: ReadonlyMap<
 const SLACK_SECONDS = 120;
 
 /** A counter that expires while it is counted on makes the check worthless. @throws {LoadtestError} */
-export function refuseExpiring({ name, commands, prefill: first, expiry }: Profile, turns: readonly { readonly seconds: number }[]): void {
+export function refuseExpiring(
+  { name, commands, prefill: first, expiry }: Profile,
+  turns: readonly { readonly seconds: number }[],
+): void {
   const all = [...commands.map(({ command }) => command), ...first];
   if (!all.some((command) => counterOf(command) !== null)) return;
   const seconds = timeOf(turns, turns.length) + SLACK_SECONDS;
-  const fixed = all.filter((command) => verbOf(command) === 'EXPIRE').map((command) => Number(wordsOf(command)[2].replace('__expiry__', `${expiry}`)));
+  const fixed = all
+    .filter((command) => verbOf(command) === 'EXPIRE')
+    .map((command) => Number(wordsOf(command)[2].replace('__expiry__', `${expiry}`)));
   const shortest = Math.min(...fixed);
   if (shortest > seconds) return;
-  throw new LoadtestError('USAGE', `profile ${name}: its counters expire after ${shortest} s, but this run takes up to ${seconds} s, and their sum could not be checked. Take fewer --rounds, shorter --seconds, or a profile with a longer expiry`);
+  throw new LoadtestError(
+    'USAGE',
+    `profile ${name}: its counters expire after ${shortest} s, but this run takes up to ${seconds} s, and their sum could not be checked. Take fewer --rounds, shorter --seconds, or a profile with a longer expiry`,
+  );
 }
 
 /** A load host that is late would load one side while the others load another. @throws {LoadtestError} */
 async function untilTurn(at: number, { side, round }: Turn<Side>, stop: AbortSignal): Promise<void> {
   const early = at - Date.now();
-  if (early < -1000) throw new LoadtestError('MEASUREMENT', `${side.id}, round ${round + 1} should have begun ${(-early / 1000).toFixed(1)} s ago: the other load hosts are ahead. Check the clocks, or choose a later --start-at`);
+  if (early < -1000)
+    throw new LoadtestError(
+      'MEASUREMENT',
+      `${side.id}, round ${round + 1} should have begun ${(-early / 1000).toFixed(1)} s ago: the other load hosts are ahead. Check the clocks, or choose a later --start-at`,
+    );
   await sleep(Math.max(0, early), undefined, { signal: stop });
 }
 
-function tell({ side, point, round }: Turn<Side>, { operations, durationMs }: Sample, { rounds, points }: RunOptions): string {
+function tell(
+  { side, point, round }: Turn<Side>,
+  { operations, durationMs }: Sample,
+  { rounds, points }: RunOptions,
+): string {
   const what = round < 0 ? 'warm-up' : `round ${round + 1}/${rounds}`;
   const where = points.length > 1 ? `${side.id}, ${pointName(point)}` : side.id;
   return `${what}, ${where}: ${Math.round((operations / durationMs) * 1000).toLocaleString('en-US')} commands/s`;

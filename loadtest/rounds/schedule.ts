@@ -17,13 +17,25 @@ export interface Rounds {
 }
 
 /** The list, begun at place `by`: in another round, another one is first. */
-export const rotate = <T>(list: readonly T[], by: number): T[] => [...list.slice(by % list.length), ...list.slice(0, by % list.length)];
+export const rotate = <T>(list: readonly T[], by: number): T[] => [
+  ...list.slice(by % list.length),
+  ...list.slice(0, by % list.length),
+];
 
 /** In each round every side at every point once, in another order of sides: what drifts hits all alike. */
-export function schedule<S>(sides: readonly S[], points: readonly Point[], { rounds, seconds, warmUp }: Rounds): Turn<S>[] {
+export function schedule<S>(
+  sides: readonly S[],
+  points: readonly Point[],
+  { rounds, seconds, warmUp }: Rounds,
+): Turn<S>[] {
   const round = (number: number, length: number): Turn<S>[] =>
-    points.flatMap((point) => rotate(sides, Math.max(0, number)).map((side) => ({ side, point, round: number, seconds: length })));
-  return [...(warmUp > 0 ? round(-1, warmUp) : []), ...Array.from({ length: rounds }, (_, i) => round(i, seconds)).flat()];
+    points.flatMap((point) =>
+      rotate(sides, Math.max(0, number)).map((side) => ({ side, point, round: number, seconds: length })),
+    );
+  return [
+    ...(warmUp > 0 ? round(-1, warmUp) : []),
+    ...Array.from({ length: rounds }, (_, i) => round(i, seconds)).flat(),
+  ];
 }
 
 /** Between two turns: what a server still does after a load, and what the run asks it. */

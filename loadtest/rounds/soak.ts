@@ -41,19 +41,47 @@ export async function runSoak(rig: Rig, options: SoakOptions, say: (line: string
   const keyspace = { profile, prefix: `${prefix}${side.id}:`, naming: driver.naming };
   const startedAt = new Date().toISOString();
   const tallier = new Tallier(side.address, keyspace.prefix);
-  const { samples, counters, soak } = await thenRemove(rig, (stop) => loadAndCount(tallier, keyspace, options, say, stop), async () => {
-    await tallier.stop();
-    await removeKeys(side.address, keyspace);
-    await tallier.remove();
-  });
+  const { samples, counters, soak } = await thenRemove(
+    rig,
+    (stop) => loadAndCount(tallier, keyspace, options, say, stop),
+    async () => {
+      await tallier.stop();
+      await removeKeys(side.address, keyspace);
+      await tallier.remove();
+    },
+  );
   const { id, role, title, where } = side;
   return {
-    ...{ format: FORMAT, startedAt, hosts: [options.host], driver: driver.label, profile, prefix, points: [point], samples, counters, soak },
-    ...{ rounds: samples.length, seconds: slice, warmUp: 0, rate: options.rate, loopback: options.loopback, sides: [{ id, role, title, where }] },
+    ...{
+      format: FORMAT,
+      startedAt,
+      hosts: [options.host],
+      driver: driver.label,
+      profile,
+      prefix,
+      points: [point],
+      samples,
+      counters,
+      soak,
+    },
+    ...{
+      rounds: samples.length,
+      seconds: slice,
+      warmUp: 0,
+      rate: options.rate,
+      loopback: options.loopback,
+      sides: [{ id, role, title, where }],
+    },
   };
 }
 
-async function loadAndCount(tallier: Tallier, keyspace: Keyspace, options: SoakOptions, say: (line: string) => void, stop: AbortSignal): Promise<Counted> {
+async function loadAndCount(
+  tallier: Tallier,
+  keyspace: Keyspace,
+  options: SoakOptions,
+  say: (line: string) => void,
+  stop: AbortSignal,
+): Promise<Counted> {
   const { profile, side, restart, seconds } = options;
   const filled = await prefill(side.address, keyspace, stop);
   const restarting = restart === null ? null : restartAfter(restart, (seconds * 1000) / 2, say);
@@ -61,14 +89,22 @@ async function loadAndCount(tallier: Tallier, keyspace: Keyspace, options: SoakO
   const away = await restarting;
   const { longestWaitMs, ...told } = await tallier.stop();
   await side.settled?.();
-  const tallies = await Promise.all(side.holders.map(async ({ name, address }) => ({ server: name, ...told, found: await tallier.found(address) })));
+  const tallies = await Promise.all(
+    side.holders.map(async ({ name, address }) => ({ server: name, ...told, found: await tallier.found(address) })),
+  );
   const expected = filled + samples.reduce((sum, sample) => sum + countedIn(profile, sample), 0);
   // What an interrupted slice had acknowledged is not known: the tallies are.
-  const counters = interrupted.length > 0 ? [] : await checkCounters(new Map([[side, keyspace]]), new Map([[side, expected]]));
+  const counters =
+    interrupted.length > 0 ? [] : await checkCounters(new Map([[side, keyspace]]), new Map([[side, expected]]));
   return { samples, counters, soak: { restarted: restart?.name ?? null, away, interrupted, tallies, longestWaitMs } };
 }
 
-async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load }: SoakOptions, say: (line: string) => void, stop: AbortSignal): Promise<Slices> {
+async function slices(
+  keyspace: Keyspace,
+  { side, point, seconds, slice, ...load }: SoakOptions,
+  say: (line: string) => void,
+  stop: AbortSignal,
+): Promise<Slices> {
   const samples: Sample[] = [];
   const interrupted: Soak['interrupted'][number][] = [];
   // A server's CPU time begins anew with its process, and the mirror may be away: neither is looked at here.
@@ -80,7 +116,9 @@ async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load
     try {
       const sample = await measure({ side: alone, point, round, seconds: length }, keyspace, load, stop);
       samples.push(sample);
-      say(`${Math.round((end - Date.now()) / 1000)} s left: ${Math.round((sample.operations / sample.durationMs) * 1000).toLocaleString('en-US')} commands/s`);
+      say(
+        `${Math.round((end - Date.now()) / 1000)} s left: ${Math.round((sample.operations / sample.durationMs) * 1000).toLocaleString('en-US')} commands/s`,
+      );
     } catch (error) {
       if (!(error instanceof LoadtestError) || stop.aborted) throw error;
       interrupted.push({ from, to: Date.now() / 1000, why: error.message });
@@ -88,11 +126,16 @@ async function slices(keyspace: Keyspace, { side, point, seconds, slice, ...load
       await untilAnswering(side, end);
     }
   }
-  if (samples.length === 0) throw new LoadtestError('MEASUREMENT', `every slice was interrupted, the last by: ${interrupted.at(-1)?.why}`);
+  if (samples.length === 0)
+    throw new LoadtestError('MEASUREMENT', `every slice was interrupted, the last by: ${interrupted.at(-1)?.why}`);
   return { samples, interrupted };
 }
 
-async function restartAfter({ name, server }: NonNullable<SoakOptions['restart']>, ms: number, say: (line: string) => void): Promise<Soak['away']> {
+async function restartAfter(
+  { name, server }: NonNullable<SoakOptions['restart']>,
+  ms: number,
+  say: (line: string) => void,
+): Promise<Soak['away']> {
   await sleep(ms);
   say(`restarting the ${name}`);
   const from = Date.now() / 1000;
@@ -104,7 +147,10 @@ async function restartAfter({ name, server }: NonNullable<SoakOptions['restart']
 
 async function untilAnswering({ address }: Side, end: number): Promise<void> {
   while (Date.now() < end) {
-    const answers = await withClient(address, (client) => client.ping()).then(() => true, () => false);
+    const answers = await withClient(address, (client) => client.ping()).then(
+      () => true,
+      () => false,
+    );
     if (answers) return;
     await sleep(100);
   }

@@ -54,7 +54,11 @@ export class Tallier {
   }
 
   async #count(key: string): Promise<void> {
-    const client = clientFor(this.address, { retryStrategy: () => 50, autoResendUnfulfilledCommands: false, enableOfflineQueue: false });
+    const client = clientFor(this.address, {
+      retryStrategy: () => 50,
+      autoResendUnfulfilledCommands: false,
+      enableOfflineQueue: false,
+    });
     client.on('error', () => undefined);
     await client.connect().catch(() => undefined);
     let last = performance.now();

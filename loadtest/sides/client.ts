@@ -6,7 +6,9 @@ import { LoadtestError } from '../rig/errors.js';
 
 const CONNECT_MS = 5_000;
 
-/** Runs `body` with a connection that is closed afterwards. @throws {LoadtestError} when the server cannot be reached */
+/**
+ * Runs `body` with a connection that is closed afterwards. @throws {LoadtestError} when the server cannot be reached
+ */
 export async function withClient<T>(address: Address, body: (client: Redis) => Promise<T>): Promise<T> {
   const { host, port } = address;
   const client = clientFor(address, { retryStrategy: () => null });

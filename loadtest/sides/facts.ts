@@ -9,7 +9,7 @@ export async function titleOf(address: Address): Promise<string> {
   const { info, ioThreads } = await withClient(address, async (client) => ({
     info: parseInfo(await client.info()),
     // Refused to users without the right; then it is not told.
-    ioThreads: await client.config('GET', 'io-threads').catch(() => null) as string[] | null,
+    ioThreads: (await client.config('GET', 'io-threads').catch(() => null)) as string[] | null,
   }));
   const version = info.get('redis_version') ?? 'of unknown version';
   const threads = info.get('server_threads');
@@ -22,7 +22,8 @@ export async function titleOf(address: Address): Promise<string> {
 export async function cpuOf(address: Address): Promise<number> {
   const info = parseInfo(await withClient(address, (client) => client.info('cpu')));
   const seconds = Number(info.get('used_cpu_sys')) + Number(info.get('used_cpu_user'));
-  if (Number.isNaN(seconds)) throw new LoadtestError('STATUS', `${address.host}:${address.port}: INFO cpu does not tell the CPU time`);
+  if (Number.isNaN(seconds))
+    throw new LoadtestError('STATUS', `${address.host}:${address.port}: INFO cpu does not tell the CPU time`);
   return seconds;
 }
 

@@ -1,7 +1,14 @@
 /** The sides of somebody's servers: by URL, or by the plan. */
 import { writeFileSync } from 'node:fs';
 import { Dialer } from '../../shadow-proxy/src/upstream/dialer.js';
-import { formatUrl, interpolate, isLoopback, parseUrl, UrlError, type Endpoint } from '../../shadow-proxy/src/plan/endpoint.js';
+import {
+  formatUrl,
+  interpolate,
+  isLoopback,
+  parseUrl,
+  UrlError,
+  type Endpoint,
+} from '../../shadow-proxy/src/plan/endpoint.js';
 import { loadPlan } from '../../shadow-proxy/src/plan/load.js';
 import type { Plan, ShardPlan } from '../../shadow-proxy/src/plan/plan.js';
 import type { Address, TlsFiles } from '../driver/driver.js';
@@ -29,7 +36,8 @@ export interface GivenOptions {
   readonly confirm: readonly string[];
 }
 
-export const isGiven = ({ source, target, proxy, plan }: GivenOptions): boolean => [source, target, proxy, plan].some((text) => text !== undefined);
+export const isGiven = ({ source, target, proxy, plan }: GivenOptions): boolean =>
+  [source, target, proxy, plan].some((text) => text !== undefined);
 
 type Places = Readonly<Record<Role, Address | null>> & { readonly admin: Admin | null };
 
@@ -37,41 +45,79 @@ type Places = Readonly<Record<Role, Address | null>> & { readonly admin: Admin |
 export async function givenSides(rig: Rig, options: GivenOptions): Promise<Side[]> {
   const places = options.plan === undefined ? fromUrls(options) : await fromPlan(rig, options);
   for (const role of options.roles) {
-    if (places[role] === null) throw new LoadtestError('USAGE', `--against ${role} needs --${role} URL, or --plan; without any of them all servers are started on loopback`);
+    if (places[role] === null)
+      throw new LoadtestError(
+        'USAGE',
+        `--against ${role} needs --${role} URL, or --plan; without any of them all servers are started on loopback`,
+      );
   }
-  refuseUnconfirmed(options.roles.map((role) => places[role]!), options.confirm);
+  refuseUnconfirmed(
+    options.roles.map((role) => places[role]!),
+    options.confirm,
+  );
   return Promise.all(options.roles.map((role) => sideOf(role, places)));
 }
 
-/** A load test takes all that a server has. So whoever means a host must write its name once more. @throws {LoadtestError} */
+/**
+ * A load test takes all that a server has. So whoever means a host must write its name once more. @throws
+ * {LoadtestError}
+ */
 export function refuseUnconfirmed(addresses: readonly Address[], confirmed: readonly string[]): void {
-  const hosts = new Set(addresses.map(({ host }) => host).filter((host) => !isLoopback(host) && !confirmed.includes(host)));
+  const hosts = new Set(
+    addresses.map(({ host }) => host).filter((host) => !isLoopback(host) && !confirmed.includes(host)),
+  );
   if (hosts.size === 0) return;
   const options = [...hosts].map((host) => `--confirm ${host}`).join(' ');
-  throw new LoadtestError('USAGE', `${[...hosts].join(', ')} is not on loopback, and a load test takes all that a server has: clients of it would wait.\nIf it is meant, add ${options}`);
+  throw new LoadtestError(
+    'USAGE',
+    `${[...hosts].join(', ')} is not on loopback, and a load test takes all that a server has: clients of it would wait.\nIf it is meant, add ${options}`,
+  );
 }
 
 async function sideOf(role: Role, places: Places): Promise<Side> {
   const address = places[role]!;
   const where = `${address.tls ? 'rediss' : 'redis'}://${address.host}:${address.port}`;
   if (role !== 'proxy') {
-    return { id: role, role, title: await titleOf(address), where, address, workers: [workerOf(role, address)], holders: [{ name: role, address }], settled: null };
+    return {
+      id: role,
+      role,
+      title: await titleOf(address),
+      where,
+      address,
+      workers: [workerOf(role, address)],
+      holders: [{ name: role, address }],
+      settled: null,
+    };
   }
   const behind = { source: places.source, target: places.target };
   return { id: role, role, title: await proxyTitle(behind), where, address, ...behindProxy(behind, places.admin) };
 }
 
 function fromUrls({ source, target, proxy, admin, ca, cert, key }: GivenOptions): Places {
-  const read = (option: string, url: string | undefined): Address | null => (url === undefined ? null : addressOf(option, url, { ca, cert, key }));
-  const at = admin === undefined ? null : { url: admin.replace(/\/$/, ''), token: process.env.LOADTEST_ADMIN_TOKEN ?? null };
-  return { source: read('--source', source), target: read('--target', target), proxy: read('--proxy', proxy), admin: at };
+  const read = (option: string, url: string | undefined): Address | null =>
+    url === undefined ? null : addressOf(option, url, { ca, cert, key });
+  const at =
+    admin === undefined ? null : { url: admin.replace(/\/$/, ''), token: process.env.LOADTEST_ADMIN_TOKEN ?? null };
+  return {
+    source: read('--source', source),
+    target: read('--target', target),
+    proxy: read('--proxy', proxy),
+    admin: at,
+  };
 }
 
 function addressOf(option: string, url: string, tls: TlsFiles): Address {
   try {
     const parsed = parseUrl(interpolate(url, process.env));
-    if (parsed.master !== null) throw new UrlError(`names a Sentinel (${formatUrl(parsed)}): give the master itself, or a plan with --plan`);
-    const { scheme, addresses: [address], username, password, db } = parsed;
+    if (parsed.master !== null)
+      throw new UrlError(`names a Sentinel (${formatUrl(parsed)}): give the master itself, or a plan with --plan`);
+    const {
+      scheme,
+      addresses: [address],
+      username,
+      password,
+      db,
+    } = parsed;
     return { ...address, username, password, db, tls: scheme === 'rediss' ? tls : null };
   } catch (error) {
     if (error instanceof UrlError) throw new LoadtestError('USAGE', `${option} ${error.message}`);
@@ -93,9 +139,13 @@ async function fromPlan(rig: Rig, options: GivenOptions): Promise<Places> {
 }
 
 function shardOf(plan: Plan, name: string | undefined): ShardPlan {
-  const shard = name === undefined && plan.shards.length === 1 ? plan.shards[0] : plan.shards.find((one) => one.name === name);
+  const shard =
+    name === undefined && plan.shards.length === 1 ? plan.shards[0] : plan.shards.find((one) => one.name === name);
   if (shard !== undefined) return shard;
-  throw new LoadtestError('USAGE', `--shard ${name ?? 'is missing'}: the plan has ${plan.shards.map((one) => one.name).join(', ')}`);
+  throw new LoadtestError(
+    'USAGE',
+    `--shard ${name ?? 'is missing'}: the plan has ${plan.shards.map((one) => one.name).join(', ')}`,
+  );
 }
 
 /** Its certificates are written to the rig's folder: the load generators read files. */

@@ -21,7 +21,9 @@ export interface Behind {
 const SETTLE_MS = 60_000;
 
 export function behindProxy(behind: Behind, admin: Admin | null): Pick<Side, 'workers' | 'holders' | 'settled'> {
-  const servers = (['source', 'target'] as const).flatMap((name) => (behind[name] === null ? [] : [{ name, address: behind[name] }]));
+  const servers = (['source', 'target'] as const).flatMap((name) =>
+    behind[name] === null ? [] : [{ name, address: behind[name] }],
+  );
   const workers = servers.map(({ name, address }) => ({ name, cpuSeconds: () => cpuOf(address) }));
   const own = admin === null ? [] : [{ name: 'proxy', cpuSeconds: () => cpuOfProxy(admin.url, admin.token) }];
   return { workers: [...own, ...workers], holders: servers, settled: admin === null ? null : () => settled(admin) };
@@ -31,13 +33,20 @@ export function behindProxy(behind: Behind, admin: Admin | null): Pick<Side, 'wo
 async function settled({ url, token }: Admin): Promise<void> {
   for (const deadline = Date.now() + SETTLE_MS; Date.now() < deadline; await sleep(50)) {
     const { shards } = (await (await fetchAdmin(`${url}/api/status`, token)).json()) as { shards: ShardSnapshot[] };
-    if (shards.every(({ mirror, suspects }) => mirror.queuedEffects === 0 && mirror.lagMs === 0 && suspects.total === 0)) return;
+    if (
+      shards.every(({ mirror, suspects }) => mirror.queuedEffects === 0 && mirror.lagMs === 0 && suspects.total === 0)
+    )
+      return;
   }
-  throw new LoadtestError('MEASUREMENT', `the mirror has not caught up a minute after the load ended: ${url}/api/status says why`);
+  throw new LoadtestError(
+    'MEASUREMENT',
+    `the mirror has not caught up a minute after the load ended: ${url}/api/status says why`,
+  );
 }
 
 export async function proxyTitle({ source, target }: Behind): Promise<string> {
-  const named = async (address: Address | null): Promise<string> => (address === null ? 'a server that was not named' : titleOf(address));
+  const named = async (address: Address | null): Promise<string> =>
+    address === null ? 'a server that was not named' : titleOf(address);
   const [from, to] = await Promise.all([named(source), named(target)]);
   return `shadow proxy, 1 thread, before ${from} and ${to}`;
 }

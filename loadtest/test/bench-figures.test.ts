@@ -19,7 +19,10 @@ test('the median is the middle value, or the mean of the two in the middle', () 
 
 test('a ratio compares the two peers within each round, not their medians', () => {
   const shadow = [210, 380, 690];
-  const samples = shadow.flatMap((ops, round) => [sample('envoy', round, 100 * (round + 1)), sample('shadow', round, ops)]);
+  const samples = shadow.flatMap((ops, round) => [
+    sample('envoy', round, 100 * (round + 1)),
+    sample('shadow', round, ops),
+  ]);
   const ratio = ratioTo(samples, 'envoy', 16)!;
   assert.deepEqual([ratio.median, ratio.min, ratio.max], [2.1, 1.9, 2.3]);
 });
@@ -47,5 +50,8 @@ test('one round with different values on the two servers makes the row unequal',
 });
 
 test('every round begins with another peer and leaves none out', () => {
-  assert.deepEqual([0, 1, 2, 3].map((by) => rotate(['a', 'b', 'c'], by).join('')), ['abc', 'bca', 'cab', 'abc']);
+  assert.deepEqual(
+    [0, 1, 2, 3].map((by) => rotate(['a', 'b', 'c'], by).join('')),
+    ['abc', 'bca', 'cab', 'abc'],
+  );
 });

@@ -19,7 +19,9 @@ export interface Said {
 
 export function loadtest(args: readonly string[], env: NodeJS.ProcessEnv = process.env): Promise<Said> {
   return new Promise((resolve) => {
-    const child = execFile(process.execPath, [MAIN, ...args], { env, maxBuffer: 2 ** 26 }, (_, stdout, stderr) => resolve({ code: child.exitCode ?? -1, stdout, stderr }));
+    const child = execFile(process.execPath, [MAIN, ...args], { env, maxBuffer: 2 ** 26 }, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode ?? -1, stdout, stderr }),
+    );
   });
 }
 
@@ -31,10 +33,13 @@ export function newFolder(): string {
 }
 
 /** A connection to a server on loopback that does not outlive `body`, however it ends. */
-export const withClient = <T>(port: number, body: (client: Redis) => Promise<T>): Promise<T> => withClientAt({ host: '127.0.0.1', port, db: 0, username: null, password: null, tls: null }, body);
+export const withClient = <T>(port: number, body: (client: Redis) => Promise<T>): Promise<T> =>
+  withClientAt({ host: '127.0.0.1', port, db: 0, username: null, password: null, tls: null }, body);
 
 /** Runs with `--out`, and reads what it left. @throws where it left nothing, with what it said */
-export async function measured(args: readonly string[]): Promise<Said & { readonly results: Results; readonly out: string }> {
+export async function measured(
+  args: readonly string[],
+): Promise<Said & { readonly results: Results; readonly out: string }> {
   const out = newFolder();
   const said = await loadtest([...args, '--out', out]);
   try {

@@ -14,7 +14,14 @@ import { Rig } from '../rig/rig.js';
 const MIB = 2 ** 20;
 const TOTAL_CLIENT_BYTES = 64 * MIB;
 const TOLERANCE: Tolerance = { factor: 5, floorMs: 20, leeway: 2, stallMs: 20_000, maxRss: 384 * MIB };
-const WORST = ['silent-commands', 'large-reads', 'giant-pipelines', 'slow-readers', 'large-arguments', 'deaf-subscribers'];
+const WORST = [
+  'silent-commands',
+  'large-reads',
+  'giant-pipelines',
+  'slow-readers',
+  'large-arguments',
+  'deaf-subscribers',
+];
 
 test('beside hostile clients the others are answered in time, nobody is disconnected, and memory is bounded', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -42,7 +49,15 @@ const seen = (p99: number, changes: object = {}): Finding['seen'] => {
   return { replies: 1000, wall: times, work: times, lost: 0, wrong: [], ...changes };
 };
 const tolerance: Tolerance = { factor: 5, floorMs: 10, leeway: 1, stallMs: 10_000, maxRss: 500 * MIB };
-const finding = (changes: Partial<Finding> = {}): Finding => ({ attack: 'a', does: 'x', calm: seen(3), seen: seen(15), peak: 400 * MIB, outage: false, ...changes });
+const finding = (changes: Partial<Finding> = {}): Finding => ({
+  attack: 'a',
+  does: 'x',
+  calm: seen(3),
+  seen: seen(15),
+  peak: 400 * MIB,
+  outage: false,
+  ...changes,
+});
 
 test('an attack holds while the p99 of the others is 5 times what it was, at most the floor, or what it is allowed', () => {
   assert.deepEqual(judge(finding(), tolerance), []);
@@ -68,7 +83,9 @@ test('a stall, a lost connection, a wrong reply, no reply, too much memory, a se
 const soak = (...args: string[]): Promise<{ code: unknown; stderr: string }> =>
   new Promise((resolve) => {
     const main = fileURLToPath(new URL('../proxy/soak/main.js', import.meta.url));
-    execFile(process.execPath, [main, ...args], (problem, _stdout, stderr) => resolve({ code: problem?.code ?? 0, stderr }));
+    execFile(process.execPath, [main, ...args], (problem, _stdout, stderr) =>
+      resolve({ code: problem?.code ?? 0, stderr }),
+    );
   });
 
 test('wrong options of the soak end it with 2, and are named', async () => {

@@ -42,14 +42,26 @@ test('a short run tells nothing about the trend', () => {
 
 const snapshot = (changes: object): ShardSnapshot =>
   ({
-    ...{ compared: 100, mismatches: {}, inconclusive: {}, unsupported: {}, explained: {}, suspects: { total: 0, byReason: {} } },
+    ...{
+      compared: 100,
+      mismatches: {},
+      inconclusive: {},
+      unsupported: {},
+      explained: {},
+      suspects: { total: 0, byReason: {} },
+    },
     mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
     ...changes,
   }) as unknown as ShardSnapshot;
 
 test('figures are trusted only when every command was compared and nothing is in doubt', () => {
   assert.deepEqual(doubts(snapshot({}), 100), []);
-  const wrong: object[] = [{ mismatches: { value: 1 } }, { inconclusive: { lost: 1 } }, { unsupported: { foo: 1 } }, { compared: 99 }];
+  const wrong: object[] = [
+    { mismatches: { value: 1 } },
+    { inconclusive: { lost: 1 } },
+    { unsupported: { foo: 1 } },
+    { compared: 99 },
+  ];
   wrong.push({ suspects: { total: 1, byReason: { x: 1 } } });
   wrong.push({ mirror: { dropped: 1, queuedEffects: 0 } }, { mirror: { dropped: 0, queuedEffects: 1 } });
   for (const change of wrong) assert.equal(doubts(snapshot(change), 100).length, 1, JSON.stringify(change));
@@ -77,7 +89,13 @@ test("the soak's clients tell their own value from another key's, a cut one and 
 
 test('self time is what passes from a sample to the next one', () => {
   const frame = (functionName: string, url = '', lineNumber = 0) => ({ functionName, url, lineNumber });
-  const nodes = [{ id: 1, callFrame: frame('(idle)') }, { id: 2, callFrame: frame('scan', 'file:///a/b/c/scan.js', 9) }];
+  const nodes = [
+    { id: 1, callFrame: frame('(idle)') },
+    { id: 2, callFrame: frame('scan', 'file:///a/b/c/scan.js', 9) },
+  ];
   const times = selfTimes({ nodes, samples: [1, 2, 2, 1], timeDeltas: [0, 1000, 2000, 3000] });
-  assert.deepEqual(times, [{ where: 'scan b/c/scan.js:10', self: 5 }, { where: '(idle)', self: 1 }]);
+  assert.deepEqual(times, [
+    { where: 'scan b/c/scan.js:10', self: 5 },
+    { where: '(idle)', self: 1 },
+  ]);
 });

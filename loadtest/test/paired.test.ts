@@ -6,7 +6,11 @@ import { LEAST_ROUNDS, paired, signTest } from '../figures/paired.js';
 import { answerOf } from '../figures/summary.js';
 
 /** Rounds with these ratios of `a` to `b`. */
-const pairs = (...ratios: number[]) => paired(new Map(ratios.map((ratio, i) => [i, 100 * (i + 1) * ratio])), new Map(ratios.map((_, i) => [i, 100 * (i + 1)])))!;
+const pairs = (...ratios: number[]) =>
+  paired(
+    new Map(ratios.map((ratio, i) => [i, 100 * (i + 1) * ratio])),
+    new Map(ratios.map((_, i) => [i, 100 * (i + 1)])),
+  )!;
 
 test('the sign test is exact', () => {
   assert.equal(signTest(6, 0), 2 / 64);
@@ -17,8 +21,23 @@ test('the sign test is exact', () => {
 });
 
 test('of eleven rounds the second and the tenth ratio hold the median with 98.8 %; the third and ninth would not with 95', () => {
-  const { median, interval, confidence, more, less } = pairs(1.11, 1.05, 1.01, 1.03, 1.04, 1.02, 1.06, 1.07, 1.08, 1.09, 0.9);
-  assert.deepEqual(interval!.map((value) => value.toFixed(2)), ['1.01', '1.09']);
+  const { median, interval, confidence, more, less } = pairs(
+    1.11,
+    1.05,
+    1.01,
+    1.03,
+    1.04,
+    1.02,
+    1.06,
+    1.07,
+    1.08,
+    1.09,
+    0.9,
+  );
+  assert.deepEqual(
+    interval!.map((value) => value.toFixed(2)),
+    ['1.01', '1.09'],
+  );
   assert.equal(confidence, 1 - (2 * (1 + 11)) / 2048);
   assert.equal(median.toFixed(2), '1.05');
   assert.deepEqual([more, less], [10, 1]);
@@ -41,7 +60,19 @@ test('the answer follows the interval, and knows that a low latency is good', ()
 
 test('rounds that one side did not have are no pairs, and none at all is null', () => {
   assert.equal(paired(new Map([[0, 1]]), new Map([[1, 1]])), null);
-  assert.deepEqual(paired(new Map([[0, 4], [1, 9]]), new Map([[1, 3], [2, 5]]))!.ratios, [3]);
+  assert.deepEqual(
+    paired(
+      new Map([
+        [0, 4],
+        [1, 9],
+      ]),
+      new Map([
+        [1, 3],
+        [2, 5],
+      ]),
+    )!.ratios,
+    [3],
+  );
 });
 
 test('merged histograms give the percentiles of all values together, which no average of percentiles does', () => {

@@ -73,13 +73,26 @@ test('the keys to remove are those that the commands name, and no others', () =>
   const board = parseProfile(stringify({ ...PLAIN, ...commands('ZINCRBY __prefix__board 1 __key__') }), 'board.yaml');
   assert.deepEqual(keyNames(board, 'p:', naming), ['p:board']);
   const plain = parseProfile(stringify(PLAIN), 'plain.yaml');
-  assert.deepEqual(keyNames(plain, 'p:', naming), Array.from({ length: 10 }, (_, i) => `p:${i + 1}`));
+  assert.deepEqual(
+    keyNames(plain, 'p:', naming),
+    Array.from({ length: 10 }, (_, i) => `p:${i + 1}`),
+  );
 });
 
 test('a profile becomes the arguments of memtier_benchmark', () => {
   const profile = loadProfile('sessions');
   const args = loadArguments({ profile, prefix: 'p:', connections: 20, pipeline: 3, seconds: 7, rate: 1000 });
-  for (const wanted of ['--clients=20', '--pipeline=3', '--test-time=7', '--key-prefix=p:', '--key-maximum=100000', '--key-zipf-exp=0.9', '--rate-limiting=50', '--command=SET __key__ __data__ EX 1800', '--data-size-list=400:6,1200:3,4000:1']) {
+  for (const wanted of [
+    '--clients=20',
+    '--pipeline=3',
+    '--test-time=7',
+    '--key-prefix=p:',
+    '--key-maximum=100000',
+    '--key-zipf-exp=0.9',
+    '--rate-limiting=50',
+    '--command=SET __key__ __data__ EX 1800',
+    '--data-size-list=400:6,1200:3,4000:1',
+  ]) {
     assert.ok(args.includes(wanted), `${wanted} is not in ${args.join(' ')}`);
   }
 });

@@ -14,8 +14,17 @@ import { needsMemtier } from './needs.js';
 /** All that the kit's rate-limits has, and a hash and a sorted set, with few keys. */
 function smallProfile(): string {
   const file = path.join(newFolder(), 'small.yaml');
-  const commands = ['INCR __key__', 'HINCRBY __prefix__h n 2', 'ZINCRBY __prefix__z 5 __key__', 'GET __key__'].map((command) => ({ command, ratio: 1 }));
-  const rest = { description: 'For tests', value: { bytes: 8 }, connections: 4, pipeline: 2, prefill: ['INCRBY __key__ 7'], commands };
+  const commands = ['INCR __key__', 'HINCRBY __prefix__h n 2', 'ZINCRBY __prefix__z 5 __key__', 'GET __key__'].map(
+    (command) => ({ command, ratio: 1 }),
+  );
+  const rest = {
+    description: 'For tests',
+    value: { bytes: 8 },
+    connections: 4,
+    pipeline: 2,
+    prefill: ['INCRBY __key__ 7'],
+    commands,
+  };
   writeFileSync(file, stringify({ name: 'small', keys: { count: 50, distribution: 'zipf', exponent: 1 }, ...rest }));
   return file;
 }
@@ -24,17 +33,41 @@ test('given servers are measured in turns, every increment is found, and afterwa
   if (!needsMemtier(t) || !(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     const keys = (port: number): Promise<string[]> => withClient(port, (client) => client.keys('*'));
-    for (const { port } of [source, target]) await withClient(port, (client) => client.set('loadtest:of-somebody-else', 'kept'));
-    const args = ['--profile', smallProfile(), '--source', source.url, '--target', target.url, '--rounds', '2', '--seconds', '1', '--warm-up', '0'];
+    for (const { port } of [source, target])
+      await withClient(port, (client) => client.set('loadtest:of-somebody-else', 'kept'));
+    const args = [
+      '--profile',
+      smallProfile(),
+      '--source',
+      source.url,
+      '--target',
+      target.url,
+      '--rounds',
+      '2',
+      '--seconds',
+      '1',
+      '--warm-up',
+      '0',
+    ];
     const { code, results, stdout, stderr, out } = await measured(args);
     assert.equal(code, 0, stderr);
     for (const { port } of [source, target]) assert.deepEqual(await keys(port), ['loadtest:of-somebody-else']);
 
-    assert.deepEqual(results.counters.map(({ side }) => side), ['source', 'target']);
-    for (const { expected, found } of results.counters) assert.ok(expected > 50 * 7 && expected === found, `${expected} ${found}`);
-    assert.deepEqual(results.samples.map(({ side, round }) => `${side} ${round}`), ['source 0', 'target 0', 'target 1', 'source 1']);
+    assert.deepEqual(
+      results.counters.map(({ side }) => side),
+      ['source', 'target'],
+    );
+    for (const { expected, found } of results.counters)
+      assert.ok(expected > 50 * 7 && expected === found, `${expected} ${found}`);
+    assert.deepEqual(
+      results.samples.map(({ side, round }) => `${side} ${round}`),
+      ['source 0', 'target 0', 'target 1', 'source 1'],
+    );
     for (const sample of results.samples) {
-      assert.equal(Object.values(sample.counts).reduce((a, b) => a + b, 0), sample.operations);
+      assert.equal(
+        Object.values(sample.counts).reduce((a, b) => a + b, 0),
+        sample.operations,
+      );
       assert.ok(sample.work[sample.side] > 0 && sample.series.length > 0 && sample.histogram !== null);
     }
     assert.match(stdout, /It cannot be told: \d+\.\d\d times the throughput by the median of 2 rounds/);
@@ -47,9 +80,19 @@ test('given servers are measured in turns, every increment is found, and afterwa
 
 test('a server that is not loopback is loaded only if its host is confirmed by name', async () => {
   const at = (host: string) => ({ host, port: 1, db: 0, username: null, password: null, tls: null });
-  assert.throws(() => refuseUnconfirmed([at('127.0.0.1'), at('10.0.0.1')], ['10.0.0.2']), /10\.0\.0\.1 is not on loopback[^]*add --confirm 10\.0\.0\.1$/);
+  assert.throws(
+    () => refuseUnconfirmed([at('127.0.0.1'), at('10.0.0.1')], ['10.0.0.2']),
+    /10\.0\.0\.1 is not on loopback[^]*add --confirm 10\.0\.0\.1$/,
+  );
   refuseUnconfirmed([at('127.0.0.1'), at('localhost'), at('::1'), at('10.0.0.1')], ['10.0.0.1']);
-  const { code, stderr } = await loadtest(['--profile', 'flags', '--against', 'source', '--source', 'redis://u:secret@192.0.2.1:6379']);
+  const { code, stderr } = await loadtest([
+    '--profile',
+    'flags',
+    '--against',
+    'source',
+    '--source',
+    'redis://u:secret@192.0.2.1:6379',
+  ]);
   assert.equal(code, 2);
   assert.match(stderr, /192\.0\.2\.1 is not on loopback/);
   assert.doesNotMatch(stderr, /secret/);
@@ -57,7 +100,10 @@ test('a server that is not loopback is loaded only if its host is confirmed by n
 
 test('counters that would expire before they are summed up are refused', () => {
   const turns = Array.from({ length: 22 }, () => ({ seconds: 200 }));
-  assert.throws(() => refuseExpiring(loadProfile('rate-limits'), turns), /counters expire after 3600 s, but this run takes up to 4586 s/);
+  assert.throws(
+    () => refuseExpiring(loadProfile('rate-limits'), turns),
+    /counters expire after 3600 s, but this run takes up to 4586 s/,
+  );
   refuseExpiring(loadProfile('sessions'), turns);
 });
 
@@ -65,7 +111,10 @@ test('a missing memtier_benchmark is told with how to get it, and with what can 
   const env = { ...process.env, PATH: '/nonexistent' };
   const { code, stderr } = await loadtest(['--profile', 'rate-limits'], env);
   assert.equal(code, 3);
-  assert.match(stderr, /memtier_benchmark is not on the PATH[^]*apt install[^]*--driver redis-benchmark measures one command of this profile \(INCR __key__\)/);
+  assert.match(
+    stderr,
+    /memtier_benchmark is not on the PATH[^]*apt install[^]*--driver redis-benchmark measures one command of this profile \(INCR __key__\)/,
+  );
   const mixed = await loadtest(['--profile', 'cache'], env);
   assert.doesNotMatch(mixed.stderr, /--driver redis-benchmark/);
 });
@@ -77,7 +126,10 @@ test('wrong usage is named with what is allowed, and ends with 2; a server that 
     [['--profile', 'auth', '--against', 'source', '--source', 'redis://127.0.0.1:1'], /127\.0\.0\.1:1 does not answer/],
     [['--profile', 'flags', '--start-at', '2020-01-01T00:00:00Z'], /--start-at is over/],
     [['--profile', 'cache', '--driver', 'redis-benchmark'], /mixes commands and names no fallback/],
-    [['soak', '--profile', 'flags', '--against', 'source', '--restart', 'target'], /--restart target does not touch --against source/],
+    [
+      ['soak', '--profile', 'flags', '--against', 'source', '--restart', 'target'],
+      /--restart target does not touch --against source/,
+    ],
     [['report', '/nonexistent'], /results\.json cannot be read/],
   ];
   const all = await Promise.all(wrong.map(([args]) => loadtest(args)));

@@ -6,19 +6,41 @@ import { tallyHolds } from '../figures/results.js';
 import { measured } from './cli.js';
 import { needsMemtier } from './needs.js';
 
-const soak = (against: string, restart: string) => measured(['soak', '--profile', 'rate-limits', '--against', against, '--restart', restart, '--minutes', '0.3', '--slice', '4', '--rate', '2000']);
+const soak = (against: string, restart: string) =>
+  measured([
+    'soak',
+    '--profile',
+    'rate-limits',
+    '--against',
+    against,
+    '--restart',
+    restart,
+    '--minutes',
+    '0.3',
+    '--slice',
+    '4',
+    '--rate',
+    '2000',
+  ]);
 
 test('behind the proxy no client notices a restart of the target, and it misses nothing afterwards', async (t) => {
   if (!needsMemtier(t) || !(await needsKeydb(t))) return;
   const { code, results, stderr } = await soak('proxy', 'target');
   assert.equal(code, 0, stderr);
   assert.deepEqual(results.soak!.interrupted, []);
-  assert.deepEqual(results.soak!.tallies.map(({ server }) => server), ['source', 'target']);
-  for (const { acknowledged, attempted, found } of results.soak!.tallies) assert.ok(acknowledged > 100 && found === acknowledged && attempted === acknowledged);
+  assert.deepEqual(
+    results.soak!.tallies.map(({ server }) => server),
+    ['source', 'target'],
+  );
+  for (const { acknowledged, attempted, found } of results.soak!.tallies)
+    assert.ok(acknowledged > 100 && found === acknowledged && attempted === acknowledged);
   for (const { expected, found } of results.counters) assert.equal(found, expected);
 });
 
-for (const [against, restart] of [['target', 'target'], ['proxy', 'source']]) {
+for (const [against, restart] of [
+  ['target', 'target'],
+  ['proxy', 'source'],
+]) {
   test(`a restart of the ${restart} interrupts the load on the ${against}, and what was acknowledged is there`, async (t) => {
     if (!needsMemtier(t) || !(await needsKeydb(t))) return;
     const { results, stderr } = await soak(against, restart);

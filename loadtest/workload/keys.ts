@@ -7,15 +7,19 @@ import { wordsOf } from './command.js';
 
 const table = new CommandTable();
 
-/** What keeps a command out of a profile, as ends of a sentence that begins with the command; empty where nothing does. */
+/**
+ * What keeps a command out of a profile, as ends of a sentence that begins with the command; empty where nothing does.
+ */
 export function keysOutside(command: string): string[] {
   const words = wordsOf(command);
   const spec = find(words);
   if (spec === undefined) return [`${words[0]} is no command of Redis 7 or KeyDB`];
   const { inSource, inTarget } = spec;
-  if (!inSource || !inTarget) return [`${words[0]} is known to ${inSource ? 'Redis' : 'KeyDB'} alone, so that the sides could not be compared`];
+  if (!inSource || !inTarget)
+    return [`${words[0]} is known to ${inSource ? 'Redis' : 'KeyDB'} alone, so that the sides could not be compared`];
   const keys = keysIn(words);
-  if (keys === null || keys.length === 0) return [`${words[0]} names no keys here: only commands on keys below the run's prefix may be sent`];
+  if (keys === null || keys.length === 0)
+    return [`${words[0]} names no keys here: only commands on keys below the run's prefix may be sent`];
   const outside = keys.filter((key) => key !== '__key__' && !/^__prefix__[\w:.-]+$/.test(key));
   return outside.map((key) => `would touch the key "${key}": write __key__, or __prefix__ and a name`);
 }

@@ -23,7 +23,10 @@ export const profileNames = (): string[] =>
 export function loadProfile(nameOrFile: string): Profile {
   const isFile = /[/\\]|\.ya?ml$/.test(nameOrFile);
   if (!isFile && !profileNames().includes(nameOrFile)) {
-    throw new LoadtestError('USAGE', `--profile ${nameOrFile}: there is ${profileNames().join(', ')}; or give the path of a YAML file`);
+    throw new LoadtestError(
+      'USAGE',
+      `--profile ${nameOrFile}: there is ${profileNames().join(', ')}; or give the path of a YAML file`,
+    );
   }
   const file = isFile ? nameOrFile : path.join(FOLDER, `${nameOrFile}.yaml`);
   return parseProfile(read(file), file);

@@ -12,7 +12,12 @@ const keys = z.discriminatedUnion('distribution', [
     distribution: z.literal('zipf').describe('The key of rank r is as likely as 1 / r ^ exponent'),
     exponent: z.number().gt(0).lt(5),
   }),
-  z.strictObject({ count, distribution: z.literal('gaussian').describe('Around the middle of the keys, with a standard deviation of a sixth of them') }),
+  z.strictObject({
+    count,
+    distribution: z
+      .literal('gaussian')
+      .describe('Around the middle of the keys, with a standard deviation of a sixth of them'),
+  }),
 ]);
 
 const weights = z.record(z.string().regex(/^[1-9]\d*$/, 'a size in bytes'), count);
@@ -33,7 +38,10 @@ const shape = z.strictObject({
   expiry: count.optional().describe('Seconds; replaces __expiry__ in the commands'),
   prefill: z.array(z.string()).describe('Sent once for each key, in turn, before anything is measured'),
   commands: z.array(z.strictObject({ command: z.string().min(1), ratio: count })).min(1),
-  fallback: z.string().optional().describe('The one command for redis-benchmark; a profile without it needs memtier_benchmark'),
+  fallback: z
+    .string()
+    .optional()
+    .describe('The one command for redis-benchmark; a profile without it needs memtier_benchmark'),
 });
 
 /** A checked profile. Commands hold the placeholders `__key__`, `__data__`, `__prefix__` and `__expiry__`. */
@@ -41,11 +49,17 @@ export type Profile = z.infer<typeof shape>;
 
 export const profileSchema = shape.superRefine((profile, context) => {
   const say = (path: (string | number)[], message: string): void => context.addIssue({ code: 'custom', path, message });
-  if (profile.connections % profile.threads !== 0) say(['connections'], `must be a multiple of threads (${profile.threads})`);
-  for (const [path, command] of commandsOf(profile)) for (const problem of problemsOf(command, profile)) say(path, problem);
+  if (profile.connections % profile.threads !== 0)
+    say(['connections'], `must be a multiple of threads (${profile.threads})`);
+  for (const [path, command] of commandsOf(profile))
+    for (const problem of problemsOf(command, profile)) say(path, problem);
   const verbs = profile.commands.map(({ command }) => verbOf(command));
   for (const [i, verb] of verbs.entries()) {
-    if (verbs.indexOf(verb) < i) say(['commands', i], `${verb} is there twice: memtier_benchmark counts by name, and could not tell the two apart`);
+    if (verbs.indexOf(verb) < i)
+      say(
+        ['commands', i],
+        `${verb} is there twice: memtier_benchmark counts by name, and could not tell the two apart`,
+      );
   }
 });
 
@@ -59,8 +73,10 @@ const commandsOf = ({ prefill, commands, fallback }: Profile): Placed[] => [
 
 function problemsOf(command: string, { expiry }: Profile): string[] {
   const problems = [...keysOutside(command)];
-  if (command.includes('__expiry__') && expiry === undefined) problems.push('has __expiry__, but the profile gives no expiry');
+  if (command.includes('__expiry__') && expiry === undefined)
+    problems.push('has __expiry__, but the profile gives no expiry');
   const counter = counterOf(command);
-  if (counter !== null && !Number.isSafeInteger(counter.amount)) problems.push('counts by no whole number, so that its sum could not be checked');
+  if (counter !== null && !Number.isSafeInteger(counter.amount))
+    problems.push('counts by no whole number, so that its sum could not be checked');
   return problems;
 }

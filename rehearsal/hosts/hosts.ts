@@ -1,4 +1,7 @@
-/** Hosts on this machine: each a file system over the common image, a network namespace, and a systemd that boots in them. */
+/**
+ * Hosts on this machine: each a file system over the common image, a network namespace, and a systemd that boots in
+ * them.
+ */
 import { spawn } from 'node:child_process';
 import { copyFileSync, mkdirSync, openSync, closeSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -41,7 +44,8 @@ export class Hosts {
   async up(names: readonly string[]): Promise<readonly Host[]> {
     await run(['ssh-keygen', '-q', '-t', 'ed25519', '-N', '', '-f', this.key], { log: this.log });
     await this.network.up();
-    for (const [index, name] of names.entries()) this.#hosts.set(name, { name, index, address: this.network.address(index) });
+    for (const [index, name] of names.entries())
+      this.#hosts.set(name, { name, index, address: this.network.address(index) });
     for (const host of this.#hosts.values()) await this.#furnish(host);
     for (const host of this.#hosts.values()) this.#boot(host);
     for (const host of this.#hosts.values()) await this.#reachable(host);
@@ -56,11 +60,21 @@ export class Hosts {
 
   /** Runs a command on a host, as root, over ssh. */
   async ssh(name: string, command: string, options: RunOptions = {}): Promise<Ran> {
-    return run(this.network.inControl(['ssh', ...this.sshOptions, `root@${this.host(name).address}`, command]), options);
+    return run(
+      this.network.inControl(['ssh', ...this.sshOptions, `root@${this.host(name).address}`, command]),
+      options,
+    );
   }
 
   get sshOptions(): string[] {
-    const options = { StrictHostKeyChecking: 'no', UserKnownHostsFile: '/dev/null', LogLevel: 'ERROR', ControlMaster: 'auto', ControlPersist: '120', ControlPath: join(this.directory, 'ssh-%C') };
+    const options = {
+      StrictHostKeyChecking: 'no',
+      UserKnownHostsFile: '/dev/null',
+      LogLevel: 'ERROR',
+      ControlMaster: 'auto',
+      ControlPersist: '120',
+      ControlPath: join(this.directory, 'ssh-%C'),
+    };
     return ['-i', this.key, ...Object.entries(options).flatMap(([name, value]) => ['-o', `${name}=${value}`])];
   }
 
@@ -85,8 +99,20 @@ export class Hosts {
 
   #boot({ name, index }: Host): void {
     const console = openSync(join(this.directory, name, 'console'), 'w');
-    const options = ['--quiet', '--register=no', '--keep-unit', '--boot', '--console=pipe', `--machine=${this.#prefix}-${name}`, `--hostname=${name}`];
-    const places = [`--directory=${join(this.directory, name, 'root')}`, `--network-namespace-path=/run/netns/${this.network.namespace(index)}`, `--bind-ro=${this.image.repository}:/srv/repository`];
+    const options = [
+      '--quiet',
+      '--register=no',
+      '--keep-unit',
+      '--boot',
+      '--console=pipe',
+      `--machine=${this.#prefix}-${name}`,
+      `--hostname=${name}`,
+    ];
+    const places = [
+      `--directory=${join(this.directory, name, 'root')}`,
+      `--network-namespace-path=/run/netns/${this.network.namespace(index)}`,
+      `--bind-ro=${this.image.repository}:/srv/repository`,
+    ];
     const child = spawn('systemd-nspawn', [...options, ...places], {
       detached: true,
       env: { ...process.env, SYSTEMD_NSPAWN_API_VFS_WRITABLE: 'network' },
@@ -109,4 +135,3 @@ export class Hosts {
     }
   }
 }
-

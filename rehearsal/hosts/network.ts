@@ -1,4 +1,7 @@
-/** The hosts' network: a namespace for each, one for the controller with the bridge, a veth between. Nothing leads outside. */
+/**
+ * The hosts' network: a namespace for each, one for the controller with the bridge, a veth between. Nothing leads
+ * outside.
+ */
 import { run } from '../run.js';
 
 const NET = '10.77.0';

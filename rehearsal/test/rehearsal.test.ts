@@ -64,18 +64,35 @@ test("the inventory has the shape of Terraform's", (t) => {
   t.after(() => rmSync(directory, { recursive: true }));
   const hosts = HOSTS.map((name, index) => ({ name, index, address: `10.0.0.${index}` }));
   const program = fileURLToPath(import.meta.url);
-  const { inventory } = writeScene(directory, hosts, { key: 'id', options: [] }, { keydb: program, node: program, archive: 'kit.tar.gz' });
+  const { inventory } = writeScene(
+    directory,
+    hosts,
+    { key: 'id', options: [] },
+    { keydb: program, node: program, archive: 'kit.tar.gz' },
+  );
   const ours = (parse(readFileSync(inventory, 'utf8')) as Inventory).all;
-  const theirs = (JSON.parse(readFileSync(new URL('../../../terraform/examples/complete/tests/inventory.json', import.meta.url), 'utf8')) as Inventory).all;
+  const theirs = (
+    JSON.parse(
+      readFileSync(new URL('../../../terraform/examples/complete/tests/inventory.json', import.meta.url), 'utf8'),
+    ) as Inventory
+  ).all;
   const keysOf = (of: object): string[] => Object.keys(of).sort();
   assert.deepEqual(keysOf(ours.vars.infra_ports), keysOf(theirs.vars.infra_ports));
   for (const table of ['infra_targets', 'infra_sources']) {
     const [[mine], [wanted]] = [ours, theirs].map(({ vars }) => Object.values(vars[table]).map(keysOf));
-    assert.deepEqual(mine.filter((key) => !wanted.includes(key)), [], table);
+    assert.deepEqual(
+      mine.filter((key) => !wanted.includes(key)),
+      [],
+      table,
+    );
   }
   for (const [group, { hosts: named = {} }] of Object.entries(theirs.children)) {
     const wanted = new Set(Object.values(named).flatMap(keysOf));
     const mine = Object.values(ours.children[group].hosts ?? {}).flatMap((host) => keysOf(host));
-    assert.deepEqual(mine.filter((key) => !wanted.has(key)), [], group);
+    assert.deepEqual(
+      mine.filter((key) => !wanted.has(key)),
+      [],
+      group,
+    );
   }
 });

@@ -21,15 +21,32 @@ export interface App {
 }
 
 /** Hash slots are shared out evenly, in order. */
-const shardOf = (key: string, shards: number): number => Math.floor((hashSlot(Buffer.from(key), 0, Buffer.byteLength(key)) * shards) / SLOTS);
+const shardOf = (key: string, shards: number): number =>
+  Math.floor((hashSlot(Buffer.from(key), 0, Buffer.byteLength(key)) * shards) / SLOTS);
 
-/** What was sent and not answered when a connection is lost fails, and is not sent again: the caller looks what became of it. */
+/**
+ * What was sent and not answered when a connection is lost fails, and is not sent again: the caller looks what became
+ * of it.
+ */
 export async function connectApps(shards: readonly Address[], login: Login): Promise<App[]> {
   return [await withIoredis(shards, login), await withNodeRedis(shards, login)];
 }
 
 export async function withIoredis(shards: readonly Address[], { user, password }: Login): Promise<App> {
-  const clients = shards.map(({ host, port }) => new Redis({ host, port, username: user, password, lazyConnect: true, enableReadyCheck: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: null, retryStrategy: () => 200 }));
+  const clients = shards.map(
+    ({ host, port }) =>
+      new Redis({
+        host,
+        port,
+        username: user,
+        password,
+        lazyConnect: true,
+        enableReadyCheck: false,
+        autoResendUnfulfilledCommands: false,
+        maxRetriesPerRequest: null,
+        retryStrategy: () => 200,
+      }),
+  );
   for (const client of clients) client.on('error', () => undefined);
   await Promise.all(clients.map((client) => client.connect()));
   return {
@@ -40,7 +57,9 @@ export async function withIoredis(shards: readonly Address[], { user, password }
 }
 
 async function withNodeRedis(shards: readonly Address[], { user, password }: Login): Promise<App> {
-  const clients = shards.map((socket) => createClient({ username: user, password, socket: { ...socket, reconnectStrategy: () => 200 } }));
+  const clients = shards.map((socket) =>
+    createClient({ username: user, password, socket: { ...socket, reconnectStrategy: () => 200 } }),
+  );
   for (const client of clients) client.on('error', () => undefined);
   await Promise.all(clients.map((client) => client.connect()));
   return {

@@ -1,4 +1,6 @@
-/** Load with a memory: each worker writes its own keys, checks every reply, and knows at the end what has to be there. */
+/**
+ * Load with a memory: each worker writes its own keys, checks every reply, and knows at the end what has to be there.
+ */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { App } from './apps.js';
 import { BUSY, KINDS, keyOf, read, seedOf, step, valueOf, type Expected, type Kind } from './model.js';
@@ -31,7 +33,9 @@ export class Drive {
   /** Until `stop`. */
   async run(apps: readonly App[]): Promise<void> {
     this.#lastReply = performance.now();
-    const workers = apps.flatMap((app, a) => Array.from({ length: WORKERS }, (_, w) => this.#worker(app, a * WORKERS + w, apps.length * WORKERS)));
+    const workers = apps.flatMap((app, a) =>
+      Array.from({ length: WORKERS }, (_, w) => this.#worker(app, a * WORKERS + w, apps.length * WORKERS)),
+    );
     await Promise.all(workers);
   }
 
@@ -40,17 +44,28 @@ export class Drive {
   }
 
   report(): Report {
-    return { commands: { ...this.#commands }, errors: this.#errors, firstErrors: { ...this.#firstErrors }, wrong: this.#wrong.slice(0, TOLD), longestSilenceMs: Math.round(this.#silence) };
+    return {
+      commands: { ...this.#commands },
+      errors: this.#errors,
+      firstErrors: { ...this.#firstErrors },
+      wrong: this.#wrong.slice(0, TOLD),
+      longestSilenceMs: Math.round(this.#silence),
+    };
   }
 
   async #worker(app: App, number: number, workers: number): Promise<void> {
-    const own = KINDS.flatMap((kind) => Array.from({ length: BUSY }, (_, index) => ({ kind, index }))).filter((_, i) => i % workers === number);
+    const own = KINDS.flatMap((kind) => Array.from({ length: BUSY }, (_, index) => ({ kind, index }))).filter(
+      (_, i) => i % workers === number,
+    );
     const values = new Map(own.map(({ kind, index }) => [keyOf(kind, index), seedOf(index)]));
     while (!this.#stopped) {
       const { kind, index } = own[Math.floor(Math.random() * own.length)];
       const key = keyOf(kind, index);
       const known = values.get(key)!;
-      values.set(key, Math.random() < 0.3 ? await this.#write(app, kind, index, known) : await this.#read(app, kind, index, [known]));
+      values.set(
+        key,
+        Math.random() < 0.3 ? await this.#write(app, kind, index, known) : await this.#read(app, kind, index, [known]),
+      );
       await sleep(REST_MS);
     }
     for (const [key, value] of values) this.expected[key] = value;
@@ -59,7 +74,8 @@ export class Drive {
   async #write(app: App, kind: Kind, index: number, known: number): Promise<number> {
     try {
       const reply = await this.#call(app, keyOf(kind, index), step(kind, index, known));
-      if (kind === 'rl' && Number(reply) !== known + 1) this.#wrong.push(`INCR ${keyOf(kind, index)}: ${String(reply)} for ${known + 1}`);
+      if (kind === 'rl' && Number(reply) !== known + 1)
+        this.#wrong.push(`INCR ${keyOf(kind, index)}: ${String(reply)} for ${known + 1}`);
       return known + 1;
     } catch {
       // Whether it ran is not known: what is there tells.

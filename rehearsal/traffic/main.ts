@@ -1,5 +1,6 @@
 /**
- * Runs on the load host; what to do comes as one line of JSON on the standard input, what came of it goes as one to the standard output.
+ * Runs on the load host; what to do comes as one line of JSON on the standard input, what came of it goes as one to the
+ * standard output.
  *
  *   seed     fills the sources
  *   drive    sends load until the standard input ends; each second a line of progress
@@ -12,7 +13,11 @@ import { connectApps, withIoredis, type Address, type Login } from './apps.js';
 import { Drive } from './drive.js';
 import { hasTtl, KEYS, KINDS, put, read, seeded, seedOf, keyOf, valueOf, type Expected } from './model.js';
 
-export type Order = { readonly shards: readonly Address[]; readonly login: Login } & ({ readonly what: 'seed' } | { readonly what: 'drive'; readonly expected: string } | { readonly what: 'compare'; readonly expected: string });
+export type Order = { readonly shards: readonly Address[]; readonly login: Login } & (
+  | { readonly what: 'seed' }
+  | { readonly what: 'drive'; readonly expected: string }
+  | { readonly what: 'compare'; readonly expected: string }
+);
 
 export interface Comparison {
   readonly keys: number;
@@ -44,7 +49,9 @@ async function seed({ shards, login }: Order): Promise<{ keys: number }> {
   const app = await withIoredis(shards, login);
   const all = KINDS.flatMap((kind) => Array.from({ length: KEYS }, (_, index) => ({ kind, index })));
   for (let i = 0; i < all.length; i += AT_ONCE) {
-    await Promise.all(all.slice(i, i + AT_ONCE).map(({ kind, index }) => app.call(keyOf(kind, index), put(kind, index, seedOf(index)))));
+    await Promise.all(
+      all.slice(i, i + AT_ONCE).map(({ kind, index }) => app.call(keyOf(kind, index), put(kind, index, seedOf(index)))),
+    );
   }
   return { keys: all.length };
 }
@@ -61,19 +68,33 @@ async function drive({ shards, login, expected }: Order & { readonly what: 'driv
 }
 
 /** Every key that is there or has to be, its value, and whether it has a time to live. */
-async function compare({ shards: [{ host, port }], login, expected: file }: Order & { readonly what: 'compare' }): Promise<Comparison> {
+async function compare({
+  shards: [{ host, port }],
+  login,
+  expected: file,
+}: Order & { readonly what: 'compare' }): Promise<Comparison> {
   const expected = JSON.parse(readFileSync(file, 'utf8')) as Expected;
   const client = new Redis({ host, port, username: login.user, password: login.password });
   const found = new Set<string>();
   // As docs/handbook.md advises: KeyDB answers more at once from a snapshot, which harms it.
   for await (const page of client.scanStream({ count: 99 })) for (const key of page as string[]) found.add(key);
-  const differences = [...found].filter((key) => !Object.hasOwn(expected, key)).map((key) => `${key} is there, and should not be`);
+  const differences = [...found]
+    .filter((key) => !Object.hasOwn(expected, key))
+    .map((key) => `${key} is there, and should not be`);
   const wanted = Object.entries(expected);
   for (let i = 0; i < wanted.length; i += AT_ONCE) {
-    const told = await Promise.all(wanted.slice(i, i + AT_ONCE).map(([key, value]) => differenceOf(client, key, value)));
+    const told = await Promise.all(
+      wanted.slice(i, i + AT_ONCE).map(([key, value]) => differenceOf(client, key, value)),
+    );
     differences.push(...told.filter((each) => each !== null));
   }
-  return { keys: found.size, differences: differences.length > TOLD ? [...differences.slice(0, TOLD), `and ${differences.length - TOLD} more`] : differences };
+  return {
+    keys: found.size,
+    differences:
+      differences.length > TOLD
+        ? [...differences.slice(0, TOLD), `and ${differences.length - TOLD} more`]
+        : differences,
+  };
 }
 
 async function differenceOf(client: Redis, key: string, value: number): Promise<string | null> {

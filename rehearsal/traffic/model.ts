@@ -1,4 +1,7 @@
-/** What the applications of the rehearsal hold, and how it is written and read: each key has one writer, who knows what must be there. */
+/**
+ * What the applications of the rehearsal hold, and how it is written and read: each key has one writer, who knows what
+ * must be there.
+ */
 
 export const KINDS = ['session', 'rl', 'board', 'misc'] as const;
 export type Kind = (typeof KINDS)[number];
@@ -32,7 +35,8 @@ export function put(kind: Kind, index: number, value: number): Command {
 }
 
 /** The next write, when the key holds `value`: it holds `value + 1` afterwards. */
-export const step = (kind: Kind, index: number, value: number): Command => (kind === 'rl' ? ['INCR', keyOf(kind, index)] : put(kind, index, value + 1));
+export const step = (kind: Kind, index: number, value: number): Command =>
+  kind === 'rl' ? ['INCR', keyOf(kind, index)] : put(kind, index, value + 1);
 
 export function read(kind: Kind, index: number): Command {
   const key = keyOf(kind, index);
@@ -50,14 +54,20 @@ export function read(kind: Kind, index: number): Command {
 /** The number that a reply to `read` tells; null where the key is not as any of our writes leaves it. */
 export function valueOf(kind: Kind, index: number, reply: unknown): number | null {
   const words = (Array.isArray(reply) ? reply.flat() : [reply]).map(String);
-  const number = (text: string | undefined, prefix = ''): number | null => (text?.startsWith(prefix) && /^\d+$/.test(text.slice(prefix.length)) ? Number(text.slice(prefix.length)) : null);
+  const number = (text: string | undefined, prefix = ''): number | null =>
+    text?.startsWith(prefix) && /^\d+$/.test(text.slice(prefix.length)) ? Number(text.slice(prefix.length)) : null;
   switch (kind) {
     case 'session':
       return words[0] === `u${index}` ? number(words[1]) : null;
     case 'rl':
       return number(words[0]);
     case 'board':
-      return words.length === 4 && words[0] === 'first' && words[2] === 'second' && Number(words[3]) === Number(words[1]) + 1 ? number(words[1]) : null;
+      return words.length === 4 &&
+        words[0] === 'first' &&
+        words[2] === 'second' &&
+        Number(words[3]) === Number(words[1]) + 1
+        ? number(words[1])
+        : null;
     case 'misc':
       return number(words[0], 'text-');
   }

@@ -16,7 +16,10 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
 const DIST = join(ROOT, 'dist');
-/** Written after a build that had no errors: when it began, and whether types were checked. What is newer is not in the build. */
+/**
+ * Written after a build that had no errors: when it began, and whether types were checked. What is newer is not in the
+ * build.
+ */
 const STAMP = join(DIST, '.build.json');
 
 /** What `npm run` starts, by script: the compiled file, and its first arguments. */
@@ -40,21 +43,29 @@ export const PROGRAMS = {
 };
 
 /**
- * Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build. Whoever only
- * runs the kit does not wait for its types to be checked.
+ * Installs the packages if they are not those of the lock file, and compiles if a source is newer than the build.
+ * Whoever only runs the kit does not wait for its types to be checked.
  */
 export async function prepare({ checked = false } = {}) {
   // Installed as a package, there are no sources: all is there already.
   if (!existsSync(join(ROOT, 'tsconfig.json'))) return;
   if (!isInstalled()) {
     note('Installing packages (npm ci) …');
-    await must(npm(), ['ci', '--no-audit', '--no-fund', '--loglevel=error'], 'npm ci failed: check the network and the registry, then try again');
+    await must(
+      npm(),
+      ['ci', '--no-audit', '--no-fund', '--loglevel=error'],
+      'npm ci failed: check the network and the registry, then try again',
+    );
   }
   if (!isBuilt(checked)) {
     note('Compiling …');
     const tsc = join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc');
     const startedAt = new Date();
-    await must(process.execPath, [tsc, '--project', join(ROOT, 'tsconfig.json'), ...(checked ? [] : ['--noCheck'])], 'the sources do not compile');
+    await must(
+      process.execPath,
+      [tsc, '--project', join(ROOT, 'tsconfig.json'), ...(checked ? [] : ['--noCheck'])],
+      'the sources do not compile',
+    );
     writeFileSync(STAMP, JSON.stringify({ startedAt, checked }));
   }
 }
@@ -93,13 +104,27 @@ function newest(path) {
   return Math.max(stat.mtimeMs, ...readdirSync(path).map((name) => newest(join(path, name))));
 }
 
-/** The files of the tests whose path has one of the parts, relative to the root; without parts, those that are not long. */
+/**
+ * The files of the tests whose path has one of the parts, relative to the root; without parts, those that are not long.
+ */
 export function testFiles(parts) {
-  const sources = ['shadow-proxy/test', 'loadtest', 'conformance', 'counters', 'drills', 'terraform/test', 'rehearsal', 'dashboards'].flatMap((directory) => filesBelow(join(ROOT, directory)));
+  const sources = [
+    'shadow-proxy/test',
+    'loadtest',
+    'conformance',
+    'counters',
+    'drills',
+    'terraform/test',
+    'rehearsal',
+    'dashboards',
+  ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
     .filter((file) => /\.test\.tsx?$/.test(file) && (parts.length > 0 || !/\.long\.test\.tsx?$/.test(file)))
-    .filter((file) => parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))))
+    .filter(
+      (file) =>
+        parts.length === 0 || parts.some((part) => file.includes(part.replace(/^dist\//, '').replace(/\.js$/, '.ts'))),
+    )
     .sort();
 }
 
@@ -134,7 +159,8 @@ async function* nameSkipped(events) {
   let told = false;
   for await (const event of events) {
     const { type, data } = event;
-    if (type === 'test:pass' && data.skip !== undefined && data.skip !== false) skipped.push(`${data.name} (${data.skip})`);
+    if (type === 'test:pass' && data.skip !== undefined && data.skip !== false)
+      skipped.push(`${data.name} (${data.skip})`);
     if (!told && type === 'test:diagnostic' && data.nesting === 0 && /^tests \d+$/.test(data.message)) {
       told = true;
       for (const line of skipped) yield { type, data: { ...data, message: `skipped: ${line}` } };
@@ -170,7 +196,7 @@ async function must(command, args, message) {
   process.on('SIGINT', forward).on('SIGTERM', forward);
   const failure = await new Promise((resolve) => {
     child.once('error', (error) => resolve(error.message));
-    child.once('close', (code, signal) => resolve(code === 0 ? null : signal ?? `exit code ${code}`));
+    child.once('close', (code, signal) => resolve(code === 0 ? null : (signal ?? `exit code ${code}`)));
   });
   process.off('SIGINT', forward).off('SIGTERM', forward);
   if (failure === 'SIGINT' || failure === 'SIGTERM') process.exit(130);
@@ -208,7 +234,14 @@ function readJson(path) {
 
 if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
   const [what, ...args] = process.argv.slice(2);
-  const jobs = { ...PROGRAMS, test: runTests, schema: writeSchema, docs: writeDocs, 'docs:metrics': writeMetrics, build: () => undefined };
+  const jobs = {
+    ...PROGRAMS,
+    test: runTests,
+    schema: writeSchema,
+    docs: writeDocs,
+    'docs:metrics': writeMetrics,
+    build: () => undefined,
+  };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);
   await prepare({ checked: !Object.hasOwn(PROGRAMS, what) });
   if (Object.hasOwn(PROGRAMS, what)) {

@@ -30,8 +30,14 @@ const program = new Command('shadow-proxy')
   .requiredOption('--plan <file>', 'the migration plan, in YAML')
   .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
   .option('--standby', 'wait until the process that has the shards ends, and take over')
-  .option('--first-start', 'no proxy has served the shards before, though their target holds keys: begin in the stages of the plan')
-  .option('--check', 'check the plan, and its limits against the memory that this process may have; end with 0 it is right, 2 it is not')
+  .option(
+    '--first-start',
+    'no proxy has served the shards before, though their target holds keys: begin in the stages of the plan',
+  )
+  .option(
+    '--check',
+    'check the plan, and its limits against the memory that this process may have; end with 0 it is right, 2 it is not',
+  )
   .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
   .action(async (options: Options) => {
     const plan = loadPlan(options.plan);
@@ -50,13 +56,18 @@ async function serve(plan: Plan, options: Options, problem: string | null): Prom
   process.on('SIGHUP', () => {
     if (daemon === undefined) return logger.warn('not serving yet: the plan was not reloaded');
     // The event loop is not held up by more than a file of a few kilobytes.
-    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) => logger.error({ problem: error.message }, 'the plan was not reloaded'));
+    void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) =>
+      logger.error({ problem: error.message }, 'the plan was not reloaded'),
+    );
   });
   // Only servers and passwords: what shards there are, and where, was settled at the start.
   const reread = (current: Plan): Plan => {
     try {
       const now = loadPlan(options.plan);
-      const shards = current.shards.map((shard) => ({ ...shard, ...pick(now.shards.find(({ name }) => name === shard.name)) }));
+      const shards = current.shards.map((shard) => ({
+        ...shard,
+        ...pick(now.shards.find(({ name }) => name === shard.name)),
+      }));
       return { ...current, shards };
     } catch (error) {
       logger.error({ problem: (error as Error).message }, 'the plan was not read again');
@@ -81,7 +92,8 @@ async function serve(plan: Plan, options: Options, problem: string | null): Prom
   );
 }
 
-const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> => (shard === undefined ? {} : { source: shard.source, target: shard.target });
+const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> =>
+  shard === undefined ? {} : { source: shard.source, target: shard.target };
 
 const console = (text: string): void => void process.stdout.write(`${text}\n`);
 

@@ -4,7 +4,8 @@
  *   npm install --no-save --ignore-scripts --legacy-peer-deps --prefix DIR @cdktn/provider-aws
  *   npm run terraform:schema -- DIR
  *
- * That package is generated from the real provider's schema; each attribute carries its flags in a comment, its type in code.
+ * That package is generated from the real provider's schema; each attribute carries its flags in a comment, its type in
+ * code.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -46,13 +47,18 @@ class Module {
     const blocks: Record<string, NestedBlock> = {};
     const flags = flagsOf(body);
     for (const input of given) {
-      const { computed, optional, required } = flags.get(input.name) ?? { computed: false, optional: true, required: false };
+      const { computed, optional, required } = flags.get(input.name) ?? {
+        computed: false,
+        optional: true,
+        required: false,
+      };
       const simple = SIMPLE[input.storage];
       if (simple === undefined) blocks[input.name] = this.#nested(input, required);
       else attributes[input.name] = { type: setOf(simple, input.kind), ...flagged(computed, optional, required) };
     }
     for (const [name, { computed, optional, getter }] of flags) {
-      if (computed && !optional && !(name in attributes) && !(name in blocks)) attributes[name] = { type: this.#typeOf(getter, body), computed: true };
+      if (computed && !optional && !(name in attributes) && !(name in blocks))
+        attributes[name] = { type: this.#typeOf(getter, body), computed: true };
     }
     return { attributes, blocks };
   }
@@ -61,18 +67,35 @@ class Module {
     const [, mapper] = /(\w+ToHclTerraform)\b/.exec(value) ?? [];
     const at = this.code.indexOf(`function ${mapper}(`);
     if (mapper === undefined || at < 0) throw new Error(`${name}: ${value} is no block`);
-    const block = this.#block(this.#classBody(`${storage.replace(/List$/, '')}OutputReference`), inputs(this.code.slice(at)));
+    const block = this.#block(
+      this.#classBody(`${storage.replace(/List$/, '')}OutputReference`),
+      inputs(this.code.slice(at)),
+    );
     if (kind === 'struct') return { nesting: 'single', block };
-    return { nesting: kind === 'set' ? 'set' : 'list', min: required ? 1 : 0, max: value.includes('listMapperHcl') ? 0 : 1, block };
+    return {
+      nesting: kind === 'set' ? 'set' : 'list',
+      min: required ? 1 : 0,
+      max: value.includes('listMapperHcl') ? 0 : 1,
+      block,
+    };
   }
 
   /** Of what the provider alone gives, from the code that reads it. */
   #typeOf(getter: string, body: string): Type {
     const [, method] = /\.get(\w+)Attribute\(/.exec(getter) ?? [];
-    const plain = ({ String: 'string', Number: 'number', Boolean: 'bool', List: ['list', 'string'], NumberList: ['list', 'number'] } as Record<string, Type>)[method ?? ''];
+    const plain = (
+      {
+        String: 'string',
+        Number: 'number',
+        Boolean: 'bool',
+        List: ['list', 'string'],
+        NumberList: ['list', 'number'],
+      } as Record<string, Type>
+    )[method ?? ''];
     if (plain !== undefined) return /tolist/i.test(getter) ? ['set', 'string'] : plain;
     const [, field] = /this\.(_\w+)/.exec(getter) ?? [];
-    const [, made, wrapped] = new RegExp(`(?:this\\.)?${field} = new ([\\w.]+)\\(this, "\\w+"(?:, (true|false))?\\)`).exec(body) ?? [];
+    const [, made, wrapped] =
+      new RegExp(`(?:this\\.)?${field} = new ([\\w.]+)\\(this, "\\w+"(?:, (true|false))?\\)`).exec(body) ?? [];
     if (made === undefined) throw new Error(`cannot tell the type of ${getter}`);
     if (made.startsWith('cdktn.')) return /List$/.test(made) ? ['list', ['map', 'string']] : ['map', 'string'];
     const of = this.#classBody(`${made.replace(/(List|OutputReference)$/, '')}OutputReference`);
@@ -92,11 +115,19 @@ class Module {
 function inputs(code: string): Input[] {
   const start = code.indexOf('const attrs = {');
   const end = code.indexOf('};', start);
-  const member = /\n\s+"?([a-z0-9_]+)"?: \{\n\s+value: (.*),\n\s+isBlock: \w+,\n\s+type: "(\w+)",\n\s+storageClassType: "(\w+)"/g;
-  return [...code.slice(start, end).matchAll(member)].map(([, name, value, kind, storage]) => ({ name, value, kind, storage }));
+  const member =
+    /\n\s+"?([a-z0-9_]+)"?: \{\n\s+value: (.*),\n\s+isBlock: \w+,\n\s+type: "(\w+)",\n\s+storageClassType: "(\w+)"/g;
+  return [...code.slice(start, end).matchAll(member)].map(([, name, value, kind, storage]) => ({
+    name,
+    value,
+    kind,
+    storage,
+  }));
 }
 
-function flagsOf(body: string): Map<string, { computed: boolean; optional: boolean; required: boolean; getter: string }> {
+function flagsOf(
+  body: string,
+): Map<string, { computed: boolean; optional: boolean; required: boolean; getter: string }> {
   const comment = /\/\/ (\w+) - computed: (\w+), optional: (\w+), required: (\w+)\n[\s\S]*?return (.*);/g;
   return new Map(
     [...body.matchAll(comment)].map(([, name, computed, optional, required, getter]) => [
@@ -106,7 +137,8 @@ function flagsOf(body: string): Map<string, { computed: boolean; optional: boole
   );
 }
 
-const setOf = (type: Type, kind: string): Type => (kind === 'set' && Array.isArray(type) && type[0] === 'list' ? ['set', type[1]] : type);
+const setOf = (type: Type, kind: string): Type =>
+  kind === 'set' && Array.isArray(type) && type[0] === 'list' ? ['set', type[1]] : type;
 
 const flagged = (computed: boolean, optional: boolean, required: boolean): Omit<Attribute, 'type'> => ({
   ...(required && { required }),
@@ -116,14 +148,18 @@ const flagged = (computed: boolean, optional: boolean, required: boolean): Omit<
 
 /** Types that the modules use, such as `aws_instance`. */
 function used(kind: 'resource' | 'data'): string[] {
-  const found = terraformFiles('.tf').flatMap((file) => [...readFileSync(file, 'utf8').matchAll(new RegExp(`^${kind} "(aws_\\w+)"`, 'gm'))].map(([, type]) => type));
+  const found = terraformFiles('.tf').flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(new RegExp(`^${kind} "(aws_\\w+)"`, 'gm'))].map(([, type]) => type),
+  );
   return [...new Set(found)].sort();
 }
 
 const [directory] = process.argv.slice(2);
 if (directory === undefined) throw new Error('name the directory that holds node_modules/@cdktn/provider-aws');
 const home = join(directory, 'node_modules', '@cdktn', 'provider-aws');
-const { cdktf } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as { cdktf?: { provider: { version: string } } };
+const { cdktf } = JSON.parse(readFileSync(join(home, 'package.json'), 'utf8')) as {
+  cdktf?: { provider: { version: string } };
+};
 
 function schemaOf(type: string, prefix: string): Block {
   const module = `${prefix}${type.slice('aws_'.length).replaceAll('_', '-')}`;
@@ -134,8 +170,19 @@ function schemaOf(type: string, prefix: string): Block {
   }
 }
 
-const all = (kind: 'resource' | 'data', prefix: string): [string, Block][] => used(kind).map((type) => [type, schemaOf(type, prefix)]);
-const schemas: Schemas = { version: cdktf?.provider.version ?? '', resources: Object.fromEntries(all('resource', '')), data: Object.fromEntries(all('data', 'data-aws-')) };
+const all = (kind: 'resource' | 'data', prefix: string): [string, Block][] =>
+  used(kind).map((type) => [type, schemaOf(type, prefix)]);
+const schemas: Schemas = {
+  version: cdktf?.provider.version ?? '',
+  resources: Object.fromEntries(all('resource', '')),
+  data: Object.fromEntries(all('data', 'data-aws-')),
+};
 // One line for each, so that a change shows where it is.
-const lines = (of: Readonly<Record<string, Block>>): string => Object.entries(of).map(([type, block]) => `    ${JSON.stringify(type)}: ${JSON.stringify(block)}`).join(',\n');
-writeFileSync(SCHEMA_FILE, `{\n  "version": ${JSON.stringify(schemas.version)},\n  "resources": {\n${lines(schemas.resources)}\n  },\n  "data": {\n${lines(schemas.data)}\n  }\n}\n`);
+const lines = (of: Readonly<Record<string, Block>>): string =>
+  Object.entries(of)
+    .map(([type, block]) => `    ${JSON.stringify(type)}: ${JSON.stringify(block)}`)
+    .join(',\n');
+writeFileSync(
+  SCHEMA_FILE,
+  `{\n  "version": ${JSON.stringify(schemas.version)},\n  "resources": {\n${lines(schemas.resources)}\n  },\n  "data": {\n${lines(schemas.data)}\n  }\n}\n`,
+);

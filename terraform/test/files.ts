@@ -8,7 +8,8 @@ export const SCHEMA_FILE = join(TERRAFORM, 'schema', 'schema.json');
 export const PROTO_FILE = join(TERRAFORM, 'schema', 'tfplugin5.proto');
 
 /** Files of the Terraform part with that ending, without what Terraform itself keeps there. */
-export const terraformFiles = (ending: string): string[] => filesBelow(TERRAFORM).filter((file) => file.endsWith(ending));
+export const terraformFiles = (ending: string): string[] =>
+  filesBelow(TERRAFORM).filter((file) => file.endsWith(ending));
 
 function filesBelow(directory: string): string[] {
   return readdirSync(directory, { withFileTypes: true }).flatMap((entry) => {

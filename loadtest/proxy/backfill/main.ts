@@ -16,12 +16,25 @@ import { memory } from '../../rig/proc.js';
 import { onPath } from '../../rig/programs.js';
 import { DEFAULT_PROXY_COMMAND, startProxy, type Proxy } from '../../rig/proxy.js';
 import { Rig } from '../../rig/rig.js';
-import { exchange, KEY_PREFIX, missingServers, seed, seedCommands, startServers, type Servers } from '../../rig/servers.js';
+import {
+  exchange,
+  KEY_PREFIX,
+  missingServers,
+  seed,
+  seedCommands,
+  startServers,
+  type Servers,
+} from '../../rig/servers.js';
 import { dumpAll } from './dump.js';
 
 const SHAKE = 'redis-shake';
 /** What has to hold: medians of the ratios of each round. */
-const WANTED = { 'backfill / bare DUMP': 0.2, 'verify / backfill': 0.5, 'backfill / RedisShake': 1.5, 'clients with a backfill / without': 0.5 };
+const WANTED = {
+  'backfill / bare DUMP': 0.2,
+  'verify / backfill': 0.5,
+  'backfill / RedisShake': 1.5,
+  'clients with a backfill / without': 0.5,
+};
 /** With `--max-p99-ms` at so many times the p99 that clients have without a backfill, they have to stay under it. */
 const LIMIT_TIMES = 2;
 const MAX_MIB = 400;
@@ -55,7 +68,8 @@ async function main(): Promise<number> {
   const options = parse();
   const missing = await missingServers();
   if (!onPath(MEMTIER)) missing.push(`${MEMTIER} (the clients): put it on PATH`);
-  if (missing.length > 0) throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
+  if (missing.length > 0)
+    throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
   if (!onPath(SHAKE)) process.stderr.write(`${SHAKE} is not on the PATH: RedisShake is left out\n`);
   const rig = new Rig();
   try {
@@ -78,7 +92,13 @@ async function bench(rig: Rig, options: Options): Promise<number> {
   return report(rounds, peak, options);
 }
 
-async function round(rig: Rig, servers: Servers, proxy: Proxy, keys: readonly string[], options: Options): Promise<Round> {
+async function round(
+  rig: Rig,
+  servers: Servers,
+  proxy: Proxy,
+  keys: readonly string[],
+  options: Options,
+): Promise<Round> {
   const since = performance.now();
   await dumpAll(servers.source.port, keys);
   const dump = (keys.length / (performance.now() - since)) * 1000;
@@ -94,11 +114,24 @@ async function round(rig: Rig, servers: Servers, proxy: Proxy, keys: readonly st
   const limitMs = alone.p99 * LIMIT_TIMES;
   const limited = await driveBeside(rig, proxy, load, { maxP99Ms: limitMs });
   await removeClientsKeys(servers);
-  return { dump, backfill, verify, shake, alone: alone.opsPerSecond, beside: beside.opsPerSecond, limited: { limitMs, p99Ms: limited.p99, keysPerSecond: limited.keysPerSecond } };
+  return {
+    dump,
+    backfill,
+    verify,
+    shake,
+    alone: alone.opsPerSecond,
+    beside: beside.opsPerSecond,
+    limited: { limitMs, p99Ms: limited.p99, keysPerSecond: limited.keysPerSecond },
+  };
 }
 
 /** Clients while a backfill runs within these limits. */
-async function driveBeside(rig: Rig, proxy: Proxy, load: Load, limits: object): Promise<Result & { keysPerSecond: number }> {
+async function driveBeside(
+  rig: Rig,
+  proxy: Proxy,
+  load: Load,
+  limits: object,
+): Promise<Result & { keysPerSecond: number }> {
   await order(proxy, { kind: 'backfill', again: true, limits });
   const result = await drive(rig, proxy.port, load);
   const job = await jobOf(proxy);
@@ -117,27 +150,38 @@ async function fill({ source }: Servers, count: number): Promise<string[]> {
       const key = i % 2 === 0 ? `string:${i}` : `hash:${i}`;
       keys.push(key);
       const noise = `${(i * 2_654_435_761) % 4_294_967_296}`.padStart(10, '0').repeat(10);
-      commands.push(i % 2 === 0 ? command('SET', key, noise) : command('HSET', key, 'id', `${i}`, 'name', noise.slice(0, 20), 'at', noise.slice(20, 33)));
+      commands.push(
+        i % 2 === 0
+          ? command('SET', key, noise)
+          : command('HSET', key, 'id', `${i}`, 'name', noise.slice(0, 20), 'at', noise.slice(20, 33)),
+      );
     }
     await exchange(source, Buffer.from(commands.join('')));
   }
   return keys;
 }
 
-const command = (...args: string[]): string => `*${args.length}\r\n${args.map((a) => `$${a.length}\r\n${a}\r\n`).join('')}`;
+const command = (...args: string[]): string =>
+  `*${args.length}\r\n${args.map((a) => `$${a.length}\r\n${a}\r\n`).join('')}`;
 const empty = ({ target }: Servers): Promise<Buffer> => exchange(target, Buffer.from(command('FLUSHALL')));
 
 async function removeClientsKeys(servers: Servers): Promise<void> {
   const keys = Array.from({ length: CLIENT_KEYS }, (_, i) => `${KEY_PREFIX}${i + 1}`);
-  for (const server of [servers.source, servers.target]) await exchange(server, Buffer.from(command('UNLINK', ...keys)));
+  for (const server of [servers.source, servers.target])
+    await exchange(server, Buffer.from(command('UNLINK', ...keys)));
 }
 
 // ── the proxy's jobs ────────────────────────────────────────────────────────────────────────────────────────────
 
-const jobOf = async ({ admin }: Proxy): Promise<JobSnapshot> => ((await (await fetch(`${admin}/api/jobs`)).json()) as { jobs: { job: JobSnapshot }[] }).jobs[0].job;
+const jobOf = async ({ admin }: Proxy): Promise<JobSnapshot> =>
+  ((await (await fetch(`${admin}/api/jobs`)).json()) as { jobs: { job: JobSnapshot }[] }).jobs[0].job;
 
 async function order({ admin }: Proxy, body: object): Promise<void> {
-  const response = await fetch(`${admin}/api/jobs`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+  const response = await fetch(`${admin}/api/jobs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
   if (!response.ok) throw new LoadtestError('MEASUREMENT', await response.text());
 }
 
@@ -156,7 +200,8 @@ async function run(proxy: Proxy, body: object): Promise<JobSnapshot> {
 
 function rateOf(job: JobSnapshot, what: 'copied' | 'verified', keys: number): number {
   const differences = Object.values(job.differences).reduce((a, b) => a + b, 0);
-  if (job.state !== 'done' || job[what] < keys || job.failed > 0 || differences > 0) throw new LoadtestError('MEASUREMENT', `the ${job.kind} is not what it should be: ${JSON.stringify(job)}`);
+  if (job.state !== 'done' || job[what] < keys || job.failed > 0 || differences > 0)
+    throw new LoadtestError('MEASUREMENT', `the ${job.kind} is not what it should be: ${JSON.stringify(job)}`);
   return (keys / (Date.parse(job.endedAt!) - Date.parse(job.startedAt))) * 1000;
 }
 
@@ -166,12 +211,16 @@ async function shakeRate(rig: Rig, servers: Servers, keys: number): Promise<numb
   await empty(servers);
   const file = rig.file('shake.toml');
   const settings = `[sync_reader]\naddress = "127.0.0.1:${servers.source.port}"\n[redis_writer]\naddress = "127.0.0.1:${servers.target.port}"\n`;
-  writeFileSync(file, `${settings}[advanced]\ndir = "${rig.file('shake')}"\nrdb_restore_command_behavior = "rewrite"\n`);
+  writeFileSync(
+    file,
+    `${settings}[advanced]\ndir = "${rig.file('shake')}"\nrdb_restore_command_behavior = "rewrite"\n`,
+  );
   const since = performance.now();
   // It follows the source for ever: it is stopped when the target has all keys.
   const stop = rig.begin(SHAKE, onPath(SHAKE)!, [file]);
   for (const deadline = Date.now() + LIMIT_MS; ; await sleep(20)) {
-    if (Number(/:(\d+)/.exec((await exchange(servers.target, Buffer.from(command('DBSIZE')))).toString())?.[1]) >= keys) break;
+    if (Number(/:(\d+)/.exec((await exchange(servers.target, Buffer.from(command('DBSIZE')))).toString())?.[1]) >= keys)
+      break;
     if (Date.now() > deadline) throw new LoadtestError('MEASUREMENT', 'RedisShake did not copy all keys in time');
     rig.assertAlive();
   }
@@ -192,7 +241,12 @@ function report(rounds: readonly Round[], peakMib: number, { keys, out }: Option
   const speeds = new Table({ head: ['', 'median', 'min – max'], style: { head: [], border: [] } });
   for (const name of ['dump', 'backfill', 'verify', 'shake', 'alone', 'beside'] as const) {
     const values = rounds.flatMap((r) => r[name] ?? []);
-    if (values.length > 0) speeds.push([TITLES[name], whole(median(values)!), `${whole(Math.min(...values))} – ${whole(Math.max(...values))}`]);
+    if (values.length > 0)
+      speeds.push([
+        TITLES[name],
+        whole(median(values)!),
+        `${whole(Math.min(...values))} – ${whole(Math.max(...values))}`,
+      ]);
   }
   const judged = new Table({ head: ['ratio', 'median', 'min – max', 'wanted', ''], style: { head: [], border: [] } });
   let holds = peakMib < MAX_MIB;
@@ -204,15 +258,35 @@ function report(rounds: readonly Round[], peakMib: number, { keys, out }: Option
     }
     const ok = median(values)! >= wanted;
     holds &&= ok;
-    judged.push([name, median(values)!.toFixed(2), `${Math.min(...values).toFixed(2)} – ${Math.max(...values).toFixed(2)}`, `≥ ${wanted}`, ok ? 'holds' : 'FAILS']);
+    judged.push([
+      name,
+      median(values)!.toFixed(2),
+      `${Math.min(...values).toFixed(2)} – ${Math.max(...values).toFixed(2)}`,
+      `≥ ${wanted}`,
+      ok ? 'holds' : 'FAILS',
+    ]);
   }
   const p99 = rounds.map(({ limited: { p99Ms, limitMs } }) => p99Ms / limitMs);
   const stays = median(p99)! <= 1;
   holds &&= stays;
   const meanwhile = whole(median(rounds.map(({ limited }) => limited.keysPerSecond))!);
-  judged.push([`clients' p99 / --max-p99-ms (${meanwhile} keys/s)`, median(p99)!.toFixed(2), `${Math.min(...p99).toFixed(2)} – ${Math.max(...p99).toFixed(2)}`, '≤ 1', stays ? 'holds' : 'FAILS']);
-  judged.push(['memory of the proxy, MiB', peakMib.toFixed(0), '', `< ${MAX_MIB}`, peakMib < MAX_MIB ? 'holds' : 'FAILS']);
-  process.stdout.write(`${machine()}\n${whole(keys)} keys, half strings of 100 bytes, half hashes of three fields; ${rounds.length} rounds\n${speeds.toString()}\n${judged.toString()}\n`);
+  judged.push([
+    `clients' p99 / --max-p99-ms (${meanwhile} keys/s)`,
+    median(p99)!.toFixed(2),
+    `${Math.min(...p99).toFixed(2)} – ${Math.max(...p99).toFixed(2)}`,
+    '≤ 1',
+    stays ? 'holds' : 'FAILS',
+  ]);
+  judged.push([
+    'memory of the proxy, MiB',
+    peakMib.toFixed(0),
+    '',
+    `< ${MAX_MIB}`,
+    peakMib < MAX_MIB ? 'holds' : 'FAILS',
+  ]);
+  process.stdout.write(
+    `${machine()}\n${whole(keys)} keys, half strings of 100 bytes, half hashes of three fields; ${rounds.length} rounds\n${speeds.toString()}\n${judged.toString()}\n`,
+  );
   if (out !== undefined) writeFileSync(out, `${JSON.stringify({ keys, rounds, peakMib }, null, 2)}\n`);
   return holds ? 0 : 1;
 }

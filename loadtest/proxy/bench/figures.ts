@@ -36,7 +36,18 @@ export interface Row extends Record<Measure, number | null> {
   readonly equal: boolean | null;
 }
 
-const MEASURES = ['opsPerSecond', 'p50', 'p99', 'cpu', 'sourceCpu', 'targetCpu', 'rss', 'peakRss', 'mirrored', 'mirrorLagMs'] as const;
+const MEASURES = [
+  'opsPerSecond',
+  'p50',
+  'p99',
+  'cpu',
+  'sourceCpu',
+  'targetCpu',
+  'rss',
+  'peakRss',
+  'mirrored',
+  'mirrorLagMs',
+] as const;
 type Measure = (typeof MEASURES)[number];
 
 export function rowOf(samples: readonly Sample[], peer: PeerName, pipeline: number): Row {
@@ -62,7 +73,9 @@ export function ratioTo(samples: readonly Sample[], peer: PeerName, pipeline: nu
   const [proxy, other] = [of('shadow'), of(peer)];
   const ratios = [...proxy].filter(([round]) => other.has(round)).map(([round, ops]) => ops / other.get(round)!);
   const middle = median(ratios);
-  return middle === null ? null : { peer, pipeline, median: middle, min: Math.min(...ratios), max: Math.max(...ratios) };
+  return middle === null
+    ? null
+    : { peer, pipeline, median: middle, min: Math.min(...ratios), max: Math.max(...ratios) };
 }
 
 /** The shadow proxy must reach `atLeast` times the peer's throughput, by the median of the rounds' ratios. */
@@ -78,7 +91,10 @@ export const DEFAULT_REQUIREMENTS = ['envoy@1=1.1', 'envoy@16=2', 'twemproxy@16=
 export function parseRequirement(text: string): Requirement {
   const [, peer, pipeline, atLeast] = /^([a-z]+)@(\d+)>?=(\d+(?:\.\d+)?)$/.exec(text) ?? [];
   if (!PEER_NAMES.some((name) => name === peer && name !== 'shadow')) {
-    throw new LoadtestError('USAGE', `--require ${text}: write peer@pipeline=ratio, such as ${DEFAULT_REQUIREMENTS[1]}`);
+    throw new LoadtestError(
+      'USAGE',
+      `--require ${text}: write peer@pipeline=ratio, such as ${DEFAULT_REQUIREMENTS[1]}`,
+    );
   }
   return { peer: peer as PeerName, pipeline: Number(pipeline), atLeast: Number(atLeast) };
 }

@@ -24,7 +24,8 @@ async function main(): Promise<number> {
   const options = parseOptions(process.argv);
   const missing = [...(await missingServers()), ...missingPeers(options.peers, options.proxyCommand)];
   if (!onPath(MEMTIER)) missing.push(`${MEMTIER} (the load): put it on PATH`);
-  if (missing.length > 0) throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
+  if (missing.length > 0)
+    throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
 
   const rig = new Rig();
   try {
@@ -53,11 +54,19 @@ async function bench(rig: Rig, options: Options): Promise<Report> {
     machine: machine(),
     versions: versions(servers, options),
     rounds: options.rounds,
-    load: { connections: options.connections, seconds: options.seconds, valueBytes: options.valueBytes, keys: options.keys },
+    load: {
+      connections: options.connections,
+      seconds: options.seconds,
+      valueBytes: options.valueBytes,
+      keys: options.keys,
+    },
     rows: options.pipelines.flatMap((pipeline) => options.peers.map((peer) => rowOf(samples, peer, pipeline))),
     ratios: ratios(samples, options),
     requirements: options.shown.map((wanted) => judge(samples, wanted)),
-    doubts: snapshot && [...doubts(snapshot, operationsOf(warmUp) + operationsOf(samples)), ...unequal([...warmUp, ...samples])],
+    doubts: snapshot && [
+      ...doubts(snapshot, operationsOf(warmUp) + operationsOf(samples)),
+      ...unequal([...warmUp, ...samples]),
+    ],
     proxy: snapshot,
     samples,
   };
@@ -77,7 +86,14 @@ async function rounds(
   for (let round = 0; round < count; round++) {
     for (const pipeline of options.pipelines) {
       for (const peer of rotate(peers, round)) {
-        const sample = await measure(rig, servers, peer, keyspace, { connections, pipeline, seconds, valueBytes, keys }, round);
+        const sample = await measure(
+          rig,
+          servers,
+          peer,
+          keyspace,
+          { connections, pipeline, seconds, valueBytes, keys },
+          round,
+        );
         const figures = `${Math.round(sample.opsPerSecond).toLocaleString('en-US')} ops/s, p99 ${sample.p99} ms`;
         process.stderr.write(`${note}round ${round + 1}/${count}, pipeline ${pipeline}, ${peer.name}: ${figures}\n`);
         samples.push(sample);
@@ -97,14 +113,21 @@ function unequal(samples: readonly Sample[]): string[] {
 
 function ratios(samples: readonly Sample[], { pipelines, peers }: Options): Report['ratios'] {
   const others = peers.filter((peer) => peer !== 'shadow');
-  return pipelines.flatMap((pipeline) => others.map((peer) => ratioTo(samples, peer, pipeline))).filter((ratio) => ratio !== null);
+  return pipelines
+    .flatMap((pipeline) => others.map((peer) => ratioTo(samples, peer, pipeline)))
+    .filter((ratio) => ratio !== null);
 }
 
 function versions({ source, target }: Servers, { peers }: Options): Record<string, string> {
   const files = { haproxy: onPath('haproxy'), twemproxy: onPath('nutcracker'), envoy: findEnvoy() };
   const measured = Object.entries(files).filter(([name]) => peers.some((peer) => peer === name));
   const said = measured.map(([name, file]) => [name, versionOf(name, file!)]);
-  return { source: source.label, target: target.label, load: versionOf(MEMTIER, onPath(MEMTIER)!), ...Object.fromEntries(said) };
+  return {
+    source: source.label,
+    target: target.label,
+    load: versionOf(MEMTIER, onPath(MEMTIER)!),
+    ...Object.fromEntries(said),
+  };
 }
 
 function versionOf(name: string, file: string): string {
@@ -112,7 +135,12 @@ function versionOf(name: string, file: string): string {
   try {
     // twemproxy writes its version to the error stream
     const said = execFileSync('/bin/sh', ['-c', `"$0" ${flag} 2>&1`, file], { encoding: 'utf8' });
-    return said.split('\n').map((line) => line.replaceAll(file, '').trim()).find(Boolean) ?? 'unknown';
+    return (
+      said
+        .split('\n')
+        .map((line) => line.replaceAll(file, '').trim())
+        .find(Boolean) ?? 'unknown'
+    );
   } catch {
     return 'unknown';
   }

@@ -22,7 +22,14 @@ export const keyspaceOf = (keys: number, valueBytes: number): Keyspace => ({
 });
 
 /** Loads one peer once. The peers all run the whole time, those that are not measured idle. */
-export async function measure(rig: Rig, servers: Servers, peer: Peer, keyspace: Keyspace, load: Load, round: number): Promise<Sample> {
+export async function measure(
+  rig: Rig,
+  servers: Servers,
+  peer: Peer,
+  keyspace: Keyspace,
+  load: Load,
+  round: number,
+): Promise<Sample> {
   const { source, target } = servers;
   for (const server of [source, target]) await seed(server, keyspace.seed, keyspace.keys);
   const before = await usage(servers, peer);
@@ -79,7 +86,8 @@ async function untilQuiet({ source, target }: Servers): Promise<number> {
     const now = Date.now();
     if (executed !== last) [last, since] = [executed, now];
     if (now - since >= QUIET_MS) return since - start;
-    if (now - start > 60_000) throw new LoadtestError('MEASUREMENT', 'the mirror is still busy a minute after the load ended');
+    if (now - start > 60_000)
+      throw new LoadtestError('MEASUREMENT', 'the mirror is still busy a minute after the load ended');
     await sleep(20);
   }
 }

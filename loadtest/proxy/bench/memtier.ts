@@ -69,7 +69,13 @@ function resultOf(output: Output): Result {
   const totals = output['ALL STATS'].Totals;
   const [failed, misses] = [totals['Connection Errors'], totals['Misses/sec']];
   if (failed > 0) throw new LoadtestError('MEASUREMENT', `${failed} connections failed`);
-  if (misses > 0) throw new LoadtestError('MEASUREMENT', `${misses} reads a second found nothing, but every key exists`);
+  if (misses > 0)
+    throw new LoadtestError('MEASUREMENT', `${misses} reads a second found nothing, but every key exists`);
   const latencies = totals['Percentile Latencies'];
-  return { operations: totals.Count, opsPerSecond: totals['Ops/sec'], p50: latencies['p50.00'], p99: latencies['p99.00'] };
+  return {
+    operations: totals.Count,
+    opsPerSecond: totals['Ops/sec'],
+    p50: latencies['p50.00'],
+    p99: latencies['p99.00'],
+  };
 }

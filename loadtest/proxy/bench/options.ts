@@ -45,7 +45,11 @@ export function parseOptions(argv: readonly string[]): Options {
   const defaults = DEFAULT_REQUIREMENTS.map(parseRequirement);
   const rules = given.require as string[] | true | undefined;
   const requirements = rules === undefined ? [] : rules === true ? defaults : rules.map(parseRequirement);
-  const options = { ...given, requirements, shown: requirements.length > 0 ? requirements : defaults } as unknown as Options;
+  const options = {
+    ...given,
+    requirements,
+    shown: requirements.length > 0 ? requirements : defaults,
+  } as unknown as Options;
   check(options);
   return options;
 }
@@ -70,7 +74,8 @@ const depths = (text: string): number[] => text.split(',').map(whole);
 function peerNames(text: string): PeerName[] {
   const names = text.split(',');
   for (const name of names) {
-    if (!PEER_NAMES.some((known) => known === name)) throw new InvalidArgumentError(`"${name}" is none of ${PEER_NAMES.join(', ')}`);
+    if (!PEER_NAMES.some((known) => known === name))
+      throw new InvalidArgumentError(`"${name}" is none of ${PEER_NAMES.join(', ')}`);
   }
   return names as PeerName[];
 }

@@ -79,7 +79,14 @@ redis:
   servers:
    - 127.0.0.1:${source.port}:1
 `;
-  const args = ['--conf-file', written(rig, 'twemproxy.yml', config), '--verbose', '0', '--output', rig.file('nutcracker.log')];
+  const args = [
+    '--conf-file',
+    written(rig, 'twemproxy.yml', config),
+    '--verbose',
+    '0',
+    '--output',
+    rig.file('nutcracker.log'),
+  ];
   const own = ['--pid-file', rig.file('nutcracker.pid'), '--stats-addr', '127.0.0.1', '--stats-port', `${stats}`];
   return rig.start('twemproxy', port, onPath('nutcracker')!, [...args, ...own]);
 }
@@ -108,7 +115,10 @@ function envoyConfig(port: number, { source, target }: Servers): object {
     stat_prefix: 'redis',
     settings: { op_timeout: '5s' },
     prefix_routes: {
-      catch_all_route: { cluster: 'source', request_mirror_policy: [{ cluster: 'target', exclude_read_commands: false }] },
+      catch_all_route: {
+        cluster: 'source',
+        request_mirror_policy: [{ cluster: 'target', exclude_read_commands: false }],
+      },
     },
   };
   const filters = [{ name: 'envoy.filters.network.redis_proxy', typed_config: redisProxy }];

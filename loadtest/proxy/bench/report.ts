@@ -98,7 +98,10 @@ export function asMarkdown(report: Report): string {
     `${report.machine}; ${conditions(report)}.`,
     versions.join('\n'),
     markdownTable(HEAD, report.rows.map(cells)),
-    markdownTable(RATIO_HEAD, report.ratios.map((ratio) => ratioCells(ratio, report.requirements))),
+    markdownTable(
+      RATIO_HEAD,
+      report.ratios.map((ratio) => ratioCells(ratio, report.requirements)),
+    ),
     EXPLANATION,
     trust(report),
   ];

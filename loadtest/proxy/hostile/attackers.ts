@@ -34,7 +34,9 @@ const context: AttackContext = {
   async login() {
     const socket = await open();
     socket.write(encodeCommand(['AUTH', task.password]));
-    await new Promise<void>((resolve, reject) => socket.once('data', () => resolve()).once('close', () => reject(new Error('closed'))));
+    await new Promise<void>((resolve, reject) =>
+      socket.once('data', () => resolve()).once('close', () => reject(new Error('closed'))),
+    );
     return socket;
   },
 };

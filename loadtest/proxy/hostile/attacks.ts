@@ -1,6 +1,6 @@
 /**
- * Hostile clients, each a function that goes on until it is told to stop. None of them is allowed to slow down, disconnect or
- * starve the well-behaved clients beside it.
+ * Hostile clients, each a function that goes on until it is told to stop. None of them is allowed to slow down,
+ * disconnect or starve the well-behaved clients beside it.
  */
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -30,7 +30,8 @@ export const [BIG, SMALL] = ['hostile:big', 'hostile:small'];
 export const BIG_BYTES = MIB;
 
 const command = (...args: Argument[]): Buffer => encodeCommand(args);
-const repeat = (bytes: Buffer | string, count: number): Buffer => Buffer.concat(Array.from({ length: count }, () => Buffer.from(bytes)));
+const repeat = (bytes: Buffer | string, count: number): Buffer =>
+  Buffer.concat(Array.from({ length: count }, () => Buffer.from(bytes)));
 
 /** Runs `body` in `count` tasks, each again and again; a lost connection begins anew. */
 async function many(context: AttackContext, count: number, body: () => Promise<void>): Promise<void> {
@@ -43,7 +44,8 @@ async function many(context: AttackContext, count: number, body: () => Promise<v
   await Promise.all(Array.from({ length: count }, one));
 }
 
-const closed = (socket: Socket): Promise<void> => new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
+const closed = (socket: Socket): Promise<void> =>
+  new Promise((resolve) => (socket.destroyed ? resolve() : socket.once('close', () => resolve())));
 
 /** Resolves when the kernel has taken the bytes, the socket is closed, or time is over. */
 function sent(context: AttackContext, socket: Socket, bytes: Buffer): Promise<void> {
@@ -101,11 +103,15 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'refused-commands',
     does: '64 KB of ping and 7,990 × monitor, without a login',
-    run: over(2, async (context, socket) => {
-      socket.write(REFUSED_BURST);
-      await received(context, socket, 10_922 * 30);
-      await sleep(50);
-    }, false),
+    run: over(
+      2,
+      async (context, socket) => {
+        socket.write(REFUSED_BURST);
+        await received(context, socket, 10_922 * 30);
+        await sleep(50);
+      },
+      false,
+    ),
   },
   {
     name: 'silent-commands',
@@ -145,7 +151,10 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'slow-readers',
     does: 'twenty clients that ask for 400 MiB each and read nothing',
-    allowed: { ms: 100, because: 'a reply of 1 MiB is sent whole, and each of the twenty gets one before that is known' },
+    allowed: {
+      ms: 100,
+      because: 'a reply of 1 MiB is sent whole, and each of the twenty gets one before that is known',
+    },
     run: over(20, async (context, socket) => {
       socket.pause();
       socket.write(READS);
@@ -176,7 +185,9 @@ export const ATTACKS: readonly Attack[] = [
     does: 'two hundred clients that announce 512 MiB, or a million arguments, and send nothing more',
     async run(context) {
       const sockets = await Promise.all(Array.from({ length: 200 }, () => context.login()));
-      sockets.forEach((socket, i) => socket.write(i % 2 === 0 ? '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n' : '*1000000\r\n$3\r\nDEL\r\n'));
+      sockets.forEach((socket, i) =>
+        socket.write(i % 2 === 0 ? '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$536870912\r\n' : '*1000000\r\n$3\r\nDEL\r\n'),
+      );
       await hold(context, sockets);
     },
   },
@@ -205,21 +216,29 @@ export const ATTACKS: readonly Attack[] = [
   {
     name: 'connection-flood',
     does: 'connections that are opened and reset as fast as it goes',
-    run: over(20, async (_context, socket) => {
-      socket.write('PING\r\n');
-      socket.resetAndDestroy();
-      await closed(socket);
-    }, false),
+    run: over(
+      20,
+      async (_context, socket) => {
+        socket.write('PING\r\n');
+        socket.resetAndDestroy();
+        await closed(socket);
+      },
+      false,
+    ),
   },
   {
     name: 'failed-logins',
     does: 'ten clients that try one password after the other',
-    run: over(10, async (context, socket) => {
-      for (let i = 0; i < 100 && !context.stopped && !socket.destroyed; i++) {
-        socket.write(command('AUTH', `guess-${i}`));
-        await received(context, socket, 1);
-      }
-    }, false),
+    run: over(
+      10,
+      async (context, socket) => {
+        for (let i = 0; i < 100 && !context.stopped && !socket.destroyed; i++) {
+          socket.write(command('AUTH', `guess-${i}`));
+          await received(context, socket, 1);
+        }
+      },
+      false,
+    ),
   },
   {
     name: 'garbage',

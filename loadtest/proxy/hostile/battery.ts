@@ -69,7 +69,10 @@ export async function runBattery(rig: Rig, options: BatteryOptions): Promise<Fin
 async function serve(rig: Rig, { proxyCommand, totalClientBytes }: BatteryOptions): Promise<Served> {
   // Both servers want a password, so that a client without one is a stranger. Redis itself gets the proxy's bounds.
   const login = { requirepass: PASSWORD };
-  const bounds = { 'maxmemory-clients': totalClientBytes, 'client-output-buffer-limit': `normal ${totalClientBytes} 0 0` };
+  const bounds = {
+    'maxmemory-clients': totalClientBytes,
+    'client-output-buffer-limit': `normal ${totalClientBytes} 0 0`,
+  };
   const source = await startRedis({ config: proxyCommand === null ? { ...login, ...bounds } : login });
   rig.watch('source', () => source.pid !== undefined);
   const redis: Running = { name: 'source', port: source.port, pid: source.pid! };
@@ -95,7 +98,13 @@ async function fill(server: Running): Promise<void> {
   await exchange(server, Buffer.concat(commands.map((command) => encodeCommand(command))));
 }
 
-async function underAttack(rig: Rig, { by, proxy }: Served, victims: Victims, { name, does, allowed }: Attack, options: BatteryOptions): Promise<Finding> {
+async function underAttack(
+  rig: Rig,
+  { by, proxy }: Served,
+  victims: Victims,
+  { name, does, allowed }: Attack,
+  options: BatteryOptions,
+): Promise<Finding> {
   const { seconds, calmMs } = options;
   if (proxy !== null) await settledSnapshot(proxy, SETTLE_MS);
   const calm = await calmOf(victims, calmMs);

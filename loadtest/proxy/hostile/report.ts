@@ -26,7 +26,20 @@ export const asLine = ({ attack, calm, seen, peak }: Finding): string =>
 /** For a terminal. */
 export function asText({ server, findings, failures, tolerance, secondsEach }: HostileReport): string {
   const table = new Table({
-    head: ['attack', 'p99 before', 'during', 'factor', 'allowed', 'worst', 'wall p99 before', 'during', 'worst', 'lost', 'RSS', ''],
+    head: [
+      'attack',
+      'p99 before',
+      'during',
+      'factor',
+      'allowed',
+      'worst',
+      'wall p99 before',
+      'during',
+      'worst',
+      'lost',
+      'RSS',
+      '',
+    ],
     style: { head: [], border: [], compact: true },
   });
   for (const finding of findings) {
@@ -39,6 +52,8 @@ export function asText({ server, findings, failures, tolerance, secondsEach }: H
   const told = Object.entries(failures).map(([attack, why]) => `${attack} does NOT hold: ${why.join('; ')}`);
   const conclusion = told.length > 0 ? told : ['It holds.'];
   const times = `Others of ${server}: ms from a command to its reply; each attack took ${secondsEach.toFixed(0)} s.`;
-  const allowed = findings.flatMap(({ attack, allowed: more }) => (more === undefined ? [] : [`${attack} is allowed ${more.ms} ms: ${more.because}`]));
+  const allowed = findings.flatMap(({ attack, allowed: more }) =>
+    more === undefined ? [] : [`${attack} is allowed ${more.ms} ms: ${more.because}`],
+  );
   return [table.toString(), times, ruleOf(tolerance), ...allowed, ...conclusion].join('\n');
 }

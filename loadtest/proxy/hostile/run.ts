@@ -19,7 +19,10 @@ export interface HostileOptions {
 const TOTAL_CLIENT_BYTES = 256 << 20;
 const QUEUE_BYTES = 64 << 20;
 
-export async function runHostile(rig: Rig, { secondsEach, attacks, direct, proxyCommand }: HostileOptions): Promise<HostileReport> {
+export async function runHostile(
+  rig: Rig,
+  { secondsEach, attacks, direct, proxyCommand }: HostileOptions,
+): Promise<HostileReport> {
   const tolerance: Tolerance = {
     factor: 5,
     floorMs: 20,
@@ -37,5 +40,11 @@ export async function runHostile(rig: Rig, { secondsEach, attacks, direct, proxy
     retries: 1,
     told: (finding) => void process.stderr.write(`${asLine(finding)}\n`),
   });
-  return { server: direct ? 'redis' : 'shadow-proxy', secondsEach, tolerance, findings, failures: failuresOf(findings, tolerance) };
+  return {
+    server: direct ? 'redis' : 'shadow-proxy',
+    secondsEach,
+    tolerance,
+    findings,
+    failures: failuresOf(findings, tolerance),
+  };
 }

@@ -29,7 +29,8 @@ export interface Tolerance {
 }
 
 /** The memory that `shadow-proxy --check` wants for one shard with these limits, in bytes. */
-export const neededRss = (totalClientBytes: number, queueBytes: number): number => PROCESS_BYTES + totalClientBytes + queueBytes;
+export const neededRss = (totalClientBytes: number, queueBytes: number): number =>
+  PROCESS_BYTES + totalClientBytes + queueBytes;
 
 /** The rule in words, for the report. */
 export const ruleOf = ({ factor, floorMs, leeway, stallMs, maxRss }: Tolerance): string =>
@@ -38,8 +39,10 @@ export const ruleOf = ({ factor, floorMs, leeway, stallMs, maxRss }: Tolerance):
   `nobody else is disconnected; no server is declared lost${maxRss === null ? '' : `; RSS stays under ${mib(maxRss)}`}`;
 
 /** The highest p99 (ms of work) that the others may have. */
-export const mostMs = ({ calm, allowed }: Pick<Finding, 'calm' | 'allowed'>, { factor, floorMs, leeway }: Tolerance): number =>
-  Math.max(calm.work.p99 * factor, allowed?.ms ?? 0, floorMs) * leeway;
+export const mostMs = (
+  { calm, allowed }: Pick<Finding, 'calm' | 'allowed'>,
+  { factor, floorMs, leeway }: Tolerance,
+): number => Math.max(calm.work.p99 * factor, allowed?.ms ?? 0, floorMs) * leeway;
 
 /** What does not hold; empty when all does. */
 export function judge(finding: Finding, tolerance: Tolerance): string[] {
@@ -48,7 +51,10 @@ export function judge(finding: Finding, tolerance: Tolerance): string[] {
   const most = mostMs(finding, tolerance);
   const checks: [fails: boolean, what: string][] = [
     [seen.replies === 0, 'the others got no reply'],
-    [!(seen.work.p99 <= most), `the p99 of the others rose from ${calm.work.p99.toFixed(1)} to ${seen.work.p99.toFixed(1)} ms, more than ${most.toFixed(1)} ms`],
+    [
+      !(seen.work.p99 <= most),
+      `the p99 of the others rose from ${calm.work.p99.toFixed(1)} to ${seen.work.p99.toFixed(1)} ms, more than ${most.toFixed(1)} ms`,
+    ],
     [seen.wall.worst >= stallMs, `a reply to the others took ${(seen.wall.worst / 1000).toFixed(1)} s`],
     [seen.lost > 0, `${seen.lost} of the others were disconnected`],
     [seen.wrong.length > 0, `the others got wrong replies: ${seen.wrong.join(' | ')}`],

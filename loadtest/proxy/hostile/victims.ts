@@ -1,8 +1,8 @@
 /**
- * Well-behaved clients. Each sends its commands on a timetable, whether the one before is answered or not: a stall counts
- * with every command that falls into it. Replies are checked and timed, on the wall clock and on one that counts only the
- * work of those who serve: on a busy machine the wall clock measures the neighbours, too. Beside them are three clients
- * that wait: one idle, one that blocks, one that subscribes.
+ * Well-behaved clients. Each sends its commands on a timetable, whether the one before is answered or not: a stall
+ * counts with every command that falls into it. Replies are checked and timed, on the wall clock and on one that counts
+ * only the work of those who serve: on a busy machine the wall clock measures the neighbours, too. Beside them are
+ * three clients that wait: one idle, one that blocks, one that subscribes.
  */
 import { connect, type Socket } from 'node:net';
 import { scheduled } from '../../rig/proc.js';
@@ -70,7 +70,13 @@ class Log {
   }
 
   take(): Seen {
-    const seen = { replies: this.#wall.length, wall: timesOf(this.#wall), work: timesOf(this.#work), lost: this.#lost, wrong: this.#wrong.splice(0) };
+    const seen = {
+      replies: this.#wall.length,
+      wall: timesOf(this.#wall),
+      work: timesOf(this.#work),
+      lost: this.#lost,
+      wrong: this.#wrong.splice(0),
+    };
     this.#wall = [];
     this.#work = [];
     this.#lost = 0;
@@ -88,7 +94,11 @@ class Client {
 
   constructor(
     private readonly key: string,
-    private readonly at: { readonly port: number; readonly password: string; readonly first: readonly Argument[] | null },
+    private readonly at: {
+      readonly port: number;
+      readonly password: string;
+      readonly first: readonly Argument[] | null;
+    },
     private readonly log: Log,
     private readonly now: () => Moment,
   ) {}
@@ -139,7 +149,11 @@ class Client {
     if (this.at.first !== null) return;
     this.#rest += chunk.toString('latin1');
     const now = this.now();
-    for (let [asked] = this.waiting; asked !== undefined && this.#rest.length >= asked.expected.length; [asked] = this.waiting) {
+    for (
+      let [asked] = this.waiting;
+      asked !== undefined && this.#rest.length >= asked.expected.length;
+      [asked] = this.waiting
+    ) {
       if (!this.#rest.startsWith(asked.expected)) {
         this.log.wrong(`${asked.command}: ${this.#rest.slice(0, 100)}`);
         this.#socket.destroy();
@@ -166,9 +180,12 @@ export class Victims {
     count: number,
     private readonly workMs: () => number,
   ) {
-    const client = (name: string, first: Argument[] | null): Client => new Client(name, { port, password, first }, this.#log, () => this.#now);
+    const client = (name: string, first: Argument[] | null): Client =>
+      new Client(name, { port, password, first }, this.#log, () => this.#now);
     this.#clients = Array.from({ length: count }, (_, i) => client(`victim:${i}`, null));
-    this.#bystanders = [['PING'], ['BLPOP', 'victim:never', 0], ['SUBSCRIBE', 'victim:channel']].map((first) => client('', first));
+    this.#bystanders = [['PING'], ['BLPOP', 'victim:never', 0], ['SUBSCRIBE', 'victim:channel']].map((first) =>
+      client('', first),
+    );
   }
 
   /** @param workMs the clock that counts work, in ms */

@@ -39,7 +39,11 @@ export function selfTimes({ nodes, samples, timeDeltas }: CpuProfile): Entry[] {
 }
 
 function nameOf({ functionName, url, lineNumber }: CallFrame): string {
-  const file = url.replace(/^file:\/\//, '').split('/').slice(-3).join('/');
+  const file = url
+    .replace(/^file:\/\//, '')
+    .split('/')
+    .slice(-3)
+    .join('/');
   return file ? `${functionName || '(anonymous)'} ${file}:${lineNumber + 1}` : functionName;
 }
 

@@ -39,7 +39,16 @@ export type ClientsMessage = { readonly type: 'connected' } | { readonly type: '
 const MAX_IN_FLIGHT = 32;
 const TICK_MS = 10;
 
-const totals: Totals = { commands: 0, replies: 0, errors: 0, errorTexts: [], wrong: 0, lost: 0, hungUp: 0, heldBack: 0 };
+const totals: Totals = {
+  commands: 0,
+  replies: 0,
+  errors: 0,
+  errorTexts: [],
+  wrong: 0,
+  lost: 0,
+  hungUp: 0,
+  heldBack: 0,
+};
 let stopping = false;
 
 class Client {
@@ -116,7 +125,8 @@ class Client {
 
 async function main(task: ClientsTask): Promise<void> {
   const clients = Array.from({ length: task.clients }, () => new Client(task));
-  for (let i = 0; i < clients.length; i += 50) await Promise.all(clients.slice(i, i + 50).map((client) => client.connect()));
+  for (let i = 0; i < clients.length; i += 50)
+    await Promise.all(clients.slice(i, i + 50).map((client) => client.connect()));
   tell({ type: 'connected' });
 
   let next = 0;

@@ -1,7 +1,8 @@
 /**
  * `npm run soak`: many connected clients, values up to 64 KiB, for minutes; is the proxy's memory small and flat?
  * With `--hostile`: hostile clients; are the others harmed, and is the memory bounded?
- * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell (a server is missing, or the run was too short).
+ * Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 could not tell (a server is missing, or the run was too
+ * short).
  */
 import { once } from 'node:events';
 import { mkdirSync, writeFileSync } from 'node:fs';
@@ -24,7 +25,8 @@ import { trendOf, type MemorySample } from './verdict.js';
 async function main(): Promise<number> {
   const options = parseOptions(process.argv);
   const missing = [...(await missingServers()), missingProxy(options.proxyCommand)].filter((what) => what !== null);
-  if (missing.length > 0) throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
+  if (missing.length > 0)
+    throw new LoadtestError('MISSING_PROGRAM', `missing:\n${missing.map((m) => `  ${m}`).join('\n')}`);
   const rig = new Rig();
   try {
     if (options.hostile) return await attack(rig, options);
@@ -67,7 +69,13 @@ async function startClients(rig: Rig, proxy: Proxy, options: Options): Promise<C
   const { processes, clients, rate, maxValue, churn } = options;
   const groups = Array.from({ length: processes }, (_, i) => {
     const share = Math.floor(clients / processes) + (i < clients % processes ? 1 : 0);
-    const task: ClientsTask = { port: proxy.port, clients: share, rate: rate / processes, maxValue, churn: churn / processes };
+    const task: ClientsTask = {
+      port: proxy.port,
+      clients: share,
+      rate: rate / processes,
+      maxValue,
+      churn: churn / processes,
+    };
     const child = rig.fork(new URL('./clients.js', import.meta.url), [JSON.stringify(task)]);
     const message = async (type: ClientsMessage['type']): Promise<ClientsMessage> => {
       const ended = once(child, 'exit').then(() => [null]);
@@ -94,7 +102,12 @@ async function sample(rig: Rig, proxy: Proxy, options: Options): Promise<Sample[
     rig.assertAlive();
     const at = Math.round((Date.now() - start) / 100) / 10;
     const told = await gaugesOf(proxy, 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes');
-    samples.push({ at, rss: memory(proxy.pid).rss, heap: told.nodejs_heap_size_total_bytes, buffers: told.nodejs_external_memory_bytes });
+    samples.push({
+      at,
+      rss: memory(proxy.pid).rss,
+      heap: told.nodejs_heap_size_total_bytes,
+      buffers: told.nodejs_external_memory_bytes,
+    });
     if (samples.length % 6 === 1) progress(samples[samples.length - 1], await snapshotOf(proxy));
   }
   return samples;
@@ -107,9 +120,19 @@ function progress({ at, rss }: MemorySample, { clients, compared, mirror }: Shar
 }
 
 function add(all: readonly Totals[]): Totals {
-  const total: Totals = { commands: 0, replies: 0, errors: 0, errorTexts: [], wrong: 0, lost: 0, hungUp: 0, heldBack: 0 };
+  const total: Totals = {
+    commands: 0,
+    replies: 0,
+    errors: 0,
+    errorTexts: [],
+    wrong: 0,
+    lost: 0,
+    hungUp: 0,
+    heldBack: 0,
+  };
   for (const one of all) {
-    for (const key of ['commands', 'replies', 'errors', 'wrong', 'lost', 'hungUp', 'heldBack'] as const) total[key] += one[key];
+    for (const key of ['commands', 'replies', 'errors', 'wrong', 'lost', 'hungUp', 'heldBack'] as const)
+      total[key] += one[key];
     total.errorTexts.push(...one.errorTexts);
   }
   return total;

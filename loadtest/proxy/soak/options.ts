@@ -38,7 +38,9 @@ const MEMORY_ONLY = ['clients', 'rate', 'maxValue', 'churn', 'processes', 'sampl
 export function parseOptions(argv: readonly string[]): Options {
   const command = new Command('soak');
   command
-    .description("Watch the shadow proxy's memory under many clients and large values, or what hostile clients do to others. Needs Linux.")
+    .description(
+      "Watch the shadow proxy's memory under many clients and large values, or what hostile clients do to others. Needs Linux.",
+    )
     .option('--minutes <n>', 'length of the run', positive, 10)
     .option('--clients <n>', 'connected clients', positive, 1000)
     .option('--rate <n>', 'commands a second, over all clients', positive, 3000)
@@ -51,17 +53,31 @@ export function parseOptions(argv: readonly string[]): Options {
     .option('--out <folder>', 'where soak-results.json goes', 'dist/soak')
     .option('--json', 'print the JSON instead of the table', false)
     .option('--hostile', 'attack the proxy beside well-behaved clients, one attack after the other', false)
-    .option('--seconds <n>', 'with --hostile: length of each attack (default: --minutes, divided by the attacks)', positive)
-    .option('--attacks <names>', `with --hostile: which attacks, separated by commas, of ${ALL.join(', ')} (default: all)`, attackNames, ALL)
+    .option(
+      '--seconds <n>',
+      'with --hostile: length of each attack (default: --minutes, divided by the attacks)',
+      positive,
+    )
+    .option(
+      '--attacks <names>',
+      `with --hostile: which attacks, separated by commas, of ${ALL.join(', ')} (default: all)`,
+      attackNames,
+      ALL,
+    )
     .option('--direct', 'with --hostile: attack Redis itself, to compare the proxy with it', false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
     .parse(argv);
   const options = command.opts<Options>();
   const foreign = command.options.filter((option) => {
     const name = option.attributeName();
-    return command.getOptionValueSource(name) === 'cli' && (options.hostile ? MEMORY_ONLY : HOSTILE_ONLY).includes(name);
+    return (
+      command.getOptionValueSource(name) === 'cli' && (options.hostile ? MEMORY_ONLY : HOSTILE_ONLY).includes(name)
+    );
   });
-  for (const { long } of foreign) command.error(`error: ${long} is ${options.hostile ? 'not allowed with' : 'allowed with'} --hostile${options.hostile ? '' : ' only'}`);
+  for (const { long } of foreign)
+    command.error(
+      `error: ${long} is ${options.hostile ? 'not allowed with' : 'allowed with'} --hostile${options.hostile ? '' : ' only'}`,
+    );
   return options;
 }
 

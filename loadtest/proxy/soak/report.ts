@@ -58,9 +58,15 @@ export function asText(report: Report): string {
     ['time', `${report.minutes} min`],
     ['commands', `${totals.commands} (${Math.round(totals.commands / seconds)}/s), ${totals.heldBack} held back`],
     ['replies', `${totals.replies}, ${totals.wrong} wrong, ${totals.errors} errors, ${totals.lost} connections lost`],
-    ['compared', `${snapshot.compared}: ${snapshot.matched} equal, ${excused} explained, ${sum(snapshot.mismatches)} mismatches`],
+    [
+      'compared',
+      `${snapshot.compared}: ${snapshot.matched} equal, ${excused} explained, ${sum(snapshot.mismatches)} mismatches`,
+    ],
     ['not to be told', `${sum(snapshot.inconclusive)} ${JSON.stringify(snapshot.inconclusive)}`],
-    ['RSS idle, last, peak', `${mib(report.idleRss)}, ${mib(last.rss)}, ${mib(report.peakRss)} (limit ${report.limitMib} MiB)`],
+    [
+      'RSS idle, last, peak',
+      `${mib(report.idleRss)}, ${mib(last.rss)}, ${mib(report.peakRss)} (limit ${report.limitMib} MiB)`,
+    ],
     ['made of', madeOf(samples)],
     ['RSS trend', `${growthOf(trend)}: ${flatness(trend)}`],
   );
@@ -71,8 +77,10 @@ export function asText(report: Report): string {
 /** Whose the memory is, in the first and in the last third of the time. */
 function madeOf(samples: readonly Sample[]): string {
   const third = Math.ceil(samples.length / 3);
-  const mean = (part: readonly Sample[], of: (sample: Sample) => number): string => (part.reduce((total, sample) => total + of(sample), 0) / part.length / 2 ** 20).toFixed(1);
-  const told = (of: (sample: Sample) => number): string => `${mean(samples.slice(0, third), of)} → ${mean(samples.slice(-third), of)}`;
+  const mean = (part: readonly Sample[], of: (sample: Sample) => number): string =>
+    (part.reduce((total, sample) => total + of(sample), 0) / part.length / 2 ** 20).toFixed(1);
+  const told = (of: (sample: Sample) => number): string =>
+    `${mean(samples.slice(0, third), of)} → ${mean(samples.slice(-third), of)}`;
   return `V8's heap ${told(({ heap }) => heap)}, buffers ${told(({ buffers }) => buffers)}, the rest ${told(({ rss, heap, buffers }) => rss - heap - buffers)} MiB`;
 }
 
@@ -82,4 +90,6 @@ const growthOf = ({ growth, seconds, noise }: Trend): string =>
 const flatness = ({ flat }: Trend): string => (flat === null ? 'too short to tell' : flat ? 'flat' : 'NOT flat');
 
 const conclusion = ({ flat }: Trend): string =>
-  flat === null ? 'Could not tell: the run was too short to judge the trend.' : 'It holds: small, flat, nothing differed.';
+  flat === null
+    ? 'Could not tell: the run was too short to judge the trend.'
+    : 'It holds: small, flat, nothing differed.';

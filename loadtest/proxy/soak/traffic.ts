@@ -31,7 +31,8 @@ function isValueOf(key: string, reply: Reply): boolean {
 const below = (limit: number): number => Math.floor(Math.random() * limit);
 const keyOf = (kind: keyof typeof KEYS): string => `soak:${kind}:${below(KEYS[kind])}`;
 /** Log-uniform: as many values between 32 and 64 bytes as between 32 and 64 KiB. */
-const lengthUpTo = (max: number): number => Math.floor(Math.exp(Math.log(SHORTEST) + Math.random() * Math.log(Math.max(max, SHORTEST) / SHORTEST)));
+const lengthUpTo = (max: number): number =>
+  Math.floor(Math.exp(Math.log(SHORTEST) + Math.random() * Math.log(Math.max(max, SHORTEST) / SHORTEST)));
 
 const isOk = (reply: Reply): boolean => text(reply) === 'OK';
 const isInteger = (reply: Reply): boolean => reply.type === ':';

@@ -1,7 +1,7 @@
 /**
- * Who may ask the admin HTTP. Two things are kept out apart from those without the token: other web pages of the operator's
- * browser that send a request in passing (their Origin is not ours), and pages that reach a proxy without a token by a name of
- * their own which they let resolve to 127.0.0.1 (their Host is not loopback's).
+ * Who may ask the admin HTTP. Two things are kept out apart from those without the token: other web pages of the
+ * operator's browser that send a request in passing (their Origin is not ours), and pages that reach a proxy without a
+ * token by a name of their own which they let resolve to 127.0.0.1 (their Host is not loopback's).
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
@@ -23,10 +23,18 @@ export interface Refusal {
 /** Null where it is answered. @param token null asks for none, which loopback alone may do */
 export function refusalOf({ method, headers, isPublic }: Asked, token: string | null): Refusal | null {
   if (method !== 'GET' && method !== 'HEAD' && isForeign(headers)) {
-    return { code: 'forbidden-origin', status: 403, message: 'this came from a web page of another origin: use shadow-compare, or send no Origin header' };
+    return {
+      code: 'forbidden-origin',
+      status: 403,
+      message: 'this came from a web page of another origin: use shadow-compare, or send no Origin header',
+    };
   }
   if (token === null && !namesLoopback(headers.host)) {
-    return { code: 'forbidden-host', status: 403, message: 'without a token the Host header must name loopback: use http://127.0.0.1, or set admin.token' };
+    return {
+      code: 'forbidden-host',
+      status: 403,
+      message: 'without a token the Host header must name loopback: use http://127.0.0.1, or set admin.token',
+    };
   }
   if (token === null || isPublic) return null;
   const [, given = ''] = /^Bearer (.+)$/i.exec(headers.authorization ?? '') ?? [];

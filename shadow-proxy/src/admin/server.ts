@@ -18,7 +18,8 @@
  *   POST /api/jobs     { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs }
  *   DELETE /api/jobs   stops them where they are → { jobs }
  *
- * Errors are { error: { code, message, … } }. Where a token is set, every request but those for the page's files needs it.
+ * Errors are { error: { code, message, … } }. Where a token is set, every request but those for the page's files needs
+ * it.
  */
 import type { PageFile } from '../page/files.js';
 import { once } from 'node:events';
@@ -102,7 +103,11 @@ const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.a
 /** What people write down for the history. */
 const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactSecrets).optional();
 const by = words(200);
-const consent = z.strictObject({ overwrite: z.boolean().default(false), deleteForeign: z.boolean().default(false), confirm: z.int().min(0) });
+const consent = z.strictObject({
+  overwrite: z.boolean().default(false),
+  deleteForeign: z.boolean().default(false),
+  confirm: z.int().min(0),
+});
 const promoteRequest = z.strictObject({
   shard: z.string().optional(),
   workload: z.string(),
@@ -126,7 +131,15 @@ const rollbackRequest = z.strictObject({
 });
 
 const word = z.string().min(1).max(200).transform(redactSecrets);
-const noteRequest = z.strictObject({ runbook: word, step: word, kind: z.enum(['run', 'undo']), command: z.string().max(1000).transform(redactSecrets), exit: z.int().nullable(), held: z.boolean(), by });
+const noteRequest = z.strictObject({
+  runbook: word,
+  step: word,
+  kind: z.enum(['run', 'undo']),
+  command: z.string().max(1000).transform(redactSecrets),
+  exit: z.int().nullable(),
+  held: z.boolean(),
+  by,
+});
 
 const jobOrder = jobRequest
   .omit({ automatic: true })
@@ -138,7 +151,10 @@ export class Admin {
   readonly #server: Server;
 
   private constructor(private readonly options: AdminOptions) {
-    this.#metrics = new Metrics(() => ({ shards: options.shards().map((shard) => shard.scrape()), waiting: options.waiting?.() ?? [] }));
+    this.#metrics = new Metrics(() => ({
+      shards: options.shards().map((shard) => shard.scrape()),
+      waiting: options.waiting?.() ?? [],
+    }));
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
@@ -147,15 +163,24 @@ export class Admin {
   /** @throws {AdminError} code `listen` */
   static async start(options: AdminOptions): Promise<Admin> {
     if (!isLoopback(options.host) && !options.token()) {
-      throw new AdminError('listen', `the admin address ${formatAddress(options)} is beyond loopback: set admin.token or admin.tokenFile`);
+      throw new AdminError(
+        'listen',
+        `the admin address ${formatAddress(options)} is beyond loopback: set admin.token or admin.tokenFile`,
+      );
     }
     const admin = new Admin(options);
     admin.#server.listen(options.port, options.host);
     try {
       await once(admin.#server, 'listening');
     } catch (error) {
-      const why = (error as NodeJS.ErrnoException).code === 'EADDRINUSE' ? 'is taken' : `cannot be opened: ${(error as Error).message}`;
-      throw new AdminError('listen', `the admin address ${formatAddress(options)} ${why}: set another admin.listen (each process needs its own)`);
+      const why =
+        (error as NodeJS.ErrnoException).code === 'EADDRINUSE'
+          ? 'is taken'
+          : `cannot be opened: ${(error as Error).message}`;
+      throw new AdminError(
+        'listen',
+        `the admin address ${formatAddress(options)} ${why}: set another admin.listen (each process needs its own)`,
+      );
     }
     return admin;
   }
@@ -177,7 +202,10 @@ export class Admin {
     try {
       const { pathname, searchParams } = targetOf(request);
       const file = this.options.page?.(pathname) ?? null;
-      const refusal = refusalOf({ method: request.method ?? '', headers: request.headers, isPublic: file !== null }, this.options.token());
+      const refusal = refusalOf(
+        { method: request.method ?? '', headers: request.headers, isPublic: file !== null },
+        this.options.token(),
+      );
       if (refusal !== null) throw new AdminError(refusal.code, refusal.message, refusal.status);
       if (file === null) await this.#route(request, response, pathname, searchParams);
       else sendFile(request, response, pathname, file);
@@ -191,7 +219,12 @@ export class Admin {
     }
   }
 
-  async #route(request: IncomingMessage, response: ServerResponse, pathname: string, query: URLSearchParams): Promise<void> {
+  async #route(
+    request: IncomingMessage,
+    response: ServerResponse,
+    pathname: string,
+    query: URLSearchParams,
+  ): Promise<void> {
     const route = Object.hasOwn(ROUTES, pathname) ? ROUTES[pathname] : undefined;
     if (route === undefined) {
       throw new AdminError('not-found', `there is no ${pathname}: ${Object.keys(ROUTES).join(', ')} are there`, 404);
@@ -206,18 +239,34 @@ export class Admin {
       this.#ready(response);
     } else if (pathname === '/api/status') {
       const starting = this.options.starting?.() ?? [];
-      send(response, 200, { version: 1, shards: this.options.shards().map((shard) => shard.snapshot()), ...(starting.length > 0 && { starting }) });
+      send(response, 200, {
+        version: 1,
+        shards: this.options.shards().map((shard) => shard.snapshot()),
+        ...(starting.length > 0 && { starting }),
+      });
     } else if (pathname === '/api/evidence') {
-      send(response, 200, { version: 1, shards: await Promise.all(this.options.shards().map((shard) => shard.evidence())) });
+      send(response, 200, {
+        version: 1,
+        shards: await Promise.all(this.options.shards().map((shard) => shard.evidence())),
+      });
     } else if (pathname === '/api/series') {
       const since = Number(query.get('since') ?? 0);
-      if (!Number.isFinite(since)) throw new AdminError('bad-request', 'since is a moment in milliseconds since 1970', 400);
+      if (!Number.isFinite(since))
+        throw new AdminError('bad-request', 'since is a moment in milliseconds since 1970', 400);
       const shards = this.#shardsNamed(query.get('shard') ?? undefined);
-      send(response, 200, { version: 1, everyMs: SERIES_STEP_MS, series: shards.map((shard) => ({ shard: shard.name, ...shard.series(since) })) });
+      send(response, 200, {
+        version: 1,
+        everyMs: SERIES_STEP_MS,
+        series: shards.map((shard) => ({ shard: shard.name, ...shard.series(since) })),
+      });
     } else if (pathname === '/api/accept') {
       send(response, 200, { accepted: await this.#accept(request) });
     } else if (pathname === '/api/history') {
-      send(response, 200, { history: await Promise.all(this.options.shards().map(async (shard) => ({ shard: shard.name, events: await shard.history() }))) });
+      send(response, 200, {
+        history: await Promise.all(
+          this.options.shards().map(async (shard) => ({ shard: shard.name, events: await shard.history() })),
+        ),
+      });
     } else if (pathname === '/api/note') {
       send(response, 200, { shards: await this.#note(request) });
     } else if (pathname === '/api/promote') {
@@ -234,11 +283,25 @@ export class Admin {
   async #jobs(request: IncomingMessage): Promise<{ shard: string; job: JobSnapshot | null }[]> {
     const shards = this.options.shards();
     if (request.method === 'POST') {
-      const { shard: name, by: who, kind, workloads = null, repair = false, dryRun = false, again = false, deletes = 0, sample = 100, limits = {} } = await readBody(request, jobOrder);
+      const {
+        shard: name,
+        by: who,
+        kind,
+        workloads = null,
+        repair = false,
+        dryRun = false,
+        again = false,
+        deletes = 0,
+        sample = 100,
+        limits = {},
+      } = await readBody(request, jobOrder);
       const wanted = { kind, workloads, repair, dryRun, again, deletes, sample, limits, automatic: false };
       return this.#shardsNamed(name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted, who) }));
     }
-    if (request.method === 'DELETE') return shards.filter((shard) => shard.snapshot().job?.state === 'running').map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
+    if (request.method === 'DELETE')
+      return shards
+        .filter((shard) => shard.snapshot().job?.state === 'running')
+        .map((shard) => ({ shard: shard.name, job: shard.stopJob() }));
     return shards.map((shard) => ({ shard: shard.name, job: shard.snapshot().job }));
   }
 
@@ -255,7 +318,8 @@ export class Admin {
     const shards = this.#shardsNamed(name);
     const frozen = shards.filter((shard) => shard.snapshot().frozen !== null);
     const accepted: { shard: string; servers: readonly Side[] }[] = [];
-    for (const shard of frozen.length > 0 ? frozen : shards) accepted.push({ shard: shard.name, servers: await shard.acceptAuthority(runIds) });
+    for (const shard of frozen.length > 0 ? frozen : shards)
+      accepted.push({ shard: shard.name, servers: await shard.acceptAuthority(runIds) });
     return accepted;
   }
 
@@ -263,15 +327,27 @@ export class Admin {
     const all = this.options.shards();
     const shards = name === undefined ? all : all.filter((shard) => shard.name === name);
     if (shards.length > 0) return shards;
-    throw new AdminError('unknown-shard', `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`, 404);
+    throw new AdminError(
+      'unknown-shard',
+      `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`,
+      404,
+    );
   }
 
   #ready(response: ServerResponse): void {
     const shards = this.options.shards();
     const starting = this.options.starting?.() ?? [];
-    const notReady = [...shards.filter((shard) => !shard.ready()), ...starting.map(({ shard }) => ({ name: shard }))].map(({ name }) => name);
+    const notReady = [
+      ...shards.filter((shard) => !shard.ready()),
+      ...starting.map(({ shard }) => ({ name: shard })),
+    ].map(({ name }) => name);
     const ready = shards.length > 0 && notReady.length === 0;
-    send(response, ready ? 200 : 503, { ready, notReady, ...((this.options.waiting?.() ?? []).length > 0 && { reason: 'standby' }), ...(starting.length > 0 && { starting: starting.map(({ shard }) => shard) }) });
+    send(response, ready ? 200 : 503, {
+      ready,
+      notReady,
+      ...((this.options.waiting?.() ?? []).length > 0 && { reason: 'standby' }),
+      ...(starting.length > 0 && { starting: starting.map(({ shard }) => shard) }),
+    });
   }
 
   /** Of several shards none goes where one may not, and those that went go back where a later one does not. */
@@ -279,12 +355,23 @@ export class Admin {
     const { shard: name, ...wanted } = await readBody(request, promoteRequest);
     const shards = this.#shardsNamed(name);
     const judged: ({ shard: string } & Promotion)[] = [];
-    for (const shard of shards) judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
+    for (const shard of shards)
+      judged.push({ shard: shard.name, ...(await shard.promote({ ...wanted, dryRun: true })) });
     if (wanted.dryRun) return judged;
     const closed = judged.filter(({ gates }) => closedGates(gates, wanted).length > 0);
     if (closed.length > 0) {
-      const names = closed.map(({ shard, gates }) => `${shard} (${closedGates(gates, wanted).map((gate) => gate.name).join(', ')})`);
-      throw new AdminError('gates-closed', `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`, 409, { promotions: judged });
+      const names = closed.map(
+        ({ shard, gates }) =>
+          `${shard} (${closedGates(gates, wanted)
+            .map((gate) => gate.name)
+            .join(', ')})`,
+      );
+      throw new AdminError(
+        'gates-closed',
+        `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`,
+        409,
+        { promotions: judged },
+      );
     }
     const done: ({ shard: string } & Promotion)[] = [];
     for (const shard of shards) {
@@ -300,7 +387,11 @@ export class Admin {
   }
 
   /** Stage by stage. @returns what to tell of it */
-  async #undo(shards: readonly ShardControl[], done: readonly { shard: string; workload: string; from: StagePoint }[], why: string): Promise<string> {
+  async #undo(
+    shards: readonly ShardControl[],
+    done: readonly { shard: string; workload: string; from: StagePoint }[],
+    why: string,
+  ): Promise<string> {
     const stuck: string[] = [];
     for (const { shard, workload, from } of [...done].reverse()) {
       const control = shards.find((each) => each.name === shard)!;
@@ -309,7 +400,13 @@ export class Admin {
       // The stage itself may be the same, and its share not.
       const steps = at === to ? [from.stage] : at < to ? STAGES.slice(at + 1, to + 1) : STAGES.slice(to, at).reverse();
       try {
-        for (const stage of steps) await control.changeStage({ workload, stage, percent: stage === 'live' ? from.percent : undefined, note: { undone: why } });
+        for (const stage of steps)
+          await control.changeStage({
+            workload,
+            stage,
+            percent: stage === 'live' ? from.percent : undefined,
+            note: { undone: why },
+          });
       } catch (error) {
         stuck.push(`${shard} did not go back: ${(error as Error).message}`);
       }
@@ -319,13 +416,14 @@ export class Admin {
   }
 
   /**
-   * Of a workload that is named none goes back where one shard refuses. The red button goes on: what can go back does, and the answer
-   * says what did not.
+   * Of a workload that is named none goes back where one shard refuses. The red button goes on: what can go back does,
+   * and the answer says what did not.
    */
   async #rollback(request: IncomingMessage): Promise<({ shard: string } & Rollback)[]> {
     const { shard: name, workload, ...wanted } = await readBody(request, rollbackRequest);
     const shards = this.#shardsNamed(name);
-    if (workload === undefined && wanted.drill) throw new AdminError('bad-request', 'a drill is of one workload: name it', 400);
+    if (workload === undefined && wanted.drill)
+      throw new AdminError('bad-request', 'a drill is of one workload: name it', 400);
     const done: ({ shard: string } & Rollback)[] = [];
     const refused: AdminError[] = [];
     for (const shard of shards) {
@@ -334,17 +432,30 @@ export class Admin {
           done.push({ shard: shard.name, ...(await shard.rollback({ ...wanted, workload: each })) });
         } catch (error) {
           const { status, code, message, details } = asAdminError(error);
-          if (workload !== undefined) throw new AdminError(code, `${shard.name}: ${message}${await this.#undo(shards, gone(done), `${shard.name} refused`)}`, status, details);
+          if (workload !== undefined)
+            throw new AdminError(
+              code,
+              `${shard.name}: ${message}${await this.#undo(shards, gone(done), `${shard.name} refused`)}`,
+              status,
+              details,
+            );
           refused.push(new AdminError(code, `${shard.name}: ${message}`, status, details));
         }
       }
     }
     if (refused.length === 0) return done;
     const rolledBack = done.map(({ shard, workload: each }) => `${shard}: ${each} was rolled back`);
-    throw new AdminError(refused[0].code, [...refused.map(({ message }) => message), ...rolledBack].join('\n'), refused[0].status, { rollbacks: done, details: refused.map(({ details }) => details) });
+    throw new AdminError(
+      refused[0].code,
+      [...refused.map(({ message }) => message), ...rolledBack].join('\n'),
+      refused[0].status,
+      { rollbacks: done, details: refused.map(({ details }) => details) },
+    );
   }
 
-  /** Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed. */
+  /**
+   * Without a shard, each is changed in turn; the first that refuses ends it, and the answer says which were changed.
+   */
   async #changeStage(request: IncomingMessage): Promise<({ shard: string } & StageChange)[]> {
     const { shard: name, ...wanted } = await readBody(request, stageRequest);
     const shards = this.#shardsNamed(name);
@@ -362,11 +473,20 @@ export class Admin {
 }
 
 /** Where they were before. */
-const gone = (done: readonly ({ shard: string } & Rollback)[]): { shard: string; workload: string; from: StagePoint }[] => done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
+const gone = (
+  done: readonly ({ shard: string } & Rollback)[],
+): { shard: string; workload: string; from: StagePoint }[] =>
+  done.map(({ shard, workload, changes }) => ({ shard, workload, from: changes[0].from }));
 
-/** The workloads of which clients get the target's replies; those that are complete refuse to go back, and say what to do. */
+/**
+ * The workloads of which clients get the target's replies; those that are complete refuse to go back, and say what to
+ * do.
+ */
 const answeredByTarget = (shard: ShardControl): string[] =>
-  shard.snapshot().workloads.filter(({ stage }) => stage === 'live' || stageRule(stage).authority === 'target').map(({ name }) => name);
+  shard
+    .snapshot()
+    .workloads.filter(({ stage }) => stage === 'live' || stageRule(stage).authority === 'target')
+    .map(({ name }) => name);
 
 const READ = ['GET', 'HEAD'];
 const ROUTES: Readonly<Record<string, readonly string[]>> = {
@@ -400,13 +520,23 @@ function targetOf({ url = '/' }: IncomingMessage): { pathname: string; searchPar
   return { pathname, searchParams: new URLSearchParams(query) };
 }
 
-function checkMethod(request: IncomingMessage, response: ServerResponse, pathname: string, allowed: readonly string[]): void {
+function checkMethod(
+  request: IncomingMessage,
+  response: ServerResponse,
+  pathname: string,
+  allowed: readonly string[],
+): void {
   if (allowed.includes(request.method ?? '')) return;
   response.setHeader('allow', allowed.join(', '));
   throw new AdminError('method', `${pathname} takes ${allowed.join(' or ')}`, 405);
 }
 
-function sendFile(request: IncomingMessage, response: ServerResponse, pathname: string, { type, content, policy }: PageFile): void {
+function sendFile(
+  request: IncomingMessage,
+  response: ServerResponse,
+  pathname: string,
+  { type, content, policy }: PageFile,
+): void {
   checkMethod(request, response, pathname, READ);
   response.writeHead(200, { 'content-type': type, 'content-security-policy': policy, 'cache-control': 'no-cache' });
   response.end(content);
@@ -432,9 +562,15 @@ const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> 
 
 function asAdminError(error: unknown): AdminError {
   if (error instanceof AdminError) return error;
-  if (error instanceof JobError || error instanceof TrustError) return new AdminError(error.code, error.message, STATUS_OF[error.code]);
+  if (error instanceof JobError || error instanceof TrustError)
+    return new AdminError(error.code, error.message, STATUS_OF[error.code]);
   if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
-  return new AdminError(error.code, error.message, STATUS_OF[error.code], error.details === undefined ? {} : { details: error.details });
+  return new AdminError(
+    error.code,
+    error.message,
+    STATUS_OF[error.code],
+    error.details === undefined ? {} : { details: error.details },
+  );
 }
 
 function send(response: ServerResponse, status: number, body: object): void {

@@ -43,9 +43,14 @@ export interface ShardControl {
   history(): Promise<readonly HistoryEvent[]>;
   /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
   note(note: Note): Promise<void>;
-  /** Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with nothing changed */
+  /**
+   * Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with
+   * nothing changed
+   */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;
-  /** Begins a backfill or a verification; `by`: who asked for it, for the history of what it deletes. @throws {JobError} */
+  /**
+   * Begins a backfill or a verification; `by`: who asked for it, for the history of what it deletes. @throws {JobError}
+   */
   startJob(request: JobRequest, by?: string): JobSnapshot;
   /** Stops it where it is. @throws {JobError} */
   stopJob(): JobSnapshot;

@@ -36,10 +36,18 @@ export interface InstanceFacts {
   readonly role: string;
   /** Over the time of watching. */
   readonly opsPerSecond: number;
-  /** Share of one core that the thread which runs commands took over the time of watching, 0 to 1; null where the server does not tell. */
+  /**
+   * Share of one core that the thread which runs commands took over the time of watching, 0 to 1; null where the server
+   * does not tell.
+   */
   readonly cpu: number | null;
   readonly clients: { readonly connected: number; readonly max: number | null; readonly rejected: number };
-  readonly memory: { readonly used: number; readonly peak: number; readonly max: number | null; readonly policy: string | null };
+  readonly memory: {
+    readonly used: number;
+    readonly peak: number;
+    readonly max: number | null;
+    readonly policy: string | null;
+  };
   readonly evicted: number;
   /** Keys by number of database. */
   readonly databases: ReadonlyMap<number, number>;

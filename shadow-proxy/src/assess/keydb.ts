@@ -8,12 +8,27 @@ export interface Truth {
 }
 
 export const TRUTHS: readonly Truth[] = [
-  { what: 'one global lock', means: 'sockets and parsing run in parallel, commands do not: a 600 ms script held up reads on eight other connections for 500 ms, whatever the number of threads. It helps where connections and parsing are the load, not where single commands are' },
-  { what: 'no conflict-free types', means: 'with active-active, concurrent writes to one key are replayed, and a full resync keeps one side only: counters lose increments' },
-  { what: 'the level of Redis 6.2', means: 'functions, LMPOP, EXPIRETIME, ZINTERCARD, sharded pub/sub and the options of Redis 7 are not there' },
-  { what: 'release 6.3.4 is of October 2023; development stopped in spring 2024', means: 'nobody mends it: plan how to leave it, too; going back to Redis or Valkey is one copy' },
+  {
+    what: 'one global lock',
+    means:
+      'sockets and parsing run in parallel, commands do not: a 600 ms script held up reads on eight other connections for 500 ms, whatever the number of threads. It helps where connections and parsing are the load, not where single commands are',
+  },
+  {
+    what: 'no conflict-free types',
+    means:
+      'with active-active, concurrent writes to one key are replayed, and a full resync keeps one side only: counters lose increments',
+  },
+  {
+    what: 'the level of Redis 6.2',
+    means: 'functions, LMPOP, EXPIRETIME, ZINTERCARD, sharded pub/sub and the options of Redis 7 are not there',
+  },
+  {
+    what: 'release 6.3.4 is of October 2023; development stopped in spring 2024',
+    means: 'nobody mends it: plan how to leave it, too; going back to Redis or Valkey is one copy',
+  },
   {
     what: 'security fixes of Redis are missing (CVE-2024-31449, CVE-2025-46817, CVE-2025-49844, CVE-2025-21605 and others)',
-    means: 'give applications an ACL user with +@all -@admin -@dangerous -@scripting -keydb.nhget -keydb.nhset -keydb.cron, rename or deny what only KeyDB has, limit the output buffer of normal clients, set acl-pubsub-default resetchannels',
+    means:
+      'give applications an ACL user with +@all -@admin -@dangerous -@scripting -keydb.nhget -keydb.nhset -keydb.cron, rename or deny what only KeyDB has, limit the output buffer of normal clients, set acl-pubsub-default resetchannels',
   },
 ];

@@ -1,6 +1,6 @@
 /**
- * A short look at the commands that a live server runs, by `MONITOR`: the only way to see their options from outside. It costs
- * the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
+ * A short look at the commands that a live server runs, by `MONITOR`: the only way to see their options from outside.
+ * It costs the server throughput for as long as it lasts, so it is asked for, and bounded in time and in lines.
  */
 import type { Socket } from 'node:net';
 import { CommandTable } from '../command/table.js';
@@ -29,7 +29,10 @@ export async function monitor(endpoint: Endpoint, ms: number): Promise<Monitored
   try {
     socket = await dialer.connect(await dialer.resolve());
     const { credentials } = dialer;
-    const login = credentials === undefined ? [] : ['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password];
+    const login =
+      credentials === undefined
+        ? []
+        : ['AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password];
     if (login.length > 0) socket.write(encodeCommand(login));
     socket.write(encodeCommand(['MONITOR']));
     return await watch(socket, ms);
@@ -45,7 +48,8 @@ function watch(socket: Socket, ms: number): Promise<Monitored> {
   const since = performance.now();
   let rest = '';
   return new Promise((resolve, reject) => {
-    const end = (): void => resolve({ ms: Math.round(performance.now() - since), commands: sample.commands, forms: sample.forms });
+    const end = (): void =>
+      resolve({ ms: Math.round(performance.now() - since), commands: sample.commands, forms: sample.forms });
     const timer = setTimeout(end, ms);
     const fail = (problem: Error): void => {
       clearTimeout(timer);
@@ -72,7 +76,9 @@ export class Sample {
   readonly forms = new Map<string, number>();
   readonly #table = new CommandTable();
 
-  /** @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; `lua` stands for the address in scripts */
+  /**
+   * @param line such as `+1700000000.123456 [0 127.0.0.1:6000] "SET" "k" "v"`; `lua` stands for the address in scripts
+   */
   add(line: string): void {
     const [, address, quoted] = /^\+\d+\.\d+ \[\d+ ([^\]]*)\] (".*")$/.exec(line) ?? [];
     if (address === undefined) return;
@@ -96,7 +102,11 @@ const ESCAPES: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', a
 const argumentsIn = (quoted: string): Buffer[] =>
   (quoted.match(/"(?:[^"\\]|\\.)*"/g) ?? []).map((each) =>
     Buffer.from(
-      each.slice(1, -1).replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, hex: string | undefined, char: string) => (hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(parseInt(hex, 16)))),
+      each
+        .slice(1, -1)
+        .replace(/\\(?:x([0-9a-f]{2})|(.))/g, (_, hex: string | undefined, char: string) =>
+          hex === undefined ? (ESCAPES[char] ?? char) : String.fromCharCode(parseInt(hex, 16)),
+        ),
       'latin1',
     ),
   );

@@ -58,8 +58,17 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     role: info.get('role') ?? 'unknown',
     opsPerSecond: Math.max(0, (now.commands - before.commands) / seconds - ping.count / seconds),
     cpu: before.cpu === null || now.cpu === null ? null : (now.cpu - before.cpu) / seconds,
-    clients: { connected: number('connected_clients'), max: Number(info.get('maxclients') ?? settings?.get('maxclients')) || null, rejected: number('rejected_connections') },
-    memory: { used: number('used_memory'), peak: number('used_memory_peak'), max: number('maxmemory') || null, policy: info.get('maxmemory_policy') ?? null },
+    clients: {
+      connected: number('connected_clients'),
+      max: Number(info.get('maxclients') ?? settings?.get('maxclients')) || null,
+      rejected: number('rejected_connections'),
+    },
+    memory: {
+      used: number('used_memory'),
+      peak: number('used_memory_peak'),
+      max: number('maxmemory') || null,
+      policy: info.get('maxmemory_policy') ?? null,
+    },
     evicted: number('evicted_keys'),
     databases: databasesOf(info),
     ping,
@@ -70,7 +79,11 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     settings,
     connections: connectionsOf(await asker.may('CLIENT', 'LIST')),
     users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
-    acl: { lines: (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null, commands: supportedCommands(listed), categories: commandCategories(listed) },
+    acl: {
+      lines: (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null,
+      commands: supportedCommands(listed),
+      categories: commandCategories(listed),
+    },
     askedAs: endpoint.username ?? 'default',
     replicas: await replicasOf(info, endpoint),
     clock,
@@ -92,19 +105,31 @@ async function moment(asker: Asker): Promise<Moment> {
   const fields = await asker.info();
   const at = performance.now();
   // Before 6.2 only the whole process tells, which is little more while nothing is saved.
-  const names = fields.has('used_cpu_user_main_thread') ? ['used_cpu_user_main_thread', 'used_cpu_sys_main_thread'] : ['used_cpu_user', 'used_cpu_sys'];
-  const cpu = names.every((name) => fields.has(name)) ? names.reduce((total, name) => total + Number(fields.get(name)), 0) : null;
+  const names = fields.has('used_cpu_user_main_thread')
+    ? ['used_cpu_user_main_thread', 'used_cpu_sys_main_thread']
+    : ['used_cpu_user', 'used_cpu_sys'];
+  const cpu = names.every((name) => fields.has(name))
+    ? names.reduce((total, name) => total + Number(fields.get(name)), 0)
+    : null;
   return { at, fields, commands: Number(fields.get('total_commands_processed') ?? 0), cpu };
 }
 
 async function watch(asker: Asker, ms: number): Promise<InstanceFacts['ping']> {
-  const micros = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3 });
+  const micros = build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 60_000_000,
+    numberOfSignificantValueDigits: 3,
+  });
   for (const end = performance.now() + ms; performance.now() < end; await sleep(PING_MS)) {
     const since = performance.now();
     await asker.must('PING');
     micros.recordValue(Math.max(1, Math.round((performance.now() - since) * 1000)));
   }
-  return { p50: micros.getValueAtPercentile(50) / 1000, p99: micros.getValueAtPercentile(99) / 1000, count: micros.totalCount };
+  return {
+    p50: micros.getValueAtPercentile(50) / 1000,
+    p99: micros.getValueAtPercentile(99) / 1000,
+    count: micros.totalCount,
+  };
 }
 
 /** Commands and subcommands; servers before 7.0 do not name the latter. */
@@ -146,13 +171,23 @@ const modulesOf = (reply: Reply | null): string[] =>
 
 function connectionsOf(reply: Reply | null): ConnectedClient[] | null {
   if (reply === null) return null;
-  const lines = text(reply).split('\n').filter((line) => line.length > 0);
+  const lines = text(reply)
+    .split('\n')
+    .filter((line) => line.length > 0);
   // This one, those of replicas and those of the kit's proxy are none.
-  const clients = lines.filter((line) => !['client|list', 'client'].includes(clientField(line, 'cmd')) && !/[SM]/.test(clientField(line, 'flags')) && !clientField(line, 'name').startsWith('shadow-proxy'));
+  const clients = lines.filter(
+    (line) =>
+      !['client|list', 'client'].includes(clientField(line, 'cmd')) &&
+      !/[SM]/.test(clientField(line, 'flags')) &&
+      !clientField(line, 'name').startsWith('shadow-proxy'),
+  );
   return clients.map((line) => ({
     host: clientField(line, 'addr').replace(/:\d+$/, ''),
     name: clientField(line, 'name'),
-    library: ['lib-name', 'lib-ver'].map((name) => clientField(line, name)).filter(Boolean).join(' '),
+    library: ['lib-name', 'lib-ver']
+      .map((name) => clientField(line, name))
+      .filter(Boolean)
+      .join(' '),
     user: clientField(line, 'user') || 'default',
   }));
 }
@@ -164,7 +199,10 @@ async function replicasOf(info: ReadonlyMap<string, string>, endpoint: Endpoint)
     const [, host, port] = /ip=([^,]+),port=(\d+)/.exec(info.get(`slave${i}`)!) ?? [];
     if (host === undefined) continue;
     const address = { host, port: Number(port) };
-    replicas.push({ address: formatAddress(address), reads: await readsAt({ ...endpoint, ...address, kind: 'server', label: formatAddress(address) }) });
+    replicas.push({
+      address: formatAddress(address),
+      reads: await readsAt({ ...endpoint, ...address, kind: 'server', label: formatAddress(address) }),
+    });
   }
   return replicas;
 }
@@ -191,12 +229,18 @@ async function sampleKeys(asker: Asker, databases: readonly number[]): Promise<I
     if ((await asker.may('SELECT', db)) === null) break;
     let cursor = '0';
     const most = SAMPLED_KEYS / databases.length;
-    for (let seen = 0; seen < most; ) {
+    for (let seen = 0; seen < most;) {
       const page = await asker.may('SCAN', cursor, 'COUNT', PAGE_KEYS);
       if (page === null) return { keys, largest: [] };
       const names = page.items![1].items!.map(({ data }) => data!);
-      const replies = await asker.all(names.flatMap((name) => [['MEMORY', 'USAGE', name], ['TYPE', name]]));
-      for (let i = 0; i < names.length; i++) found.push({ db, bytes: Number(text(replies[2 * i])) || 0, type: text(replies[2 * i + 1]) });
+      const replies = await asker.all(
+        names.flatMap((name) => [
+          ['MEMORY', 'USAGE', name],
+          ['TYPE', name],
+        ]),
+      );
+      for (let i = 0; i < names.length; i++)
+        found.push({ db, bytes: Number(text(replies[2 * i])) || 0, type: text(replies[2 * i + 1]) });
       seen += names.length;
       cursor = text(page.items![0]);
       if (cursor === '0') break;

@@ -1,4 +1,7 @@
-/** How much KeyDB it takes, and what that costs: reckoned from what was measured and from prices that the operator gives. */
+/**
+ * How much KeyDB it takes, and what that costs: reckoned from what was measured and from prices that the operator
+ * gives.
+ */
 import type { InstanceFacts } from './facts.js';
 
 export interface SizingOptions {
@@ -29,7 +32,10 @@ const MEMORY_ROOM = 1.5;
 /** A node is loaded no further. */
 const LOAD = 0.6;
 
-export function sizingOf(sources: readonly InstanceFacts[], { nodeMemory, nodeOps, sourcePrice, targetPrice }: SizingOptions): Sizing {
+export function sizingOf(
+  sources: readonly InstanceFacts[],
+  { nodeMemory, nodeOps, sourcePrice, targetPrice }: SizingOptions,
+): Sizing {
   const opsPerSecond = sources.reduce((total, source) => total + source.opsPerSecond, 0);
   const memory = sources.reduce((total, source) => total + source.memory.peak, 0) * MEMORY_ROOM;
   const byMemory = nodeMemory === null ? null : Math.ceil(memory / nodeMemory);

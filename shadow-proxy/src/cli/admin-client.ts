@@ -42,7 +42,8 @@ export interface ShardJob {
   readonly job: JobSnapshot | null;
 }
 
-export type JobOrder = Pick<JobRequest, 'kind'> & Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
+export type JobOrder = Pick<JobRequest, 'kind'> &
+  Partial<JobRequest> & { readonly shard?: string; readonly by?: string };
 
 const TIMEOUT_MS = 30_000;
 
@@ -53,17 +54,25 @@ export const addAdminOptions = (command: Command): Command =>
     .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
 
 /** The admin addresses of a plan's processes, each once. */
-export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values()];
+export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [
+  ...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values(),
+];
 
 export class AdminClient {
   readonly #url: string;
   readonly #token: string | null;
 
   /** @param admin address and token of the plan, where `options` name no other */
-  constructor(options: AdminClientOptions, admin: AdminPlan | null = options.plan === undefined ? null : loadPlan(options.plan).admin) {
+  constructor(
+    options: AdminClientOptions,
+    admin: AdminPlan | null = options.plan === undefined ? null : loadPlan(options.plan).admin,
+  ) {
     const fromPlan = admin && `http://${formatAddress(admin)}`.replace(/\/\/(0\.0\.0\.0|\[::\]):/, '//127.0.0.1:');
     this.#url = normalise(options.admin ?? fromPlan ?? 'http://127.0.0.1:9400');
-    this.#token = options.tokenFile === undefined ? (process.env.SHADOW_PROXY_TOKEN ?? admin?.token ?? null) : readToken(options.tokenFile);
+    this.#token =
+      options.tokenFile === undefined
+        ? (process.env.SHADOW_PROXY_TOKEN ?? admin?.token ?? null)
+        : readToken(options.tokenFile);
   }
 
   async status(): Promise<readonly ShardSnapshot[]> {
@@ -79,7 +88,10 @@ export class AdminClient {
     return (await this.#call<{ changes: ShardChange[] }>('POST', '/api/stage', request)).changes;
   }
 
-  async accept(request: { readonly shard?: string; readonly runIds: readonly string[] }): Promise<readonly AcceptedShard[]> {
+  async accept(request: {
+    readonly shard?: string;
+    readonly runIds: readonly string[];
+  }): Promise<readonly AcceptedShard[]> {
     return (await this.#call<{ accepted: AcceptedShard[] }>('POST', '/api/accept', request)).accepted;
   }
 
@@ -118,16 +130,28 @@ export class AdminClient {
 
   async #call<T>(method: string, path: string, body?: object): Promise<T> {
     const url = `${this.#url}${path}`;
-    const headers = { 'content-type': 'application/json', ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }) };
+    const headers = {
+      'content-type': 'application/json',
+      ...(this.#token === null ? {} : { authorization: `Bearer ${this.#token}` }),
+    };
     let response: Response;
     let answer: { error?: { code: string; message: string; details?: unknown } };
     try {
-      response = await fetch(url, { method, headers, body: body && JSON.stringify(body), signal: AbortSignal.timeout(TIMEOUT_MS) });
+      response = await fetch(url, {
+        method,
+        headers,
+        body: body && JSON.stringify(body),
+        signal: AbortSignal.timeout(TIMEOUT_MS),
+      });
       answer = (await response.json()) as typeof answer;
     } catch (error) {
       const { cause, message } = error as Error;
       const why = (cause as Error | undefined)?.message ?? message;
-      throw new CliError('unreachable', `no proxy answers at ${url} (${why}): start it, or name its admin address with --admin or --plan`, exitCode.inconclusive);
+      throw new CliError(
+        'unreachable',
+        `no proxy answers at ${url} (${why}): start it, or name its admin address with --admin or --plan`,
+        exitCode.inconclusive,
+      );
     }
     if (response.ok) return answer as T;
     throw refusal(response.status, answer.error);
@@ -135,7 +159,8 @@ export class AdminClient {
 }
 
 function refusal(status: number, error: { code: string; message: string; details?: unknown } | undefined): CliError {
-  if (error === undefined) return new CliError('http', `the admin address answered HTTP ${status}: is it a proxy?`, exitCode.inconclusive);
+  if (error === undefined)
+    return new CliError('http', `the admin address answered HTTP ${status}: is it a proxy?`, exitCode.inconclusive);
   const details = error.details === undefined ? '' : `\n${JSON.stringify(error.details, null, 2)}`;
   const hint = status === 401 ? ' (set SHADOW_PROXY_TOKEN, or use --token-file)' : '';
   const wrongUse = status === 400 || status === 401 || status === 403 || status === 404;
@@ -146,8 +171,14 @@ function normalise(url: string): string {
   const text = url.includes('://') ? url : `http://${url}`;
   const parsed = URL.canParse(text) ? new URL(text) : null;
   // Whatever stands before an @ is a secret, and not repeated.
-  if (text.includes('@')) throw new CliError('option', '--admin holds a user or password: write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file', exitCode.usage);
-  if (parsed === null) throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
+  if (text.includes('@'))
+    throw new CliError(
+      'option',
+      '--admin holds a user or password: write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file',
+      exitCode.usage,
+    );
+  if (parsed === null)
+    throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
   return parsed.href.replace(/\/+$/, '');
 }
 
@@ -155,6 +186,10 @@ function readToken(file: string): string {
   try {
     return readFileSync(file, 'utf8').trim();
   } catch (error) {
-    throw new CliError('option', `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`, exitCode.usage);
+    throw new CliError(
+      'option',
+      `--token-file ${file} cannot be read (${(error as NodeJS.ErrnoException).code})`,
+      exitCode.usage,
+    );
   }
 }

@@ -16,10 +16,18 @@ interface BackfillOptions extends JobOptions {
 export function addBackfill(program: Command): void {
   const command = program
     .command('backfill')
-    .description('Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on')
+    .description(
+      'Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on',
+    )
     .option('--again', 'copy everything once more, though it was copied and nothing came in doubt since')
-    .option('--dry-run', 'only count the keys that would be copied, overwritten, deleted and kept, and check the memory of the target')
-    .option('--delete-foreign', 'delete keys of the target that the source does not have and the proxy did not write; asks for their number')
+    .option(
+      '--dry-run',
+      'only count the keys that would be copied, overwritten, deleted and kept, and check the memory of the target',
+    )
+    .option(
+      '--delete-foreign',
+      'delete keys of the target that the source does not have and the proxy did not write; asks for their number',
+    )
     .option(...YES, keysConfirmed);
   addJobOptions(command).action(async (options: BackfillOptions) => {
     const ended = await backfill(options);
@@ -32,13 +40,19 @@ async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> 
   const { dryRun = false, again = false, deleteForeign, stop } = options;
   const order = { kind: 'backfill', dryRun, again } as const;
   if (deleteForeign !== true || dryRun || stop === true) return runJob(order, options);
-  const foreign = new Map((await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]));
+  const foreign = new Map(
+    (await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]),
+  );
   const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
-  if (keys > 0) await confirmKeys(keys, 'Foreign keys of the target, which the source does not have, are deleted', options);
+  if (keys > 0)
+    await confirmKeys(keys, 'Foreign keys of the target, which the source does not have, are deleted', options);
   return runJob(order, options, foreign);
 }
 
-/** Keys that it did not copy; what only the target has was not its to copy. Where there was no key at all, nothing was shown. */
+/**
+ * Keys that it did not copy; what only the target has was not its to copy. Where there was no key at all, nothing was
+ * shown.
+ */
 function exitOf({ state, failed, differences, seen }: JobSnapshot): number {
   if (state !== 'done' || failed > 0 || sum(differences) > (differences.unowned ?? 0)) return exitCode.fails;
   return seen === 0 ? exitCode.inconclusive : exitCode.holds;

@@ -17,18 +17,28 @@ export const YES = ['--yes <number>', 'confirm so many keys without a question, 
  * @param what would happen to them
  * @throws {CliError} code `not-confirmed`, with nothing changed
  */
-export async function confirmKeys(keys: number, what: string, { yes, json }: { readonly yes?: number; readonly json?: boolean }): Promise<void> {
+export async function confirmKeys(
+  keys: number,
+  what: string,
+  { yes, json }: { readonly yes?: number; readonly json?: boolean },
+): Promise<void> {
   const told = `${what}: ${count(keys, 'key')}`;
-  const refused = (why: string, exit: CliError['exit'] = exitCode.fails): CliError => new CliError('not-confirmed', `${told}. ${why}`, exit);
+  const refused = (why: string, exit: CliError['exit'] = exitCode.fails): CliError =>
+    new CliError('not-confirmed', `${told}. ${why}`, exit);
   if (yes !== undefined) {
     if (yes >= keys) return;
     throw refused(`--yes ${yes} is less: nothing of that was done`);
   }
-  if (json === true || !process.stdin.isTTY) throw refused(`This is no terminal to ask on: confirm with --yes ${keys}. Nothing of that was done`, exitCode.usage);
+  if (json === true || !process.stdin.isTTY)
+    throw refused(
+      `This is no terminal to ask on: confirm with --yes ${keys}. Nothing of that was done`,
+      exitCode.usage,
+    );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     process.stderr.write(`${told}.\n`);
-    if ((await terminal.question(`Type ${keys} to go on: `)).trim() !== String(keys)) throw refused('Nothing of that was done');
+    if ((await terminal.question(`Type ${keys} to go on: `)).trim() !== String(keys))
+      throw refused('Nothing of that was done');
   } finally {
     terminal.close();
   }

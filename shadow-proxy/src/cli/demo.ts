@@ -1,6 +1,7 @@
 /**
- * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, two client libraries; then a value is changed
- * behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and gone afterwards.
+ * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, two client libraries; then a value is
+ * changed behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and gone
+ * afterwards.
  */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -31,7 +32,9 @@ const TAMPERED = 'flag:checkout';
 export function addDemo(program: Command): void {
   program
     .command('demo')
-    .description('See it work: a Redis, a KeyDB, traffic, and a difference that is caught (takes under a minute, leaves nothing)')
+    .description(
+      'See it work: a Redis, a KeyDB, traffic, and a difference that is caught (takes under a minute, leaves nothing)',
+    )
     .option('--for <duration>', 'how long the traffic runs', duration, 15_000)
     .option('--json', 'print one JSON object at the end, and nothing before')
     .action(async (options: DemoOptions) => {
@@ -67,7 +70,10 @@ async function demo(options: DemoOptions): Promise<number> {
     const finding = await observe(source, target, directory, options, say, stop.signal);
     if (stop.signal.aborted || finding === null) return 130;
     const fine = isFine(finding);
-    if (options.json) process.stdout.write(`${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`);
+    if (options.json)
+      process.stdout.write(
+        `${JSON.stringify({ holds: fine, standIn: target.standIn ?? null, ...finding }, null, 2)}\n`,
+      );
     else say(`\n${summary(finding, fine)}`);
     if (target.standIn) say(standInNotice(target));
     return fine ? exitCode.holds : exitCode.fails;
@@ -88,21 +94,34 @@ async function observe(
   signal: AbortSignal,
 ): Promise<Finding | null> {
   const shard = { name: 'demo', listen: 'redis://127.0.0.1:0', source: source.url, target: target.url };
-  const value = { version: 1, name: 'demo', shards: [shard], workloads: WORKLOADS, state: directory, admin: { listen: '127.0.0.1:0' } };
+  const value = {
+    version: 1,
+    name: 'demo',
+    shards: [shard],
+    workloads: WORKLOADS,
+    state: directory,
+    admin: { listen: '127.0.0.1:0' },
+  };
   const plan = planFrom(value, 'the demo', { directory, env: {} });
   const launched = await launch(plan, plan.shards[0], createLogger('error', 2));
   let apps: App[] = [];
   let direct: App[] = [];
   try {
     apps = await connectApps(launched.shard.port);
-    say(`Proxy on port ${launched.shard.port}, all six workloads in stage shadow. ioredis and node-redis send 70 % reads, 30 % writes.`);
+    say(
+      `Proxy on port ${launched.shard.port}, all six workloads in stage shadow. ioredis and node-redis send 70 % reads, 30 % writes.`,
+    );
     const errors = await traffic(launched, apps, options, signal);
     if (signal.aborted) return null;
     const { operations, compared, mismatches, explained } = launched.shard.snapshot();
     direct = await connectApps(target.port);
     say('\nNow one value is changed in the target, behind the proxy’s back …');
     const { caught, healed } = await tamper(launched, apps[0], direct[0]);
-    say(caught ? `… and a client reads it. Caught:\n  ${renderMismatch(caught)}` : '… and a client reads it. It was NOT caught.');
+    say(
+      caught
+        ? `… and a client reads it. Caught:\n  ${renderMismatch(caught)}`
+        : '… and a client reads it. It was NOT caught.',
+    );
     if (healed) say('The proxy has copied the key again: both servers hold the same.');
     return { operations, compared, mismatches, explained, errors, caught, healed };
   } finally {
@@ -111,7 +130,12 @@ async function observe(
   }
 }
 
-async function traffic(launched: Launched, apps: readonly App[], options: DemoOptions, signal: AbortSignal): Promise<Finding['errors']> {
+async function traffic(
+  launched: Launched,
+  apps: readonly App[],
+  options: DemoOptions,
+  signal: AbortSignal,
+): Promise<Finding['errors']> {
   const { shard } = launched;
   const until = performance.now() + options.for;
   const left = (): number => Math.max(0, until - performance.now());
@@ -123,7 +147,11 @@ async function traffic(launched: Launched, apps: readonly App[], options: DemoOp
 }
 
 /** Changes a value that nobody else writes any more, and lets a client read it. */
-async function tamper({ shard, ledger }: Launched, client: App, direct: App): Promise<{ caught: LedgerEntry | null; healed: boolean }> {
+async function tamper(
+  { shard, ledger }: Launched,
+  client: App,
+  direct: App,
+): Promise<{ caught: LedgerEntry | null; healed: boolean }> {
   await client.call(['SADD', TAMPERED, 'everybody']);
   await settled(() => shard.snapshot().mirror.queuedEffects === 0);
   const before = ledger.total;
@@ -131,7 +159,9 @@ async function tamper({ shard, ledger }: Launched, client: App, direct: App): Pr
   const right = JSON.stringify(sorted(await client.call(['SMEMBERS', TAMPERED])));
   await settled(() => ledger.total > before);
   const caught = ledger.total > before ? (ledger.latest().at(-1) ?? null) : null;
-  const healed = caught !== null && (await settled(async () => JSON.stringify(sorted(await direct.call(['SMEMBERS', TAMPERED]))) === right));
+  const healed =
+    caught !== null &&
+    (await settled(async () => JSON.stringify(sorted(await direct.call(['SMEMBERS', TAMPERED]))) === right));
   return { caught, healed };
 }
 
@@ -139,18 +169,22 @@ const sorted = (members: unknown): string[] => (members as string[]).map(String)
 
 /** Whether it came true in time. */
 async function settled(holds: () => boolean | Promise<boolean>): Promise<boolean> {
-  for (const deadline = performance.now() + SETTLE_MS; performance.now() < deadline; await sleep(20)) if (await holds()) return true;
+  for (const deadline = performance.now() + SETTLE_MS; performance.now() < deadline; await sleep(20))
+    if (await holds()) return true;
   return false;
 }
 
-const isFine = ({ compared, mismatches, errors, caught }: Finding): boolean => compared > 0 && sum(mismatches) === 0 && errors.errors === 0 && caught !== null;
+const isFine = ({ compared, mismatches, errors, caught }: Finding): boolean =>
+  compared > 0 && sum(mismatches) === 0 && errors.errors === 0 && caught !== null;
 
 function summary({ operations, compared, mismatches, explained, errors, caught }: Finding, fine: boolean): string {
   const explanation = sum(explained) === 0 ? '' : `, ${number(sum(explained))} of them explained (${list(explained)})`;
   return [
     `${number(operations)} operations, ${number(compared)} pairs of replies compared${explanation}, ${number(sum(mismatches))} mismatches in the traffic${sum(mismatches) === 0 ? '' : ` (${list(mismatches)})`}.`,
     ...(errors.errors === 0 ? [] : [`${number(errors.errors)} commands failed, the first with: ${errors.first}`]),
-    caught ? 'The value that was changed behind the proxy’s back was caught.' : 'The value that was changed behind the proxy’s back was NOT caught.',
+    caught
+      ? 'The value that was changed behind the proxy’s back was caught.'
+      : 'The value that was changed behind the proxy’s back was NOT caught.',
     fine ? 'It works. Next: shadow-compare run --source URL --target URL' : 'It does NOT work here: see above.',
   ].join('\n');
 }

@@ -26,18 +26,24 @@ function exitCodeOf(error: Error & { readonly code?: string }): number | undefin
   if (error.name === 'LaunchError' && error.code === 'servers') return exitCode.inconclusive;
   if (['ServerMissing', 'ServerFailed'].includes(error.name)) return exitCode.inconclusive;
   if (error.name === 'StageError' || (error.name === 'LaunchError' && error.code === 'lease')) return exitCode.fails;
-  return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name) ? exitCode.usage : undefined;
+  return ['PlanError', 'StateError', 'AdminError', 'LaunchError', 'LogError'].includes(error.name)
+    ? exitCode.usage
+    : undefined;
 }
 
 /** The same for the program and all its commands: errors name the option, then point to `--help`, and exit with 2. */
 export function usage(program: Command): Command {
   // A URL in the wrong place is repeated, and not its password.
-  program.exitOverride().showHelpAfterError(`See ${path(program)} --help`).configureOutput({ outputError: (text, write) => write(redactUrl(text)) });
+  program
+    .exitOverride()
+    .showHelpAfterError(`See ${path(program)} --help`)
+    .configureOutput({ outputError: (text, write) => write(redactUrl(text)) });
   for (const command of program.commands) usage(command);
   return program;
 }
 
-const path = (command: Command): string => (command.parent ? `${path(command.parent)} ${command.name()}` : command.name());
+const path = (command: Command): string =>
+  command.parent ? `${path(command.parent)} ${command.name()}` : command.name();
 
 /** Parses the command line, runs the command, and sets the exit code. */
 export async function parseArguments(program: Command, argv: readonly string[] = process.argv): Promise<void> {

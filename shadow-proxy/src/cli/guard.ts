@@ -1,4 +1,6 @@
-/** `shadow-compare guard`: whether counters are safe on the target's nodes as they are, and what would make a heal full. */
+/**
+ * `shadow-compare guard`: whether counters are safe on the target's nodes as they are, and what would make a heal full.
+ */
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
@@ -41,9 +43,16 @@ const WATCH_MS = 10_000;
 export function addGuard(program: Command): void {
   const command = program
     .command('guard')
-    .description('Say whether counters are safe on the live target nodes, and what would make the heal of a cut link a full resync')
+    .description(
+      'Say whether counters are safe on the live target nodes, and what would make the heal of a cut link a full resync',
+    )
     .option('--no-proxy', 'do not ask the proxy what it has seen: only what the plan calls a counter is judged')
-    .option('--for <duration>', 'how long the nodes are watched: take a busy time, the backlog is reckoned by it', duration, 2_000)
+    .option(
+      '--for <duration>',
+      'how long the nodes are watched: take a busy time, the backlog is reckoned by it',
+      duration,
+      2_000,
+    )
     .option('--watch', 'again every 10 s, until Ctrl-C; tells of each full resync, and of each verdict that changes')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (options: GuardOptions) => {
@@ -62,11 +71,19 @@ function planFile({ plan }: GuardOptions): string {
 }
 
 async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
-  const [clusters, { sightings, proxyProblem, operations }] = await Promise.all([readClusters(targetsOf(plan), options.for), askProxy(options)]);
+  const [clusters, { sightings, proxyProblem, operations }] = await Promise.all([
+    readClusters(targetsOf(plan), options.for),
+    askProxy(options),
+  ]);
   const workloads = judgeAll(plan, clusters, sightings);
   const hazards = clusters.flatMap((cluster) => hazardsOf(cluster, plan.topology.outageMinutes));
   const answers = new Set<Safety>(workloads.map(({ verdict }) => verdict));
-  if (clusters.some(({ unread }) => unread.length > 0) || proxyProblem !== null || sawNothing({ workloads, operations, clusters })) answers.add('unknown');
+  if (
+    clusters.some(({ unread }) => unread.length > 0) ||
+    proxyProblem !== null ||
+    sawNothing({ workloads, operations, clusters })
+  )
+    answers.add('unknown');
   const verdict = answers.has('unsafe') ? 'unsafe' : answers.has('unknown') ? 'unknown' : 'safe';
   return { verdict, workloads, hazards, clusters, sightings, proxyProblem, operations };
 }
@@ -75,26 +92,40 @@ async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' 
   if (!options.proxy) return { sightings: null, proxyProblem: null, operations: 0 };
   try {
     const shards = await new AdminClient({ ...options, plan: planFile(options) }).status();
-    return { sightings: sightingsOf(shards), proxyProblem: null, operations: shards.reduce((all, shard) => all + shard.operations, 0) };
+    return {
+      sightings: sightingsOf(shards),
+      proxyProblem: null,
+      operations: shards.reduce((all, shard) => all + shard.operations, 0),
+    };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
-    return { sightings: null, proxyProblem: `${error.message}; or leave it out with --no-proxy: then counters that the plan does not name are not looked for`, operations: 0 };
+    return {
+      sightings: null,
+      proxyProblem: `${error.message}; or leave it out with --no-proxy: then counters that the plan does not name are not looked for`,
+      operations: 0,
+    };
   }
 }
 
 /** Whether nothing was judged, though counters could be written on two nodes. */
-export const sawNothing = ({ workloads, operations, clusters }: Pick<Guard, 'workloads' | 'operations' | 'clusters'>): boolean =>
+export const sawNothing = ({
+  workloads,
+  operations,
+  clusters,
+}: Pick<Guard, 'workloads' | 'operations' | 'clusters'>): boolean =>
   workloads.length === 0 && operations === 0 && clusters.some(({ nodes }) => nodes.filter(acceptsWrites).length > 1);
 
-const exitOf = ({ verdict }: Guard): number => ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
+const exitOf = ({ verdict }: Guard): number =>
+  ({ safe: exitCode.holds, unsafe: exitCode.fails, unknown: exitCode.inconclusive })[verdict];
 
 /** A line for each change; the whole picture first. */
 async function watch(plan: Plan, options: GuardOptions): Promise<never> {
   let before: Guard | null = null;
-  for (;; await sleep(WATCH_MS)) {
+  for (; ; await sleep(WATCH_MS)) {
     const now = await look(plan, options);
     const lines = before === null ? [] : changes(before, now);
-    if (options.json) process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), alerts: lines, ...now }, plain)}\n`);
+    if (options.json)
+      process.stdout.write(`${JSON.stringify({ at: new Date().toISOString(), alerts: lines, ...now }, plain)}\n`);
     else if (before === null) process.stdout.write(`${render(now)}\n`);
     else for (const line of lines) process.stdout.write(`${new Date().toISOString()} ${line}\n`);
     before = now;
@@ -108,18 +139,25 @@ export function changes(before: Guard, now: Guard): string[] {
     const known = nodes(before).filter((node) => node.runId === runId || node.label === label);
     // A restarted node counts from 0; of one that was not seen before, nothing is known.
     const was = known.find((node) => node.runId === runId)?.syncFull ?? (known.length > 0 ? 0 : syncFull);
-    return syncFull > was ? [`ALERT: ${label} has served ${syncFull - was} full ${syncFull - was === 1 ? 'resync' : 'resyncs'} (sync_full ${syncFull}): plain counters that two nodes wrote have lost increments; look at them`] : [];
+    return syncFull > was
+      ? [
+          `ALERT: ${label} has served ${syncFull - was} full ${syncFull - was === 1 ? 'resync' : 'resyncs'} (sync_full ${syncFull}): plain counters that two nodes wrote have lost increments; look at them`,
+        ]
+      : [];
   });
   const verdicts = now.workloads.flatMap(({ workload, verdict, why }) => {
     const was = before.workloads.find((each) => each.workload === workload)?.verdict;
     return was === verdict ? [] : [`${WORDS[verdict]}: ${workload}: ${why}`];
   });
-  const hazards = now.hazards.filter(({ what }) => !before.hazards.some((each) => kindOf(each) === kindOf({ what }))).map(({ about, what }) => `${about}: ${what}`);
+  const hazards = now.hazards
+    .filter(({ what }) => !before.hazards.some((each) => kindOf(each) === kindOf({ what })))
+    .map(({ about, what }) => `${about}: ${what}`);
   return [...resyncs, ...verdicts, ...hazards];
 }
 
 /** What is told, whatever its figures are by now. */
-const kindOf = ({ what }: Pick<Hazard, 'what'>): string => what.replace(/:\d+/g, (port) => port).replace(/(?<!:)\b\d[\d.,]*\b/g, '#');
+const kindOf = ({ what }: Pick<Hazard, 'what'>): string =>
+  what.replace(/:\d+/g, (port) => port).replace(/(?<!:)\b\d[\d.,]*\b/g, '#');
 
 /** Maps as JSON. */
 const plain = (_: string, value: unknown): unknown => (value instanceof Map ? Object.fromEntries(value) : value);
@@ -129,23 +167,49 @@ const BARE = { head: [], border: [] };
 
 /** Fits 80 columns. */
 function render({ verdict, workloads, hazards, clusters, proxyProblem, operations }: Guard): string {
-  const nodes = new Table({ head: ['node', 'role', 'writes', 'counting commands since its start'], style: BARE, colWidths: [23, 23, 8, 21], wordWrap: true });
+  const nodes = new Table({
+    head: ['node', 'role', 'writes', 'counting commands since its start'],
+    style: BARE,
+    colWidths: [23, 23, 8, 21],
+    wordWrap: true,
+  });
   for (const cluster of clusters) {
-    for (const node of cluster.nodes) nodes.push([`${node.label}\n${node.version}`, `${node.role}${node.masters.map(({ address, up }) => `\n${up ? '←' : '✗'} ${address}`).join('')}`, acceptsWrites(node) ? 'yes' : 'no', callsAt(node)]);
+    for (const node of cluster.nodes)
+      nodes.push([
+        `${node.label}\n${node.version}`,
+        `${node.role}${node.masters.map(({ address, up }) => `\n${up ? '←' : '✗'} ${address}`).join('')}`,
+        acceptsWrites(node) ? 'yes' : 'no',
+        callsAt(node),
+      ]);
     for (const { label, why } of cluster.unread) nodes.push([label, 'NOT ASKED', '?', why]);
   }
-  const verdicts = new Table({ head: ['workload', 'counters', 'why'], style: BARE, colWidths: [16, 10, 50], wordWrap: true });
+  const verdicts = new Table({
+    head: ['workload', 'counters', 'why'],
+    style: BARE,
+    colWidths: [16, 10, 50],
+    wordWrap: true,
+  });
   for (const { workload, class: name, verdict: answer, why, lost, todo } of workloads) {
-    verdicts.push([`${workload}\n(${name})`, WORDS[answer], [why, lost === null ? null : `lost: ${lost}`, todo === null ? null : `→ ${todo}`].filter((line) => line !== null).join('\n')]);
+    verdicts.push([
+      `${workload}\n(${name})`,
+      WORDS[answer],
+      [why, lost === null ? null : `lost: ${lost}`, todo === null ? null : `→ ${todo}`]
+        .filter((line) => line !== null)
+        .join('\n'),
+    ]);
   }
   const heals = new Table({ style: BARE, colWidths: [11, 66], wordWrap: true });
   for (const { about, what, todo } of hazards) heals.push([about, `${what}\n→ ${todo}`]);
   return [
     nodes.toString(),
-    workloads.length === 0 ? 'No workload is a counter by its class, or was seen to be used as one.' : verdicts.toString(),
+    workloads.length === 0
+      ? 'No workload is a counter by its class, or was seen to be used as one.'
+      : verdicts.toString(),
     ...(hazards.length === 0 ? [] : ['What makes a heal full, or a full one worse:', heals.toString()]),
     ...(proxyProblem === null ? [] : [`UNKNOWN: ${proxyProblem}`]),
-    ...(sawNothing({ workloads, operations, clusters }) ? ['UNKNOWN: no command of a client was seen: ask the proxy again when clients have been at work'] : []),
+    ...(sawNothing({ workloads, operations, clusters })
+      ? ['UNKNOWN: no command of a client was seen: ask the proxy again when clients have been at work']
+      : []),
     `${WORDS[verdict]}${verdict === 'safe' ? ': no counter is written on two nodes in a way that loses' : ''}`,
   ].join('\n');
 }
@@ -153,7 +217,18 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem, operation
 /** A node counts what its peers sent it, too; scripts only where clients sent them. */
 function callsAt({ calls, writers }: NodeFacts): string {
   const kinds = byKind(Object.fromEntries([...calls].sort()));
-  const told = Object.entries(kinds).map(([kind, commands]) => `${kind}: ${Object.entries(commands).map(([name, times]) => `${name} ${number(times)}`).join(', ')}`);
+  const told = Object.entries(kinds).map(
+    ([kind, commands]) =>
+      `${kind}: ${Object.entries(commands)
+        .map(([name, times]) => `${name} ${number(times)}`)
+        .join(', ')}`,
+  );
   const clients = [...new Set((writers ?? []).map(({ who, command }) => `${who} (${command})`))].slice(0, 3);
-  return [...told, ...(clients.length === 0 ? [] : [`writing now: ${clients.join(', ')}`]), ...(writers === null ? ['does not list its clients'] : [])].join('\n') || 'none';
+  return (
+    [
+      ...told,
+      ...(clients.length === 0 ? [] : [`writing now: ${clients.join(', ')}`]),
+      ...(writers === null ? ['does not list its clients'] : []),
+    ].join('\n') || 'none'
+  );
 }

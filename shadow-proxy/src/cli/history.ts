@@ -8,8 +8,15 @@ export function addHistory(program: Command): void {
     .option('--json', 'print JSON, with the evidence of each change')
     .action(async (options: AdminClientOptions & { readonly json?: boolean }) => {
       const shards = await new AdminClient(options).history();
-      const lines = shards.flatMap(({ shard, events }) => events.map((event) => ({ time: String(event.time), line: `${String(event.time)}  ${shard}: ${describeEvent(event)}` })));
+      const lines = shards.flatMap(({ shard, events }) =>
+        events.map((event) => ({
+          time: String(event.time),
+          line: `${String(event.time)}  ${shard}: ${describeEvent(event)}`,
+        })),
+      );
       lines.sort((a, b) => (a.time < b.time ? -1 : 1));
-      process.stdout.write(`${options.json ? JSON.stringify(shards, null, 2) : lines.map(({ line }) => line).join('\n')}\n`);
+      process.stdout.write(
+        `${options.json ? JSON.stringify(shards, null, 2) : lines.map(({ line }) => line).join('\n')}\n`,
+      );
     });
 }

@@ -33,39 +33,65 @@ export type Order = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes
 
 /**
  * Has the proxy do it, and waits for the end. One that is under way already is followed to its end.
- * @param deletes keys that only the mirror has and that may be deleted, by shard: only these shards are asked; null: none, and all are
+ * @param deletes keys that only the mirror has and that may be deleted, by shard: only these shards are asked; null:
+ * none, and all are
  */
-export async function runJob(order: Order, options: JobOptions, deletes: ReadonlyMap<string, number> | null = null): Promise<readonly EndedJob[]> {
+export async function runJob(
+  order: Order,
+  options: JobOptions,
+  deletes: ReadonlyMap<string, number> | null = null,
+): Promise<readonly EndedJob[]> {
   const client = new AdminClient(options);
   const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms, json = false } = options;
   let shards: readonly string[] = [];
   if (options.stop === true) {
     shards = shardsOf(await client.stopJobs());
-    if (shards.length === 0) throw new CliError('none', 'no backfill or verification is under way: nothing was stopped', exitCode.fails);
+    if (shards.length === 0)
+      throw new CliError('none', 'no backfill or verification is under way: nothing was stopped', exitCode.fails);
   } else {
-    const wanted: JobOrder = { ...order, shard, by: userInfo().username, workloads: workloads === undefined ? undefined : [...workloads], limits: { keysPerSecond, bytesPerSecond, maxP99Ms } };
+    const wanted: JobOrder = {
+      ...order,
+      shard,
+      by: userInfo().username,
+      workloads: workloads === undefined ? undefined : [...workloads],
+      limits: { keysPerSecond, bytesPerSecond, maxP99Ms },
+    };
     if (deletes === null) shards = await begin(client, wanted);
-    else for (const [name, keys] of deletes) shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
+    else
+      for (const [name, keys] of deletes)
+        shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
   }
   const ended = await follow(client, shards, json);
   const untold = shards.filter((name) => !ended.some(({ shard }) => shard === name));
   if (untold.length === 0 && shards.length > 0) return ended;
-  throw new CliError('no-result', `nothing is known of the ${order.kind} of ${untold.join(', ') || 'any shard'}: the proxy was started again, or its state is new. Run it again`, exitCode.inconclusive);
+  throw new CliError(
+    'no-result',
+    `nothing is known of the ${order.kind} of ${untold.join(', ') || 'any shard'}: the proxy was started again, or its state is new. Run it again`,
+    exitCode.inconclusive,
+  );
 }
 
 export const printJobs = (ended: readonly EndedJob[], { json = false }: JobOptions): void =>
-  void process.stdout.write(json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''));
+  void process.stdout.write(
+    json ? `${JSON.stringify(ended, null, 2)}\n` : ended.map((job) => `${renderJob(job)}\n`).join(''),
+  );
 
 /** Of each shard that kept any: how many keys that only the mirror has. */
-export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> => new Map(ended.flatMap(({ shard, job }) => (job.keptForeign > 0 ? [[shard, job.keptForeign]] : [])));
+export const keptBy = (ended: readonly EndedJob[]): ReadonlyMap<string, number> =>
+  new Map(ended.flatMap(({ shard, job }) => (job.keptForeign > 0 ? [[shard, job.keptForeign]] : [])));
 
 /** Where keys differ, and a server has evicted some: a line that says what that means. */
 export async function evictionNotes(ended: readonly EndedJob[], options: JobOptions): Promise<string> {
   const differing = ended.filter(({ job }) => sum(job.differences) > 0).map(({ shard }) => shard);
   if (differing.length === 0) return '';
   const status = await new AdminClient(options).status();
-  const notes = status.filter(({ name }) => differing.includes(name)).flatMap((shard) => SIDES.map((side) => ({ name: shard.name, note: evictionNote(side, shard[side], Date.now()) })));
-  return notes.filter(({ note }) => note !== '').map(({ name, note }) => `${name}: ${note}\n`).join('');
+  const notes = status
+    .filter(({ name }) => differing.includes(name))
+    .flatMap((shard) => SIDES.map((side) => ({ name: shard.name, note: evictionNote(side, shard[side], Date.now()) })));
+  return notes
+    .filter(({ note }) => note !== '')
+    .map(({ name, note }) => `${name}: ${note}\n`)
+    .join('');
 }
 
 async function begin(client: AdminClient, order: JobOrder): Promise<readonly string[]> {

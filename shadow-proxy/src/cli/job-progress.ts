@@ -18,7 +18,11 @@ export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
  * Resolves when none of the jobs runs any more.
  * @throws {CliError} where the proxy stays away
  */
-export async function follow(client: AdminClient, shards: readonly string[], json: boolean): Promise<readonly EndedJob[]> {
+export async function follow(
+  client: AdminClient,
+  shards: readonly string[],
+  json: boolean,
+): Promise<readonly EndedJob[]> {
   const show = process.stderr.isTTY && !json ? bars(shards) : lines();
   let awaySince: number | null = null;
   try {
@@ -47,9 +51,16 @@ interface Display {
 }
 
 function bars(shards: readonly string[]): Display {
-  const all = new MultiBar({ format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} errors{why}', hideCursor: true, clearOnComplete: false, emptyOnZero: true });
+  const all = new MultiBar({
+    format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} errors{why}',
+    hideCursor: true,
+    clearOnComplete: false,
+    emptyOnZero: true,
+  });
   const width = Math.max(...shards.map((name) => name.length));
-  const named = new Map<string, SingleBar>(shards.map((shard) => [shard, all.create(0, 0, { shard: shard.padEnd(width), ...texts(null) })]));
+  const named = new Map<string, SingleBar>(
+    shards.map((shard) => [shard, all.create(0, 0, { shard: shard.padEnd(width), ...texts(null) })]),
+  );
   return {
     update(jobs) {
       for (const { shard, job } of jobs) {
@@ -63,7 +74,12 @@ function bars(shards: readonly string[]): Display {
 }
 
 function texts(job: JobSnapshot | null): Record<string, string> {
-  const left = job?.state !== 'running' ? (job?.state ?? 'waiting') : job.etaSeconds === null ? '…' : `${duration(job.etaSeconds)} left`;
+  const left =
+    job?.state !== 'running'
+      ? (job?.state ?? 'waiting')
+      : job.etaSeconds === null
+        ? '…'
+        : `${duration(job.etaSeconds)} left`;
   return {
     keys: number(job?.seen ?? 0),
     size: bytes(job?.bytes ?? 0),
@@ -91,16 +107,32 @@ function lines(): Display {
 export function renderJob({ shard, job }: EndedJob): string {
   const { kind, state, reason } = job;
   const toOthers = `${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} kept foreign`;
-  const did = job.dryRun ? `${number(job.seen)} keys would be copied, ${toOthers}` : kind === 'backfill' ? `${number(job.copied)} keys copied (${bytes(job.bytes)}), ${toOthers}` : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
+  const did = job.dryRun
+    ? `${number(job.seen)} keys would be copied, ${toOthers}`
+    : kind === 'backfill'
+      ? `${number(job.copied)} keys copied (${bytes(job.bytes)}), ${toOthers}`
+      : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
   const found = sum(job.differences) > 0 ? ` (${list(job.differences)})` : '';
-  const differences = kind === 'verify' ? `, ${number(sum(job.differences))} differ${found}` : found && `, ${number(sum(job.differences))} left out${found}`;
+  const differences =
+    kind === 'verify'
+      ? `, ${number(sum(job.differences))} differ${found}`
+      : found && `, ${number(sum(job.differences))} left out${found}`;
   const listed = sum(job.listed) > 0 ? `, listed: ${list(job.listed)}` : '';
   const restored = kind === 'restore' ? `, ${number(job.repaired)} given back` : '';
-  const deleted = job.deleted + job.keptForeign > 0 ? ` (${number(job.deleted)} deleted, ${number(job.keptForeign)} that only the mirror has kept)` : '';
+  const deleted =
+    job.deleted + job.keptForeign > 0
+      ? ` (${number(job.deleted)} deleted, ${number(job.keptForeign)} that only the mirror has kept)`
+      : '';
   const repaired = job.repair ? `, ${number(job.repaired)} repaired${deleted}` : '';
-  const unsure = job.unsure > 0 ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since, or in doubt before, and left' : 'in doubt and being healed'}` : '';
+  const unsure =
+    job.unsure > 0
+      ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since, or in doubt before, and left' : 'in doubt and being healed'}`
+      : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
-  const nothing = state === 'done' && (kind === 'verify' ? job.verified : job.seen) === 0 ? `\n  Inconclusive: no key of ${job.workloads.join(', ')} was found. Check the patterns, --workload and --sample` : '';
+  const nothing =
+    state === 'done' && (kind === 'verify' ? job.verified : job.seen) === 0
+      ? `\n  Inconclusive: no key of ${job.workloads.join(', ')} was found. Check the patterns, --workload and --sample`
+      : '';
   const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
   return `${shard}: ${kind} ${state}${reason === null ? '' : ` (${reason})`}: ${did}${differences}${restored}${repaired}${unsure}${failed}${listed}${nothing}${examples.join('')}${failures.join('')}`;

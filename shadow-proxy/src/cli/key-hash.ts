@@ -25,14 +25,19 @@ interface KeyHash {
 export function addKeyHash(program: Command): void {
   program
     .command('key-hash')
-    .description("Show the hash of a key, as it stands in each shard's ledger; where the state folder of the proxy is, as a user who may read it")
+    .description(
+      "Show the hash of a key, as it stands in each shard's ledger; where the state folder of the proxy is, as a user who may read it",
+    )
     .argument('<key>', 'the key, as clients give it')
     .requiredOption('--plan <file>', 'the migration plan, in YAML')
     .option('--shard <name>', 'of this shard only (default: all shards of the plan)')
     .option('--json', 'print JSON')
     .action((key: string, options: KeyHashOptions) => {
       const hashes = hashesOf(Buffer.from(key), options);
-      const lines = hashes.map(({ shard, hash, workload, pattern }) => `${shard}  ${hash}  ${workload}${pattern === null ? '' : ` (${pattern})`}`);
+      const lines = hashes.map(
+        ({ shard, hash, workload, pattern }) =>
+          `${shard}  ${hash}  ${workload}${pattern === null ? '' : ` (${pattern})`}`,
+      );
       process.stdout.write(`${options.json ? JSON.stringify(hashes, null, 2) : lines.join('\n')}\n`);
     });
 }
@@ -41,14 +46,25 @@ export function addKeyHash(program: Command): void {
 function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): readonly KeyHash[] {
   const plan = loadPlan(file);
   const names = plan.shards.map(({ name }) => name).filter((name) => only === undefined || name === only);
-  if (names.length === 0) throw new CliError('unknown-shard', `there is no shard ${only} in the plan: ${plan.shards.map(({ name }) => name).join(', ')}`, exitCode.usage);
+  if (names.length === 0)
+    throw new CliError(
+      'unknown-shard',
+      `there is no shard ${only} in the plan: ${plan.shards.map(({ name }) => name).join(', ')}`,
+      exitCode.usage,
+    );
   const workload = new Router(plan.workloads, plan.default).match(key, 0, key.length);
   const hashes = names.flatMap((shard) => {
     const secret = secretOf(join(plan.state, shard));
-    return secret === null ? [] : [{ shard, hash: hashKey(key, secret), workload: workload.name, pattern: workload.patternOf(key) }];
+    return secret === null
+      ? []
+      : [{ shard, hash: hashKey(key, secret), workload: workload.name, pattern: workload.patternOf(key) }];
   });
   if (hashes.length > 0) return hashes;
-  throw new CliError('no-hash-key', `${names.map((name) => join(plan.state, name, 'hash-key')).join(', ')}: not there. Run this where the state folder of the proxy is`, exitCode.fails);
+  throw new CliError(
+    'no-hash-key',
+    `${names.map((name) => join(plan.state, name, 'hash-key')).join(', ')}: not there. Run this where the state folder of the proxy is`,
+    exitCode.fails,
+  );
 }
 
 function secretOf(directory: string): Buffer | null {

@@ -1,6 +1,7 @@
 /**
- * `shadow-compare local`: a migration on this machine to practise on. A Redis, a KeyDB and the proxy between them, started as
- * the demo starts them; they stay until they are told to go. Terraform's environments/local is these commands.
+ * `shadow-compare local`: a migration on this machine to practise on. A Redis, a KeyDB and the proxy between them,
+ * started as the demo starts them; they stay until they are told to go. Terraform's environments/local is these
+ * commands.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
@@ -32,9 +33,16 @@ const START_MS = 60_000;
 const DIRECTORY = './local-migration';
 
 export function addLocal(program: Command): void {
-  const local = program.command('local').description('A migration on this machine to practise on: a Redis, a KeyDB and the proxy between them, all workloads in stage off');
+  const local = program
+    .command('local')
+    .description(
+      'A migration on this machine to practise on: a Redis, a KeyDB and the proxy between them, all workloads in stage off',
+    );
   const command = (name: string, description: string, hidden = false): Command =>
-    local.command(name, { hidden }).description(description).option('--directory <folder>', 'its plan, state and log', DIRECTORY);
+    local
+      .command(name, { hidden })
+      .description(description)
+      .option('--directory <folder>', 'its plan, state and log', DIRECTORY);
   const withServers = (into: Command): Command =>
     into
       .option('--redis-port <port>', 'of the source (default: a free one)', port)
@@ -42,7 +50,9 @@ export function addLocal(program: Command): void {
       .option('--proxy-port <port>', 'where clients connect to (default: a free one)', port)
       .option('--admin-port <port>', 'of the admin HTTP (default: a free one)', port)
       .option('--id <text>', 'kept in running.json: who started it', 'by hand');
-  withServers(command('up', 'Start it, and come back when it serves')).option('--json', 'print one JSON object').action(up);
+  withServers(command('up', 'Start it, and come back when it serves'))
+    .option('--json', 'print one JSON object')
+    .action(up);
   withServers(command('serve', 'Be it: the process that up starts, and that stays', true)).action(serve);
   command('down', 'End it, and leave nothing').action(down);
   command('traffic', 'Send it what two client libraries send: 70 % reads, 30 % writes, on six workloads')
@@ -79,11 +89,19 @@ async function serve(options: UpOptions): Promise<void> {
   const running = folder.file('running.json');
   const callOff = afterDeath('rm -f -- "$1"', running);
   try {
-    const [source, target] = [await startRedis({ port: options.redisPort }), await startTarget({ port: options.keydbPort })];
+    const [source, target] = [
+      await startRedis({ port: options.redisPort }),
+      await startTarget({ port: options.keydbPort }),
+    ];
     const [proxy, admin] = [options.proxyPort ?? (await getPort()), options.adminPort ?? (await getPort())];
     writeFileSync(folder.file('migration.yaml'), planOf(source, target, proxy, admin));
     const daemon = await Daemon.start(loadPlan(folder.file('migration.yaml')), null, createLogger('info'));
-    const stopped = new Promise<void>((resolve) => onStop(() => resolve(), () => process.exit(exitCode.fails)));
+    const stopped = new Promise<void>((resolve) =>
+      onStop(
+        () => resolve(),
+        () => process.exit(exitCode.fails),
+      ),
+    );
     folder.write({
       id: options.id,
       pid: process.pid,
@@ -96,7 +114,9 @@ async function serve(options: UpOptions): Promise<void> {
     const lost = await Promise.race([stopped, daemon.lost]);
     if (lost instanceof Error) {
       // Fenced, by rollback --offline or another proxy. The servers stay, as they would: the next proxy needs them.
-      process.stderr.write(`${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`);
+      process.stderr.write(
+        `${lost.message}\nStart the proxy again: shadow-proxy --plan ${folder.file('migration.yaml')}\n`,
+      );
       // Waiting for a signal alone keeps no process.
       const alive = setInterval(() => undefined, 60_000);
       await stopped;
@@ -116,14 +136,29 @@ async function down({ directory }: { readonly directory: string }): Promise<void
   process.stdout.write(ran ? `The migration in ${folder.path} has ended.\n` : `Nothing runs in ${folder.path}.\n`);
 }
 
-async function traffic({ directory, for: forMs, rate }: { readonly directory: string; readonly for: number; readonly rate?: number }): Promise<void> {
+async function traffic({
+  directory,
+  for: forMs,
+  rate,
+}: {
+  readonly directory: string;
+  readonly for: number;
+  readonly rate?: number;
+}): Promise<void> {
   const running = await new Folder(directory).running();
-  if (running === null) throw new CliError('down', `nothing runs in ${directory}: start it with shadow-compare local up --directory ${directory}`, exitCode.usage);
+  if (running === null)
+    throw new CliError(
+      'down',
+      `nothing runs in ${directory}: start it with shadow-compare local up --directory ${directory}`,
+      exitCode.usage,
+    );
   const apps = await connectApps(Number(new URL(running.proxy).port));
   try {
     const until = Date.now() + forMs;
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
-    process.stdout.write(errors === 0 ? 'No client saw an error.\n' : `${errors} commands failed, the first with: ${first}\n`);
+    process.stdout.write(
+      errors === 0 ? 'No client saw an error.\n' : `${errors} commands failed, the first with: ${first}\n`,
+    );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {
     for (const app of apps) app.close();
@@ -131,9 +166,12 @@ async function traffic({ directory, for: forMs, rate }: { readonly directory: st
 }
 
 const portArguments = ({ redisPort, keydbPort, proxyPort, adminPort }: UpOptions): string[] =>
-  Object.entries({ '--redis-port': redisPort, '--keydb-port': keydbPort, '--proxy-port': proxyPort, '--admin-port': adminPort }).flatMap(([option, value]) =>
-    value === undefined ? [] : [option, String(value)],
-  );
+  Object.entries({
+    '--redis-port': redisPort,
+    '--keydb-port': keydbPort,
+    '--proxy-port': proxyPort,
+    '--admin-port': adminPort,
+  }).flatMap(([option, value]) => (value === undefined ? [] : [option, String(value)]));
 
 const serverOf = ({ label, url, port, pid }: LocalServer): Server => ({ label, url, port, pid: pid! });
 
@@ -153,7 +191,9 @@ function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: 
 
 const describe = ({ source, target, proxy, plan }: Running): string =>
   [
-    ...(target.standIn === null ? [] : [`NOTE: there is no KeyDB on this machine, so ${target.standIn} stands in for it.`]),
+    ...(target.standIn === null
+      ? []
+      : [`NOTE: there is no KeyDB on this machine, so ${target.standIn} stands in for it.`]),
     `Source: ${source.label} at ${source.url}. Target: ${target.label} at ${target.url}.`,
     `Clients connect to ${proxy}. Next: shadow-compare status --plan ${plan}`,
     '',

@@ -22,11 +22,13 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
 };
 
 /**
- * The program with the command of this name alone, whose file is all that is loaded; with every command where there is none
- * of that name: help lists them, and an error offers the one that is like it.
+ * The program with the command of this name alone, whose file is all that is loaded; with every command where there is
+ * none of that name: help lists them, and an error offers the one that is like it.
  */
 export async function operatorProgram(name?: string): Promise<Command> {
-  const program = new Command('shadow-compare').description('Compares a Redis and the KeyDB that is to replace it, reply by reply.');
+  const program = new Command('shadow-compare').description(
+    'Compares a Redis and the KeyDB that is to replace it, reply by reply.',
+  );
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
   return usage(program);

@@ -36,10 +36,22 @@ export function addPromote(program: Command): void {
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
     .option('--dry-run', 'only judge the gates')
-    .option('--force', 'go on where gates are closed, but not the gates target and users; needs --reason, and is written into the history')
-    .option('--force-users', 'go on where the gate users is closed: clients may be locked out, or others let in; needs --reason')
-    .option('--overwrite', 'to dualwrite: keys of the target that the proxy did not write may be overwritten; asks for their number')
-    .option('--delete-foreign', 'to dualwrite: backfill may delete those that the source does not have; asks for their number')
+    .option(
+      '--force',
+      'go on where gates are closed, but not the gates target and users; needs --reason, and is written into the history',
+    )
+    .option(
+      '--force-users',
+      'go on where the gate users is closed: clients may be locked out, or others let in; needs --reason',
+    )
+    .option(
+      '--overwrite',
+      'to dualwrite: keys of the target that the proxy did not write may be overwritten; asks for their number',
+    )
+    .option(
+      '--delete-foreign',
+      'to dualwrite: backfill may delete those that the source does not have; asks for their number',
+    )
     .option(...YES, keysConfirmed)
     .option('--reason <text>', 'why, for the history')
     .option('--point-of-no-return <workload>', 'with complete: the name of the workload once more')
@@ -58,7 +70,9 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const all = judged.flatMap(({ gates }) => gates);
   const closed = closedGates(all, dryRun ? {} : options);
   if (dryRun || closed.length > 0) {
-    process.stdout.write(`${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}`}`}\n`);
+    process.stdout.write(
+      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}`}`}\n`,
+    );
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
   }
@@ -70,18 +84,28 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
 
 /** Where only the gate `users` is left, because the others were forced. */
 const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions): string =>
-  force && !forceUsers && closed.some(({ name }) => name === 'users') ? '\n--force does not open the gate users: make the users of both servers alike, or add --force-users.' : '';
+  force && !forceUsers && closed.some(({ name }) => name === 'users')
+    ? '\n--force does not open the gate users: make the users of both servers alike, or add --force-users.'
+    : '';
 
-/** The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed. */
-async function judge(client: AdminClient, request: PromoteRequest & { readonly shard?: string }, options: PromoteOptions): Promise<[readonly ShardPromotion[], Consent | undefined]> {
+/**
+ * The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed.
+ */
+async function judge(
+  client: AdminClient,
+  request: PromoteRequest & { readonly shard?: string },
+  options: PromoteOptions,
+): Promise<[readonly ShardPromotion[], Consent | undefined]> {
   const { overwrite = false, deleteForeign = false, yes = 0, dryRun } = options;
-  const judged = (consent?: Consent): Promise<readonly ShardPromotion[]> => client.promote({ ...request, consent, dryRun: true });
+  const judged = (consent?: Consent): Promise<readonly ShardPromotion[]> =>
+    client.promote({ ...request, consent, dryRun: true });
   if (!overwrite && !deleteForeign) return [await judged(), undefined];
   const first = await judged({ overwrite, deleteForeign, confirm: yes });
   const keys = first.map(({ targetKeys }) => targetKeys).filter((each) => each !== null);
   const found = keys.reduce((all, each) => all + each.found, 0);
   const uncovered = !overwrite && keys.some(({ onSource }) => onSource > 0);
-  if (dryRun || found === 0 || uncovered || keys.some(({ complete }) => !complete)) return [first, { overwrite, deleteForeign, confirm: yes }];
+  if (dryRun || found === 0 || uncovered || keys.some(({ complete }) => !complete))
+    return [first, { overwrite, deleteForeign, confirm: yes }];
   const kept = found - keys.reduce((all, { onSource }) => all + onSource, 0);
   const foreign = `${number(kept)} that only the target has are ${deleteForeign ? 'deleted by the backfill' : 'kept, until a client writes them'}`;
   const what = `Keys of "${request.workload}" on the target that the proxy did not write: ${number(found - kept)} that the source has, too, are overwritten, ${foreign}`;
@@ -103,7 +127,8 @@ async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOp
   try {
     process.stderr.write(`${warning}\n`);
     const first = await terminal.question('Go on? (yes or no) ');
-    if (first !== 'yes' || (await terminal.question('Write the name of the workload: ')) !== workload) throw refused('Nothing was changed');
+    if (first !== 'yes' || (await terminal.question('Write the name of the workload: ')) !== workload)
+      throw refused('Nothing was changed');
   } finally {
     terminal.close();
   }

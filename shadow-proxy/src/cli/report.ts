@@ -1,4 +1,7 @@
-/** `shadow-compare report`: the evidence for who has to approve a change, in one file; from the durable state where no proxy answers. */
+/**
+ * `shadow-compare report`: the evidence for who has to approve a change, in one file; from the durable state where no
+ * proxy answers.
+ */
 import { writeFileSync } from 'node:fs';
 import { Option, type Command } from 'commander';
 import { loadPlan } from '../plan/load.js';
@@ -22,8 +25,15 @@ interface ReportOptions extends AdminClientOptions {
 export function addReport(program: Command): void {
   const command = program
     .command('report')
-    .description('Write stages, gates with their evidence, verifications, mismatches, latency and history into one file')
-    .addOption(new Option('--format <format>', 'html is one self-contained file (default: by the name of --out, else html)').choices(FORMATS))
+    .description(
+      'Write stages, gates with their evidence, verifications, mismatches, latency and history into one file',
+    )
+    .addOption(
+      new Option(
+        '--format <format>',
+        'html is one self-contained file (default: by the name of --out, else html)',
+      ).choices(FORMATS),
+    )
     .option('--out <file>', 'write it there (default: standard output)');
   addAdminOptions(command).action(async (options: ReportOptions) => {
     process.exitCode = await report(options);
@@ -38,25 +48,42 @@ async function report(options: ReportOptions): Promise<number> {
   if (out === undefined) process.stdout.write(text);
   else write(out, text);
   const untold = made.shards.filter(({ from }) => from === 'state');
-  for (const { shard, problem } of untold) process.stderr.write(`${shard}: from the durable state, not from a running proxy: ${problem}\n`);
+  for (const { shard, problem } of untold)
+    process.stderr.write(`${shard}: from the durable state, not from a running proxy: ${problem}\n`);
   return untold.length > 0 ? exitCode.inconclusive : exitCode.holds;
 }
 
-const WRITERS: Readonly<Record<Format, (report: Report) => string>> = { html: toHtml, md: toMarkdown, json: (made) => `${JSON.stringify(made, null, 2)}\n` };
+const WRITERS: Readonly<Record<Format, (report: Report) => string>> = {
+  html: toHtml,
+  md: toMarkdown,
+  json: (made) => `${JSON.stringify(made, null, 2)}\n`,
+};
 
 function write(out: string, text: string): void {
   try {
     writeFileSync(out, text);
   } catch (error) {
-    throw new CliError('option', `--out ${out} cannot be written (${(error as NodeJS.ErrnoException).code})`, exitCode.usage);
+    throw new CliError(
+      'option',
+      `--out ${out} cannot be written (${(error as NodeJS.ErrnoException).code})`,
+      exitCode.usage,
+    );
   }
   process.stderr.write(`Written to ${out}\n`);
 }
 
 async function gather(options: ReportOptions): Promise<Report> {
   const plan = options.plan === undefined ? null : loadPlan(options.plan);
-  const facts = plan === null || options.admin !== undefined ? await withStates(plan, await ask(new AdminClient(options))) : await ofPlan(plan, options);
-  return { version: 1, at: new Date().toISOString(), plan: plan?.name ?? null, shards: facts.map((each) => ({ ...each, notCovered: notCovered(each) })) };
+  const facts =
+    plan === null || options.admin !== undefined
+      ? await withStates(plan, await ask(new AdminClient(options)))
+      : await ofPlan(plan, options);
+  return {
+    version: 1,
+    at: new Date().toISOString(),
+    plan: plan?.name ?? null,
+    shards: facts.map((each) => ({ ...each, notCovered: notCovered(each) })),
+  };
 }
 
 /** What answered, or why nothing did. */
@@ -84,14 +111,27 @@ async function ask(client: AdminClient): Promise<Answered> {
 /** Each shard's proxy is asked at its own address. */
 async function ofPlan(plan: Plan, { tokenFile }: ReportOptions): Promise<readonly ShardFacts[]> {
   const answers = await Promise.all(adminsOf(plan).map((admin) => ask(new AdminClient({ tokenFile }, admin))));
-  return withStates(plan, { facts: answers.flatMap(({ facts }) => facts), problem: [...new Set(answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem))].join('; ') || answers[0].problem });
+  return withStates(plan, {
+    facts: answers.flatMap(({ facts }) => facts),
+    problem:
+      [...new Set(answers.filter(({ facts }) => facts.length === 0).map(({ problem }) => problem))].join('; ') ||
+      answers[0].problem,
+  });
 }
 
 /** Those of the plan that did not answer, as they left their state. */
 async function withStates(plan: Plan | null, { facts, problem }: Answered): Promise<readonly ShardFacts[]> {
   if (plan === null) {
     if (facts.length > 0) return facts;
-    throw new CliError('unreachable', `${problem}; with --plan, the report is made from the durable state`, exitCode.inconclusive);
+    throw new CliError(
+      'unreachable',
+      `${problem}; with --plan, the report is made from the durable state`,
+      exitCode.inconclusive,
+    );
   }
-  return Promise.all(plan.shards.map(async ({ name }) => facts.find(({ shard }) => shard === name) ?? factsFromState(plan, name, problem)));
+  return Promise.all(
+    plan.shards.map(
+      async ({ name }) => facts.find(({ shard }) => shard === name) ?? factsFromState(plan, name, problem),
+    ),
+  );
 }

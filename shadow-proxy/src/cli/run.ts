@@ -40,7 +40,10 @@ export function addRun(program: Command): void {
   program
     .command('run')
     .description('Proxy between two servers, compare every reply, and end with a verdict (no plan file)')
-    .requiredOption('--source <url>', 'the Redis being left: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable')
+    .requiredOption(
+      '--source <url>',
+      'the Redis being left: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable',
+    )
     .requiredOption('--target <url>', 'the KeyDB being adopted')
     .option('--listen <address>', 'where clients connect to', listenAddress, '127.0.0.1:6400')
     .option('--for <duration>', 'end after 30s, 5m, 1h … (default: at Ctrl-C)', duration)
@@ -53,7 +56,9 @@ export function addRun(program: Command): void {
     .option('--ledger <directory>', 'keep the record of mismatches there')
     .option('--no-redact', 'show keys and replies in full, here and in the ledger')
     .option('--json', 'print one JSON object at the end, and nothing before')
-    .addOption(new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('warn'))
+    .addOption(
+      new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('warn'),
+    )
     .addHelpText('after', '\nExit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 it could not be told.')
     .action(async (options: RunOptions) => {
       process.exitCode = await run(options);
@@ -65,7 +70,10 @@ async function run(options: RunOptions): Promise<number> {
   const callOff = afterDeath('rm -rf -- "$1"', temporary);
   try {
     const plan = runPlan(options, options.ledger ? resolve(options.ledger) : temporary);
-    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2), { alike: true, consent: consentOf(options) });
+    const launched = await launch(plan, plan.shards[0], createLogger(options.logLevel, 2), {
+      alike: true,
+      consent: consentOf(options),
+    });
     try {
       return await observe(launched, plan, options);
     } finally {
@@ -78,11 +86,16 @@ async function run(options: RunOptions): Promise<number> {
 }
 
 /** Nothing is copied or deleted here: what is overwritten, clients overwrite. */
-const consentOf = ({ overwrite = false, yes = 0 }: RunOptions): Consent => ({ overwrite, deleteForeign: false, confirm: yes });
+const consentOf = ({ overwrite = false, yes = 0 }: RunOptions): Consent => ({
+  overwrite,
+  deleteForeign: false,
+  confirm: yes,
+});
 
 async function observe({ shard, ledger, lost }: Launched, plan: Plan, options: RunOptions): Promise<number> {
   const began = performance.now();
-  const leftMs = (): number | null => (options.for === undefined ? null : Math.max(0, options.for - (performance.now() - began)));
+  const leftMs = (): number | null =>
+    options.for === undefined ? null : Math.max(0, options.for - (performance.now() - began));
   const { host } = plan.shards[0].listen;
   if (!options.json) print(`Point a client at redis://${host}:${shard.port}`);
   const view = options.json ? null : new LiveView(() => shard.snapshot(), leftMs);
@@ -125,7 +138,8 @@ function untilTheEnd(forMs: number | undefined): Promise<void> {
 export function runPlan(options: RunOptions, state: string): Plan {
   const { ca, cert, key } = options;
   const tls = ca || cert || key ? { ca, cert, key } : undefined;
-  const forServer = (url: string): object | undefined => (tls && url.startsWith('rediss') ? Object.fromEntries(Object.entries(tls).filter(([, file]) => file)) : undefined);
+  const forServer = (url: string): object | undefined =>
+    tls && url.startsWith('rediss') ? Object.fromEntries(Object.entries(tls).filter(([, file]) => file)) : undefined;
   const [source, target] = [forServer(options.source), forServer(options.target)];
   const shard = {
     name: 'run',
@@ -134,13 +148,24 @@ export function runPlan(options: RunOptions, state: string): Plan {
     target: options.target,
     ...(source || target ? { tls: { ...(source && { source }), ...(target && { target }) } } : {}),
   };
-  const value = { version: 1, name: 'run', shards: [shard], default: { stage: options.stage }, state, ledger: { redact: options.redact }, admin: { listen: '127.0.0.1:0' } };
+  const value = {
+    version: 1,
+    name: 'run',
+    shards: [shard],
+    default: { stage: options.stage },
+    state,
+    ledger: { redact: options.redact },
+    admin: { listen: '127.0.0.1:0' },
+  };
   try {
     return planFrom(value, 'shadow-compare run', { directory: process.cwd(), env: process.env });
   } catch (error) {
     if (!(error instanceof PlanError)) throw error;
     // What is wrong stands in an option, so it is told by the option's name.
-    const problems = error.problems.map(({ path, message }) => ({ path: [`--${String(path[2] === 'tls' ? (path[4] ?? 'ca') : path[2])}`], message }));
+    const problems = error.problems.map(({ path, message }) => ({
+      path: [`--${String(path[2] === 'tls' ? (path[4] ?? 'ca') : path[2])}`],
+      message,
+    }));
     throw new PlanError('shadow-compare run', problems);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * `shadow-compare runbook`: walks a page of runbooks/ step by step against the plan. Keeps where you are, asks before anything
- * that changes, and writes what was changed by whom with which result into the history of the migration.
+ * `shadow-compare runbook`: walks a page of runbooks/ step by step against the plan. Keeps where you are, asks before
+ * anything that changes, and writes what was changed by whom with which result into the history of the migration.
  */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -39,7 +39,9 @@ const MODES = ['next', 'step', 'undo', 'check', 'again'] as const;
 export function addRunbook(program: Command): void {
   program
     .command('runbook')
-    .description('Walk a runbook: show where you are, run its next step, undo one, or check that what it expects still holds')
+    .description(
+      'Walk a runbook: show where you are, run its next step, undo one, or check that what it expects still holds',
+    )
     .argument('[name]', 'such as week-1, or a file of your own that ends in .md (default: list them)')
     .option('--plan <file>', `the migration plan (default: ${DEFAULT_PLAN})`)
     .option('--workload <names...>', 'only these workloads (default: all that a step is for)')
@@ -49,8 +51,14 @@ export function addRunbook(program: Command): void {
     .option('--check', 'run the steps so far that change nothing, and say which expectations do not hold any more')
     .option('--again', 'begin anew')
     .option('--yes', 'do not ask before a step that changes something')
-    .option('--log <file>', 'where it is kept what was done (default: runbooks.jsonl beside the state directory of the plan)')
-    .option('--token-file <file>', 'file with the admin token, to tell the proxy (default: SHADOW_PROXY_TOKEN, then --plan)')
+    .option(
+      '--log <file>',
+      'where it is kept what was done (default: runbooks.jsonl beside the state directory of the plan)',
+    )
+    .option(
+      '--token-file <file>',
+      'file with the admin token, to tell the proxy (default: SHADOW_PROXY_TOKEN, then --plan)',
+    )
     .option('--json', 'print one JSON object; what the commands print goes to standard error')
     .action(async (name: string | undefined, options: RunbookOptions) => {
       process.exitCode = name === undefined ? list(options.json === true) : await walk(name, options);
@@ -59,13 +67,31 @@ export function addRunbook(program: Command): void {
 
 function list(json: boolean): number {
   const books = runbookNames().map(openRunbook);
-  print(json ? JSON.stringify(books.map(({ name, title, steps }) => ({ name, title, steps: steps.map(({ id }) => id) })), null, 2) : books.map(({ name, title, steps }) => `${name.padEnd(34)} ${steps.length === 0 ? '  –' : String(steps.length).padStart(3)}  ${title}`).join('\n'));
+  print(
+    json
+      ? JSON.stringify(
+          books.map(({ name, title, steps }) => ({ name, title, steps: steps.map(({ id }) => id) })),
+          null,
+          2,
+        )
+      : books
+          .map(
+            ({ name, title, steps }) =>
+              `${name.padEnd(34)} ${steps.length === 0 ? '  –' : String(steps.length).padStart(3)}  ${title}`,
+          )
+          .join('\n'),
+  );
   return exitCode.holds;
 }
 
 async function walk(name: string, options: RunbookOptions): Promise<number> {
   const modes = MODES.filter((mode) => options[mode] !== undefined);
-  if (modes.length > 1) throw new CliError('option', `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see where you are`, exitCode.usage);
+  if (modes.length > 1)
+    throw new CliError(
+      'option',
+      `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see where you are`,
+      exitCode.usage,
+    );
   const place = await Place.open(name, options);
   if (options.again) return place.beginAnew();
   if (options.check) return place.check();
@@ -91,17 +117,38 @@ class Place {
 
   static async open(name: string, options: RunbookOptions): Promise<Place> {
     const runbook = opened(name);
-    if (runbook.steps.length === 0) throw new CliError('no-steps', `${runbook.name}.md has no steps to run: it is for reading`, exitCode.usage);
+    if (runbook.steps.length === 0)
+      throw new CliError('no-steps', `${runbook.name}.md has no steps to run: it is for reading`, exitCode.usage);
     const planFile = resolve(options.plan ?? DEFAULT_PLAN);
-    if (options.plan === undefined && !existsSync(planFile)) throw new CliError('option', `--plan is needed: there is no ${DEFAULT_PLAN} here`, exitCode.usage);
+    if (options.plan === undefined && !existsSync(planFile))
+      throw new CliError('option', `--plan is needed: there is no ${DEFAULT_PLAN} here`, exitCode.usage);
     const plan = loadPlan(planFile);
-    const unknown = options.workload?.filter((each) => !plan.workloads.some((workload) => workload.name === each)) ?? [];
-    if (unknown.length > 0) throw new CliError('option', `--workload ${unknown.join(' ')} is none of the plan's: ${plan.workloads.map((workload) => workload.name).join(', ')}`, exitCode.usage);
-    if (options.workload === undefined && runbook.steps.some(({ each }) => each === 'named')) throw new CliError('option', `${runbook.name}.md is for the workloads that you name: add --workload ${plan.workloads[0]?.name ?? 'NAME'}`, exitCode.usage);
+    const unknown =
+      options.workload?.filter((each) => !plan.workloads.some((workload) => workload.name === each)) ?? [];
+    if (unknown.length > 0)
+      throw new CliError(
+        'option',
+        `--workload ${unknown.join(' ')} is none of the plan's: ${plan.workloads.map((workload) => workload.name).join(', ')}`,
+        exitCode.usage,
+      );
+    if (options.workload === undefined && runbook.steps.some(({ each }) => each === 'named'))
+      throw new CliError(
+        'option',
+        `${runbook.name}.md is for the workloads that you name: add --workload ${plan.workloads[0]?.name ?? 'NAME'}`,
+        exitCode.usage,
+      );
     const stops = layOut(runbook, plan.workloads, options.workload ?? null);
     const file = resolve(options.log ?? logFile(plan.state));
     // With all of the plan's: what was done for one workload is not forgotten when another is named.
-    const done = doneOf(runbook.name, layOut(runbook, plan.workloads, plan.workloads.map((workload) => workload.name)), await readLog(file));
+    const done = doneOf(
+      runbook.name,
+      layOut(
+        runbook,
+        plan.workloads,
+        plan.workloads.map((workload) => workload.name),
+      ),
+      await readLog(file),
+    );
     return new Place(runbook, planFile, plan, stops, done, file, options);
   }
 
@@ -114,13 +161,31 @@ class Place {
     const found = this.stops.filter((stop) => stop.id === id || stop.step.id === id);
     if (found.length === 1) return found[0];
     const allowed = found.length === 0 ? this.stops : found;
-    throw new CliError('option', `${id} is ${found.length === 0 ? 'no step' : 'several steps'} of ${this.runbook.name}.md: ${allowed.map((stop) => stop.id).join(', ')}`, exitCode.usage);
+    throw new CliError(
+      'option',
+      `${id} is ${found.length === 0 ? 'no step' : 'several steps'} of ${this.runbook.name}.md: ${allowed.map((stop) => stop.id).join(', ')}`,
+      exitCode.usage,
+    );
   }
 
   show(): number {
     const next = this.next();
-    const steps = this.stops.map(({ id, step, workload }) => ({ id, workload, run: step.run, changes: step.changes ?? null, undo: step.undo ?? null, done: this.done.has(id) }));
-    if (this.options.json) print(JSON.stringify({ runbook: this.runbook.name, title: this.runbook.title, next: next?.id ?? null, steps }, null, 2));
+    const steps = this.stops.map(({ id, step, workload }) => ({
+      id,
+      workload,
+      run: step.run,
+      changes: step.changes ?? null,
+      undo: step.undo ?? null,
+      done: this.done.has(id),
+    }));
+    if (this.options.json)
+      print(
+        JSON.stringify(
+          { runbook: this.runbook.name, title: this.runbook.title, next: next?.id ?? null, steps },
+          null,
+          2,
+        ),
+      );
     else print(`${smallGatesNote(this.plan.gates)}${renderWalk(this.runbook, this.stops, this.done)}`);
     return exitCode.holds;
   }
@@ -136,16 +201,26 @@ class Place {
   async take(stop: Stop, kind: 'run' | 'undo'): Promise<number> {
     const { step } = stop;
     const command = kind === 'run' ? step.run : step.undo;
-    if (command === undefined) throw new CliError('no-undo', `${stop.id} ${step.irreversible === undefined ? 'changes nothing: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`, exitCode.usage);
+    if (command === undefined)
+      throw new CliError(
+        'no-undo',
+        `${stop.id} ${step.irreversible === undefined ? 'changes nothing: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`,
+        exitCode.usage,
+      );
     this.say(`${smallGatesNote(this.plan.gates)}${renderStop(stop, command, kind === 'undo')}`);
     if (step.changes !== undefined && !this.options.yes) await confirm(stop, kind);
     const outcome = await this.#run(stop, command);
-    const failed = misses(kind === 'run' ? step.expect : { exit: 0, output: [], json: {} }, outcome, this.#variables(stop));
+    const failed = misses(
+      kind === 'run' ? step.expect : { exit: 0, output: [], json: {} },
+      outcome,
+      this.#variables(stop),
+    );
     const entry = this.#entry(stop, kind, command, outcome.exit, failed);
     await appendLog(this.file, entry);
     // Checks are many, and would hide the changes.
     if (step.changes !== undefined) await this.#tell(entry);
-    if (this.options.json) print(JSON.stringify({ ...entry, held: failed.length === 0, printed: outcome.stdout }, null, 2));
+    if (this.options.json)
+      print(JSON.stringify({ ...entry, held: failed.length === 0, printed: outcome.stdout }, null, 2));
     else this.#conclude(stop, kind, failed);
     return codeOf(failed, outcome);
   }
@@ -155,20 +230,45 @@ class Place {
     for (const stop of checksOf(this.stops, this.done)) {
       this.say(renderStop(stop, stop.step.run, false));
       const outcome = await this.#run(stop, stop.step.run);
-      const entry = this.#entry(stop, 'check', stop.step.run, outcome.exit, misses(stop.step.expect, outcome, this.#variables(stop)));
+      const entry = this.#entry(
+        stop,
+        'check',
+        stop.step.run,
+        outcome.exit,
+        misses(stop.step.expect, outcome, this.#variables(stop)),
+      );
       await appendLog(this.file, entry);
       results.push({ entry, outcome });
     }
     const broken = results.filter(({ entry }) => entry.failed.length > 0);
-    if (this.options.json) print(JSON.stringify(results.map(({ entry }) => ({ ...entry, held: entry.failed.length === 0 })), null, 2));
-    this.say(results.length === 0 ? 'There is nothing to check so far.' : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`);
+    if (this.options.json)
+      print(
+        JSON.stringify(
+          results.map(({ entry }) => ({ ...entry, held: entry.failed.length === 0 })),
+          null,
+          2,
+        ),
+      );
+    this.say(
+      results.length === 0
+        ? 'There is nothing to check so far.'
+        : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`,
+    );
     // Nothing was shown.
     if (results.length === 0) return exitCode.inconclusive;
-    return broken.reduce((worst, { entry, outcome }) => (worst === exitCode.fails ? worst : codeOf(entry.failed, outcome)), exitCode.holds as number);
+    return broken.reduce(
+      (worst, { entry, outcome }) => (worst === exitCode.fails ? worst : codeOf(entry.failed, outcome)),
+      exitCode.holds as number,
+    );
   }
 
   #run({ step, workload }: Stop, command: string): Promise<Outcome> {
-    return runCommand(command, this.#variables({ step, workload }), ROOT, (text) => void (this.options.json ? process.stderr : process.stdout).write(text));
+    return runCommand(
+      command,
+      this.#variables({ step, workload }),
+      ROOT,
+      (text) => void (this.options.json ? process.stderr : process.stdout).write(text),
+    );
   }
 
   /** What the commands and the expectations of a page may name. */
@@ -176,25 +276,53 @@ class Place {
     return { PLAN: this.planFile, ...(workload !== null && { WORKLOAD: workload }) };
   }
 
-  #entry(stop: Stop | null, kind: LogEntry['kind'], command: string | null, exit: number | null, failed: readonly string[]): LogEntry {
-    return { at: new Date().toISOString(), runbook: this.runbook.name, stop: stop?.id ?? null, kind, by: userInfo().username, command, exit, failed };
+  #entry(
+    stop: Stop | null,
+    kind: LogEntry['kind'],
+    command: string | null,
+    exit: number | null,
+    failed: readonly string[],
+  ): LogEntry {
+    return {
+      at: new Date().toISOString(),
+      runbook: this.runbook.name,
+      stop: stop?.id ?? null,
+      kind,
+      by: userInfo().username,
+      command,
+      exit,
+      failed,
+    };
   }
 
   /** Each process of the plan has its history; one that does not answer is told of, and the walk goes on. */
   async #tell({ runbook, stop, kind, by, command, exit, failed }: LogEntry): Promise<void> {
     for (const admin of adminsOf(this.plan)) {
       const client = new AdminClient({ tokenFile: this.options.tokenFile }, admin);
-      await client.note({ runbook, step: stop!, kind: kind as 'run' | 'undo', by, command: command!.trim().slice(0, MAX_COMMAND), exit, held: failed.length === 0 }).catch((error: unknown) => {
-        if (!(error instanceof CliError)) throw error;
-        process.stderr.write(`Not in the migration's history, only in ${this.file}: ${error.message}\n`);
-      });
+      await client
+        .note({
+          runbook,
+          step: stop!,
+          kind: kind as 'run' | 'undo',
+          by,
+          command: command!.trim().slice(0, MAX_COMMAND),
+          exit,
+          held: failed.length === 0,
+        })
+        .catch((error: unknown) => {
+          if (!(error instanceof CliError)) throw error;
+          process.stderr.write(`Not in the migration's history, only in ${this.file}: ${error.message}\n`);
+        });
     }
   }
 
   #conclude(stop: Stop, kind: 'run' | 'undo', failed: readonly string[]): void {
-    if (failed.length > 0) return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
+    if (failed.length > 0)
+      return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
     const next = nextOf(this.stops, new Set([...this.done, stop.id]));
-    print(`✓ ${stop.id}${kind === 'undo' ? ' is undone' : next === null ? ': that was the last step' : `; next: ${next.id}`}`);
+    print(
+      `✓ ${stop.id}${kind === 'undo' ? ' is undone' : next === null ? ': that was the last step' : `; next: ${next.id}`}`,
+    );
   }
 
   private say(text: string): void {
@@ -221,7 +349,12 @@ function opened(name: string): Runbook {
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
 async function confirm({ id, step }: Stop, kind: 'run' | 'undo'): Promise<void> {
   const what = kind === 'undo' ? `${id} would be undone` : `${id} changes something: ${step.changes!}`;
-  if (!process.stdin.isTTY) throw new CliError('not-confirmed', `${what}. This is no terminal to ask on: nothing was run; confirm with --yes`, exitCode.usage);
+  if (!process.stdin.isTTY)
+    throw new CliError(
+      'not-confirmed',
+      `${what}. This is no terminal to ask on: nothing was run; confirm with --yes`,
+      exitCode.usage,
+    );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question('Run it? Type yes: ');
   terminal.close();

@@ -25,10 +25,17 @@ export function addStage(program: Command): void {
   addAdminOptions(command).action(async (workload: string, stage: Stage, options: StageOptions) => {
     const { shard, percent, force, json } = options;
     if (percent !== undefined && stage !== 'live') {
-      throw new CliError('option', `--percent goes with stage live only, not with ${stage}: leave it out`, exitCode.usage);
+      throw new CliError(
+        'option',
+        `--percent goes with stage live only, not with ${stage}: leave it out`,
+        exitCode.usage,
+      );
     }
     const changes = await new AdminClient(options).changeStage({ shard, workload, stage, percent, force });
-    const lines = changes.map((c) => `${c.shard}: ${c.workload} ${formatPoint(c.from)} → ${formatPoint(c.to)} (held its commands for ${c.heldMs.toFixed(1)} ms)`);
+    const lines = changes.map(
+      (c) =>
+        `${c.shard}: ${c.workload} ${formatPoint(c.from)} → ${formatPoint(c.to)} (held its commands for ${c.heldMs.toFixed(1)} ms)`,
+    );
     process.stdout.write(`${json ? JSON.stringify(changes, null, 2) : lines.join('\n')}\n`);
   });
 }

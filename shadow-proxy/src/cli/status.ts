@@ -7,7 +7,13 @@ import { NOT_COPIED } from '../copy/job/job.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';
-import { OLD_RESERVATION_MS, sum, type LatencySnapshot, type OutageSnapshot, type ReservationsSnapshot } from '../telemetry/snapshot.js';
+import {
+  OLD_RESERVATION_MS,
+  sum,
+  type LatencySnapshot,
+  type OutageSnapshot,
+  type ReservationsSnapshot,
+} from '../telemetry/snapshot.js';
 import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
@@ -54,13 +60,32 @@ async function watch(client: AdminClient, json: boolean): Promise<never> {
 async function look(client: AdminClient, json: boolean): Promise<string> {
   const [shards, starting] = await Promise.all([client.status(), client.starting()]);
   if (json) return JSON.stringify(shards, null, 2);
-  return [...shards.map(renderShard), ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, tried again each second: ${problem}`)].join('\n\n');
+  return [
+    ...shards.map(renderShard),
+    ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, tried again each second: ${problem}`),
+  ].join('\n\n');
 }
 
 const NAME_COLUMNS = 9;
 /** No lines: a terminal is small. */
 const PLAIN = {
-  chars: { top: '', 'top-mid': '', 'top-left': '', 'top-right': '', bottom: '', 'bottom-mid': '', 'bottom-left': '', 'bottom-right': '', left: '', 'left-mid': '', mid: '', 'mid-mid': '', right: '', 'right-mid': '', middle: '  ' },
+  chars: {
+    top: '',
+    'top-mid': '',
+    'top-left': '',
+    'top-right': '',
+    bottom: '',
+    'bottom-mid': '',
+    'bottom-left': '',
+    'bottom-right': '',
+    left: '',
+    'left-mid': '',
+    mid: '',
+    'mid-mid': '',
+    right: '',
+    'right-mid': '',
+    middle: '  ',
+  },
   style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
 };
 
@@ -72,10 +97,18 @@ export function renderShard(shard: ShardSnapshot): string {
     head: ['workload', 'stage', 'cmds', 'compared', 'excused', 'differ', 'untold', 'doubt'],
     colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
   });
-  for (const w of shard.workloads) workloads.push([w.name, formatPoint(w), ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short), w.suspect === null ? short(w.suspects) : 'all']);
+  for (const w of shard.workloads)
+    workloads.push([
+      w.name,
+      formatPoint(w),
+      ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short),
+      w.suspect === null ? short(w.suspects) : 'all',
+    ]);
   const notes = shard.workloads.flatMap(noteOf);
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
-  return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job].join('\n').replace(/ +$/gm, '');
+  return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job]
+    .join('\n')
+    .replace(/ +$/gm, '');
 }
 
 /** Keys that are counted in although the plan does not say so. */
@@ -85,13 +118,33 @@ function unplanned({ counting, workloads }: ShardSnapshot): string {
 }
 
 function factsOf(shard: ShardSnapshot): [string, string][] {
-  const { source, target, operations, clients, explained, mismatches, inconclusive, latency, mirror, reservations, suspects, unsupported, elsewhere, clockAheadMs, frozen, outage } = shard;
+  const {
+    source,
+    target,
+    operations,
+    clients,
+    explained,
+    mismatches,
+    inconclusive,
+    latency,
+    mirror,
+    reservations,
+    suspects,
+    unsupported,
+    elsewhere,
+    clockAheadMs,
+    frozen,
+    outage,
+  } = shard;
   const facts: [string, string][] = [
     ['source', server(source)],
     ['target', server(target)],
     ['commands', `${number(operations)}, ${number(clients)} clients`],
     ['p50 / p99', `source ${times(latency.source)}, target ${times(latency.target)}`],
-    ['mirror', `${mirror.connected ? '' : 'NOT CONNECTED, '}${number(mirror.lagMs)} ms behind, ${number(mirror.queuedEffects)} effects wait${mirror.dropped > 0 ? `, ${number(mirror.dropped)} given up` : ''}`],
+    [
+      'mirror',
+      `${mirror.connected ? '' : 'NOT CONNECTED, '}${number(mirror.lagMs)} ms behind, ${number(mirror.queuedEffects)} effects wait${mirror.dropped > 0 ? `, ${number(mirror.dropped)} given up` : ''}`,
+    ],
   ];
   const more: [boolean, string, string][] = [
     [sum(mismatches) > 0, 'DIFFER', list(mismatches)],
@@ -99,13 +152,25 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [sum(inconclusive) > 0, 'untold', list(inconclusive)],
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],
-    ...SIDES.map((side): [boolean, string, string] => [sum(shard.clientErrors[side]) > 0, 'errors', `clients got from the ${side}: ${list(shard.clientErrors[side])}`]),
+    ...SIDES.map((side): [boolean, string, string] => [
+      sum(shard.clientErrors[side]) > 0,
+      'errors',
+      `clients got from the ${side}: ${list(shard.clientErrors[side])}`,
+    ]),
     [sum(shard.clientsClosed) > 0, 'closed', `clients, by the limit they were beyond: ${list(shard.clientsClosed)}`],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
     [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
     [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
-    [unplanned(shard) !== '', 'counters', `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`],
-    ...SIDES.map((side): [boolean, string, string] => [shard[side].evicted > 0, shard[side].evicting ? 'EVICTING' : 'evicted', evictionNote(side, shard[side], Date.now())]),
+    [
+      unplanned(shard) !== '',
+      'counters',
+      `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`,
+    ],
+    ...SIDES.map((side): [boolean, string, string] => [
+      shard[side].evicted > 0,
+      shard[side].evicting ? 'EVICTING' : 'evicted',
+      evictionNote(side, shard[side], Date.now()),
+    ]),
     [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
     [outage !== null, outage?.endedAt === null ? 'OUTAGE' : 'outage', outage === null ? '' : outageOf(outage)],
   ];
@@ -119,9 +184,15 @@ const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): str
 
 /** What happened to each workload, and what can be done. */
 function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
-  const head = endedAt === null ? `the ${side} has not answered since ${since}` : `the ${side} did not answer from ${since} to ${endedAt}`;
+  const head =
+    endedAt === null
+      ? `the ${side} has not answered since ${since}`
+      : `the ${side} did not answer from ${since} to ${endedAt}`;
   const each = workloads.map(({ name, movedTo, why, next, unanswered, keys }) => {
-    const lost = unanswered === 0 ? '' : `; ${number(unanswered)} writes were in flight, and nobody was told whether they ran: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
+    const lost =
+      unanswered === 0
+        ? ''
+        : `; ${number(unanswered)} writes were in flight, and nobody was told whether they ran: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
     return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}; next: ${next}`;
   });
   return [head, ...each].join('\n');
@@ -130,9 +201,15 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
 /** What an operator has to do about it. */
 function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot): string[] {
   const errors = `${name}: the target gave clients ${number(sum(newErrors))} errors that the source would not have given: ${list(newErrors)}`;
-  const stray = [...(sum(newErrors) === 0 ? [] : [`${errors}; next: shadow-compare rollback ${name}`]), ...strayNotes(name, strayWrites)];
+  const stray = [
+    ...(sum(newErrors) === 0 ? [] : [`${errors}; next: shadow-compare rollback ${name}`]),
+    ...strayNotes(name, strayWrites),
+  ];
   if (suspect === null) return stray;
-  return [...stray, `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`];
+  return [
+    ...stray,
+    `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`,
+  ];
 }
 
 const strayNotes = (name: string, strayWrites: number): string[] =>
@@ -140,5 +217,9 @@ const strayNotes = (name: string, strayWrites: number): string[] =>
 
 const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): string =>
   `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;
-const times = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`);
-const short = (value: number): string => (value < 100_000 ? number(value) : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value));
+const times = ({ p50, p99, count }: LatencySnapshot): string =>
+  count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`;
+const short = (value: number): string =>
+  value < 100_000
+    ? number(value)
+    : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value);

@@ -20,8 +20,8 @@ export interface RunVerdict {
 export const MAX_INCONCLUSIVE_SHARE = 0.001;
 
 /**
- * A mismatch decides. Otherwise whatever was not shown leaves it open: a run holds only if everything that should have been
- * compared was.
+ * A mismatch decides. Otherwise whatever was not shown leaves it open: a run holds only if everything that should have
+ * been compared was.
  * @param drained everything in flight was answered and confirmed by the mirror before the snapshot was taken
  */
 export function judge(snapshot: ShardSnapshot, drained: boolean): RunVerdict {
@@ -54,7 +54,10 @@ function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
     [!drained, 'not everything was confirmed before time ran out'],
     [suspects.total > 0, `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
     [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${why.join(', ')}`],
-    [untold > MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
+    [
+      untold > MAX_INCONCLUSIVE_SHARE * (compared + untold),
+      `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`,
+    ],
     [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} only one server supports: ${list(unsupported)}`],
   ];
   return checks.filter(([applies]) => applies).map(([, reason]) => reason);
@@ -63,11 +66,20 @@ function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
 function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors, ...servers }: ShardSnapshot): string[] {
   const untold = sum(inconclusive);
   const notes: [boolean, string][] = [
-    [untold > 0 && untold <= MAX_INCONCLUSIVE_SHARE * (compared + untold), `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`],
+    [
+      untold > 0 && untold <= MAX_INCONCLUSIVE_SHARE * (compared + untold),
+      `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`,
+    ],
     [crossWorkload.split > 0, `${count(crossWorkload.split, 'command')} over several workloads were split`],
-    [crossWorkload.refused > 0, `${count(crossWorkload.refused, 'command')} over several workloads were refused: put their keys into one workload`],
+    [
+      crossWorkload.refused > 0,
+      `${count(crossWorkload.refused, 'command')} over several workloads were refused: put their keys into one workload`,
+    ],
     [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} were refused by the authority, and so not repeated`],
-    ...SIDES.map((side): [boolean, string] => [servers[side].evicted > 0, evictionNote(side, servers[side], Date.now())]),
+    ...SIDES.map((side): [boolean, string] => [
+      servers[side].evicted > 0,
+      evictionNote(side, servers[side], Date.now()),
+    ]),
   ];
   return notes.filter(([applies]) => applies).map(([, note]) => note);
 }

@@ -15,7 +15,9 @@ interface VerifyOptions extends JobOptions {
 export function addVerify(program: Command): void {
   const command = program
     .command('verify')
-    .description('Compare every key on both servers: value, type, time to live, in both directions; no false alarm under load')
+    .description(
+      'Compare every key on both servers: value, type, time to live, in both directions; no false alarm under load',
+    )
     .option('--sample <percent>', 'only this share of the keys, other ones each time', percentage)
     .option('--repair', 'copy what differs from the authority; asks before it deletes keys that only the mirror has')
     .option(...YES, keysConfirmed);
@@ -29,7 +31,8 @@ export function addVerify(program: Command): void {
 
 async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   const { sample = 100, repair = false, yes, stop } = options;
-  if (yes !== undefined && !repair) throw new CliError('option', '--yes confirms what --repair deletes: add --repair', exitCode.usage);
+  if (yes !== undefined && !repair)
+    throw new CliError('option', '--yes confirms what --repair deletes: add --repair', exitCode.usage);
   const order = { kind: 'verify', sample, repair } as const;
   const ended = await runJob(order, options);
   const kept = keptBy(ended);

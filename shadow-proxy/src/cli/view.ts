@@ -1,4 +1,6 @@
-/** A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal. */
+/**
+ * A running shard for people: a table that is drawn again and again, or a line now and then where there is no terminal.
+ */
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
 import { list, milliseconds, number, unlessUp } from '../text/figures.js';
@@ -42,7 +44,8 @@ export function renderTable({ now, before, leftMs }: Frame): string {
 }
 
 /** How a freeze ends. */
-export const UNFREEZE = 'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
+export const UNFREEZE =
+  'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {
@@ -64,8 +67,10 @@ export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
   return ms <= 0 ? 0 : ((now.operations - (before?.operations ?? 0)) / ms) * 1000;
 }
 
-const server = ({ url, version, up, full }: ServerSnapshot): string => `${url}${version === null ? '' : ` (${version})`}${unlessUp(up)}${full ? ', without memory for more' : ''}`;
-const latency = ({ p50, p99, count }: LatencySnapshot): string => (count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`);
+const server = ({ url, version, up, full }: ServerSnapshot): string =>
+  `${url}${version === null ? '' : ` (${version})`}${unlessUp(up)}${full ? ', without memory for more' : ''}`;
+const latency = ({ p50, p99, count }: LatencySnapshot): string =>
+  count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`;
 
 function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, dropped } }: ShardSnapshot): string {
   const lost = dropped === 0 ? '' : `, ${number(dropped)} given up`;
@@ -74,7 +79,8 @@ function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, droppe
 
 /** One mismatch in two lines. */
 export function renderMismatch(entry: LedgerEntry): string {
-  const key = entry.key === null ? 'no key' : (entry.key.text ?? `key ${entry.key.hash} (${entry.key.bytes} bytes, redacted)`);
+  const key =
+    entry.key === null ? 'no key' : (entry.key.text ?? `key ${entry.key.hash} (${entry.key.bytes} bytes, redacted)`);
   const reply = (side: 'source' | 'target'): string => {
     const { type, bytes, hash, reply: full } = entry[side];
     return `${side} ${full ?? `${type} ${bytes} bytes ${hash}`}`;
@@ -86,7 +92,11 @@ export function renderMismatch(entry: LedgerEntry): string {
 
 /** The end of a run. */
 export function renderVerdict({ outcome, reasons, notes }: RunVerdict): string {
-  return [`${outcome.toUpperCase()}: ${reasons[0]}`, ...reasons.slice(1).map((reason) => `  and ${reason}`), ...notes.map((note) => `  note: ${note}`)].join('\n');
+  return [
+    `${outcome.toUpperCase()}: ${reasons[0]}`,
+    ...reasons.slice(1).map((reason) => `  and ${reason}`),
+    ...notes.map((note) => `  note: ${note}`),
+  ].join('\n');
 }
 
 /** Shows a shard until it is stopped: on a terminal as a table, elsewhere as lines. */

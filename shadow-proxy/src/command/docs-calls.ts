@@ -28,7 +28,9 @@ export interface CommandDoc {
 export interface Call {
   /** What to send, tokens in lower case. */
   readonly args: readonly string[];
-  /** Its tokens, in upper case; positional arguments that could be left out as `<name>`, repeated ones as `<name>...`. */
+  /**
+   * Its tokens, in upper case; positional arguments that could be left out as `<name>`, repeated ones as `<name>...`.
+   */
   readonly words: readonly string[];
   /** Options and alternatives that it has beyond the shortest call. */
   readonly cost: number;
@@ -86,16 +88,20 @@ export function callsOf({ name, arguments: args }: CommandDoc, valueOf: ValueOf)
 }
 
 const sequence = (args: readonly DocArgument[], valueOf: ValueOf): Call[] =>
-  args.reduce<Call[]>((before, argument) => {
-    const parts = partsOf(argument, valueOf);
-    return before.flatMap((a) => parts.filter(({ cost }) => a.cost + cost <= MOST).map((b) => joined(a, b)));
-  }, [NONE]);
+  args.reduce<Call[]>(
+    (before, argument) => {
+      const parts = partsOf(argument, valueOf);
+      return before.flatMap((a) => parts.filter(({ cost }) => a.cost + cost <= MOST).map((b) => joined(a, b)));
+    },
+    [NONE],
+  );
 
 /** What may stand in an argument's place: nothing, where it is optional. */
 function partsOf(argument: DocArgument, valueOf: ValueOf): Call[] {
   const { name, type, token, optional, multiple, repeatsToken } = argument;
   const bare = valuesOf(argument, valueOf);
-  const once = token === null ? bare : bare.map((part) => joined({ args: [token.toLowerCase()], words: [token], cost: 0 }, part));
+  const once =
+    token === null ? bare : bare.map((part) => joined({ args: [token.toLowerCase()], words: [token], cost: 0 }, part));
   const given = [...once];
   if (multiple) {
     for (const part of once.filter(({ cost }) => cost === 0)) {

@@ -33,7 +33,10 @@ export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
 export type EffectOf = (args: readonly Buffer[], reply: Reply, protocol: 2 | 3, probe?: Reply) => Effect;
 
 const word = (arg: Buffer | undefined): string => arg?.toString('latin1').toUpperCase() ?? '';
-const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({ frame: encodeCommand(args), reply });
+const command = (args: readonly Argument[], reply: EffectCommand['reply']): EffectCommand => ({
+  frame: encodeCommand(args),
+  reply,
+});
 const one = (args: readonly Argument[], reply: EffectCommand['reply']): Effect => [command(args, reply)];
 const strings = (items: readonly Reply[]): Buffer[] => items.map((item) => item.data!);
 
@@ -79,7 +82,8 @@ const bzpop: EffectOf = (args, reply) => {
 };
 
 /** BLMOVE, BRPOPLPUSH: as without B, and without a timeout. */
-const blmove: EffectOf = (args, reply) => (isNull(reply) ? null : one([word(args[0]).slice(1), ...args.slice(1, -1)], 'same'));
+const blmove: EffectOf = (args, reply) =>
+  isNull(reply) ? null : one([word(args[0]).slice(1), ...args.slice(1, -1)], 'same');
 
 /** BLMPOP, BZMPOP: the timeout comes first. */
 const blocking =
@@ -88,17 +92,28 @@ const blocking =
     effect([args[0], ...args.slice(2)], reply, protocol);
 
 /** The mirror's lane must not block. */
-const xreadgroup: EffectOf = (args, reply) => (blockOption(args) === -1 ? 'verbatim' : one(withoutBlock(ofWhatWoke(args, reply)), 'same'));
+const xreadgroup: EffectOf = (args, reply) =>
+  blockOption(args) === -1 ? 'verbatim' : one(withoutBlock(ofWhatWoke(args, reply)), 'same');
 
 function withoutBlock(args: readonly Buffer[]): readonly Buffer[] {
   const at = blockOption(args);
   return at === -1 ? args : [...args.slice(0, at), ...args.slice(at + 2)];
 }
 
-/** XREADGROUP … STREAMS key … id …: who was woken is told of the stream that woke it, and not of what came to the others at the same time. */
+/**
+ * XREADGROUP … STREAMS key … id …: who was woken is told of the stream that woke it, and not of what came to the others
+ * at the same time.
+ */
 function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
   const items = reply.items ?? [];
-  const woke = reply.type === '%' ? (items.length === 2 ? items[0] : undefined) : items.length === 1 ? items[0].items?.[0] : undefined;
+  const woke =
+    reply.type === '%'
+      ? items.length === 2
+        ? items[0]
+        : undefined
+      : items.length === 1
+        ? items[0].items?.[0]
+        : undefined;
   // After what a group and its consumer may be named.
   const first = args.findIndex((arg, i) => i > 3 && word(arg) === 'STREAMS') + 1;
   const count = (args.length - first) / 2;
@@ -130,7 +145,10 @@ const lmpop: EffectOf = (args, reply) => {
   if (!reply.items) return null;
   const [key, popped] = reply.items;
   const left = word(args[2 + Number(args[1].toString())]) === 'LEFT';
-  return one([left ? 'LPOP' : 'RPOP', key.data!, popped.items!.length], array(strings(popped.items!).map((item) => bulk(item))));
+  return one(
+    [left ? 'LPOP' : 'RPOP', key.data!, popped.items!.length],
+    array(strings(popped.items!).map((item) => bulk(item))),
+  );
 };
 
 const zmpop: EffectOf = (args, reply, protocol) => {
@@ -138,11 +156,17 @@ const zmpop: EffectOf = (args, reply, protocol) => {
   const [key, popped] = reply.items;
   const min = word(args[2 + Number(args[1].toString())]) === 'MIN';
   const flat = popped.items!.flatMap((pair) => strings(pair.items!));
-  return one([min ? 'ZPOPMIN' : 'ZPOPMAX', key.data!, popped.items!.length], protocol === 2 ? array(flat.map((item) => bulk(item))) : null);
+  return one(
+    [min ? 'ZPOPMIN' : 'ZPOPMAX', key.data!, popped.items!.length],
+    protocol === 2 ? array(flat.map((item) => bulk(item))) : null,
+  );
 };
 
 /** The sum is the authority's: long doubles differ between processors. */
-const incrbyfloat: EffectOf = (args, reply) => [command(['EXISTS', args[1]], null), command(['SET', args[1], reply.data!, 'KEEPTTL'], OK)];
+const incrbyfloat: EffectOf = (args, reply) => [
+  command(['EXISTS', args[1]], null),
+  command(['SET', args[1], reply.data!, 'KEEPTTL'], OK),
+];
 const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], reply.data!], null);
 
 /** Where XADD's ID stands, after its options. */
@@ -158,7 +182,8 @@ function xaddId(args: readonly Buffer[]): number {
   return at;
 }
 
-const approximate = (args: readonly Buffer[], upTo: number): boolean => args.slice(2, upTo).some((arg) => word(arg) === '~');
+const approximate = (args: readonly Buffer[], upTo: number): boolean =>
+  args.slice(2, upTo).some((arg) => word(arg) === '~');
 
 /** Carries the assigned ID; what an approximate trim left over is told by the stream's length (the probe). */
 const xadd: EffectOf = (args, reply, _protocol, probe) => {
@@ -198,12 +223,18 @@ const xautoclaim: EffectOf = (args, reply) => {
   if (claimed.includes(null) || deleted === undefined) return claimed.length === 0 ? null : 'copy';
   const effects: EffectCommand[] = [];
   const justId = args.slice(6).some((arg) => word(arg) === 'JUSTID');
-  if (claimed.length > 0) effects.push(command(['XCLAIM', ...args.slice(1, 4), '0', ...(claimed as Buffer[]), ...(justId ? ['JUSTID'] : [])], null));
+  if (claimed.length > 0)
+    effects.push(
+      command(['XCLAIM', ...args.slice(1, 4), '0', ...(claimed as Buffer[]), ...(justId ? ['JUSTID'] : [])], null),
+    );
   if (deleted.items!.length > 0) effects.push(command(['XACK', args[1], args[2], ...strings(deleted.items!)], null));
   return effects.length === 0 ? null : effects;
 };
 
-/** Entries that XAUTOCLAIM came by and that were deleted: Redis 7 lists them apart, KeyDB gives null and keeps them pending. */
+/**
+ * Entries that XAUTOCLAIM came by and that were deleted: Redis 7 lists them apart, KeyDB gives null and keeps them
+ * pending.
+ */
 function deletedEntries({ items }: Reply): string | null {
   const [, entries, deleted] = items!;
   return (deleted?.items?.length ?? 0) > 0 || entries.items!.some(isNull) ? DELETED : null;
@@ -222,16 +253,19 @@ const without =
   };
 
 /** SORT … BY … STORE: the order of ties is the server's own. */
-const sort: EffectOf = (args) => (['BY', 'STORE'].every((option) => args.slice(2).some((arg) => word(arg) === option)) ? 'copy' : 'verbatim');
+const sort: EffectOf = (args) =>
+  ['BY', 'STORE'].every((option) => args.slice(2).some((arg) => word(arg) === option)) ? 'copy' : 'verbatim';
 
 /** What is near the edge of an area, and which of several COUNT takes, is the server's own. */
-const georadius: EffectOf = (args) => (args.slice(5).some((arg) => word(arg) === 'STORE' || word(arg) === 'STOREDIST') ? 'copy' : 'verbatim');
+const georadius: EffectOf = (args) =>
+  args.slice(5).some((arg) => word(arg) === 'STORE' || word(arg) === 'STOREDIST') ? 'copy' : 'verbatim';
 
 const uncompared: EffectOf = (args) => one(args, null);
 
 /** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
 const configSet: EffectOf = (args) => {
-  for (let i = args.length - 2; i >= 2; i -= 2) if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);
+  for (let i = args.length - 2; i >= 2; i -= 2)
+    if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);
   return null;
 };
 
@@ -280,7 +314,11 @@ const EFFECTS: Readonly<Record<string, Entry>> = {
   // The payload is in the source's RDB version, which the other server may not read.
   restore: { effect: () => 'copy', least: 0 },
   // What they did to the fields' times to live; a copy says where the mirror cannot hold it.
-  ...Object.fromEntries(['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hpersist', 'hsetex', 'hgetex', 'hgetdel'].map((name): [string, Entry] => [name, { effect: () => 'copy', least: 0 }])),
+  ...Object.fromEntries(
+    ['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hpersist', 'hsetex', 'hgetex', 'hgetdel'].map(
+      (name): [string, Entry] => [name, { effect: () => 'copy', least: 0 }],
+    ),
+  ),
   // Each server has receivers of its own.
   publish: { effect: uncompared, least: 0 },
   spublish: { effect: uncompared, least: 0 },
@@ -300,11 +338,23 @@ export function probeOf(name: string, args: readonly Buffer[]): Buffer | null {
 /** Whether the command is a SET … KEEPTTL that does not look at the key for another option's sake. */
 export function keepsTtlBlindly(args: readonly Buffer[]): boolean {
   const options = args.slice(3).map(word);
-  return word(args[0]) === 'SET' && options.includes('KEEPTTL') && !['NX', 'XX', 'GET'].some((option) => options.includes(option));
+  return (
+    word(args[0]) === 'SET' &&
+    options.includes('KEEPTTL') &&
+    !['NX', 'XX', 'GET'].some((option) => options.includes(option))
+  );
 }
 
 /** Commands whose arguments may hold a time to live that counts from the moment they run. */
-export const RELATIVE_TTL: ReadonlySet<string> = new Set(['expire', 'pexpire', 'setex', 'psetex', 'set', 'getex', 'restore']);
+export const RELATIVE_TTL: ReadonlySet<string> = new Set([
+  'expire',
+  'pexpire',
+  'setex',
+  'psetex',
+  'set',
+  'getex',
+  'restore',
+]);
 /** Commands whose arguments may hold a moment of expiry. */
 export const ABSOLUTE_TTL: ReadonlySet<string> = new Set(['expireat', 'pexpireat', 'set', 'getex']);
 
@@ -314,7 +364,10 @@ interface TtlArgument {
   readonly ms: number;
 }
 
-const ttl = (args: readonly Buffer[], at: number, unit: number): TtlArgument => ({ at, ms: Number(args[at]?.toString()) * unit });
+const ttl = (args: readonly Buffer[], at: number, unit: number): TtlArgument => ({
+  at,
+  ms: Number(args[at]?.toString()) * unit,
+});
 
 /** The option of SET or GETEX that is one of two, with its number. */
 function ttlOption(args: readonly Buffer[], seconds: string, milliseconds: string): TtlArgument | null {

@@ -1,6 +1,6 @@
 /**
- * Forms of commands that only one of the two servers supports: decided by what a client sent, whatever becomes of it on the
- * mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts).
+ * Forms of commands that only one of the two servers supports: decided by what a client sent, whatever becomes of it on
+ * the mirror. The table is generated from what Redis 7.0.15 and KeyDB 6.3.4 answer (generate-forms.ts).
  */
 import type { Side } from '../route/stage.js';
 import { FORMS } from './forms.generated.js';
@@ -31,15 +31,17 @@ const UPPER = ':upper';
 const always: Matches = () => true;
 
 /**
- * Answered alike as far as clients look, or compared by a rule: not counted. XAUTOCLAIM's third element matters only where
- * entries were deleted, which its reply tells (`DELETED`).
+ * Answered alike as far as clients look, or compared by a rule: not counted. XAUTOCLAIM's third element matters only
+ * where entries were deleted, which its reply tells (`DELETED`).
  */
 const REPLIES_COUNTED = new Set(['command', 'command|info', 'acl|getuser', 'memory|stats']);
 
 /** XAUTOCLAIM and XCLAIM that came by entries that were deleted: KeyDB gives null for each, and keeps it pending. */
 export const DELETED = 'xautoclaim deleted entries';
 
-/** Forms that break no client: each with the reason. An operator adds to them in the plan (`gates.allowUnsupported`). */
+/**
+ * Forms that break no client: each with the reason. An operator adds to them in the plan (`gates.allowUnsupported`).
+ */
 export const HARMLESS: Readonly<Record<string, string>> = {
   command: 'clients look at the fields that both servers have',
   'command docs': 'redis-cli asks for it when it starts, and does without',
@@ -58,7 +60,16 @@ for (const row of FORMS) {
   const [command, lacks, how, words, , example, says] = row;
   if (how === 'reply' && !REPLIES_COUNTED.has(command)) continue;
   const whole = words === '' && how === 'refused';
-  const form: Form = { name: nameOf(command, words), lacks, whole, isNewer: false, how, example, says, matches: matcherOf(row) };
+  const form: Form = {
+    name: nameOf(command, words),
+    lacks,
+    whole,
+    isNewer: false,
+    how,
+    example,
+    says,
+    matches: matcherOf(row),
+  };
   byCommand.set(command, [...(byCommand.get(command) ?? []), form]);
 }
 
@@ -78,7 +89,10 @@ export const newerForm = (command: string): Form => ({
 });
 
 function nameOf(command: string, words: string): string {
-  const shown = words.replace(/<([^>]+)>\.\.\./g, '$1 $1').replace(/[<>]/g, '').replaceAll(UPPER, ' in upper case');
+  const shown = words
+    .replace(/<([^>]+)>\.\.\./g, '$1 $1')
+    .replace(/[<>]/g, '')
+    .replaceAll(UPPER, ' in upper case');
   return `${titleOf(command)} ${shown}`.trim();
 }
 
@@ -87,14 +101,17 @@ function matcherOf([, , , words, first, example, , ...strings]: GeneratedForm): 
   if (words === 'ms-*') return hasPartialId;
   // More of an argument than the other server takes.
   if (words.includes('...')) return (_frame, _argStart, _argEnd, argc) => argc >= example.split(' ').length;
-  const each = words.split(' ').map((word) => ({ word: word.replace(UPPER, '').toLowerCase(), isUpper: word.endsWith(UPPER) }));
+  const each = words
+    .split(' ')
+    .map((word) => ({ word: word.replace(UPPER, '').toLowerCase(), isUpper: word.endsWith(UPPER) }));
   const skipped = strings.map((word) => word.toLowerCase());
   return (frame, argStart, argEnd, argc) => {
     for (let i = 0; i < each.length; i++) {
       const { word, isUpper } = each[i];
       let at = first;
       for (; at < argc; at++) {
-        if (isWord(frame, argStart[at], argEnd[at], word) && (!isUpper || !isLower(frame, argStart[at], argEnd[at]))) break;
+        if (isWord(frame, argStart[at], argEnd[at], word) && (!isUpper || !isLower(frame, argStart[at], argEnd[at])))
+          break;
         for (let s = 0; s < skipped.length; s++) if (isWord(frame, argStart[at], argEnd[at], skipped[s])) at++;
       }
       if (at >= argc) return false;

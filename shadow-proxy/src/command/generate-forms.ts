@@ -4,10 +4,10 @@
  *   node dist/shadow-proxy/src/command/generate-forms.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/forms.generated.ts
  *
- * The first is a Redis 7, whose `COMMAND DOCS` lists commands, options and alternatives; the second is a KeyDB. **All keys,
- * scripts and functions of both are deleted.** Each call is sent to both, with keys that hold something and with keys that do
- * not exist. What one accepts and the other refuses, or answers with a reply built otherwise, is a form that the other does not
- * support. The same two servers always give the same file.
+ * The first is a Redis 7, whose `COMMAND DOCS` lists commands, options and alternatives; the second is a KeyDB. **All
+ * keys, scripts and functions of both are deleted.** Each call is sent to both, with keys that hold something and with
+ * keys that do not exist. What one accepts and the other refuses, or answers with a reply built otherwise, is a form
+ * that the other does not support. The same two servers always give the same file.
  */
 import { writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -173,7 +173,13 @@ const VALUES: Readonly<Record<string, string>> = {
   'unix-time-milliseconds': '4102444800000',
   'unix-time-seconds': '4102444800',
 };
-const OF_TYPE: Readonly<Record<string, string>> = { string: 'v', integer: '1', double: '1', pattern: '*', 'unix-time': '4102444800' };
+const OF_TYPE: Readonly<Record<string, string>> = {
+  string: 'v',
+  integer: '1',
+  double: '1',
+  pattern: '*',
+  'unix-time': '4102444800',
+};
 /** Of BLPOP and its like. KeyDB blocks for ever for a millisecond. */
 const SHORT = '0.01';
 
@@ -194,20 +200,32 @@ export async function probeForms(sourceUrl: string, targetUrl: string): Promise<
   try {
     const [docsReply] = await source.ask([['COMMAND', 'DOCS']]);
     const docs = commandDocs(docsReply).filter(({ name }) => !NOT_PROBED.test(name));
-    const more = MORE.map(([command, group, words, call]): Probe => ({ command, group, words, args: call.split(' '), cost: 0 }));
+    const more = MORE.map(([command, group, words, call]): Probe => ({
+      command,
+      group,
+      words,
+      args: call.split(' '),
+      cost: 0,
+    }));
     const probes = [...docs.flatMap(probesOf), ...more];
     const seen = new Map<string, Seen[]>();
     for (const command of new Set(probes.map((probe) => probe.command))) {
       const own = probes.filter((probe) => probe.command === command);
       const [ofSource, ofTarget] = await Promise.all([source.answers(own), target.answers(own)]);
-      seen.set(command, own.map((probe, i) => ({ probe, source: ofSource[i], target: ofTarget[i] })));
+      seen.set(
+        command,
+        own.map((probe, i) => ({ probe, source: ofSource[i], target: ofTarget[i] })),
+      );
     }
     const strings = new Map(docs.map((doc) => [doc.name, [...tokensOfStrings(doc.arguments)]]));
     const names = [await namesOf(source), await namesOf(target)];
     const onlyTarget = [...names[1]].filter((name) => !names[0].has(name) && !HTTP.has(name));
     const forms = [...seen].flatMap(([command, calls]) => formsOf(command, calls, strings.get(command) ?? []));
-    for (const name of onlyTarget) forms.push([name, 'source', 'refused', '', 0, name.toUpperCase(), 'unknown command']);
-    const silent = [...seen].filter(([, calls]) => calls.every((each) => each.source.every(isError) && each.target.every(isError)));
+    for (const name of onlyTarget)
+      forms.push([name, 'source', 'refused', '', 0, name.toUpperCase(), 'unknown command']);
+    const silent = [...seen].filter(([, calls]) =>
+      calls.every((each) => each.source.every(isError) && each.target.every(isError)),
+    );
     return {
       forms: forms.sort(byName),
       calls: probes.length,
@@ -223,7 +241,8 @@ export async function probeForms(sourceUrl: string, targetUrl: string): Promise<
 /** KeyDB lists what both servers have: words of HTTP, on which they close the connection. */
 const HTTP = new Set(['post', 'host:']);
 
-const byName = (a: GeneratedForm, b: GeneratedForm): number => (`${a[0]} ${a[3]} ${a[1]}` < `${b[0]} ${b[3]} ${b[1]}` ? -1 : 1);
+const byName = (a: GeneratedForm, b: GeneratedForm): number =>
+  `${a[0]} ${a[3]} ${a[1]}` < `${b[0]} ${b[3]} ${b[1]}` ? -1 : 1;
 
 async function namesOf(server: Prober): Promise<Set<string>> {
   const [reply] = await server.ask([['COMMAND']]);
@@ -249,8 +268,18 @@ const UPPER = ':upper';
 function probesOf(doc: CommandDoc): Probe[] {
   const calls = callsOf(doc, (argument) => valueOf(doc.name, argument));
   const tokens = new Set(calls.flatMap(({ words }) => words.filter((word) => /^[A-Z]/.test(word))));
-  const upper = [...tokens].map((token) => inUpperCase(token, calls.find(({ words }) => words.includes(token))!));
-  return [...calls, ...upper].map((call) => ({ ...call, args: withKeys(call.args), command: doc.name, group: doc.group }));
+  const upper = [...tokens].map((token) =>
+    inUpperCase(
+      token,
+      calls.find(({ words }) => words.includes(token))!,
+    ),
+  );
+  return [...calls, ...upper].map((call) => ({
+    ...call,
+    args: withKeys(call.args),
+    command: doc.name,
+    group: doc.group,
+  }));
 }
 
 const inUpperCase = (token: string, { args, words, cost }: Call): Call => ({
@@ -332,7 +361,9 @@ const outcome = (probe: Probe, own: readonly Reply[], problem: string | null): O
 /** What one server says where the other accepts the call. */
 function refusalIn(own: readonly Reply[], other: readonly Reply[]): string | null {
   const at = own.findIndex((reply, i) => isError(reply) && !isError(other[i]));
-  return at === -1 ? null : text(own[at]).replace(/^ERR |(, with args beginning with|\. (Try|please)| for '| specified as| `).*$/g, '');
+  return at === -1
+    ? null
+    : text(own[at]).replace(/^ERR |(, with args beginning with|\. (Try|please)| for '| specified as| `).*$/g, '');
 }
 
 /** Their replies tell what a server has done. */
@@ -340,7 +371,9 @@ const OF_THE_SERVER = /^(slowlog|latency)\|/;
 
 function otherReply({ probe, source, target }: Seen): string | null {
   if (OF_THE_SERVER.test(probe.command)) return null;
-  const at = source.findIndex((reply, i) => !isError(reply) && !isError(target[i]) && shapeOf(reply) !== shapeOf(target[i]));
+  const at = source.findIndex(
+    (reply, i) => !isError(reply) && !isError(target[i]) && shapeOf(reply) !== shapeOf(target[i]),
+  );
   return at === -1 ? null : 'other elements';
 }
 
@@ -358,7 +391,8 @@ function smallest(outcomes: readonly Outcome[]): { words: readonly string[]; pro
   const found: { words: readonly string[]; probe: Probe; problem: string | null }[] = [];
   for (const { probe, problem } of outcomes.filter((each) => each.problem !== null)) {
     for (const words of subsets(probe.words)) {
-      if (found.some((known) => known.words.every((word) => words.includes(word) || words.includes(`${word}${UPPER}`)))) continue;
+      if (found.some((known) => known.words.every((word) => words.includes(word) || words.includes(`${word}${UPPER}`))))
+        continue;
       if (makes(words)) found.push({ words, probe, problem });
     }
   }
@@ -397,14 +431,17 @@ class Prober {
     const socket = connect(Number(this.#url.port), this.#url.hostname);
     socket.on('data', (chunk) => socket === this.#socket && this.#data(chunk));
     socket.on('error', (problem) => this.#failed(problem));
-    socket.on('close', () => socket === this.#socket && this.#failed(new Error(`${this.#url.host} closed the connection`)));
+    socket.on(
+      'close',
+      () => socket === this.#socket && this.#failed(new Error(`${this.#url.host} closed the connection`)),
+    );
     return socket;
   }
 
   #data(chunk: Buffer): void {
     this.#bytes = Buffer.concat([this.#bytes, chunk]);
     const replies: Reply[] = [];
-    for (let at = 0; replies.length < this.#wanted; ) {
+    for (let at = 0; replies.length < this.#wanted;) {
       const end = new FrameScanner().scan(this.#bytes, at, this.#bytes.length);
       if (end === -1) return;
       replies.push(decodeReply(this.#bytes, at).reply);
@@ -416,7 +453,8 @@ class Prober {
 
   ask(commands: readonly Command[]): Promise<Reply[]> {
     return new Promise((resolve, reject) => {
-      const late = (): void => reject(new Error(`${this.#url.host} does not answer to ${commands.map(String).join('; ').slice(0, 2_000)}`));
+      const late = (): void =>
+        reject(new Error(`${this.#url.host} does not answer to ${commands.map(String).join('; ').slice(0, 2_000)}`));
       const timer = setTimeout(late, ANSWER_MS);
       this.#done = (replies) => (clearTimeout(timer), resolve(replies));
       this.#failed = (problem) => (clearTimeout(timer), reject(problem));
@@ -429,7 +467,13 @@ class Prober {
   async answers(probes: readonly Probe[]): Promise<Reply[][]> {
     const [{ command, group }] = probes;
     const holds = (HOLDS_FOR[command] ?? HOLDS[group] ?? []).map((line) => line.split(' '));
-    const functions = group === 'scripting' ? [['FUNCTION', 'FLUSH'], ['FUNCTION', 'LOAD', LIBRARY]] : [];
+    const functions =
+      group === 'scripting'
+        ? [
+            ['FUNCTION', 'FLUSH'],
+            ['FUNCTION', 'LOAD', LIBRARY],
+          ]
+        : [];
     const before: readonly Command[] = [['FLUSHALL'], ['SCRIPT', 'LOAD', 'return 1'], ...functions];
     const calls: Command[][] = [];
     for (const { args } of probes) {
@@ -453,7 +497,10 @@ class Prober {
 
   /** Payloads of one server are no other's. */
   async #withDump(command: string, args: readonly string[]): Promise<Command> {
-    const [, dumped] = await this.ask([['SET', 'dumped', 'v'], command === 'restore' ? ['DUMP', 'dumped'] : ['FUNCTION', 'DUMP']]);
+    const [, dumped] = await this.ask([
+      ['SET', 'dumped', 'v'],
+      command === 'restore' ? ['DUMP', 'dumped'] : ['FUNCTION', 'DUMP'],
+    ]);
     return args.map((arg) => (arg === DUMP ? (dumped.data ?? '') : arg));
   }
 
@@ -477,14 +524,16 @@ const DATA = new Set([...Object.keys(HOLDS).filter((group) => group !== 'generic
 
 /** The text of the generated file. */
 export function renderForms({ forms, versions: [source, target] }: Probed): string {
-  const quoted = (value: string | number): string => (typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "\\'")}'`);
+  const quoted = (value: string | number): string =>
+    typeof value === 'number' ? String(value) : `'${value.replaceAll("'", "\\'")}'`;
   const rows = forms.map((form) => `  [${form.map(quoted).join(', ')}],`);
   return `/**
- * Generated by generate-forms.ts from what Redis ${source} (the source) and KeyDB ${target} (the target) answer. Do not edit.
+ * Generated by generate-forms.ts from what Redis ${source} (the source) and KeyDB ${target} (the target) answer. Do not
+ * edit.
  *
- * A row: command, who lacks it, how (\`refused\`, or a \`reply\` that is built otherwise), the words that make the form (none:
- * the command as such), the argument from which they may stand, the call that was sent, what the server said, and the words
- * behind which any text may stand.
+ * A row: command, who lacks it, how (\`refused\`, or a \`reply\` that is built otherwise), the words that make the form
+ * (none: the command as such), the argument from which they may stand, the call that was sent, what the server said,
+ * and the words behind which any text may stand.
  */
 import type { GeneratedForm } from './generated-form.js';
 
@@ -498,5 +547,7 @@ if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
   const [sourceUrl, targetUrl, file] = process.argv.slice(2);
   const probed = await probeForms(sourceUrl, targetUrl);
   writeFileSync(file, renderForms(probed));
-  process.stdout.write(`${probed.forms.length} forms of ${probed.calls} calls; no call accepted by either server: ${probed.silent.join(', ')}\n`);
+  process.stdout.write(
+    `${probed.forms.length} forms of ${probed.calls} calls; no call accepted by either server: ${probed.silent.join(', ')}\n`,
+  );
 }

@@ -30,13 +30,17 @@ const sort =
     return UNKNOWN_KEYS;
   };
 
-/** GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says other). */
+/**
+ * GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says
+ * other).
+ */
 const georadius =
   (fixed: number): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
     let stored = 0;
     for (let i = fixed; i < argc - 1; i++) {
-      if (!isWord(frame, argStart[i], argEnd[i], 'store') && !isWord(frame, argStart[i], argEnd[i], 'storedist')) continue;
+      if (!isWord(frame, argStart[i], argEnd[i], 'store') && !isWord(frame, argStart[i], argEnd[i], 'storedist'))
+        continue;
       stored = ++i;
     }
     const count = out.put(0, 1, READS);
@@ -84,7 +88,12 @@ const set: KeyReader = (frame, argStart, argEnd, argc, out) => {
   for (let i = 3; i < argc; i++) {
     const start = argStart[i];
     const end = argEnd[i];
-    if (isWord(frame, start, end, 'get') || isWord(frame, start, end, 'nx') || isWord(frame, start, end, 'xx') || isWord(frame, start, end, 'keepttl')) {
+    if (
+      isWord(frame, start, end, 'get') ||
+      isWord(frame, start, end, 'nx') ||
+      isWord(frame, start, end, 'xx') ||
+      isWord(frame, start, end, 'keepttl')
+    ) {
       return out.put(0, 1, READS | WRITES);
     }
   }

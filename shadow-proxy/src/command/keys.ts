@@ -36,7 +36,10 @@ export interface KeySpec {
   readonly counted: boolean;
   /** Counted: the least number. */
   readonly least: number;
-  /** Range: the last key, relative to the first, or, if negative, to the end (-1 is the last argument). Counted: offset of the number. */
+  /**
+   * Range: the last key, relative to the first, or, if negative, to the end (-1 is the last argument). Counted: offset
+   * of the number.
+   */
   readonly last: number;
   /** Counted: offset of the first key. */
   readonly first: number;
@@ -51,12 +54,21 @@ export interface Keyed {
   readonly readKeys: KeyReader | null;
 }
 
-export type KeyReader = (frame: Buffer, argStart: readonly number[], argEnd: readonly number[], argc: number, out: KeyList) => number;
+export type KeyReader = (
+  frame: Buffer,
+  argStart: readonly number[],
+  argEnd: readonly number[],
+  argc: number,
+  out: KeyList,
+) => number;
 
 /** Whether the server would accept this number of arguments, the name (and subcommand) among them. */
 export const arityHolds = (arity: number, argc: number): boolean => (arity < 0 ? argc >= -arity : argc === arity);
 
-/** Fills `out` with the keys of a command, and returns how many there are, or UNKNOWN_KEYS, or MALFORMED (both negative). */
+/**
+ * Fills `out` with the keys of a command, and returns how many there are, or UNKNOWN_KEYS, or MALFORMED (both
+ * negative).
+ */
 export function keysOf(
   spec: Keyed,
   frame: Buffer,

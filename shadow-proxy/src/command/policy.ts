@@ -14,27 +14,56 @@
  * - `publish`: told to the mirror like a write, though it writes nothing.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
-export type Handling = 'keyed' | 'local' | 'authority' | 'script' | 'both' | 'barrier' | 'subscribe' | 'publish' | 'refused';
+export type Handling =
+  'keyed' | 'local' | 'authority' | 'script' | 'both' | 'barrier' | 'subscribe' | 'publish' | 'refused';
 
 type Rule = readonly [handling: Handling, reason: string, names: string];
 
 /** Names are as in the table; `container|*` stands for the subcommands that no other row names. */
 const RULES: readonly Rule[] = [
-  ['local', "the connection's own state, which clients of one lane do not share", 'auth hello select quit reset multi exec discard watch unwatch'],
+  [
+    'local',
+    "the connection's own state, which clients of one lane do not share",
+    'auth hello select quit reset multi exec discard watch unwatch',
+  ],
   ['local', 'a web page that was talked into an HTTP request here: the connection is closed', 'post host:'],
-  ['local', "clients are the proxy's, not the server's", 'client|id client|info client|list client|kill client|getname client|setname client|setinfo'],
+  [
+    'local',
+    "clients are the proxy's, not the server's",
+    'client|id client|info client|list client|kill client|getname client|setname client|setinfo',
+  ],
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
   ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
-  ['authority', 'about the server', 'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* memory|* module|list'],
-  ['authority', "each server saves its own data; nothing of it depends on the other's", 'save bgsave bgrewriteaof pfselftest'],
+  [
+    'authority',
+    'about the server',
+    'info role time lastsave lolwut config|get config|resetstat command|* latency|* slowlog|* memory|* module|list',
+  ],
+  [
+    'authority',
+    "each server saves its own data; nothing of it depends on the other's",
+    'save bgsave bgrewriteaof pfselftest',
+  ],
   ['authority', 'by its subcommand: what harms a server, or changes data behind the proxy, is refused', 'debug'],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
-  ['authority', 'about users; changes to them are refused', 'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log'],
+  [
+    'authority',
+    'about users; changes to them are refused',
+    'acl|whoami acl|cat acl|list acl|users acl|getuser acl|genpass acl|dryrun acl|log',
+  ],
   ['authority', 'on a connection of its own, behind all that the client has written', 'wait waitaof'],
   ['authority', 'about all keys of a server', 'dbsize scan keys randomkey'],
-  ['authority', 'about the scripts, functions and channels of a server', 'script|exists function|list function|dump function|stats pubsub|*'],
-  ['local', 'the lane waits for the script that is to be ended: on a connection of its own', 'script|kill function|kill'],
+  [
+    'authority',
+    'about the scripts, functions and channels of a server',
+    'script|exists function|list function|dump function|stats pubsub|*',
+  ],
+  [
+    'local',
+    'the lane waits for the script that is to be ended: on a connection of its own',
+    'script|kill function|kill',
+  ],
 
   ['keyed', 'of the few subcommands with a key', 'memory|usage'],
   ['keyed', 'may store the same value in another way, which the mirror must do, too', 'pfdebug'],
@@ -43,24 +72,72 @@ const RULES: readonly Rule[] = [
   ['both', 'both servers must know the same scripts', 'script|load'],
   ['both', 'clients set what events they want to be told of; most else is refused, by its parameter', 'config|set'],
   ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
-  ['barrier', 'changes what scripts can be run', 'script|flush function|load function|delete function|restore function|flush'],
+  [
+    'barrier',
+    'changes what scripts can be run',
+    'script|flush function|load function|delete function|restore function|flush',
+  ],
 
-  ['subscribe', 'messages come over a connection', 'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe'],
+  [
+    'subscribe',
+    'messages come over a connection',
+    'subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe',
+  ],
   ['publish', 'subscribers may be at either server', 'publish spublish'],
 
   ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
-  ['refused', "it would stop every client's commands, for the proxy's connections are shared: a change of stage holds clients by itself", 'client|pause client|unpause'],
-  ['refused', "the debugger takes over the connection, and the proxy's are shared: connect directly to a server of your own", 'script|debug'],
-  ['refused', "it would show the commands of all clients under the proxy's address: connect directly to the server that you mean", 'monitor'],
-  ['refused', 'the other server would not have it: load it in the configuration of both', 'module|load module|loadex module|unload'],
-  ['refused', 'change the users on each server by itself, and on both alike: connect directly to them', 'acl|setuser acl|deluser acl|load acl|save'],
-  ['refused', 'it would write the settings of one server to its disk: connect directly to the server that you mean', 'config|rewrite'],
+  [
+    'refused',
+    "it would stop every client's commands, for the proxy's connections are shared: a change of stage holds clients by itself",
+    'client|pause client|unpause',
+  ],
+  [
+    'refused',
+    "the debugger takes over the connection, and the proxy's are shared: connect directly to a server of your own",
+    'script|debug',
+  ],
+  [
+    'refused',
+    "it would show the commands of all clients under the proxy's address: connect directly to the server that you mean",
+    'monitor',
+  ],
+  [
+    'refused',
+    'the other server would not have it: load it in the configuration of both',
+    'module|load module|loadex module|unload',
+  ],
+  [
+    'refused',
+    'change the users on each server by itself, and on both alike: connect directly to them',
+    'acl|setuser acl|deluser acl|load acl|save',
+  ],
+  [
+    'refused',
+    'it would write the settings of one server to its disk: connect directly to the server that you mean',
+    'config|rewrite',
+  ],
   ['refused', 'stop a server where it runs: through the proxy it would be gone for all clients', 'shutdown'],
-  ['refused', 'replication is between servers: connect directly to the one that you mean, and not while a migration runs', 'replicaof slaveof failover sync psync replconf'],
+  [
+    'refused',
+    'replication is between servers: connect directly to the one that you mean, and not while a migration runs',
+    'replicaof slaveof failover sync psync replconf',
+  ],
   ['refused', 'it would move keys where the proxy does not see them: use DUMP here and RESTORE there', 'migrate'],
-  ['refused', 'the proxy serves one shard, not a cluster: use a client without cluster mode', 'cluster|* asking readonly readwrite restore-asking'],
-  ['refused', 'only KeyDB has it, so that Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
-  ['refused', 'only KeyDB has it, so that Redis could not follow', 'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset'],
+  [
+    'refused',
+    'the proxy serves one shard, not a cluster: use a client without cluster mode',
+    'cluster|* asking readonly readwrite restore-asking',
+  ],
+  [
+    'refused',
+    'only KeyDB has it, so that Redis could not follow',
+    'expdel expiremember expirememberat pexpirememberat lfence',
+  ],
+  [
+    'refused',
+    'only KeyDB has it, so that Redis could not follow',
+    'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset',
+  ],
   ['refused', "it is of KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
   ['refused', 'Redis 7 has it no more: use LCS', 'stralgo'],
 ];
@@ -93,7 +170,12 @@ export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean)
 
 /** Commands that may block, and where they say for how long. */
 const BLOCKING: Readonly<Record<string, Blocking>> = {
-  ...Object.fromEntries(['blpop', 'brpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax'].map((name) => [name, { timeout: 'last', unit: 1000 }])),
+  ...Object.fromEntries(
+    ['blpop', 'brpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax'].map((name) => [
+      name,
+      { timeout: 'last', unit: 1000 },
+    ]),
+  ),
   blmpop: { timeout: 1, unit: 1000 },
   bzmpop: { timeout: 1, unit: 1000 },
   xread: { timeout: 'option', unit: 1 },
@@ -114,21 +196,23 @@ export const blockingOf = (name: string): Blocking | null => BLOCKING[name] ?? n
 
 /** Subcommands of DEBUG that look, wait, or change how one server works; the table has none of them. */
 const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
-  ('help object sleep jmap stringmatch-len digest digest-value htstats htstats-key listpack ziplist ziplist-raw set-active-expire quicklist quicklist-packed-threshold ' +
+  (
+    'help object sleep jmap stringmatch-len digest digest-value htstats htstats-key listpack ziplist ziplist-raw set-active-expire quicklist quicklist-packed-threshold ' +
     'set-disable-deny-scripts replybuffer error log structsize client-eviction client-enforce-reply-list protocol pause-cron mallctl mallctl-str ' +
-    'replicate-getkeys stringmatch getkeys sdslen')
-    .split(' '),
+    'replicate-getkeys stringmatch getkeys sdslen'
+  ).split(' '),
 );
 
 /**
- * Parameters that clients may set: what they are told, what is logged for them, and how values are encoded. All others are
- * about memory, persistence, users, networking or replication of one server, which the other one would not follow.
+ * Parameters that clients may set: what they are told, what is logged for them, and how values are encoded. All others
+ * are about memory, persistence, users, networking or replication of one server, which the other one would not follow.
  */
 const SETTABLE =
   /^(notify-keyspace-events|slowlog-(log-slower-than|max-len)|latency-(monitor-threshold|tracking(-info-percentiles)?)|(hash|set|zset|list)-max-(intset|listpack|ziplist)-(entries|value|size)|list-compress-depth|stream-node-max-(bytes|entries)|hll-sparse-max-bytes)$/;
 
 /** Whether `refusal` may say no to a command. */
-export const mayRefuse = (name: string, handling: Handling): boolean => handling === 'refused' || name === 'debug' || name === 'config|set';
+export const mayRefuse = (name: string, handling: Handling): boolean =>
+  handling === 'refused' || name === 'debug' || name === 'config|set';
 
 /**
  * The error text with which the proxy refuses a command, without the leading `-`; null where it does not.
@@ -145,11 +229,16 @@ export function refusal(
   if (spec.handling === 'refused') return `ERR shadow-proxy: ${title} is not supported yet: ${ruleOf(spec.name)![1]}`;
   if (spec.name === 'config|set') {
     for (let i = 2; i < argc; i += 2) {
-      const parameter = frame.toString('latin1', argStart[i], Math.min(argEnd[i], argStart[i] + MAX_PARAMETER)).toLowerCase();
+      const parameter = frame
+        .toString('latin1', argStart[i], Math.min(argEnd[i], argStart[i] + MAX_PARAMETER))
+        .toLowerCase();
       if (!SETTABLE.test(parameter)) return refusedParameter(parameter);
     }
   }
-  if (spec.name === 'debug') return refusedDebug(argc < 2 ? 'help' : frame.toString('latin1', argStart[1], Math.min(argEnd[1], argStart[1] + MAX_SHOWN)));
+  if (spec.name === 'debug')
+    return refusedDebug(
+      argc < 2 ? 'help' : frame.toString('latin1', argStart[1], Math.min(argEnd[1], argStart[1] + MAX_SHOWN)),
+    );
   return null;
 }
 
@@ -194,7 +283,8 @@ export function blockOption(args: readonly Buffer[]): number {
  * - `encoding`: depends on how the server stores the value.
  * - `shape`: Redis 7 and KeyDB (as Redis 6.2) give differently built replies.
  */
-export type ReplyPolicy = 'exact' | 'unordered' | 'unordered-pairs' | 'random' | 'cursor' | 'ttl' | 'time-dependent' | 'encoding' | 'shape';
+export type ReplyPolicy =
+  'exact' | 'unordered' | 'unordered-pairs' | 'random' | 'cursor' | 'ttl' | 'time-dependent' | 'encoding' | 'shape';
 
 const REPLIES: Readonly<Record<Exclude<ReplyPolicy, 'exact'>, string>> = {
   unordered: 'smembers sinter sunion sdiff hkeys hvals keys',
@@ -208,10 +298,12 @@ const REPLIES: Readonly<Record<Exclude<ReplyPolicy, 'exact'>, string>> = {
 };
 
 const replies = new Map<string, ReplyPolicy>();
-for (const [policy, names] of Object.entries(REPLIES)) for (const name of names.split(' ')) replies.set(name, policy as ReplyPolicy);
+for (const [policy, names] of Object.entries(REPLIES))
+  for (const name of names.split(' ')) replies.set(name, policy as ReplyPolicy);
 
 /** What may differ between the replies to the command of this name (as in the table: `get`, `xinfo|stream`). */
 export const replyPolicy = (name: string): ReplyPolicy => replies.get(name) ?? 'exact';
 
 /** Every name that the hand-written rules mention, without the `container|*` ones: all must be in the table. */
-export const namesInPolicy = (): readonly string[] => [...handlings.keys(), ...replies.keys()].filter((name) => !name.endsWith('|*'));
+export const namesInPolicy = (): readonly string[] =>
+  [...handlings.keys(), ...replies.keys()].filter((name) => !name.endsWith('|*'));

@@ -46,17 +46,35 @@ export interface CommandSpec {
   readonly subcommands: WordIndex | null;
 }
 
-/** What newer servers know, and clients send, or must not reach a shared connection, or gives a hash what its copy cannot hold. */
+/**
+ * What newer servers know, and clients send, or must not reach a shared connection, or gives a hash what its copy
+ * cannot hold.
+ */
 const NEWER: readonly GeneratedCommand[] = [
   ['client|setinfo', 4, 0, ''],
   ['client|no-touch', 3, 0, ''],
   ['waitaof', 4, 0, ''],
-  ...['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hsetex'].map((name): GeneratedCommand => [name, -6, 0, 'denyoom fast write', 'RW,update 1']),
+  ...['hexpire', 'hpexpire', 'hexpireat', 'hpexpireat', 'hsetex'].map((name): GeneratedCommand => [
+    name,
+    -6,
+    0,
+    'denyoom fast write',
+    'RW,update 1',
+  ]),
   ...['hpersist', 'hgetex', 'hgetdel'].map((name): GeneratedCommand => [name, -5, 0, 'fast write', 'RW,update 1']),
-  ...['httl', 'hpttl', 'hexpiretime', 'hpexpiretime'].map((name): GeneratedCommand => [name, -5, 0, 'fast readonly', 'RO,access 1']),
+  ...['httl', 'hpttl', 'hexpiretime', 'hpexpiretime'].map((name): GeneratedCommand => [
+    name,
+    -5,
+    0,
+    'fast readonly',
+    'RO,access 1',
+  ]),
 ];
 
-/** Where the server's flags tell of the data but not of what depends on it, or more than is so: access per key specification. */
+/**
+ * Where the server's flags tell of the data but not of what depends on it, or more than is so: access per key
+ * specification.
+ */
 const ACCESS: Readonly<Record<string, readonly number[]>> = {
   copy: [READS, READS | WRITES], // without REPLACE, it depends on whether the key is there
   restore: [READS | WRITES], // likewise
@@ -75,7 +93,9 @@ export class CommandTable {
     const rows = [...COMMANDS, ...NEWER].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const newer = new Set(NEWER.map(([name]) => name));
     const containers = new Set(rows.flatMap(([name]) => (name.includes('|') ? [name.split('|')[0]] : [])));
-    this.all = rows.map((row, id) => specOf(row, id, newer.has(row[0]), containers.has(row[0]) ? new WordIndex() : null));
+    this.all = rows.map((row, id) =>
+      specOf(row, id, newer.has(row[0]), containers.has(row[0]) ? new WordIndex() : null),
+    );
     this.#words = new WordIndex();
     for (const spec of this.all) {
       this.#byName.set(spec.name, spec);
@@ -117,15 +137,21 @@ export function supportedCommands(reply: Reply): Set<string> {
     if (items!.length < SUBCOMMANDS_AT + 1) untold.add(name);
     for (const subcommand of items![SUBCOMMANDS_AT]?.items ?? []) names.add(text(subcommand.items![0]).toLowerCase());
   }
-  for (const [name, , targetArity] of COMMANDS) if (targetArity !== 0 && untold.has(name.split('|')[0])) names.add(name);
+  for (const [name, , targetArity] of COMMANDS)
+    if (targetArity !== 0 && untold.has(name.split('|')[0])) names.add(name);
   return names;
 }
 
-/** The ACL categories (such as `read`) of the commands and subcommands that a server lists in its reply to `COMMAND`. */
+/**
+ * The ACL categories (such as `read`) of the commands and subcommands that a server lists in its reply to `COMMAND`.
+ */
 export function commandCategories(reply: Reply): Map<string, ReadonlySet<string>> {
   const found = new Map<string, ReadonlySet<string>>();
   const add = ({ items }: Reply): void => {
-    found.set(text(items![0]).toLowerCase(), new Set(items![CATEGORIES_AT]?.items?.map((each) => text(each).replace(/^@/, '').toLowerCase())));
+    found.set(
+      text(items![0]).toLowerCase(),
+      new Set(items![CATEGORIES_AT]?.items?.map((each) => text(each).replace(/^@/, '').toLowerCase())),
+    );
     for (const subcommand of items![SUBCOMMANDS_AT]?.items ?? []) add(subcommand);
   };
   for (const each of reply.items ?? []) add(each);
@@ -137,7 +163,9 @@ const CATEGORIES_AT = 6;
 /** Where an entry of `COMMAND` lists its subcommands, since Redis 7. */
 const SUBCOMMANDS_AT = 9;
 
-/** Words in lower case, found in any case by their bytes: an open-addressed hash table (FNV-1a), at most a quarter full. */
+/**
+ * Words in lower case, found in any case by their bytes: an open-addressed hash table (FNV-1a), at most a quarter full.
+ */
 export class WordIndex {
   readonly specs: CommandSpec[] = [];
   #slots: (Slot | undefined)[] = new Array<Slot | undefined>(16).fill(undefined);

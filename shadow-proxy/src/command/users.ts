@@ -1,7 +1,7 @@
 /**
- * What the gate `users` judges: whether those who may log in at the source may log in at the target, with the same password,
- * and do the same there; and nobody else. Pure: what `ACL LIST` of both says, in the syntax of Redis 6 and 7 and of KeyDB.
- * Passwords are there as SHA-256 digests: they are compared, and never shown.
+ * What the gate `users` judges: whether those who may log in at the source may log in at the target, with the same
+ * password, and do the same there; and nobody else. Pure: what `ACL LIST` of both says, in the syntax of Redis 6 and 7
+ * and of KeyDB. Passwords are there as SHA-256 digests: they are compared, and never shown.
  */
 
 /** What a server says of its users. */
@@ -41,8 +41,17 @@ interface User {
  * @param known users of the servers themselves, such as the kit's own, exporters and replicas: not compared
  */
 export function compareUsers(source: UserFacts, target: UserFacts, known: ReadonlySet<string>): UserComparison {
-  const silent = [['source', source], ['target', target]].flatMap(([side, facts]) => ((facts as UserFacts).lines === null ? [side as string] : []));
-  if (silent.length > 0) return { differences: [], unknown: `the ${silent.join(' and the ')} does not tell: allow ACL LIST to the kit's user`, same: 0, onlyTarget: [] };
+  const silent = [
+    ['source', source],
+    ['target', target],
+  ].flatMap(([side, facts]) => ((facts as UserFacts).lines === null ? [side as string] : []));
+  if (silent.length > 0)
+    return {
+      differences: [],
+      unknown: `the ${silent.join(' and the ')} does not tell: allow ACL LIST to the kit's user`,
+      same: 0,
+      onlyTarget: [],
+    };
   const [from, to] = [usersOf(source), usersOf(target)];
   const differences: string[] = [];
   let same = 0;
@@ -53,7 +62,8 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
     else differences.push(`${user.name} ${difference}`);
   }
   const more = [...to.values()].filter((user) => !from.has(user.name) && !known.has(user.name) && mayLogIn(user));
-  for (const { name } of more.filter(({ nopass }) => nopass)) differences.push(`${name} needs no password on the target, and is not on the source`);
+  for (const { name } of more.filter(({ nopass }) => nopass))
+    differences.push(`${name} needs no password on the target, and is not on the source`);
   return { differences, unknown: null, same, onlyTarget: more.filter(({ nopass }) => !nopass).map(({ name }) => name) };
 }
 
@@ -71,13 +81,26 @@ const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'sele
 function differenceOf(source: User, target: User | undefined, atSource: UserFacts, atTarget: UserFacts): string | null {
   if (!mayLogIn(source)) {
     if (target === undefined || !mayLogIn(target)) return null;
-    return target.nopass ? 'needs no password on the target, and may not log in on the source' : 'may log in on the target, and not on the source';
+    return target.nopass
+      ? 'needs no password on the target, and may not log in on the source'
+      : 'may log in on the target, and not on the source';
   }
   if (target === undefined) return 'is missing on the target';
-  if (!mayLogIn(target)) return source.nopass ? 'needs no password on the source, and is refused by the target' : 'may not log in on the target';
-  if (source.nopass !== target.nopass) return source.nopass ? 'needs a password on the target only' : 'needs a password on the source only: anybody may log in on the target';
-  const found = PARTS.filter(([part]) => !(part === 'passwords' && source.nopass) && source[part] !== target[part]).map(([, told]) => told);
-  const commands = rewordings(source.commands, atTarget) === rewordings(target.commands, atSource) ? null : differentCommands(source, target, atSource, atTarget);
+  if (!mayLogIn(target))
+    return source.nopass
+      ? 'needs no password on the source, and is refused by the target'
+      : 'may not log in on the target';
+  if (source.nopass !== target.nopass)
+    return source.nopass
+      ? 'needs a password on the target only'
+      : 'needs a password on the source only: anybody may log in on the target';
+  const found = PARTS.filter(([part]) => !(part === 'passwords' && source.nopass) && source[part] !== target[part]).map(
+    ([, told]) => told,
+  );
+  const commands =
+    rewordings(source.commands, atTarget) === rewordings(target.commands, atSource)
+      ? null
+      : differentCommands(source, target, atSource, atTarget);
   if (commands !== null) found.push(commands);
   return found.length === 0 ? null : found.join(', ');
 }
@@ -93,10 +116,12 @@ const sorted = (words: readonly string[]): string => [...new Set(words)].sort().
 /** A line of ACL LIST: `user NAME on #digest ~keys &channels +@all -command`. */
 function parseUser(line: string): User {
   const [, name, ...words] = wordsOf(line);
-  const selectors = words.filter((word) => word.startsWith('(')).map((word) => {
-    const { keys, channels, commands } = rulesOf(wordsOf(word.slice(1, -1)));
-    return `(${keys}|${channels}|${commands.join(' ')})`;
-  });
+  const selectors = words
+    .filter((word) => word.startsWith('('))
+    .map((word) => {
+      const { keys, channels, commands } = rulesOf(wordsOf(word.slice(1, -1)));
+      return `(${keys}|${channels}|${commands.join(' ')})`;
+    });
   return {
     name,
     on: words.includes('on'),
@@ -108,15 +133,27 @@ function parseUser(line: string): User {
 }
 
 function rulesOf(words: readonly string[]): Pick<User, 'keys' | 'channels' | 'commands'> {
-  const keys = words.filter((word) => word === 'allkeys' || /^(~|%)/.test(word)).map((word) => (word === 'allkeys' ? '~*' : word.replace(/^%(RW|WR)~/, '~')));
-  const channels = words.filter((word) => word === 'allchannels' || word.startsWith('&')).map((word) => (word === 'allchannels' ? '&*' : word));
-  const commands = words.filter((word) => /^[+-]/.test(word) || WHOLE[word] !== undefined).map((word) => (WHOLE[word] ?? word).toLowerCase());
-  return { keys: keys.includes('~*') ? '~*' : sorted(keys), channels: channels.includes('&*') ? '&*' : sorted(channels), commands };
+  const keys = words
+    .filter((word) => word === 'allkeys' || /^(~|%)/.test(word))
+    .map((word) => (word === 'allkeys' ? '~*' : word.replace(/^%(RW|WR)~/, '~')));
+  const channels = words
+    .filter((word) => word === 'allchannels' || word.startsWith('&'))
+    .map((word) => (word === 'allchannels' ? '&*' : word));
+  const commands = words
+    .filter((word) => /^[+-]/.test(word) || WHOLE[word] !== undefined)
+    .map((word) => (WHOLE[word] ?? word).toLowerCase());
+  return {
+    keys: keys.includes('~*') ? '~*' : sorted(keys),
+    channels: channels.includes('&*') ? '&*' : sorted(channels),
+    commands,
+  };
 }
 
 const WHOLE: Readonly<Record<string, string | undefined>> = { allcommands: '+@all', nocommands: '-@all' };
 
-/** Rules without those of commands that the other server lacks; neighbours with the same sign may stand in any order. */
+/**
+ * Rules without those of commands that the other server lacks; neighbours with the same sign may stand in any order.
+ */
 function rewordings(rules: readonly string[], other: UserFacts): string {
   const runs: string[][] = [];
   for (const rule of rules) {
@@ -135,19 +172,30 @@ const MAX_COMMANDS = 5;
 function differentCommands(source: User, target: User, atSource: UserFacts, atTarget: UserFacts): string | null {
   const [from, to] = [mayRun(source.commands, atSource), mayRun(target.commands, atTarget)];
   const isContainer = (name: string): boolean => [...atSource.commands].some((other) => other.startsWith(`${name}|`));
-  const both = [...atSource.commands].filter((name) => atTarget.commands.has(name) && (name.includes('|') || !isContainer(name)));
+  const both = [...atSource.commands].filter(
+    (name) => atTarget.commands.has(name) && (name.includes('|') || !isContainer(name)),
+  );
   const [lost, won] = [both.filter((name) => from(name) && !to(name)), both.filter((name) => !from(name) && to(name))];
-  const named = (names: readonly string[]): string => `${names.slice(0, MAX_COMMANDS).join(', ')}${names.length > MAX_COMMANDS ? ` and ${names.length - MAX_COMMANDS} more` : ''}`;
-  const told = [...(lost.length > 0 ? [`may not run ${named(lost)} on the target`] : []), ...(won.length > 0 ? [`may run ${named(won)} on the target only`] : [])];
+  const named = (names: readonly string[]): string =>
+    `${names.slice(0, MAX_COMMANDS).join(', ')}${names.length > MAX_COMMANDS ? ` and ${names.length - MAX_COMMANDS} more` : ''}`;
+  const told = [
+    ...(lost.length > 0 ? [`may not run ${named(lost)} on the target`] : []),
+    ...(won.length > 0 ? [`may run ${named(won)} on the target only`] : []),
+  ];
   return told.length === 0 ? null : told.join(', ');
 }
 
-/** Whether the rules, one after the other, allow a command at a server. Where it lists no subcommands, they go with their container. */
+/**
+ * Whether the rules, one after the other, allow a command at a server. Where it lists no subcommands, they go with
+ * their container.
+ */
 function mayRun(rules: readonly string[], { categories }: UserFacts): (name: string) => boolean {
   const allowed = new Set<string>();
   for (const rule of rules) {
     const word = rule.slice(1);
-    const set = rule.startsWith('+') ? (name: string) => void allowed.add(name) : (name: string) => void allowed.delete(name);
+    const set = rule.startsWith('+')
+      ? (name: string) => void allowed.add(name)
+      : (name: string) => void allowed.delete(name);
     const isMeant = word.startsWith('@')
       ? (_name: string, of: ReadonlySet<string>): boolean => word === '@all' || of.has(word.slice(1))
       : (name: string): boolean => name === word || name.startsWith(`${word}|`);

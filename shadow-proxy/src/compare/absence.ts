@@ -10,17 +10,43 @@ import { isAboutKey, isCondition } from './wording.js';
 
 /** Commands that are about no key that could be missing, or about all of them. */
 const KEYLESS = new Set([
-  '', 'ping', 'echo', 'select', 'auth', 'quit', 'reset', 'exec', 'multi', 'discard',
-  'dbsize', 'keys', 'scan', 'randomkey', 'flushdb', 'flushall', 'swapdb',
+  '',
+  'ping',
+  'echo',
+  'select',
+  'auth',
+  'quit',
+  'reset',
+  'exec',
+  'multi',
+  'discard',
+  'dbsize',
+  'keys',
+  'scan',
+  'randomkey',
+  'flushdb',
+  'flushall',
+  'swapdb',
 ]);
 
 /**
  * Which evidence could still excuse a mismatch; null for a verdict that stands. A read's reply shows the absence of
  * its key (or, where it reads several, may be about any of them); any differing reply to a write may come from it.
  */
-export function needsEvidence(verdict: Verdict, command: CommandView, authority: Buffer, mirror: Buffer): 'absence' | null {
+export function needsEvidence(
+  verdict: Verdict,
+  command: CommandView,
+  authority: Buffer,
+  mirror: Buffer,
+): 'absence' | null {
   if (verdict.kind !== 'mismatch' || verdict.what === 'unsupported') return null;
-  if (KEYLESS.has(command.name) || isOfTheServer(command.name) || command.name.startsWith('script|') || command.name.startsWith('function|')) return null;
+  if (
+    KEYLESS.has(command.name) ||
+    isOfTheServer(command.name) ||
+    command.name.startsWith('script|') ||
+    command.name.startsWith('function|')
+  )
+    return null;
   const [a, m] = [decodeReply(authority).reply, decodeReply(mirror).reply];
   if (tellsOfCondition(a) || tellsOfCondition(m)) return null;
   if (!isRead(command)) return 'absence';
@@ -72,11 +98,16 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
 }
 
 function lackingSides(what: string): readonly Side[] {
-  return what === 'missing-on-mirror' ? ['mirror'] : what === 'missing-on-authority' ? ['authority'] : ['authority', 'mirror'];
+  return what === 'missing-on-mirror'
+    ? ['mirror']
+    : what === 'missing-on-authority'
+      ? ['authority']
+      : ['authority', 'mirror'];
 }
 
 const other = (side: Side): Side => (side === 'mirror' ? 'authority' : 'mirror');
-const pttl = (evidence: Evidence, side: Side): number | null => (side === 'mirror' ? evidence.mirrorPttl : evidence.authorityPttl);
+const pttl = (evidence: Evidence, side: Side): number | null =>
+  side === 'mirror' ? evidence.mirrorPttl : evidence.authorityPttl;
 const evicted = (evidence: Evidence, side: Side): boolean =>
   side === 'mirror' ? evidence.mirrorEvicted : evidence.authorityEvicted;
 

@@ -30,7 +30,9 @@ export function excusesRandom({ command, authority, mirror }: Difference): boole
 /** Names and values one after another: RESP2 has them so, RESP3 as pairs. Null when they are neither. */
 function flatPairs(items: readonly Reply[]): readonly Reply[] | null {
   if (items.every((item) => item.items === null)) return items.length % 2 === 0 ? items : null;
-  return items.every((item) => item.type === '*' && item.items?.length === 2) ? items.flatMap((item) => item.items!) : null;
+  return items.every((item) => item.type === '*' && item.items?.length === 2)
+    ? items.flatMap((item) => item.items!)
+    : null;
 }
 
 interface Page {

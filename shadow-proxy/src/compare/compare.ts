@@ -13,7 +13,14 @@ import { firstDifference } from './redact.js';
 import { RULES } from './rules.js';
 import { integerOf, itemsOfBoth, sameElements, word } from './shape.js';
 import { withScoresAlike } from './scores.js';
-import { isWorse, type CommandView, type Difference, type MismatchKind, type Tolerances, type Verdict } from './verdict.js';
+import {
+  isWorse,
+  type CommandView,
+  type Difference,
+  type MismatchKind,
+  type Tolerances,
+  type Verdict,
+} from './verdict.js';
 import { isAboutKey, isRefusal, isScript, lacksMemory, takesNoWrites } from './wording.js';
 
 export type { CommandView, Mismatch, MismatchKind, RuleName, Tolerances, Verdict } from './verdict.js';
@@ -30,8 +37,11 @@ const QUICK_RULES = RULES.filter((rule) => rule.excusesBytes !== undefined);
  */
 export function compareReplies(command: CommandView, authority: Buffer, mirror: Buffer, limits: Tolerances): Verdict {
   if (authority.equals(mirror)) return MATCH;
-  if (command.name === 'exec' && command.inner !== undefined) return compareExec(command.inner, authority, mirror, limits).verdict;
-  const quick = QUICK_RULES.find((each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror));
+  if (command.name === 'exec' && command.inner !== undefined)
+    return compareExec(command.inner, authority, mirror, limits).verdict;
+  const quick = QUICK_RULES.find(
+    (each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror),
+  );
   if (quick !== undefined) return { kind: 'explained', rule: quick.name };
   const [a, m] = [authority, mirror].map((frame) => withScoresAlike(command, decodeReply(frame).reply));
   const difference: Difference = { command, authority: a, mirror: m, limits };
@@ -88,7 +98,8 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
   const [a, m] = [isError(authority), isError(mirror)];
   if (refused(authority) !== refused(mirror)) return 'unsupported';
   const missing = missingOn(command, authority, mirror);
-  if (missing !== null && !isComplaint(missing === 'mirror' ? authority : mirror, command)) return `missing-on-${missing}`;
+  if (missing !== null && !isComplaint(missing === 'mirror' ? authority : mirror, command))
+    return `missing-on-${missing}`;
   if (a || m) return 'error';
   if (authority.type !== mirror.type || isNull(authority) !== isNull(mirror)) return 'type';
   const items = itemsOfBoth(authority, mirror);
@@ -100,7 +111,8 @@ function mismatchKind({ command, authority, mirror }: Difference): MismatchKind 
 }
 
 /** An error that is not about what the key holds, and that a missing key may get as well. */
-const isComplaint = (reply: Reply, command: CommandView): boolean => isError(reply) && !isAboutKey(text(reply), command);
+const isComplaint = (reply: Reply, command: CommandView): boolean =>
+  isError(reply) && !isAboutKey(text(reply), command);
 const refused = (reply: Reply): boolean => isError(reply) && isRefusal(text(reply));
 
 /** The judgement of one command of a transaction. */
@@ -114,7 +126,12 @@ export interface ExecFinding {
 }
 
 /** The worst that is to say of two replies to EXEC, each command judged by its own rules; the first of equals. */
-export function compareExec(commands: readonly CommandView[], authority: Buffer, mirror: Buffer, limits: Tolerances): ExecFinding {
+export function compareExec(
+  commands: readonly CommandView[],
+  authority: Buffer,
+  mirror: Buffer,
+  limits: Tolerances,
+): ExecFinding {
   let worst: ExecFinding = { verdict: MATCH, index: null, authority, mirror };
   for (const finding of compareEachOfExec(commands, authority, mirror, limits)) {
     if (isWorse(finding.verdict, worst.verdict)) worst = finding;
@@ -149,7 +166,7 @@ function elementsOf(frame: Buffer): Buffer[] | null {
   if (frame[0] !== STAR || frame[1] === MINUS) return null;
   const scanner = new FrameScanner();
   const elements: Buffer[] = [];
-  for (let at = frame.indexOf('\r\n') + 2; at < frame.length; ) {
+  for (let at = frame.indexOf('\r\n') + 2; at < frame.length;) {
     const end = scanner.scan(frame, at, frame.length);
     elements.push(frame.subarray(at, end));
     at = end;

@@ -79,7 +79,8 @@ class Differences {
     if (a === null || m === null) return false;
     for (const [name, value] of a) {
       const other = m.get(name);
-      if (other === undefined ? !this.#added(fields, name, 'authority') : !this.#inField(fields, name, value, other)) return false;
+      if (other === undefined ? !this.#added(fields, name, 'authority') : !this.#inField(fields, name, value, other))
+        return false;
     }
     return [...m.keys()].every((name) => a.has(name) || this.#added(fields, name, 'mirror'));
   }

@@ -8,10 +8,12 @@ import type { CommandView } from './verdict.js';
 
 type Looks = (reply: Reply, args: readonly Buffer[]) => boolean;
 
-const integer = (value: (args: readonly Buffer[]) => number): Looks => (reply, args) => {
-  const expected = value(args);
-  return Number.isSafeInteger(expected) && integerOf(reply) === BigInt(expected);
-};
+const integer =
+  (value: (args: readonly Buffer[]) => number): Looks =>
+  (reply, args) => {
+    const expected = value(args);
+    return Number.isSafeInteger(expected) && integerOf(reply) === BigInt(expected);
+  };
 const number = (arg: Buffer | undefined): number => Number(arg?.toString('latin1'));
 const size = (arg: Buffer | undefined): number => arg?.length ?? NaN;
 
@@ -25,15 +27,21 @@ const isEmptyString: Looks = (reply) => isString(reply) && reply.data!.length ==
 const isNone: Looks = (reply) => reply.type === '+' && text(reply) === 'none';
 const isAllNil: Looks = (reply) => reply.items !== null && reply.items.every(isNull);
 const isAllZero: Looks = (reply) => reply.items !== null && reply.items.every((item) => integerOf(item) === 0n);
-const isLastPage: Looks = (reply) => reply.items?.length === 2 && text(reply.items[0]) === '0' && isEmpty(reply.items[1]);
-const says = (pattern: RegExp): Looks => (reply) => isError(reply) && pattern.test(text(reply));
+const isLastPage: Looks = (reply) =>
+  reply.items?.length === 2 && text(reply.items[0]) === '0' && isEmpty(reply.items[1]);
+const says =
+  (pattern: RegExp): Looks =>
+  (reply) =>
+    isError(reply) && pattern.test(text(reply));
 const isNoSuchKey = says(/^ERR no such key/);
 const isNoGroup = says(/^NOGROUP /);
 const needsKey = says(/requires the key to exist/);
 const isOk: Looks = (reply) => reply.type === '+' && text(reply) === 'OK';
 /** The number that was to be added: the sum began at nothing. */
-const isNumber = (value: (args: readonly Buffer[]) => number): Looks => (reply, args) =>
-  !isError(reply) && reply.data !== null && Number(text(reply)) === value(args);
+const isNumber =
+  (value: (args: readonly Buffer[]) => number): Looks =>
+  (reply, args) =>
+    !isError(reply) && reply.data !== null && Number(text(reply)) === value(args);
 
 const table = (rows: readonly (readonly [Looks, string])[]): ReadonlyMap<string, Looks> =>
   new Map(rows.flatMap(([looks, names]) => names.split(' ').map((name) => [name, looks] as const)));
@@ -47,7 +55,10 @@ const READS = table([
   [isZero, 'exists touch sismember hexists sintercard zintercard'],
   [isMinusTwo, 'ttl pttl expiretime pexpiretime'],
   [isNone, 'type'],
-  [isEmptyList, 'lrange smembers sinter sunion sdiff hgetall hkeys hvals sort_ro xrange xrevrange keys zinter zunion zdiff'],
+  [
+    isEmptyList,
+    'lrange smembers sinter sunion sdiff hgetall hkeys hvals sort_ro xrange xrevrange keys zinter zunion zdiff',
+  ],
   [isEmptyList, 'zrange zrangebyscore zrangebylex zrevrange zrevrangebyscore zrevrangebylex'],
   [isEmptyList, 'geosearch georadius_ro georadiusbymember_ro'],
   [isAllNil, 'hmget zmscore geopos geohash'],
@@ -87,7 +98,10 @@ const WRITES = table([
   [integer(zaddMembers), 'zadd'],
   [isFreshSet, 'set'],
   [isNilOrEmpty, 'getset getdel getex lpop rpop spop lmove rpoplpush zpopmin zpopmax sort georadius georadiusbymember'],
-  [isZero, 'expire pexpire expireat pexpireat persist del unlink hdel srem zrem xdel xack lrem xtrim lpushx rpushx linsert'],
+  [
+    isZero,
+    'expire pexpire expireat pexpireat persist del unlink hdel srem zrem xdel xack lrem xtrim lpushx rpushx linsert',
+  ],
   [isZero, 'setbit copy move smove zremrangebyrank zremrangebyscore zremrangebylex'],
   [isNoSuchKey, 'rename renamenx lset'],
   [isOk, 'restore'],

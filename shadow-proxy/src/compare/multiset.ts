@@ -41,7 +41,8 @@ export function haveSameStrings(a: Buffer, b: Buffer, size: 1 | 2): boolean {
   for (let at = first; at < a.length; at = elementEnd) {
     if (!next(a, at, size)) return false;
     let slot = elementHash & mask;
-    for (; slots[slot] !== NONE && !isAt(slots[slot], a, a, at); slot = (slot + 1) & mask) if (--patience < 0) return false;
+    for (; slots[slot] !== NONE && !isAt(slots[slot], a, a, at); slot = (slot + 1) & mask)
+      if (--patience < 0) return false;
     const known = slots[slot];
     if (known !== NONE) {
       counts[known]++;
@@ -56,7 +57,8 @@ export function haveSameStrings(a: Buffer, b: Buffer, size: 1 | 2): boolean {
   for (let at = first; at < b.length; at = elementEnd) {
     if (!next(b, at, size)) return false;
     let slot = elementHash & mask;
-    for (; slots[slot] !== NONE && !isAt(slots[slot], a, b, at); slot = (slot + 1) & mask) if (--patience < 0) return false;
+    for (; slots[slot] !== NONE && !isAt(slots[slot], a, b, at); slot = (slot + 1) & mask)
+      if (--patience < 0) return false;
     if (slots[slot] === NONE || --counts[slots[slot]] < 0) return false;
   }
   return true;
@@ -67,7 +69,12 @@ const tableFor = (elements: number): number => 2 ** Math.ceil(Math.log2(elements
 function reserve(elements: number): void {
   if (starts.length < elements || starts.length > KEEP) {
     const room = Math.max(64, Math.ceil(elements));
-    [starts, ends, hashes, counts] = [new Int32Array(room), new Int32Array(room), new Int32Array(room), new Int32Array(room)];
+    [starts, ends, hashes, counts] = [
+      new Int32Array(room),
+      new Int32Array(room),
+      new Int32Array(room),
+      new Int32Array(room),
+    ];
     slots = new Int32Array(tableFor(room));
   }
 }

@@ -48,12 +48,14 @@ export function describeReply(frame: Buffer, salt?: string | Buffer): ReplyDescr
   };
 }
 
-/** The offset of the first byte that differs: the shorter length where one is the beginning of the other, -1 if equal. */
+/**
+ * The offset of the first byte that differs: the shorter length where one is the beginning of the other, -1 if equal.
+ */
 export function firstDifference(a: Buffer, b: Buffer): number {
   const length = Math.min(a.length, b.length);
   let at = 0;
   // By halves: native comparisons of what may be hundreds of megabytes.
-  for (let step = length; step > 0; ) {
+  for (let step = length; step > 0;) {
     step = Math.min(step, length - at);
     if (a.compare(b, at, at + step, at, at + step) === 0) at += step;
     else if (step === 1) return at;
@@ -66,7 +68,8 @@ export function firstDifference(a: Buffer, b: Buffer): number {
 const KEY_DIGITS = 16;
 
 /** Of a key, under the shard's own key for that (`storage/hash-key.ts`): the first 16 hex digits of HMAC-SHA-256. */
-export const hashKey = (key: Buffer, secret: Buffer): string => createHmac('sha256', secret).update(key).digest('hex').slice(0, KEY_DIGITS);
+export const hashKey = (key: Buffer, secret: Buffer): string =>
+  createHmac('sha256', secret).update(key).digest('hex').slice(0, KEY_DIGITS);
 
 /** A prefix is kept up to this length: longer ones are hardly names. */
 const MAX_PREFIX = 32;

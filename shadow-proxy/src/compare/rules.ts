@@ -78,7 +78,7 @@ export const RULES: readonly Rule[] = [
   },
   {
     name: 'ttl-tolerance',
-    sentence: 'Two times to live, or points in time by their own server\'s clock, differ by no more than the tolerance.',
+    sentence: "Two times to live, or points in time by their own server's clock, differ by no more than the tolerance.",
     appliesTo: oneOf('ttl', 'pttl', 'expiretime', 'pexpiretime'),
     excuses: excusesTtl,
   },
@@ -135,17 +135,43 @@ function excusesTtl({ command, authority, mirror, limits }: Difference): boolean
 
 /** The types that an encoding can belong to: `listpack` is a hash's, a set's or a sorted set's. */
 const TYPES_OF: Readonly<Record<string, string>> = {
-  int: 'string', embstr: 'string', raw: 'string',
-  quicklist: 'list', linkedlist: 'list',
-  intset: 'set', hashtable: 'set hash',
-  skiplist: 'zset', zipmap: 'hash',
-  ziplist: 'list hash zset', listpack: 'list set hash zset',
+  int: 'string',
+  embstr: 'string',
+  raw: 'string',
+  quicklist: 'list',
+  linkedlist: 'list',
+  intset: 'set',
+  hashtable: 'set hash',
+  skiplist: 'zset',
+  zipmap: 'hash',
+  ziplist: 'list hash zset',
+  listpack: 'list set hash zset',
   stream: 'stream',
 };
 /** The same by the first byte of a DUMP: the types of the RDB format. */
 const TYPES_OF_DUMP: readonly string[] = [
-  'string', 'list', 'set', 'zset', 'hash', 'zset', 'module', 'module', '', 'hash', 'list',
-  'set', 'zset', 'hash', 'list', 'stream', 'hash', 'zset', 'list', 'stream', 'set', 'stream',
+  'string',
+  'list',
+  'set',
+  'zset',
+  'hash',
+  'zset',
+  'module',
+  'module',
+  '',
+  'hash',
+  'list',
+  'set',
+  'zset',
+  'hash',
+  'list',
+  'stream',
+  'hash',
+  'zset',
+  'list',
+  'stream',
+  'set',
+  'stream',
 ];
 
 function excusesEncoding({ command, authority, mirror }: Difference): boolean {

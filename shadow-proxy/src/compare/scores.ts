@@ -1,8 +1,8 @@
 /**
- * How a score is written. Redis 7 forgets the sign of a zero in a small sorted set (its listpack stores whole numbers as such),
- * KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. KeyDB, and Redis to 7.0, write a
- * fraction with 17 digits (`0.10000000000000001`), Valkey, and Redis from 7.2 on, with as few as tell it (`0.1`). It is the same
- * number: order, ranges and sums are equal.
+ * How a score is written. Redis 7 forgets the sign of a zero in a small sorted set (its listpack stores whole numbers
+ * as such), KeyDB 6.3 does not: `ZADD z -0 m`, or a weight of -1, and the one answers `0`, the other `-0`. KeyDB, and
+ * Redis to 7.0, write a fraction with 17 digits (`0.10000000000000001`), Valkey, and Redis from 7.2 on, with as few as
+ * tell it (`0.1`). It is the same number: order, ranges and sums are equal.
  */
 import type { Reply } from '../resp/decode.js';
 import { word } from './shape.js';
@@ -18,31 +18,46 @@ function written(reply: Reply): Reply {
   return NUMBER.test(text) ? { ...reply, data: Buffer.from(`${Number(text) + 0}`) } : reply;
 }
 /** The scores of `[member, score, …]`, or of `[[member, score], …]` as RESP3 has it. */
-const ofPairs: Where = (reply) => map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? written(item) : item));
+const ofPairs: Where = (reply) =>
+  map(reply, (item, i) => (item.items !== null ? at(1)(item) : i % 2 === 1 ? written(item) : item));
 const ofEach: Where = (reply) => map(reply, written);
-const at = (index: number, inside: Where = written): Where => (reply) => map(reply, (item, i) => (i === index ? inside(item) : item));
+const at =
+  (index: number, inside: Where = written): Where =>
+  (reply) =>
+    map(reply, (item, i) => (i === index ? inside(item) : item));
 
 const map = (reply: Reply, change: (item: Reply, index: number) => Reply): Reply =>
   reply.items === null ? reply : { ...reply, items: reply.items.map(change) };
 
-const WHERE: ReadonlyMap<string, Where> = new Map(Object.entries({
-  zscore: written,
-  zincrby: written,
-  // With INCR; without, it answers an integer.
-  zadd: written,
-  zmscore: ofEach,
-  zpopmin: ofPairs,
-  zpopmax: ofPairs,
-  bzpopmin: at(2),
-  bzpopmax: at(2),
-  zmpop: at(1, ofPairs),
-  bzmpop: at(1, ofPairs),
-  zscan: at(1, ofPairs),
-  zrank: at(1),
-  zrevrank: at(1),
-}));
+const WHERE: ReadonlyMap<string, Where> = new Map(
+  Object.entries({
+    zscore: written,
+    zincrby: written,
+    // With INCR; without, it answers an integer.
+    zadd: written,
+    zmscore: ofEach,
+    zpopmin: ofPairs,
+    zpopmax: ofPairs,
+    bzpopmin: at(2),
+    bzpopmax: at(2),
+    zmpop: at(1, ofPairs),
+    bzmpop: at(1, ofPairs),
+    zscan: at(1, ofPairs),
+    zrank: at(1),
+    zrevrank: at(1),
+  }),
+);
 /** With the option only. */
-const WITHSCORES = new Set(['zrange', 'zrevrange', 'zrangebyscore', 'zrevrangebyscore', 'zdiff', 'zinter', 'zunion', 'zrandmember']);
+const WITHSCORES = new Set([
+  'zrange',
+  'zrevrange',
+  'zrangebyscore',
+  'zrevrangebyscore',
+  'zdiff',
+  'zinter',
+  'zunion',
+  'zrandmember',
+]);
 
 /** Whether scores may be in the replies to the command. */
 export const hasScores = (name: string): boolean => WHERE.has(name) || WITHSCORES.has(name);

@@ -26,7 +26,9 @@ export interface Difference {
   readonly limits: Tolerances;
 }
 
-/** What excuses a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts). */
+/**
+ * What excuses a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts).
+ */
 export type RuleName =
   | 'unordered'
   | 'random'

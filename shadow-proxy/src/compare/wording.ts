@@ -90,7 +90,11 @@ const PAIRS: readonly Pair[] = [
     newer: /^(unsupported option .*|(nx and xx, )?gt (or|and) lt options at the same time are not compatible)$/,
     older: /^wrong number of arguments for p?expire(at)?$/,
   },
-  { commands: POPS, newer: /^value is out of range, must be positive$/, older: /^value is not an integer or out of range$/ },
+  {
+    commands: POPS,
+    newer: /^value is out of range, must be positive$/,
+    older: /^value is not an integer or out of range$/,
+  },
   {
     commands: ['lpos'],
     newer: /^rank can't be zero: use 1 to start from the first match, 2 from the second \.\.\. or use negative .*$/,
@@ -98,7 +102,8 @@ const PAIRS: readonly Pair[] = [
   },
   {
     commands: GEO_STORES,
-    newer: /^(store option in georadius|geosearchstore) is not compatible with withdist, withhash and withcoord options$/,
+    newer:
+      /^(store option in georadius|geosearchstore) is not compatible with withdist, withhash and withcoord options$/,
     older: /^store option in georadius is not compatible with withdist, withhash and withcoords options$/,
   },
   {
@@ -171,14 +176,20 @@ const CONDITIONS = new Set(
 /** Whether the error tells of the server's condition or the user's rights, not of the data. */
 export const isCondition = (error: string): boolean => CONDITIONS.has(error.split(' ', 1)[0]);
 
-/** Whether the server had no memory left for it: told by itself, by a script in which that happened, or at the end of a transaction. */
+/**
+ * Whether the server had no memory left for it: told by itself, by a script in which that happened, or at the end of a
+ * transaction.
+ */
 export const lacksMemory = (error: string, command: CommandView): boolean =>
-  error.startsWith('OOM ') || ((isScript(command) || error.startsWith('EXECABORT ')) && error.includes('OOM command not allowed'));
+  error.startsWith('OOM ') ||
+  ((isScript(command) || error.startsWith('EXECABORT ')) && error.includes('OOM command not allowed'));
 
 /** Whether the server takes no writes now, for it has become a replica: told by itself, or by a script. */
-export const takesNoWrites = (error: string, command: CommandView): boolean => error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
+export const takesNoWrites = (error: string, command: CommandView): boolean =>
+  error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
 
 /** Whether the error tells what the key holds: a server that lacks the key does not say it. */
-export const isAboutKey = (error: string, { name }: CommandView): boolean => ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
+export const isAboutKey = (error: string, { name }: CommandView): boolean =>
+  ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =
   /^((WRONGTYPE|BUSYKEY|BUSYGROUP|INVALIDOBJ) |ERR (could not decode requested zset member|An LFU maxmemory policy|One or more scores can't be converted))/;

@@ -9,30 +9,60 @@ import { RULES } from '../compare/compare.js';
 
 /** What the mirror is told, for each command that has an entry in effects.ts. */
 const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
-  ['expire pexpire expireat pexpireat', 'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where it did not hold; otherwise as asked'],
-  ['set', 'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked'],
+  [
+    'expire pexpire expireat pexpireat',
+    'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where it did not hold; otherwise as asked',
+  ],
+  [
+    'set',
+    'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked',
+  ],
   ['spop', '`SREM` of the members that came back'],
   ['lmpop', '`LPOP` or `RPOP` of as many elements from the key that was popped'],
   ['zmpop', '`ZPOPMIN` or `ZPOPMAX` of as many members from the key that was popped'],
-  ['blpop brpop', '`LPOP` or `RPOP` of the key that was popped; where several clients were woken at once, `LREM` of the value'],
-  ['bzpopmin bzpopmax', '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients were woken at once, `ZREM` of the member'],
+  [
+    'blpop brpop',
+    '`LPOP` or `RPOP` of the key that was popped; where several clients were woken at once, `LREM` of the value',
+  ],
+  [
+    'bzpopmin bzpopmax',
+    '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients were woken at once, `ZREM` of the member',
+  ],
   ['blmove brpoplpush', '`LMOVE` or `RPOPLPUSH`; where several clients were woken at once, the keys are copied'],
   ['blmpop bzmpop', 'as `LMPOP` and `ZMPOP`; where several clients were woken at once, the key is copied'],
   ['xreadgroup', 'without `BLOCK`'],
   ['incrbyfloat', '`SET … KEEPTTL` of the sum, behind an `EXISTS`'],
   ['hincrbyfloat', '`HSET` of the sum'],
-  ['xadd', 'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it'],
+  [
+    'xadd',
+    'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it',
+  ],
   ['xtrim', 'an approximate trim as the exact length that it left, which is read right behind it; otherwise as asked'],
   ['xclaim', 'with an idle time of 0, for the IDs that were claimed; where an ID did not come back, the key is copied'],
-  ['xautoclaim', '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied'],
+  [
+    'xautoclaim',
+    '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied',
+  ],
   ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
   ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
-  ['sort', 'with `BY` and `STORE`: the destination is copied, for the order of ties is the server\'s own; otherwise as asked'],
-  ['georadius georadiusbymember', 'with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server\'s own; otherwise as asked'],
+  [
+    'sort',
+    "with `BY` and `STORE`: the destination is copied, for the order of ties is the server's own; otherwise as asked",
+  ],
+  [
+    'georadius georadiusbymember',
+    "with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server's own; otherwise as asked",
+  ],
   ['geosearchstore', 'the destination is copied'],
   ['publish spublish', 'as asked; the number of receivers is not compared'],
-  ['config|set', '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings'],
-  ['hexpire hpexpire hexpireat hpexpireat hpersist hsetex hgetex hgetdel', 'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name'],
+  [
+    'config|set',
+    '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings',
+  ],
+  [
+    'hexpire hpexpire hexpireat hpexpireat hpersist hsetex hgetex hgetdel',
+    'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name',
+  ],
   ['restore', 'the key is copied: the payload has the RDB version of the source'],
 ];
 
@@ -67,11 +97,19 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
     'Sent to the authority of the workload that has the channel, then to the mirror in every stage that writes twice; the client gets the receivers at the ' +
       'authority. One that the mirror lost is not repeated; nor is one of a shard whose subscribers are still at its source on a target that it shares, where only others would hear it. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
   ],
-  ['local', 'Answered by the proxy', 'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.'],
-  ['authority', 'Answered by the authority alone', 'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.\n\n' +
-    'Where shards share a target and it is the authority, `SCAN` and `KEYS` give the keys of the shard only, filtered from the reply of the server; a page of `SCAN` may be empty. `DBSIZE` ' +
-    'and `RANDOMKEY` are answered by a walk over the keys of the database, on a connection of its own: `DBSIZE` costs a `SCAN` of all of it, those of other shards among them (0.7 to 2.2 s for ' +
-    '500,000 keys on two busy cores), `RANDOMKEY` only where none of 32 tries meets a key of the shard. The count is exact while nobody writes and no table of the server shrinks. Inside `MULTI`, and in scripts, the four are refused there.'],
+  [
+    'local',
+    'Answered by the proxy',
+    'They are about a connection, and clients share the connections to the servers. The authority is asked where it decides: passwords, databases, permissions.',
+  ],
+  [
+    'authority',
+    'Answered by the authority alone',
+    'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.\n\n' +
+      'Where shards share a target and it is the authority, `SCAN` and `KEYS` give the keys of the shard only, filtered from the reply of the server; a page of `SCAN` may be empty. `DBSIZE` ' +
+      'and `RANDOMKEY` are answered by a walk over the keys of the database, on a connection of its own: `DBSIZE` costs a `SCAN` of all of it, those of other shards among them (0.7 to 2.2 s for ' +
+      '500,000 keys on two busy cores), `RANDOMKEY` only where none of 32 tries meets a key of the shard. The count is exact while nobody writes and no table of the server shrinks. Inside `MULTI`, and in scripts, the four are refused there.',
+  ],
 ];
 
 const INSIDE_MULTI = [
@@ -79,11 +117,19 @@ const INSIDE_MULTI = [
   'Commands are answered `QUEUED` by the proxy and sent with `EXEC`, as one transaction on one lane. The transaction may select databases, move keys between them and empty them:',
   '| command | what the proxy does | what it costs |\n| --- | --- | --- |\n' +
     [
-      ['`SELECT`', 'each command runs in its database. When `EXEC` has run, the client is in the last one; after `DISCARD`, or an `EXEC` that did not run, in the one from before. ' +
-        'A database that the server does not have is an error in the reply of `EXEC`, as with Redis', 'the client’s next commands wait for the reply of `EXEC`. A transaction with keys in one database takes the ' +
-        'lane of that database; one with keys in several runs alone: all clients wait, about two round trips'],
+      [
+        '`SELECT`',
+        'each command runs in its database. When `EXEC` has run, the client is in the last one; after `DISCARD`, or an `EXEC` that did not run, in the one from before. ' +
+          'A database that the server does not have is an error in the reply of `EXEC`, as with Redis',
+        'the client’s next commands wait for the reply of `EXEC`. A transaction with keys in one database takes the ' +
+          'lane of that database; one with keys in several runs alone: all clients wait, about two round trips',
+      ],
       ['`MOVE`, `COPY … DB`', 'as outside `MULTI`', 'the transaction runs alone'],
-      ['`FLUSHDB`, `FLUSHALL`', 'as outside `MULTI`, and refused where they are refused there', 'the transaction runs alone'],
+      [
+        '`FLUSHDB`, `FLUSHALL`',
+        'as outside `MULTI`, and refused where they are refused there',
+        'the transaction runs alone',
+      ],
     ]
       .map((row) => `| ${row.join(' | ')} |`)
       .join('\n'),
@@ -91,11 +137,23 @@ const INSIDE_MULTI = [
     '`ERR shadow-proxy: … inside MULTI is not supported`; `EXEC` then answers `EXECABORT`, and nothing has run. Clients that use them change before they connect to the proxy.',
   '| command | why | instead |\n| --- | --- | --- |\n' +
     [
-      ['`SWAPDB`', 'behind it, all connections to KeyDB select their databases anew, and suspects of either database become suspects of both: the proxy does so for one that comes by itself', 'send it by itself'],
-      ['`SCRIPT FLUSH`, `FUNCTION LOAD`, `FUNCTION DELETE`, `FUNCTION RESTORE`, `FUNCTION FLUSH`', 'they change what scripts may call, and run alone', 'send them by themselves'],
+      [
+        '`SWAPDB`',
+        'behind it, all connections to KeyDB select their databases anew, and suspects of either database become suspects of both: the proxy does so for one that comes by itself',
+        'send it by itself',
+      ],
+      [
+        '`SCRIPT FLUSH`, `FUNCTION LOAD`, `FUNCTION DELETE`, `FUNCTION RESTORE`, `FUNCTION FLUSH`',
+        'they change what scripts may call, and run alone',
+        'send them by themselves',
+      ],
       ['`CONFIG SET`', 'it goes to both servers', 'send it by itself'],
       ['`SUBSCRIBE` and its like', 'messages come over a connection of the client’s own', 'send them by themselves'],
-      ['`SCRIPT KILL`, `FUNCTION KILL`, `AUTH`, `HELLO`, `CLIENT REPLY`, `CLIENT KILL`, `CLIENT UNBLOCK`', 'the proxy answers them at once', 'send them by themselves'],
+      [
+        '`SCRIPT KILL`, `FUNCTION KILL`, `AUTH`, `HELLO`, `CLIENT REPLY`, `CLIENT KILL`, `CLIENT UNBLOCK`',
+        'the proxy answers them at once',
+        'send them by themselves',
+      ],
     ]
       .map((row) => `| ${row.join(' | ')} |`)
       .join('\n'),
@@ -104,7 +162,8 @@ const INSIDE_MULTI = [
 
 const title = (name: string): string => `\`${name.replace('|', ' ').toUpperCase()}\``;
 const list = (specs: readonly CommandSpec[]): string => specs.map(({ name }) => title(name)).join(', ');
-const rulesOf = ({ name }: CommandSpec): string[] => RULES.filter((rule) => rule.name !== 'error-wording' && rule.appliesTo(name)).map((rule) => rule.name);
+const rulesOf = ({ name }: CommandSpec): string[] =>
+  RULES.filter((rule) => rule.name !== 'error-wording' && rule.appliesTo(name)).map((rule) => rule.name);
 
 /** The page, as Markdown. @throws {Error} where EFFECTS does not tell of what effects.ts has, or tells of more */
 export function renderCommands(): string {
@@ -115,21 +174,26 @@ export function renderCommands(): string {
   const writes = keyed.filter(({ write }) => write);
   const repeated = writes.filter(({ name }) => effectOf(name) === undefined);
   const reads = keyed.filter(({ write }) => !write);
-  return [
-    head(specs),
-    '## Writes\n\nSent to the authority, then told to the mirror in every stage that writes twice. A write that the authority refused is not repeated.',
-    `### Repeated as asked\n\nGiven the same state they do the same, and their replies are compared (${exceptions(repeated)}).\n\n${list(repeated)}`,
-    `### Told as their effect\n\n${effects(specs)}`,
-    '## Reads\n\nRepeated, and their replies compared, in `shadow` and `live`.',
-    `### Replies that must be equal\n\n${list(reads.filter((spec) => rulesOf(spec).length === 0 && bothHave(spec)))}`,
-    `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
-    `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
-    ...SECTIONS.map(([handling, name, text]) => `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`),
-    INSIDE_MULTI,
-    `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do.\n\n${refused(specs)}`,
-    `## Supported by one server only\n\n${SUPPORT}\n\n${forms(specs)}\n\nThe gate \`unsupported\` lets these pass:\n\n${harmless()}`,
-    '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',
-  ].join('\n\n') + '\n';
+  return (
+    [
+      head(specs),
+      '## Writes\n\nSent to the authority, then told to the mirror in every stage that writes twice. A write that the authority refused is not repeated.',
+      `### Repeated as asked\n\nGiven the same state they do the same, and their replies are compared (${exceptions(repeated)}).\n\n${list(repeated)}`,
+      `### Told as their effect\n\n${effects(specs)}`,
+      '## Reads\n\nRepeated, and their replies compared, in `shadow` and `live`.',
+      `### Replies that must be equal\n\n${list(reads.filter((spec) => rulesOf(spec).length === 0 && bothHave(spec)))}`,
+      `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
+      `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
+      ...SECTIONS.map(
+        ([handling, name, text]) =>
+          `## ${name}\n\n${text}\n\n${list(specs.filter((spec) => spec.handling === handling))}`,
+      ),
+      INSIDE_MULTI,
+      `## Refused\n\nAnswered with an error that begins with \`ERR shadow-proxy:\` and says what to do.\n\n${refused(specs)}`,
+      `## Supported by one server only\n\n${SUPPORT}\n\n${forms(specs)}\n\nThe gate \`unsupported\` lets these pass:\n\n${harmless()}`,
+      '## Unknown\n\nA command that is not on this page is sent to the authority of `default` alone, and counted as `unsupported` by its name. Inside `MULTI` it is refused.',
+    ].join('\n\n') + '\n'
+  );
 }
 
 /** The writes whose replies may differ, by rule. */
@@ -146,7 +210,9 @@ const SUPPORT =
 
 /** By server: the forms that it lacks. */
 function forms(specs: readonly CommandSpec[]): string {
-  const rows = specs.filter(({ handling }) => handling !== 'refused').flatMap((spec) => (spec.forms ?? []).filter(({ isNewer }) => !isNewer));
+  const rows = specs
+    .filter(({ handling }) => handling !== 'refused')
+    .flatMap((spec) => (spec.forms ?? []).filter(({ isNewer }) => !isNewer));
   const lines = rows.map(({ name, lacks, how, example, says }) => {
     const answer = how === 'reply' ? 'a reply with other elements' : `\`${says.replaceAll('`', '')}\``;
     return `| ${name} | \`${example}\` | ${lacks === 'target' ? 'KeyDB' : 'Redis'}: ${answer} |`;
@@ -154,13 +220,26 @@ function forms(specs: readonly CommandSpec[]): string {
   return `| name | call that was sent | who does not support it |\n| --- | --- | --- |\n${lines.join('\n')}`;
 }
 
-const harmless = (): string => Object.entries(HARMLESS).map(([name, reason]) => `- ${name}: ${reason}`).join('\n');
+const harmless = (): string =>
+  Object.entries(HARMLESS)
+    .map(([name, reason]) => `- ${name}: ${reason}`)
+    .join('\n');
 
 const bothHave = ({ inSource, inTarget }: CommandSpec): boolean => inSource && inTarget;
 
 function head(specs: readonly CommandSpec[]): string {
   const count = (handling: Handling): number => specs.filter((spec) => spec.handling === handling).length;
-  const kinds: readonly Handling[] = ['keyed', 'script', 'both', 'barrier', 'subscribe', 'publish', 'local', 'authority', 'refused'];
+  const kinds: readonly Handling[] = [
+    'keyed',
+    'script',
+    'both',
+    'barrier',
+    'subscribe',
+    'publish',
+    'local',
+    'authority',
+    'refused',
+  ];
   const rows = kinds.map((handling) => `| \`${handling}\` | ${count(handling)} |`);
   return [
     '# Commands',
@@ -173,13 +252,23 @@ function head(specs: readonly CommandSpec[]): string {
 function effects(specs: readonly CommandSpec[]): string {
   const told = new Set(EFFECTS.flatMap(([names]) => names.split(' ')));
   const wrong = specs.filter(({ name }) => (effectOf(name) !== undefined) !== told.has(name));
-  if (wrong.length > 0) throw new Error(`EFFECTS of docs/commands.ts and those of command/effects.ts differ for ${wrong.map(({ name }) => name).join(', ')}`);
+  if (wrong.length > 0)
+    throw new Error(
+      `EFFECTS of docs/commands.ts and those of command/effects.ts differ for ${wrong.map(({ name }) => name).join(', ')}`,
+    );
   const rows = EFFECTS.map(([names, effect]) => `| ${names.split(' ').map(title).join(', ')} | ${effect} |`);
   return `| command | the mirror is told |\n| --- | --- |\n${rows.join('\n')}`;
 }
 
 function differing(reads: readonly CommandSpec[]): string {
-  const rows = reads.filter((spec) => rulesOf(spec).length > 0 && bothHave(spec)).map((spec) => `| ${title(spec.name)} | ${rulesOf(spec).map((rule) => `\`${rule}\``).join(', ')} |`);
+  const rows = reads
+    .filter((spec) => rulesOf(spec).length > 0 && bothHave(spec))
+    .map(
+      (spec) =>
+        `| ${title(spec.name)} | ${rulesOf(spec)
+          .map((rule) => `\`${rule}\``)
+          .join(', ')} |`,
+    );
   return `| command | rules |\n| --- | --- |\n${rows.join('\n')}`;
 }
 

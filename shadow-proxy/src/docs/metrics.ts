@@ -23,6 +23,8 @@ const AFTER = `## Of the process
 \`process_start_time_seconds\`, and \`nodejs_eventloop_lag_p99_seconds\`: what it adds to a client's reply.
 `;
 
-export const renderMetrics = (): string => [ABOUT, '| metric | type | labels | |', '| --- | --- | --- | --- |', ...METRICS.map(row), '', AFTER].join('\n');
+export const renderMetrics = (): string =>
+  [ABOUT, '| metric | type | labels | |', '| --- | --- | --- | --- |', ...METRICS.map(row), '', AFTER].join('\n');
 
-const row = ({ name, type, labels, help }: Metric): string => `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help.replaceAll('|', '\\|')} |`;
+const row = ({ name, type, labels, help }: Metric): string =>
+  `| \`${name}\` | ${type} | ${labels.map((label) => `\`${label}\``).join(', ')} | ${help.replaceAll('|', '\\|')} |`;

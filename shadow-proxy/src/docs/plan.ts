@@ -23,7 +23,8 @@ interface Node {
 const KINDS: Readonly<Record<string, string>> = {
   name: 'letters, digits, dot, dash and underscore; at most 63, the first a letter or digit',
   path: 'of a file or directory, relative to the plan',
-  patterns: 'a list of at least one glob pattern, as `KEYS` takes them: `*`, `?`, `[a-z]`, `\\` before what stands for itself',
+  patterns:
+    'a list of at least one glob pattern, as `KEYS` takes them: `*`, `?`, `[a-z]`, `\\` before what stands for itself',
   size: 'a number of bytes, or text such as `64MiB` (`B`, `KiB`, `MiB`, `GiB`)',
   milliseconds: 'a whole number from 1',
   URL: '`redis://[user[:password]@]host[:port][/db]`; `rediss://…` with TLS; `redis+sentinel://…@h1:p1,h2:p2/master[/db]` for the master that Sentinels name, `rediss+sentinel://…` with TLS to the Sentinels and to the server. `${NAME}` in user or password is that environment variable, taken as it is',
@@ -40,15 +41,19 @@ export function renderPlan(): string {
   const root = planJsonSchema() as Node;
   const sections: Section[] = [];
   collect(root, '', sections);
-  return [
-    '# The plan file',
-    '<!-- Written by `npm run schema` from shadow-proxy/src/plan/schema.ts. Do not edit. -->',
-    'Every field of `migration.yaml`. [migration.example.yaml](../migration.example.yaml) shows them at work, with every default; editors complete from ' +
-      '`shadow-proxy/migration.schema.json`. A field that is not here is refused, with its line and the likely slip: `npx shadow-proxy --plan migration.yaml --check`. ' +
-      'Which of them a running proxy takes over: [A changed plan](architecture.md#a-changed-plan).',
-    `| a value | is |\n| --- | --- |\n${Object.entries(KINDS).map(([kind, is]) => `| ${kind} | ${is} |`).join('\n')}`,
-    ...sections.map((section) => `## ${heading(section)}\n\n${table(section, sections)}`),
-  ].join('\n\n') + '\n';
+  return (
+    [
+      '# The plan file',
+      '<!-- Written by `npm run schema` from shadow-proxy/src/plan/schema.ts. Do not edit. -->',
+      'Every field of `migration.yaml`. [migration.example.yaml](../migration.example.yaml) shows them at work, with every default; editors complete from ' +
+        '`shadow-proxy/migration.schema.json`. A field that is not here is refused, with its line and the likely slip: `npx shadow-proxy --plan migration.yaml --check`. ' +
+        'Which of them a running proxy takes over: [A changed plan](architecture.md#a-changed-plan).',
+      `| a value | is |\n| --- | --- |\n${Object.entries(KINDS)
+        .map(([kind, is]) => `| ${kind} | ${is} |`)
+        .join('\n')}`,
+      ...sections.map((section) => `## ${heading(section)}\n\n${table(section, sections)}`),
+    ].join('\n\n') + '\n'
+  );
 }
 
 /** Fields first, then the mappings in them; a mapping that stands in several places is told once. */
@@ -62,14 +67,21 @@ function collect(node: Node, path: string, sections: Section[]): void {
   }
 }
 
-const pathTo = (path: string, name: string, field: Node): string => `${path === '' ? '' : `${path}.`}${name}${field.items ? '[]' : ''}`;
+const pathTo = (path: string, name: string, field: Node): string =>
+  `${path === '' ? '' : `${path}.`}${name}${field.items ? '[]' : ''}`;
 
 /** The mapping that a field is, has entries of, or may be. */
-const mappingOf = (field: Node): Node | undefined => [field, field.items, ...(field.anyOf ?? [])].find((node) => node?.properties !== undefined);
+const mappingOf = (field: Node): Node | undefined =>
+  [field, field.items, ...(field.anyOf ?? [])].find((node) => node?.properties !== undefined);
 
-const heading = ({ paths }: Section): string => (paths[0] === '' ? 'The file' : paths.map((path) => `\`${path}\``).join(', '));
+const heading = ({ paths }: Section): string =>
+  paths[0] === '' ? 'The file' : paths.map((path) => `\`${path}\``).join(', ');
 /** As GitHub makes it of a heading. */
-const anchor = (title: string): string => title.toLowerCase().replace(/[^\w -]/g, '').replaceAll(' ', '-');
+const anchor = (title: string): string =>
+  title
+    .toLowerCase()
+    .replace(/[^\w -]/g, '')
+    .replaceAll(' ', '-');
 
 function table({ paths, node }: Section, sections: readonly Section[]): string {
   const rows = Object.entries(node.properties!).map(([name, field]) => {
@@ -97,14 +109,21 @@ function allowed(node: Node, below?: Section): string {
   if (node.enum) return node.enum.map((value) => `\`${String(value)}\``).join(', ');
   if (node.anyOf) return node.anyOf.map((option) => allowed(option, below)).join(', or ');
   if (node.properties) return `[mapping](#${anchor(heading(below!))})`;
-  if (node.items) return `list of ${node.items.properties ? allowed(node.items, below).replace('mapping', 'mappings') : node.items.title === 'name' ? 'names' : 'texts'}`;
+  if (node.items)
+    return `list of ${node.items.properties ? allowed(node.items, below).replace('mapping', 'mappings') : node.items.title === 'name' ? 'names' : 'texts'}`;
   return `${WORDS[node.type!]}${range(node)}`;
 }
 
-const WORDS: Readonly<Record<string, string>> = { string: 'text', number: 'number', integer: 'whole number', boolean: '`true`, `false`' };
+const WORDS: Readonly<Record<string, string>> = {
+  string: 'text',
+  number: 'number',
+  integer: 'whole number',
+  boolean: '`true`, `false`',
+};
 
 function range({ minimum, exclusiveMinimum, maximum }: Node): string {
-  const least = exclusiveMinimum !== undefined ? ` above ${exclusiveMinimum}` : minimum !== undefined ? ` from ${minimum}` : '';
+  const least =
+    exclusiveMinimum !== undefined ? ` above ${exclusiveMinimum}` : minimum !== undefined ? ` from ${minimum}` : '';
   // zod writes the largest whole number that a double holds where nothing else bounds one.
   return `${least}${maximum !== undefined && maximum < Number.MAX_SAFE_INTEGER ? ` to ${maximum}` : ''}`;
 }

@@ -60,7 +60,7 @@ export const acceptsWrites = ({ role, readOnly }: NodeFacts): boolean => role !=
 export const isActive = ({ role }: NodeFacts): boolean => role === 'active-replica';
 
 /**
- * Whether KeyDB keeps one object, and so one time of change, for all keys with the same whole number from 0 to 9999 (Redis'
- * shared integers: not with a limit of memory and an LRU or LFU policy). A full resync goes by these times.
+ * Whether KeyDB keeps one object, and so one time of change, for all keys with the same whole number from 0 to 9999
+ * (Redis' shared integers: not with a limit of memory and an LRU or LFU policy). A full resync goes by these times.
  */
 export const sharesIntegers = ({ maxmemory, policy }: NodeFacts): boolean => maxmemory === 0 || !/l[rf]u/.test(policy);

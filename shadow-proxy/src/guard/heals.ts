@@ -15,17 +15,44 @@ const RESERVE = 1.25;
 const CLOCK_MS = 20;
 
 /** Bytes of backlog with which an outage does not end in a full resync, in whole MiB. */
-export const backlogFor = (bytesPerSecond: number, outageMinutes: number): number => Math.max(1, Math.ceil((bytesPerSecond * outageMinutes * 60 * RESERVE) / MIB)) * MIB;
+export const backlogFor = (bytesPerSecond: number, outageMinutes: number): number =>
+  Math.max(1, Math.ceil((bytesPerSecond * outageMinutes * 60 * RESERVE) / MIB)) * MIB;
 
-/** Of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these but `server`. */
+/**
+ * Of nodes that replicate from each other; a single node, or one with read-only replicas, has none of these but
+ * `server`.
+ */
 export function hazardsOf(cluster: Cluster, outageMinutes: number): Hazard[] {
   const { nodes } = cluster;
   const active = nodes.filter((node) => isActive(node) || (acceptsWrites(node) && node.masters.length > 0));
-  return [...nodes.flatMap(notKeydb), ...(active.length === 0 ? [] : [...active.flatMap((node) => [...backlog(node, outageMinutes), ...aof(node), ...links(node), ...evictions(node)]), ...integers(active), ...many(active), ...clocks(active)])];
+  return [
+    ...nodes.flatMap(notKeydb),
+    ...(active.length === 0
+      ? []
+      : [
+          ...active.flatMap((node) => [
+            ...backlog(node, outageMinutes),
+            ...aof(node),
+            ...links(node),
+            ...evictions(node),
+          ]),
+          ...integers(active),
+          ...many(active),
+          ...clocks(active),
+        ]),
+  ];
 }
 
 const notKeydb = ({ isKeydb, label, version }: NodeFacts): Hazard[] =>
-  isKeydb ? [] : [{ about: 'server', what: `${label} is no KeyDB, but ${version}`, todo: 'what is told here of KeyDB does not hold for it' }];
+  isKeydb
+    ? []
+    : [
+        {
+          about: 'server',
+          what: `${label} is no KeyDB, but ${version}`,
+          todo: 'what is told here of KeyDB does not hold for it',
+        },
+      ];
 
 function backlog({ label, backlogBytes, streamBytesPerSecond: rate }: NodeFacts, minutes: number): Hazard[] {
   const needed = backlogFor(rate, minutes);
@@ -41,13 +68,35 @@ function backlog({ label, backlogBytes, streamBytesPerSecond: rate }: NodeFacts,
 }
 
 const aof = ({ aof: on, label }: NodeFacts): Hazard[] =>
-  on ? [{ about: 'aof', what: `${label} is an active replica with an AOF: restarted from it, it lacks all that it had received from its peers`, todo: 'appendonly no, and save by RDB, which keeps it' }] : [];
+  on
+    ? [
+        {
+          about: 'aof',
+          what: `${label} is an active replica with an AOF: restarted from it, it lacks all that it had received from its peers`,
+          todo: 'appendonly no, and save by RDB, which keeps it',
+        },
+      ]
+    : [];
 
 const links = ({ label, masters }: NodeFacts): Hazard[] =>
-  masters.filter(({ up }) => !up).map(({ address }) => ({ about: 'links', what: `${label} has no link to ${address}`, todo: 'mend it before the backlog is outgrown: then the heal is partial' }));
+  masters
+    .filter(({ up }) => !up)
+    .map(({ address }) => ({
+      about: 'links',
+      what: `${label} has no link to ${address}`,
+      todo: 'mend it before the backlog is outgrown: then the heal is partial',
+    }));
 
 const evictions = ({ label, evicted }: NodeFacts): Hazard[] =>
-  evicted > 0 ? [{ about: 'evictions', what: `${label} has evicted ${number(evicted)} keys, which its peers keep`, todo: 'raise maxmemory: each node evicts by itself' }] : [];
+  evicted > 0
+    ? [
+        {
+          about: 'evictions',
+          what: `${label} has evicted ${number(evicted)} keys, which its peers keep`,
+          todo: 'raise maxmemory: each node evicts by itself',
+        },
+      ]
+    : [];
 
 function integers(active: readonly NodeFacts[]): Hazard[] {
   const shared = active.filter(sharesIntegers);
@@ -62,14 +111,28 @@ function integers(active: readonly NodeFacts[]): Hazard[] {
 }
 
 const many = (active: readonly NodeFacts[]): Hazard[] =>
-  active.length < 3 ? [] : [{ about: 'nodes', what: `${active.length} nodes are active: ${names(active)}; KeyDB was seen to lose and to resurrect keys with three (issues 142, 227, 312)`, todo: 'keep to two active nodes, with read-only replicas behind them' }];
+  active.length < 3
+    ? []
+    : [
+        {
+          about: 'nodes',
+          what: `${active.length} nodes are active: ${names(active)}; KeyDB was seen to lose and to resurrect keys with three (issues 142, 227, 312)`,
+          todo: 'keep to two active nodes, with read-only replicas behind them',
+        },
+      ];
 
 function clocks(active: readonly NodeFacts[]): Hazard[] {
   const sorted = [...active].sort((a, b) => a.clock.offsetMs - b.clock.offsetMs);
   const [first, last] = [sorted[0], sorted[sorted.length - 1]];
   const apart = last.clock.offsetMs - first.clock.offsetMs;
   if (apart <= CLOCK_MS + first.clock.errorMs + last.clock.errorMs) return [];
-  return [{ about: 'clocks', what: `the clock of ${last.label} is ${apart} ms ahead of that of ${first.label}: a full resync keeps what is newer by these clocks`, todo: 'run NTP or chrony on all hosts' }];
+  return [
+    {
+      about: 'clocks',
+      what: `the clock of ${last.label} is ${apart} ms ahead of that of ${first.label}: a full resync keeps what is newer by these clocks`,
+      todo: 'run NTP or chrony on all hosts',
+    },
+  ];
 }
 
 const names = (nodes: readonly NodeFacts[]): string => nodes.map(({ label }) => label).join(' and ');

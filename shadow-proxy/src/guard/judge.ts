@@ -1,6 +1,6 @@
 /**
- * Whether a workload that counts is safe on the nodes as they are: pure decisions over what the plan says, what was read off the
- * live nodes, and what the proxies have seen.
+ * Whether a workload that counts is safe on the nodes as they are: pure decisions over what the plan says, what was
+ * read off the live nodes, and what the proxies have seen.
  */
 import { countingKind, LOSES, type CountingKind } from '../command/counting.js';
 import { countsByClass } from '../plan/counters.js';
@@ -56,21 +56,34 @@ export function judgeWorkload(question: Question): Verdict | null {
   const seen = seenOf(question);
   if (!countsByClass(workload.class) && seen.length === 0) return null;
   const findings = clusters.map((cluster) => judgeCluster(question, cluster, seen));
-  const worst = WORST.flatMap((verdict) => findings.filter((finding) => finding.verdict === verdict))[0] ?? unknown('no node could be asked', 'see that the plan’s targets answer');
+  const worst =
+    WORST.flatMap((verdict) => findings.filter((finding) => finding.verdict === verdict))[0] ??
+    unknown('no node could be asked', 'see that the plan’s targets answer');
   return { workload: workload.name, class: workload.class, ...worst };
 }
 
-const seenOf = ({ workload, sightings }: Question): readonly Seen[] => (sightings?.counting ?? []).filter((each) => each.workload === workload.name);
+const seenOf = ({ workload, sightings }: Question): readonly Seen[] =>
+  (sightings?.counting ?? []).filter((each) => each.workload === workload.name);
 
 function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[]): Finding {
   const { topology, workload } = question;
   const writable = cluster.nodes.filter(acceptsWrites);
   const [unread] = cluster.unread;
   if (writable.length < 2) {
-    if (unread !== undefined) return unknown(`${unread.label} cannot be asked (${unread.why})`, 'see that it answers, and to the same user as the target');
+    if (unread !== undefined)
+      return unknown(
+        `${unread.label} cannot be asked (${unread.why})`,
+        'see that it answers, and to the same user as the target',
+      );
     if (writable.length === 0) return unknown('no node accepts writes', 'see which node is the master');
-    if (topology.mode === 'active-active') return unknown(`the plan says active-active, but ${writable[0].label} has no peer that accepts writes`, 'set up replication between the regions’ nodes, then look again');
-    const counted = countsByClass(workload.class) ? '' : `; counted in, though its class is ${workload.class}: ${tell(seen)}`;
+    if (topology.mode === 'active-active')
+      return unknown(
+        `the plan says active-active, but ${writable[0].label} has no peer that accepts writes`,
+        'set up replication between the regions’ nodes, then look again',
+      );
+    const counted = countsByClass(workload.class)
+      ? ''
+      : `; counted in, though its class is ${workload.class}: ${tell(seen)}`;
     return safe(`one node accepts writes: ${writable[0].label} (${writable[0].role})${counted}`);
   }
   const both = `${writable.map(({ label }) => label).join(' and ')} accept writes`;
@@ -81,25 +94,55 @@ function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[
 }
 
 /** A conflict-free layout: what was seen must be it, and KeyDB must have been tried so. */
-function judgeLayout({ workload: { name, counterLayout }, sightings }: Question, { nodes }: Cluster, writable: readonly NodeFacts[], seen: readonly Seen[]): Finding {
+function judgeLayout(
+  { workload: { name, counterLayout }, sightings }: Question,
+  { nodes }: Cluster,
+  writable: readonly NodeFacts[],
+  seen: readonly Seen[],
+): Finding {
   const stray = sightings?.stray[name] ?? 0;
   if (counterLayout === 'per-region' && stray > 0) {
-    return unsafe(`counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: somebody writes beside the proxy, or they were left there`, LOSES.increment, 'point these clients at a proxy, and delete the plain keys');
+    return unsafe(
+      `counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: somebody writes beside the proxy, or they were left there`,
+      LOSES.increment,
+      'point these clients at a proxy, and delete the plain keys',
+    );
   }
   const plain = seen.filter(({ kind }) => kind === 'increment' || kind === 'float' || kind === 'rewrite');
   if (counterLayout === 'library' && plain.length > 0) {
-    return unsafe(`counterLayout is library, but plain counters came through the proxy: ${tell(plain)}`, losses(plain), 'have these clients use the counters package, too');
+    return unsafe(
+      `counterLayout is library, but plain counters came through the proxy: ${tell(plain)}`,
+      losses(plain),
+      'have these clients use the counters package, too',
+    );
   }
-  if (writable.length > 2) return unknown(`conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tried with two`, 'keep to two active nodes, with replicas behind them');
+  if (writable.length > 2)
+    return unknown(
+      `conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tried with two`,
+      'keep to two active nodes, with replicas behind them',
+    );
   const [beside] = counterLayout === 'per-region' ? besideAt(nodes) : [];
-  if (beside !== undefined) return unknown(`conflict-free layout (per-region), but ${beside}, beside the proxy; which keys, the node does not tell`, 'point that client at a proxy, or make sure that it writes other keys');
+  if (beside !== undefined)
+    return unknown(
+      `conflict-free layout (per-region), but ${beside}, beside the proxy; which keys, the node does not tell`,
+      'point that client at a proxy, or make sure that it writes other keys',
+    );
   return safe(`conflict-free layout (${counterLayout})`);
 }
 
 /** One writer by the plan: nobody else must write, and KeyDB must keep each key's own time. */
-function judgePinned({ workload: { name, writer }, sightings }: Question, { shards, unread }: Cluster, writable: readonly NodeFacts[]): Finding {
+function judgePinned(
+  { workload: { name, writer }, sightings }: Question,
+  { shards, unread }: Cluster,
+  writable: readonly NodeFacts[],
+): Finding {
   const stray = sightings?.stray[name] ?? 0;
-  if (stray > 0) return unsafe(`its writer is ${writer}, but ${number(stray)} writes came through a proxy of another region`, LOSES.increment, `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`);
+  if (stray > 0)
+    return unsafe(
+      `its writer is ${writer}, but ${number(stray)} writes came through a proxy of another region`,
+      LOSES.increment,
+      `point these clients at the proxy of ${writer}; secondWriter: refuse keeps them out`,
+    );
   const shared = writable.filter(sharesIntegers);
   if (shared.length > 0) {
     return unsafe(
@@ -112,16 +155,31 @@ function judgePinned({ workload: { name, writer }, sightings }: Question, { shar
   const home = shards.find(({ region }) => region === writer)?.runId ?? null;
   const others = writable.filter(({ runId }) => runId !== home);
   const silent = others.find(({ writers }) => writers === null);
-  if (silent !== undefined) return unknown(`its writer is ${writer}, but ${silent.label} does not list its clients`, 'allow CLIENT LIST to the kit’s user');
+  if (silent !== undefined)
+    return unknown(
+      `its writer is ${writer}, but ${silent.label} does not list its clients`,
+      'allow CLIENT LIST to the kit’s user',
+    );
   const [beside] = besideAt(others);
-  if (beside !== undefined) return unknown(`its writer is ${writer}, but ${beside}, beside the proxy; which keys, the node does not tell`, 'point that client at the proxy, or make sure that it writes other keys');
-  if (unread.length > 0) return unknown(`${unread[0].label} cannot be asked (${unread[0].why})`, 'see that it answers, and to the same user as the target');
+  if (beside !== undefined)
+    return unknown(
+      `its writer is ${writer}, but ${beside}, beside the proxy; which keys, the node does not tell`,
+      'point that client at the proxy, or make sure that it writes other keys',
+    );
+  if (unread.length > 0)
+    return unknown(
+      `${unread[0].label} cannot be asked (${unread[0].why})`,
+      'see that it answers, and to the same user as the target',
+    );
   return safe(`one writer: ${writer}`);
 }
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
-const besideAt = (nodes: readonly NodeFacts[]): string[] => nodes.flatMap(({ label, writers }) => (writers ?? []).filter(isBeside).map(({ who, command }) => `${who} writes at ${label} (${command})`));
+const besideAt = (nodes: readonly NodeFacts[]): string[] =>
+  nodes.flatMap(({ label, writers }) =>
+    (writers ?? []).filter(isBeside).map(({ who, command }) => `${who} writes at ${label} (${command})`),
+  );
 const isBeside = ({ who, command }: Writer): boolean => !who.startsWith(KIT) && countingKind(command) !== null;
 
 function losses(seen: readonly Seen[]): string {
@@ -150,7 +208,9 @@ function todoFor({ topology, workload }: Question, seen: readonly Seen[]): strin
   const one = `give it one writer (writer: ${topology.regions[0] ?? 'a region'})`;
   const layout = 'or class counter and a conflict-free layout (counterLayout: library or per-region)';
   const plan = workload.class !== 'leaderboard' && seen.every(({ kind }) => SUMS.has(kind)) ? `${one}, ${layout}` : one;
-  return topology.mode === 'active-active' ? plan : `make all nodes but one read-only replicas (active-replica no), or say mode active-active in the plan and ${plan}`;
+  return topology.mode === 'active-active'
+    ? plan
+    : `make all nodes but one read-only replicas (active-replica no), or say mode active-active in the plan and ${plan}`;
 }
 
 const safe = (why: string): Finding => ({ verdict: 'safe', why, lost: null, todo: null });

@@ -15,15 +15,25 @@ import type { Cluster, NodeFacts, Peer, UnreadNode, Writer } from './facts.js';
 
 /** More are not followed: no topology of KeyDB has as many. */
 const MAX_NODES = 16;
-const WRITES = new Set(COMMANDS.filter(([, , , flags]) => /\bwrite\b/.test(flags)).map(([name]) => name).concat('eval', 'evalsha'));
+const WRITES = new Set(
+  COMMANDS.filter(([, , , flags]) => /\bwrite\b/.test(flags))
+    .map(([name]) => name)
+    .concat('eval', 'evalsha'),
+);
 
 /** @param watchMs for how long the growth of the replication streams is watched */
 export async function readClusters(shards: readonly ShardPlan[], watchMs: number): Promise<Cluster[]> {
   const clusters: { shards: Cluster['shards'][number][]; nodes: NodeFacts[]; unread: UnreadNode[] }[] = [];
   const found = await Promise.all(shards.map(async (shard) => ({ shard, ...(await readFrom(shard.target, watchMs)) })));
   for (const { shard, nodes, unread } of found) {
-    const own = { name: shard.name, region: shard.region, runId: nodes[0]?.label === labelOf(shard.target) ? nodes[0].runId : null };
-    const same = clusters.find((cluster) => cluster.nodes.some(({ runId }) => nodes.some((node) => node.runId === runId)));
+    const own = {
+      name: shard.name,
+      region: shard.region,
+      runId: nodes[0]?.label === labelOf(shard.target) ? nodes[0].runId : null,
+    };
+    const same = clusters.find((cluster) =>
+      cluster.nodes.some(({ runId }) => nodes.some((node) => node.runId === runId)),
+    );
     if (same === undefined) {
       clusters.push({ shards: [own], nodes: [...nodes], unread: [...unread] });
       continue;
@@ -36,7 +46,8 @@ export async function readClusters(shards: readonly ShardPlan[], watchMs: number
 }
 
 /** The shards of the plan whose targets are to be looked at: one for each target. */
-export const targetsOf = ({ shards }: Plan): readonly ShardPlan[] => shards.filter(({ target }, i) => shards.findIndex((other) => other.target.label === target.label) === i);
+export const targetsOf = ({ shards }: Plan): readonly ShardPlan[] =>
+  shards.filter(({ target }, i) => shards.findIndex((other) => other.target.label === target.label) === i);
 
 async function readFrom(target: Endpoint, watchMs: number): Promise<{ nodes: NodeFacts[]; unread: UnreadNode[] }> {
   const nodes: NodeFacts[] = [];
@@ -50,8 +61,12 @@ async function readFrom(target: Endpoint, watchMs: number): Promise<{ nodes: Nod
       if ('why' in each) unread.push(each);
       else if (nodes.every(({ runId }) => runId !== each.runId)) nodes.push(each);
     }
-    const named = new Set(nodes.flatMap(({ masters, replicas }) => [...masters, ...replicas].map(({ address }) => address)));
-    next = [...named].filter((address) => !asked.has(address)).map((address) => ({ ...target, ...parseAddress(address), kind: 'server', label: address }));
+    const named = new Set(
+      nodes.flatMap(({ masters, replicas }) => [...masters, ...replicas].map(({ address }) => address)),
+    );
+    next = [...named]
+      .filter((address) => !asked.has(address))
+      .map((address) => ({ ...target, ...parseAddress(address), kind: 'server', label: address }));
   }
   return { nodes, unread };
 }
@@ -66,7 +81,10 @@ async function readNode(endpoint: Endpoint, watchMs: number): Promise<NodeFacts 
     return await read(asker, labelOf(endpoint), watchMs);
   } catch (problem) {
     const { message } = problem as Error;
-    return { label: labelOf(endpoint), why: problem instanceof AskError ? message.replace(`${endpoint.label}: `, '') : message };
+    return {
+      label: labelOf(endpoint),
+      why: problem instanceof AskError ? message.replace(`${endpoint.label}: `, '') : message,
+    };
   } finally {
     asker?.close();
   }
@@ -122,9 +140,13 @@ function replicasOf(info: ReadonlyMap<string, string>): Peer[] {
 /** Replicas and masters are none. */
 function writersOf(reply: Reply | null): Writer[] | null {
   if (reply === null) return null;
-  const lines = text(reply).split('\n').filter((line) => line !== '' && !/[SM]/.test(clientField(line, 'flags')));
+  const lines = text(reply)
+    .split('\n')
+    .filter((line) => line !== '' && !/[SM]/.test(clientField(line, 'flags')));
   // Of the kit's own connections, the shard is enough.
-  const whoOf = (line: string): string => clientField(line, 'name').replace(/^(shadow-proxy:[^:]+):.*/, '$1') || clientField(line, 'addr').replace(/:\d+$/, '');
+  const whoOf = (line: string): string =>
+    clientField(line, 'name').replace(/^(shadow-proxy:[^:]+):.*/, '$1') ||
+    clientField(line, 'addr').replace(/:\d+$/, '');
   return lines
     .map((line) => ({ who: whoOf(line), command: clientField(line, 'cmd') }))
     .filter(({ command }) => WRITES.has(command));

@@ -1,6 +1,6 @@
 /**
- * The two servers' clocks: what ends at a moment ends by the clock of the server that holds it. Both are looked at each second,
- * because a server whose clock is set says so to nobody.
+ * The two servers' clocks: what ends at a moment ends by the clock of the server that holds it. Both are looked at each
+ * second, because a server whose clock is set says so to nobody.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
@@ -11,7 +11,10 @@ import type { Side } from '../route/stage.js';
 const POLL_MS = 1_000;
 /** By less than this, beyond the error of the looks, they do not differ. */
 const TOLERANCE_MS = 20;
-/** A server that gets no processor tells an old time: by less than this they differ only when every look for so long says so. */
+/**
+ * A server that gets no processor tells an old time: by less than this they differ only when every look for so long
+ * says so.
+ */
 const SURE_MS = 500;
 const LASTING_MS = 2_500;
 
@@ -47,7 +50,10 @@ export class Clocks {
     }
   }
 
-  /** One was looked at. Moments go to a mirror by its own clock; what was believed of the two stays until a look contradicts it. */
+  /**
+   * One was looked at. Moments go to a mirror by its own clock; what was believed of the two stays until a look
+   * contradicts it.
+   */
   compare(): void {
     const { servers, mirrors, logger } = this.context;
     const { source, target } = servers;
@@ -60,10 +66,16 @@ export class Clocks {
     this.#offSince = null;
     mirrors.target.clockAheadMs = Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0;
     mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
-    logger.warn({ targetAheadMs: mirrors.target.clockAheadMs }, 'the clocks of the two servers differ by so much: moments of expiry are told to each by its own');
+    logger.warn(
+      { targetAheadMs: mirrors.target.clockAheadMs },
+      'the clocks of the two servers differ by so much: moments of expiry are told to each by its own',
+    );
   }
 
-  /** What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key tells of it. */
+  /**
+   * What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key
+   * tells of it.
+   */
   set({ side }: Server, byMs: number): void {
     this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
     this.context.doubtAll(`the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`);

@@ -4,8 +4,9 @@
  *   silent for downAfterMs, or another process ─▶ automatic, and the mirror clean ─▶ its clients are sent to the mirror
  *                                              └▶ else ─▶ they get an error, and the status says what the operator can do
  *
- * Clean in the sense of rule 4: every effect that was acknowledged is confirmed. What was in flight failed to its client, and is
- * counted and listed. The old authority is a mirror from then on, in doubt as a whole, until all of it is verified.
+ * Clean in the sense of rule 4: every effect that was acknowledged is confirmed. What was in flight failed to its
+ * client, and is counted and listed. The old authority is a mirror from then on, in doubt as a whole, until all of it
+ * is verified.
  */
 import type { Logger } from 'pino';
 import type { Server } from '../upstream/server.js';
@@ -39,12 +40,31 @@ export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
   const back = `bring the ${dead} back`;
   if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next: back };
-  const order = dead === 'target' ? `shadow-compare rollback ${name}` : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
+  const order =
+    dead === 'target'
+      ? `shadow-compare rollback ${name}`
+      : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
   if (suspect !== null) return { why: `the mirror is not clean: every key is in doubt: ${suspect}`, next: back };
-  if (unconfirmed > 0) return { why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`, next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force` };
-  if (stage === 'dualwrite') return { why: 'it is in dualwrite: no reply of the mirror was compared', next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}` };
-  if (unsupported > 0) return { why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`, next: `${back}, or go on without them: ${order}` };
-  if (policy === 'manual') return { why: 'failover is manual, and the mirror is clean: nothing acknowledged would be lost', next: `${back}, or ${order}` };
+  if (unconfirmed > 0)
+    return {
+      why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`,
+      next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force`,
+    };
+  if (stage === 'dualwrite')
+    return {
+      why: 'it is in dualwrite: no reply of the mirror was compared',
+      next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}`,
+    };
+  if (unsupported > 0)
+    return {
+      why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`,
+      next: `${back}, or go on without them: ${order}`,
+    };
+  if (policy === 'manual')
+    return {
+      why: 'failover is manual, and the mirror is clean: nothing acknowledged would be lost',
+      next: `${back}, or ${order}`,
+    };
   return { to: { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 } };
 }
 
@@ -96,12 +116,20 @@ export class Failover {
     if (outage === null) return null;
     if (outage.endedAt === null && silentMs(outage.side) === 0) outage.endedAt = new Date();
     const { side, since, endedAt, workloads } = outage;
-    return { side, url: this.context.servers[side].endpoint.label, since: since.toISOString(), endedAt: endedAt?.toISOString() ?? null, workloads: [...workloads.values()] };
+    return {
+      side,
+      url: this.context.servers[side].endpoint.label,
+      since: since.toISOString(),
+      endedAt: endedAt?.toISOString() ?? null,
+      workloads: [...workloads.values()],
+    };
   }
 
   /** Writes of which nobody was told whether they ran: they were in flight when the authority was lost. */
   unanswered(workload: Workload): Pick<OutageWorkload, 'unanswered' | 'keys'> {
-    const keys = [...this.context.suspects.all()].filter((suspect) => suspect.workload === workload && !suspect.acknowledged);
+    const keys = [...this.context.suspects.all()].filter(
+      (suspect) => suspect.workload === workload && !suspect.acknowledged,
+    );
     return { unanswered: keys.length, keys: keys.slice(0, LISTED).map(({ key }) => this.context.redact(key)) };
   }
 
@@ -117,13 +145,15 @@ export class Failover {
       this.#outage = { side, since, how, endedAt: null, workloads: new Map() };
       logger.error({ server: side }, `the ${side} is lost: ${how}`);
       // No command goes to it, or is refused, before that is decided.
-      for (const workload of this.#concerned(side)) if (this.context.policy(workload) === 'automatic') workload.held = true;
+      for (const workload of this.#concerned(side))
+        if (this.context.policy(workload) === 'automatic') workload.held = true;
     }
     const outage = this.#outage;
     try {
       for (const workload of this.#concerned(side)) {
         const told = await this.#failOver(workload, side, how);
-        if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why) logger.error({ server: side, workload: workload.name }, `no failover: ${told.why}; next: ${told.next}`);
+        if (told.why !== null && told.why !== outage.workloads.get(workload.name)?.why)
+          logger.error({ server: side, workload: workload.name }, `no failover: ${told.why}; next: ${told.next}`);
         outage.workloads.set(workload.name, told);
       }
       if (this.#concerned(side).length === 0) outage.endedAt ??= new Date();
@@ -143,20 +173,53 @@ export class Failover {
     const { context } = this;
     const { name, stage, percent, suspect } = workload;
     const policy = context.policy(workload);
-    const unconfirmed = context.suspects.count(workload, ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead);
-    const decision = decideFailover({ name, stage, percent, dead, policy, suspect, unconfirmed, unsupported: context.unsupported(workload, otherSide(dead)) });
+    const unconfirmed = context.suspects.count(
+      workload,
+      ({ key, acknowledged }) => acknowledged && workload.rule(key, 0, key.length).authority === dead,
+    );
+    const decision = decideFailover({
+      name,
+      stage,
+      percent,
+      dead,
+      policy,
+      suspect,
+      unconfirmed,
+      unsupported: context.unsupported(workload, otherSide(dead)),
+    });
     const told = { name, policy, from: { stage, percent } };
     try {
       if ('why' in decision) return { ...told, movedTo: null, ...decision, ...this.unanswered(workload) };
-      await context.change({ workload: name, ...decision.to, failover: true, note: { by: 'failover', reason: `the ${dead} is lost: ${how}` } });
+      await context.change({
+        workload: name,
+        ...decision.to,
+        failover: true,
+        note: { by: 'failover', reason: `the ${dead} is lost: ${how}` },
+      });
       const lost = this.unanswered(workload);
       this.count++;
-      context.logger.warn({ server: dead, workload: name, ...lost }, `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload)}; its clients get the ${otherSide(dead)}'s replies`);
-      return { ...told, movedTo: { stage: workload.stage, percent: workload.percent }, why: null, next: `when the ${dead} is back, it is verified and repaired by itself; then promote or roll back as you like`, ...lost };
+      context.logger.warn(
+        { server: dead, workload: name, ...lost },
+        `failed over: ${formatPoint({ stage, percent })} → ${formatPoint(workload)}; its clients get the ${otherSide(dead)}'s replies`,
+      );
+      return {
+        ...told,
+        movedTo: { stage: workload.stage, percent: workload.percent },
+        why: null,
+        next: `when the ${dead} is back, it is verified and repaired by itself; then promote or roll back as you like`,
+        ...lost,
+      };
     } catch (problem) {
       const { message } = problem as Error;
-      if (!(problem instanceof StageError)) context.logger.error({ workload: name, problem: message }, 'the failover failed');
-      return { ...told, movedTo: null, why: message, next: `it is tried again; or bring the ${dead} back`, ...this.unanswered(workload) };
+      if (!(problem instanceof StageError))
+        context.logger.error({ workload: name, problem: message }, 'the failover failed');
+      return {
+        ...told,
+        movedTo: null,
+        why: message,
+        next: `it is tried again; or bring the ${dead} back`,
+        ...this.unanswered(workload),
+      };
     } finally {
       if (workload.held) {
         workload.held = false;

@@ -1,6 +1,7 @@
 /**
- * Follows, twice a second, whether the servers want a password of clients that have not logged in. New clients are asked
- * about when they come (`pipeline/lanes.ts admit`); this is for those that are there already, and for what the status says.
+ * Follows, twice a second, whether the servers want a password of clients that have not logged in. New clients are
+ * asked about when they come (`pipeline/lanes.ts admit`); this is for those that are there already, and for what the
+ * status says.
  */
 import type { Logger } from 'pino';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -38,7 +39,10 @@ export class Logins {
     // What a server says when it is seen for the first time is no change.
     if (this.#timer === undefined) return;
     const { side, needsPassword } = server;
-    logger.warn({ server: side, needsPassword }, needsPassword ? 'new clients must log in from now on' : 'clients need not log in any more');
+    logger.warn(
+      { server: side, needsPassword },
+      needsPassword ? 'new clients must log in from now on' : 'clients need not log in any more',
+    );
   }
 
   #look(): void {

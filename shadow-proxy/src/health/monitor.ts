@@ -1,7 +1,7 @@
 /**
- * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been silent for
- * `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own event loop is
- * no silence of the server (`io/listening-clock.ts`).
+ * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been
+ * silent for `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own
+ * event loop is no silence of the server (`io/listening-clock.ts`).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterReading, listenedMs } from '../io/listening-clock.js';
@@ -70,7 +70,8 @@ export class Vigil {
   async #ask(server: Server, since: number): Promise<void> {
     const answer = await server.ask('PING').catch(() => null);
     // One that loads answers nobody's question yet, but it says so itself.
-    if (answer === null || (isError(answer) && text(answer).startsWith('LOADING'))) this.#silentSince[server.side] ??= since;
+    if (answer === null || (isError(answer) && text(answer).startsWith('LOADING')))
+      this.#silentSince[server.side] ??= since;
     else this.#heard(server);
     if (answer !== null) server.refusal = null;
   }

@@ -1,7 +1,7 @@
 /**
- * Rule 1: who is right can change. An authority that is another process than before may have come back empty, old or failed
- * over: nothing is copied from it, nor deleted because it lacks it, until somebody decides. Rule 21: the same holds for an
- * authority that is a replica, or was one: it has another server's data under the same run ID.
+ * Rule 1: who is right can change. An authority that is another process than before may have come back empty, old or
+ * failed over: nothing is copied from it, nor deleted because it lacks it, until somebody decides. Rule 21: the same
+ * holds for an authority that is a replica, or was one: it has another server's data under the same run ID.
  *
  *   another process ─▶ frozen ─┬─▶ it is given up as an authority (a change of stage): the other server is right
  *                              └─▶ it is accepted as it is: the mirror is made equal to it
@@ -70,25 +70,40 @@ export class Trust {
     return this.#distrusted.has(side);
   }
 
-  /** The server behind an endpoint may hold other data than what was written through us. @param change as in "the source …" */
+  /**
+   * The server behind an endpoint may hold other data than what was written through us. @param change as in "the source
+   * …"
+   */
   replaced({ side }: Server, change: string): void {
     const { logger, onAuthorityChange, isAuthority, doubtAll } = this.context;
     const lost = `the ${side} ${change}`;
     const accepts = onAuthorityChange === 'accept';
-    logger.warn({ server: side, change }, isAuthority(side) && accepts ? 'the server at this address may hold other data: it is accepted as it is, as the plan says' : 'the server at this address may hold other data than before');
-    if (isAuthority(side) && !accepts) this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
+    logger.warn(
+      { server: side, change },
+      isAuthority(side) && accepts
+        ? 'the server at this address may hold other data: it is accepted as it is, as the plan says'
+        : 'the server at this address may hold other data than before',
+    );
+    if (isAuthority(side) && !accepts)
+      this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
     doubtAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
     if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
   }
 
-  /** A server has become a replica: as an authority it takes no writes, and loses what it has as soon as it synchronizes. */
+  /**
+   * A server has become a replica: as an authority it takes no writes, and loses what it has as soon as it
+   * synchronizes.
+   */
   demoted({ side, identity }: Server): void {
     const { logger, onAuthorityChange, isAuthority } = this.context;
     const master = identity?.replicates ?? 'another server';
     logger.warn({ server: side, master }, `the ${side} is a replica of ${master}`);
     if (!isAuthority(side) || onAuthorityChange === 'accept') return;
-    this.#distrust(side, `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`);
+    this.#distrust(
+      side,
+      `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`,
+    );
     this.context.distrusted(side);
   }
 
@@ -120,19 +135,31 @@ export class Trust {
   async accept(runIds: readonly string[] | null): Promise<Side[]> {
     const { servers, doubtAll, remember } = this.context;
     const sides = [...this.#distrusted];
-    if (sides.length === 0) throw new TrustError('not-frozen', 'nothing is frozen: every authority is the server that it was');
+    if (sides.length === 0)
+      throw new TrustError('not-frozen', 'nothing is frozen: every authority is the server that it was');
     for (const side of sides) {
       await servers[side].identify().catch((problem: Error) => {
         throw new TrustError('away', `the ${side} does not answer (${problem.message}): bring it up first`);
       });
       const { runId, identity } = servers[side];
-      if (identity !== null && isReplica(identity)) throw new TrustError('replica', `the ${side} is a replica of ${identity.replicates ?? 'another server'}: promote it first (REPLICAOF NO ONE)`);
+      if (identity !== null && isReplica(identity))
+        throw new TrustError(
+          'replica',
+          `the ${side} is a replica of ${identity.replicates ?? 'another server'}: promote it first (REPLICAOF NO ONE)`,
+        );
       const seen = [runId, fingerprint(servers[side])];
-      if (runIds !== null && !seen.some((id) => runIds.includes(id))) throw new TrustError('changed', `the ${side} has become yet another process since: look again at what it lacks`);
+      if (runIds !== null && !seen.some((id) => runIds.includes(id)))
+        throw new TrustError(
+          'changed',
+          `the ${side} has become yet another process since: look again at what it lacks`,
+        );
     }
     for (const side of sides) {
       this.#distrusted.delete(side);
-      doubtAll(`the ${side} came back as another process, and was accepted as it was`, ({ keylessRule, whole }) => keylessRule.authority === side || !whole);
+      doubtAll(
+        `the ${side} came back as another process, and was accepted as it was`,
+        ({ keylessRule, whole }) => keylessRule.authority === side || !whole,
+      );
     }
     try {
       await remember({ event: 'accept', servers: sides });
@@ -158,6 +185,8 @@ export class Trust {
 
   #rememberSoon(): void {
     const { logger, remember } = this.context;
-    remember().catch((problem: Error) => logger.error({ problem: problem.message }, 'which servers were seen could not be written down'));
+    remember().catch((problem: Error) =>
+      logger.error({ problem: problem.message }, 'which servers were seen could not be written down'),
+    );
   }
 }

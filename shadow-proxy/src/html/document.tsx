@@ -1,5 +1,6 @@
 /**
- * A whole HTML document in one file: nothing is fetched when it is read, and its own Content-Security-Policy sees to that.
+ * A whole HTML document in one file: nothing is fetched when it is read, and its own Content-Security-Policy sees to
+ * that.
  *
  *   body: preact's elements, which escape what is put into them ─▶ htmlDocument ─▶ text, with styles, and scripts where it has plots
  */
@@ -19,7 +20,9 @@ export interface HtmlDocument {
 
 const require = createRequire(import.meta.url);
 
-/** Where the files are that draw plots: uPlot's style and uPlot, which is a global, and then the module that uses it. */
+/**
+ * Where the files are that draw plots: uPlot's style and uPlot, which is a global, and then the module that uses it.
+ */
 export const PLOT_FILES = {
   css: require.resolve('uplot/dist/uPlot.min.css'),
   library: require.resolve('uplot/dist/uPlot.iife.min.js'),
@@ -50,7 +53,10 @@ export function htmlDocument({ title, body, css = '' }: HtmlDocument): string {
 }
 
 /** What may stand between `<script>` and `</script>`. */
-const inlined = (file: string | URL): string => readFileSync(file, 'utf8').replace(/^\/\/# sourceMappingURL=.*$/m, '').replaceAll('</script', '<\\/script');
+const inlined = (file: string | URL): string =>
+  readFileSync(file, 'utf8')
+    .replace(/^\/\/# sourceMappingURL=.*$/m, '')
+    .replaceAll('</script', '<\\/script');
 
 /** As a Content-Security-Policy names a script. */
 export const digest = (script: string): string => `sha256-${createHash('sha256').update(script).digest('base64')}`;

@@ -1,7 +1,7 @@
 /// <reference lib="dom" />
 /**
- * In the browser: `<plot-view spec="…">`, drawn by uPlot, which has to be there as a global. Documents have the compiled file in
- * them as it is, so that it imports types only.
+ * In the browser: `<plot-view spec="…">`, drawn by uPlot, which has to be there as a global. Documents have the
+ * compiled file in them as it is, so that it imports types only.
  */
 import type UPlot from 'uplot';
 import type { PlotSpec } from './plot.js';
@@ -53,7 +53,8 @@ class PlotView extends HTMLElement {
 }
 
 /** What of a plot cannot be changed once it is drawn. */
-const shapeOf = ({ kind, series, unit, log }: PlotSpec): string => JSON.stringify([kind, unit, log, series.map(({ label, color, dashed }) => [label, color, dashed])]);
+const shapeOf = ({ kind, series, unit, log }: PlotSpec): string =>
+  JSON.stringify([kind, unit, log, series.map(({ label, color, dashed }) => [label, color, dashed])]);
 
 /** A reader who looks closer at a part keeps it. */
 function isZoomed({ data: [x], scales }: UPlot): boolean {
@@ -63,7 +64,10 @@ function isZoomed({ data: [x], scales }: UPlot): boolean {
 
 function dataOf({ kind, x, series, log }: PlotSpec): UPlot.AlignedData {
   const at = kind === 'percentiles' ? x.map(toNines) : [...x];
-  return [at, ...series.map(({ values }) => values.map((value) => (log && value !== null && value <= 0 ? null : value)))];
+  return [
+    at,
+    ...series.map(({ values }) => values.map((value) => (log && value !== null && value <= 0 ? null : value))),
+  ];
 }
 
 /** p90 → 10, p99 → 100: equal steps on a logarithmic scale. */
@@ -75,7 +79,10 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
   const lines = { stroke: color('--line'), width: 1 };
   const percentiles = spec.kind === 'percentiles';
   const axis = (log: boolean | undefined): UPlot.Axis => {
-    const drawn = { ...lines, ...(log && { filter: (_: unknown, splits: number[]) => splits.map((split) => (isDecade(split) ? split : null)) }) };
+    const drawn = {
+      ...lines,
+      ...(log && { filter: (_: unknown, splits: number[]) => splits.map((split) => (isDecade(split) ? split : null)) }),
+    };
     return { stroke: color('--quiet'), grid: drawn, ticks: drawn, font: '12px system-ui, sans-serif' };
   };
   const value = (_: unknown, each: number | null): string => (each === null ? '–' : `${short(each)} ${spec.unit}`);
@@ -90,11 +97,25 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
     },
     axes: [
       { ...axis(percentiles), ...axisOf(spec) },
-      { ...axis(spec.log), size: 60, values: (_: unknown, splits: number[]) => splits.map((split) => (split === null ? '' : short(split))) },
+      {
+        ...axis(spec.log),
+        size: 60,
+        values: (_: unknown, splits: number[]) => splits.map((split) => (split === null ? '' : short(split))),
+      },
     ],
     series: [
-      { label: LABELS[spec.kind], value: (_: unknown, each: number | null) => (each === null ? '–' : LABEL_OF[spec.kind](each)) },
-      ...spec.series.map(({ label, color: which, dashed }, at) => ({ label, value, width: 1.5, stroke: color(`--s${which ?? at + 1}`), points: { show: spec.x.length < 3 }, ...(dashed && { dash: [5, 4] }) })),
+      {
+        label: LABELS[spec.kind],
+        value: (_: unknown, each: number | null) => (each === null ? '–' : LABEL_OF[spec.kind](each)),
+      },
+      ...spec.series.map(({ label, color: which, dashed }, at) => ({
+        label,
+        value,
+        width: 1.5,
+        stroke: color(`--s${which ?? at + 1}`),
+        points: { show: spec.x.length < 3 },
+        ...(dashed && { dash: [5, 4] }),
+      })),
     ],
   };
 }
@@ -102,18 +123,30 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
 const isDecade = (value: number): boolean => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < GAP;
 
 const LABELS = { time: 'time (UTC)', percentiles: 'percentile', number: 'at' };
-const LABEL_OF = { time: (seconds: number): string => iso(seconds).slice(11, 19), percentiles: (nines: number): string => `p${toPercent(nines)}`, number: short };
+const LABEL_OF = {
+  time: (seconds: number): string => iso(seconds).slice(11, 19),
+  percentiles: (nines: number): string => `p${toPercent(nines)}`,
+  number: short,
+};
 
 function axisOf({ kind }: PlotSpec): UPlot.Axis {
   if (kind === 'number') return { values: (_, splits) => splits.map((split) => short(split)) };
-  if (kind === 'percentiles') return { space: 30, values: (_, splits) => splits.map((split) => (split === null ? '' : LABEL_OF.percentiles(split))) };
-  const text = (split: number, step: number): string => (step >= DAY_S ? iso(split).slice(5, 10) : iso(split).slice(11, step >= 60 ? 16 : 19));
+  if (kind === 'percentiles')
+    return {
+      space: 30,
+      values: (_, splits) => splits.map((split) => (split === null ? '' : LABEL_OF.percentiles(split))),
+    };
+  const text = (split: number, step: number): string =>
+    step >= DAY_S ? iso(split).slice(5, 10) : iso(split).slice(11, step >= 60 ? 16 : 19);
   return { space: 70, values: (_, splits, __, ___, step) => splits.map((split) => text(split, step)) };
 }
 
 const DAY_S = 86_400;
 const iso = (seconds: number): string => new Date(seconds * 1000).toISOString();
-/** The moment at which a clock of this place shows what one of UTC shows at `seconds`: uPlot looks for round numbers there. */
+/**
+ * The moment at which a clock of this place shows what one of UTC shows at `seconds`: uPlot looks for round numbers
+ * there.
+ */
 const utc = (seconds: number): number => seconds * 1000 + new Date(seconds * 1000).getTimezoneOffset() * 60_000;
 
 /** Three digits, and thousands and millions by letter. */

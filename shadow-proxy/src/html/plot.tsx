@@ -12,8 +12,8 @@ export interface PlotSeries {
 
 export interface PlotSpec {
   /**
-   * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not, 1 (0.99 is p99), on a scale on which
-   * each further nine has the same width. `number`: any other.
+   * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not, 1 (0.99 is p99), on a scale on
+   * which each further nine has the same width. `number`: any other.
    */
   readonly kind: 'time' | 'percentiles' | 'number';
   readonly x: readonly number[];

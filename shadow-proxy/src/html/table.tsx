@@ -1,7 +1,13 @@
 /** A table that a phone shows as cards: one a row, each cell behind the name of its column. */
 import type { ComponentChildren, JSX } from 'preact';
 
-export const Table = ({ head, rows }: { head: readonly string[]; rows: readonly (readonly ComponentChildren[])[] }): JSX.Element => (
+export const Table = ({
+  head,
+  rows,
+}: {
+  head: readonly string[];
+  rows: readonly (readonly ComponentChildren[])[];
+}): JSX.Element => (
   <table class="cards">
     <thead>
       <tr>

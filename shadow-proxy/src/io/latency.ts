@@ -11,7 +11,13 @@ interface Group {
 }
 
 /** Of µs, kept to three digits up to a minute. */
-export const latencyHistogram = (): Histogram => build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 3, bitBucketSize: 32 });
+export const latencyHistogram = (): Histogram =>
+  build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 60_000_000,
+    numberOfSignificantValueDigits: 3,
+    bitBucketSize: 32,
+  });
 
 /** A server's latencies. */
 export class Latencies {
@@ -28,7 +34,12 @@ export class Latencies {
 
   /** Since the start of the process, or what one of those that watch has seen. */
   snapshot(of: Histogram = this.histogram): { p50: number; p99: number; p999: number; count: number } {
-    return { p50: of.getValueAtPercentile(50), p99: of.getValueAtPercentile(99), p999: of.getValueAtPercentile(99.9), count: of.totalCount };
+    return {
+      p50: of.getValueAtPercentile(50),
+      p99: of.getValueAtPercentile(99),
+      p999: of.getValueAtPercentile(99.9),
+      count: of.totalCount,
+    };
   }
 
   /** Records into `watcher`, too, until what is returned is called. */

@@ -15,12 +15,22 @@ import type { Address } from '../plan/endpoint.js';
 import type { Side } from '../route/stage.js';
 import { Connection, ConnectionLost } from '../upstream/connection.js';
 import type { Dialer } from '../upstream/dialer.js';
-import { clientField, greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from '../upstream/handshake.js';
+import {
+  clientField,
+  greet,
+  HandshakeRefused,
+  killClient,
+  listClients,
+  refusalOf,
+  requireMaster,
+} from '../upstream/handshake.js';
 import { Turn } from '../io/turn.js';
 
 const NAME = 'shadow-proxy-lease';
 const DATA_NAME = 'shadow-proxy';
-/** A holder that has sent nothing for so long, in the server's whole seconds, is dead or stalled. It sends each second. */
+/**
+ * A holder that has sent nothing for so long, in the server's whole seconds, is dead or stalled. It sends each second.
+ */
 const SILENT_S = 3;
 /** For so long must we have watched it, without a pause of the server's or ours: both make a holder look silent. */
 const WATCH_MS = 2_000;
@@ -141,7 +151,10 @@ export class Lease {
   async #connect(word: Word): Promise<[Address, Connection]> {
     const address = await this.dialer.resolve();
     const connection = new Connection(await this.dialer.connect(address), new Turn());
-    const timer = setTimeout(() => connection.destroy(new Error(`${this.dialer.label} does not answer`)), this.dialer.timeoutMs);
+    const timer = setTimeout(
+      () => connection.destroy(new Error(`${this.dialer.label} does not answer`)),
+      this.dialer.timeoutMs,
+    );
     try {
       await greet(connection, 2, this.dialer.credentials, this.#name(word));
       if (this.dialer.followsSentinel) await requireMaster(connection, this.dialer.label);
@@ -212,7 +225,9 @@ export class Lease {
    * our own lost connection is ended.
    */
   async rivals(): Promise<Claim[]> {
-    const claims = this.#claims(await this.#list(), true).filter(({ id, word }) => word === 'holds' && id !== this.clientId);
+    const claims = this.#claims(await this.#list(), true).filter(
+      ({ id, word }) => word === 'holds' && id !== this.clientId,
+    );
     for (const { id, process } of claims) if (process === this.process) await this.kill(id);
     return claims.filter(({ process }) => process !== this.process);
   }
@@ -246,7 +261,8 @@ export class Lease {
    * @throws {Error} when the server cannot be reached
    */
   async confirm(address?: Address): Promise<void> {
-    const there = address === undefined || (address.host === this.#address?.host && address.port === this.#address.port);
+    const there =
+      address === undefined || (address.host === this.#address?.host && address.port === this.#address.port);
     if (this.#held && there) {
       try {
         return await this.ping();
@@ -318,7 +334,15 @@ export class Lease {
       if (!name.startsWith(prefix)) continue;
       const [process, word, note = ''] = name.slice(prefix.length).split(':');
       if (process === this.process && !withOurs) continue;
-      claims.push({ id, process, word: word as Word, note, from: clientField(line, 'addr'), ageS: Number(clientField(line, 'age')), idleS: Number(clientField(line, 'idle')) });
+      claims.push({
+        id,
+        process,
+        word: word as Word,
+        note,
+        from: clientField(line, 'addr'),
+        ageS: Number(clientField(line, 'age')),
+        idleS: Number(clientField(line, 'idle')),
+      });
     }
     return claims.sort((a, b) => a.id - b.id);
   }

@@ -115,7 +115,9 @@ export class Ownership {
           return this.#serve();
         }
         if (seen.every((view) => view.holder === null || view.silent)) {
-          await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(() => undefined);
+          await Promise.all(seen.flatMap((view, i) => (view.holder ? [reached[i].kill(view.holder.id)] : []))).catch(
+            () => undefined,
+          );
           patienceMs = 0;
         } else if (!standby && seen.some(({ alive }) => alive)) {
           throw new LeaseError('held', `is another proxy's: ${where}`);
@@ -142,7 +144,9 @@ export class Ownership {
    */
   async check(): Promise<void> {
     const late = sleep(PING_MS, undefined, { ref: false });
-    const asked = this.#all.filter(({ tenure }) => tenure !== null).map((lease) => lease.confirm().catch(() => undefined));
+    const asked = this.#all
+      .filter(({ tenure }) => tenure !== null)
+      .map((lease) => lease.confirm().catch(() => undefined));
     await Promise.race([Promise.all(asked), late]);
     if (this.#ended instanceof LeaseError) throw this.#ended;
   }
@@ -150,10 +154,17 @@ export class Ownership {
   /** Leaves a note for whoever takes over; where a server cannot be reached, it is left later. */
   async tell(note: string): Promise<void> {
     const late = sleep(PING_MS, undefined, { ref: false });
-    await Promise.race([Promise.all(this.#all.filter((lease) => lease.note !== note).map((lease) => lease.tell(note).catch(() => undefined))), late]);
+    await Promise.race([
+      Promise.all(
+        this.#all.filter((lease) => lease.note !== note).map((lease) => lease.tell(note).catch(() => undefined)),
+      ),
+      late,
+    ]);
   }
 
-  /** Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers. */
+  /**
+   * Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers.
+   */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
     await sleep(Math.max(0, this.#seizedAt + AWAY_MS + LOOK_MS - performance.now()));
@@ -245,7 +256,10 @@ export class Ownership {
         else throw this.#lose(describe(rival, lease));
       }
       if (tenure === null) await lease.endOthers();
-      else if (!(await this.#unbroken(lease, tenure))) throw this.#lose(`it was lost at the ${lease.side} ${lease.dialer.label} for too long to know that nobody else had it`);
+      else if (!(await this.#unbroken(lease, tenure)))
+        throw this.#lose(
+          `it was lost at the ${lease.side} ${lease.dialer.label} for too long to know that nobody else had it`,
+        );
     } catch (error) {
       lease.close();
       throw error;
@@ -258,8 +272,8 @@ export class Ownership {
   }
 
   /**
-   * Whether nobody can have held the lease while our connection was lost: it was lost for less time than others wait; or
-   * the server is another process, which is told of by itself; or the lease at the other server was never lost.
+   * Whether nobody can have held the lease while our connection was lost: it was lost for less time than others wait;
+   * or the server is another process, which is told of by itself; or the lease at the other server was never lost.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
     if (lease.runId !== tenure.runId || performance.now() - tenure.aliveAt < AWAY_MS) return true;
@@ -287,4 +301,5 @@ export class Ownership {
   }
 }
 
-const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string => `one at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;
+const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
+  `one at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;

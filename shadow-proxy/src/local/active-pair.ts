@@ -1,4 +1,6 @@
-/** Two active-active KeyDB nodes with a link each way that can be delayed and cut, healed in every way, and restarted. */
+/**
+ * Two active-active KeyDB nodes with a link each way that can be delayed and cut, healed in every way, and restarted.
+ */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -51,8 +53,15 @@ export class ActivePair {
   }
 
   /** Starts both, linked. @throws {ServerMissing} where there is no KeyDB */
-  static async start({ backlogBytes = 1 << 20, appendonly = false, config = {} }: PairOptions = {}): Promise<ActivePair> {
-    const ports = { a: await getPort({ host: '127.0.0.1', reserve: true }), b: await getPort({ host: '127.0.0.1', reserve: true }) };
+  static async start({
+    backlogBytes = 1 << 20,
+    appendonly = false,
+    config = {},
+  }: PairOptions = {}): Promise<ActivePair> {
+    const ports = {
+      a: await getPort({ host: '127.0.0.1', reserve: true }),
+      b: await getPort({ host: '127.0.0.1', reserve: true }),
+    };
     const ways = { a: await Relay.start({ port: ports.a }), b: await Relay.start({ port: ports.b }) };
     const own = (side: Side): ServerConfig => ({
       'active-replica': 'yes',
@@ -91,7 +100,8 @@ export class ActivePair {
   /**
    * Lets the nodes find each other again, and waits until each has what the other had.
    * @param wanted what must be full is made so: the other node writes until its backlog no longer reaches back
-   * Where one is full and the other partial, the full one begins in the midst of the partial one: the worst that can happen.
+   * Where one is full and the other partial, the full one begins in the midst of the partial one: the worst that can
+   * happen.
    * @returns what it was; more may be full than was wanted, where more was written than the backlogs hold
    */
   async heal(wanted: Heal = HEALS.partial): Promise<Heal> {
@@ -100,7 +110,8 @@ export class ActivePair {
     await this.#reconnect(wanted);
     await this.settle();
     // A full resync of `a` is served by `b`.
-    const kind = async (side: Side): Promise<'partial' | 'full'> => ((await this.#fullSyncsOf(otherSide(side))) > before[otherSide(side)] ? 'full' : 'partial');
+    const kind = async (side: Side): Promise<'partial' | 'full'> =>
+      (await this.#fullSyncsOf(otherSide(side))) > before[otherSide(side)] ? 'full' : 'partial';
     return { a: await kind('a'), b: await kind('b') };
   }
 
@@ -111,7 +122,10 @@ export class ActivePair {
       const key = `${MARKER}:${side}`;
       const value = `${Date.now()}-${Math.random()}`;
       await this.clients[side].set(key, value);
-      await this.#until(`what ${side} wrote is at the other`, async () => (await this.clients[otherSide(side)].get(key)) === value);
+      await this.#until(
+        `what ${side} wrote is at the other`,
+        async () => (await this.clients[otherSide(side)].get(key)) === value,
+      );
     }
   }
 
@@ -126,7 +140,9 @@ export class ActivePair {
     // With an append-only file to keep, a node never looks at its dump.
     if (this.appendonly) await configure(node, 'appendonly', from === 'aof' ? 'yes' : 'no');
     await node.start();
-    await this.#until(`${side} has loaded`, async () => /^loading:0/m.test(await this.clients[side].info('persistence')));
+    await this.#until(`${side} has loaded`, async () =>
+      /^loading:0/m.test(await this.clients[side].info('persistence')),
+    );
     if (this.appendonly && from !== 'aof') await this.#appendAgain(side);
   }
 
@@ -138,7 +154,9 @@ export class ActivePair {
   async #appendAgain(side: Side): Promise<void> {
     await this.clients[side].config('SET', 'appendonly', 'yes');
     const done = /^aof_enabled:1[^]*^aof_rewrite_in_progress:0/m;
-    await this.#until(`${side} has its append-only file`, async () => done.test(await this.clients[side].info('persistence')));
+    await this.#until(`${side} has its append-only file`, async () =>
+      done.test(await this.clients[side].info('persistence')),
+    );
   }
 
   async #reconnect(wanted: Heal): Promise<void> {
@@ -157,7 +175,8 @@ export class ActivePair {
   /** Writes until nothing that was there before is in the backlog. */
   async #outgrow(side: Side): Promise<void> {
     const filler = 'x'.repeat(16_384);
-    for (let bytes = 0; bytes < 1.5 * this.backlogBytes + 32_768; bytes += filler.length) await this.clients[side].set(FILLER, filler + bytes);
+    for (let bytes = 0; bytes < 1.5 * this.backlogBytes + 32_768; bytes += filler.length)
+      await this.clients[side].set(FILLER, filler + bytes);
     await this.clients[side].set(FILLER, '');
   }
 

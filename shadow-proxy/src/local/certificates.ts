@@ -12,13 +12,27 @@ export interface Certificates {
   readonly key: string;
 }
 
-/** A new authority and a certificate of it for 127.0.0.1 and localhost, made with openssl; gone when the process ends. */
+/**
+ * A new authority and a certificate of it for 127.0.0.1 and localhost, made with openssl; gone when the process ends.
+ */
 export function makeCertificates(): Certificates {
   const dir = mkdtempSync(join(tmpdir(), 'certificates-'));
   afterDeath('rm -rf -- "$1"', dir);
   const openssl = (...args: string[]): unknown => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' });
   const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes'];
-  openssl('req', '-x509', ...newKey, '-keyout', 'ca.key', '-out', 'ca.crt', '-days', '2', '-subj', '/CN=test authority');
+  openssl(
+    'req',
+    '-x509',
+    ...newKey,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.crt',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=test authority',
+  );
   openssl('req', ...newKey, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=localhost');
   writeFileSync(join(dir, 'names'), 'subjectAltName=IP:127.0.0.1,DNS:localhost\n');
   const signing = ['-CA', 'ca.crt', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2', '-extfile', 'names'];

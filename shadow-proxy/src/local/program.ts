@@ -30,7 +30,9 @@ const KEYDB_IMAGE = 'eqalpha/keydb';
 export async function findRedis(): Promise<Program> {
   const found = await installed('redis', 'REDIS_SERVER', 'redis-server');
   if (found !== null) return found;
-  throw new ServerMissing('no redis-server: install Redis 7 (apt install redis-server, brew install redis), or set REDIS_SERVER to its path');
+  throw new ServerMissing(
+    'no redis-server: install Redis 7 (apt install redis-server, brew install redis), or set REDIS_SERVER to its path',
+  );
 }
 
 /** `KEYDB_SERVER`, then `keydb-server` on the PATH, then the image in a running container engine. */
@@ -65,7 +67,12 @@ async function contained(): Promise<Program | null> {
       await run(path, ['info'], { timeout: 5000 });
       const asked = ['run', '--rm', KEYDB_IMAGE, 'keydb-server', '--version'];
       const { stdout } = await run(path, asked, { timeout: 120_000 });
-      return { name: 'keydb', path: 'keydb-server', container: { engine: path, image: KEYDB_IMAGE }, version: parseVersion(stdout) };
+      return {
+        name: 'keydb',
+        path: 'keydb-server',
+        container: { engine: path, image: KEYDB_IMAGE },
+        version: parseVersion(stdout),
+      };
     } catch {
       // No running engine, or the image cannot be had: the next one.
     }

@@ -1,7 +1,7 @@
 /**
  * A wire to a server, from the proxy or from another server, that can be interfered with: bytes held back, delayed, all
- * connections cut and new ones refused, and the client's end cut while the server's end stays open with all that it has not
- * read yet.
+ * connections cut and new ones refused, and the client's end cut while the server's end stays open with all that it has
+ * not read yet.
  */
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
@@ -132,7 +132,8 @@ export class Link {
       return chunk.bytes;
     }
     const passes = chunk.bytes.subarray(0, quota.bytes);
-    if (passes.length < chunk.bytes.length) this.#waiting[direction].unshift({ bytes: chunk.bytes.subarray(quota.bytes), at: chunk.at });
+    if (passes.length < chunk.bytes.length)
+      this.#waiting[direction].unshift({ bytes: chunk.bytes.subarray(quota.bytes), at: chunk.at });
     delete this.#quota[direction];
     this.#held.add(direction);
     quota.spent();

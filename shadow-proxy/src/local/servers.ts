@@ -94,7 +94,9 @@ export class LocalServer {
       // The port of a server that has just died may be taken for a moment.
       const log = this.log();
       if (!/Address already in use/i.test(log) || Date.now() > began + PORT_MS) {
-        throw new ServerFailed(`${this.label} did not start on port ${this.port}: ${log.trim().split('\n').slice(-5).join(' | ')}`);
+        throw new ServerFailed(
+          `${this.label} did not start on port ${this.port}: ${log.trim().split('\n').slice(-5).join(' | ')}`,
+        );
       }
       await sleep(100);
     }
@@ -105,7 +107,10 @@ export class LocalServer {
     return readFileSync(join(this.dir, 'log'), 'utf8');
   }
 
-  /** Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone; after SIGSTOP, when every thread has stopped. */
+  /**
+   * Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone; after SIGSTOP, when every thread
+   * has stopped.
+   */
   async kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
     const child = this.#child;
     if (child === null) return;
@@ -114,13 +119,19 @@ export class LocalServer {
     const exit = ends ? once(child, 'exit') : null;
     const container = this.program.container;
     if (container === undefined) child.kill(signal);
-    else await promisify(execFile)(container.engine, ['kill', '--signal', signal, this.#containerName]).catch(() => child.kill('SIGKILL'));
+    else
+      await promisify(execFile)(container.engine, ['kill', '--signal', signal, this.#containerName]).catch(() =>
+        child.kill('SIGKILL'),
+      );
     await exit;
-    if (signal === 'SIGSTOP' && container === undefined) while (child.exitCode === null && isRunning(child.pid!)) await sleep(1);
+    if (signal === 'SIGSTOP' && container === undefined)
+      while (child.exitCode === null && isRunning(child.pid!)) await sleep(1);
     child.unref();
   }
 
-  /** Ends the server as politely as its configuration asks (it saves if it was told to), and starts it on the same port. */
+  /**
+   * Ends the server as politely as its configuration asks (it saves if it was told to), and starts it on the same port.
+   */
   async restart(): Promise<void> {
     await this.kill('SIGCONT');
     const impatient = setTimeout(() => void this.kill('SIGKILL'), STOP_MS);
@@ -140,14 +151,22 @@ export class LocalServer {
   #spawn(): ChildProcess {
     const { container, path } = this.program;
     const out = openSync(join(this.dir, 'log'), 'w');
-    const [command, args] = container === undefined ? [path, this.args] : [container.engine, this.#containerArgs(container.image)];
+    const [command, args] =
+      container === undefined ? [path, this.args] : [container.engine, this.#containerArgs(container.image)];
     // Its own session: a Ctrl-C of the terminal is for us, so that we can end before the servers do.
-    const child = spawn(command, args, { cwd: this.dir, detached: true, stdio: ['ignore', out, out], env: { ...process.env, ...this.env } });
+    const child = spawn(command, args, {
+      cwd: this.dir,
+      detached: true,
+      stdio: ['ignore', out, out],
+      env: { ...process.env, ...this.env },
+    });
     closeSync(out);
     child.unref();
     running.add(this);
     this.#child = child;
-    this.#guard(container === undefined ? `kill -KILL ${child.pid}` : `'${container.engine}' rm --force ${this.#containerName}`);
+    this.#guard(
+      container === undefined ? `kill -KILL ${child.pid}` : `'${container.engine}' rm --force ${this.#containerName}`,
+    );
     const gone = (): void => {
       if (this.#child !== child) return;
       this.#child = null;
@@ -188,7 +207,9 @@ export async function startRedis(options: ServerOptions = {}): Promise<LocalServ
 export async function startKeydb(options: ServerOptions = {}): Promise<LocalServer> {
   const program = await findKeydb();
   if (program !== null) return launch(program, options);
-  throw new ServerMissing('no keydb-server: install KeyDB 6.3.4, or set KEYDB_SERVER to its path, or start Docker or Podman');
+  throw new ServerMissing(
+    'no keydb-server: install KeyDB 6.3.4, or set KEYDB_SERVER to its path, or start Docker or Podman',
+  );
 }
 
 /** Where one may go from KeyDB. @throws {ServerMissing} {ServerFailed} */
@@ -219,8 +240,14 @@ export async function startSentinel(
   return launch(await findRedis(), { ...options, config: { sentinel, ...options.config } }, undefined, ['--sentinel']);
 }
 
-async function launch(program: Program, options: ServerOptions, standIn?: string, flags: readonly string[] = []): Promise<LocalServer> {
-  if (program.container && options.tls) throw new ServerMissing('TLS needs an installed keydb-server: set KEYDB_SERVER');
+async function launch(
+  program: Program,
+  options: ServerOptions,
+  standIn?: string,
+  flags: readonly string[] = [],
+): Promise<LocalServer> {
+  if (program.container && options.tls)
+    throw new ServerMissing('TLS needs an installed keydb-server: set KEYDB_SERVER');
   for (let attempt = 1; ; attempt++) {
     const port = options.port ?? (await getPort({ host: HOST, reserve: true }));
     const dir = await mkdtemp(join(tmpdir(), `${program.name}-`));
@@ -241,7 +268,14 @@ async function launch(program: Program, options: ServerOptions, standIn?: string
 
 function defaults(program: Program, port: number, flags: readonly string[], tls: ServerOptions['tls']): ServerConfig {
   const listen: ServerConfig = tls
-    ? { port: 0, 'tls-port': port, 'tls-cert-file': tls.cert, 'tls-key-file': tls.key, 'tls-ca-cert-file': tls.ca, 'tls-auth-clients': 'no' }
+    ? {
+        port: 0,
+        'tls-port': port,
+        'tls-cert-file': tls.cert,
+        'tls-key-file': tls.key,
+        'tls-ca-cert-file': tls.ca,
+        'tls-auth-clients': 'no',
+      }
     : { port };
   // In a container the port is published on loopback only.
   const bind: ServerConfig = program.container ? { bind: '0.0.0.0', 'protected-mode': 'no' } : { bind: HOST };
@@ -256,10 +290,15 @@ function asFile(config: ServerConfig): string {
 }
 
 function asArguments(config: ServerConfig): string[] {
-  return Object.entries(config).flatMap(([name, value]) => [value].flat().flatMap((line) => [`--${name}`, ...String(line).replace('""', '').split(' ')]));
+  return Object.entries(config).flatMap(([name, value]) =>
+    [value].flat().flatMap((line) => [`--${name}`, ...String(line).replace('""', '').split(' ')]),
+  );
 }
 
-/** Whether a thread of the process still runs: one that takes a SIGSTOP late stops the others late. Linux only; elsewhere false. */
+/**
+ * Whether a thread of the process still runs: one that takes a SIGSTOP late stops the others late. Linux only;
+ * elsewhere false.
+ */
 function isRunning(pid: number): boolean {
   try {
     const tasks = `/proc/${pid}/task`;

@@ -1,5 +1,7 @@
 /// <reference lib="dom" />
-/** In the browser: the status page, drawn anew whenever the proxy has said something. It reads, and can change nothing. */
+/**
+ * In the browser: the status page, drawn anew whenever the proxy has said something. It reads, and can change nothing.
+ */
 import { render } from 'preact';
 import type { JSX } from 'preact';
 import '../html/draw.js';
@@ -40,7 +42,8 @@ function Page(feed: Feed & { now: number }): JSX.Element {
       {wantsToken && <TokenForm refused={feed.refused} />}
       {stale && !wantsToken && (
         <p class="banner no" role="alert">
-          No answer{problem === null ? '' : `: ${problem}`}. What is shown below {answeredAt === null ? 'is nothing yet' : 'is how it was'}.
+          No answer{problem === null ? '' : `: ${problem}`}. What is shown below{' '}
+          {answeredAt === null ? 'is nothing yet' : 'is how it was'}.
         </p>
       )}
       {!wantsToken && answeredAt !== null && <Summary shards={shards} />}
@@ -55,11 +58,21 @@ function Page(feed: Feed & { now: number }): JSX.Element {
 
 /** One line that says whether to read on. */
 function Summary({ shards }: { shards: readonly ShardView[] }): JSX.Element {
-  const count = (level: string): number => shards.flatMap(({ attention }) => attention).filter((each) => each.level === level).length;
+  const count = (level: string): number =>
+    shards.flatMap(({ attention }) => attention).filter((each) => each.level === level).length;
   const [acts, looks] = [count('act'), count('look')];
   const which = acts > 0 ? 'no' : looks > 0 ? 'unknown' : 'yes';
-  const where = shards.filter(({ attention }) => attention.some(({ level }) => level === 'act')).map(({ snapshot }) => snapshot.name);
-  const text = shards.length === 0 ? 'No shard runs here: it is starting, or standing by.' : acts > 0 ? `${acts} to act on (${where.join(', ')})` : looks > 0 ? 'Nothing to act on' : 'Nothing to act on, nothing to look at';
+  const where = shards
+    .filter(({ attention }) => attention.some(({ level }) => level === 'act'))
+    .map(({ snapshot }) => snapshot.name);
+  const text =
+    shards.length === 0
+      ? 'No shard runs here: it is starting, or standing by.'
+      : acts > 0
+        ? `${acts} to act on (${where.join(', ')})`
+        : looks > 0
+          ? 'Nothing to act on'
+          : 'Nothing to act on, nothing to look at';
   return (
     <>
       <p class={`banner ${shards.length === 0 ? 'unknown' : which}`}>
@@ -87,7 +100,9 @@ function TokenForm({ refused }: { refused: boolean }): JSX.Element {
   };
   return (
     <form class="panel token" onSubmit={give}>
-      <label for="token">{refused ? 'That was not the admin token. ' : ''}The proxy’s admin token, kept until this tab is closed:</label>
+      <label for="token">
+        {refused ? 'That was not the admin token. ' : ''}The proxy’s admin token, kept until this tab is closed:
+      </label>
       <input id="token" name="token" type="password" autocomplete="off" spellcheck={false} required />
       <button type="submit">Show the status</button>
     </form>

@@ -2,7 +2,14 @@
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
 import { SIDES, type Side } from '../route/stage.js';
-import { ACCESS_ERRORS, OLD_RESERVATION_MS, sum, type ServerSnapshot, type ShardSnapshot, type WorkloadSnapshot } from '../telemetry/snapshot.js';
+import {
+  ACCESS_ERRORS,
+  OLD_RESERVATION_MS,
+  sum,
+  type ServerSnapshot,
+  type ShardSnapshot,
+  type WorkloadSnapshot,
+} from '../telemetry/snapshot.js';
 
 export interface Attention {
   /** `act`: something is wrong. `look`: something is not as it should stay. */
@@ -23,8 +30,16 @@ export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
     ...ofServer('target', target),
     [frozen !== null, 'act', `repair is frozen: ${frozen ?? ''}; next: shadow-compare accept --dry-run`],
     [writtenTwice && !mirror.connected, 'act', 'the mirror is not connected: what it misses is kept in doubt'],
-    [sum(mismatches) > 0, 'act', `${count(sum(mismatches), 'mismatch', 'mismatches')} since the process started: ${list(mismatches)}`],
-    [reservations.oldestMs >= OLD_RESERVATION_MS, 'act', `keys have been reserved for ${duration(reservations.oldestMs / 1000)}: commands on them wait; next: runbooks/KeysReserved.md`],
+    [
+      sum(mismatches) > 0,
+      'act',
+      `${count(sum(mismatches), 'mismatch', 'mismatches')} since the process started: ${list(mismatches)}`,
+    ],
+    [
+      reservations.oldestMs >= OLD_RESERVATION_MS,
+      'act',
+      `keys have been reserved for ${duration(reservations.oldestMs / 1000)}: commands on them wait; next: runbooks/KeysReserved.md`,
+    ],
     [mirror.dropped > 0, 'act', `${count(mirror.dropped, 'effect')} did not reach the mirror: the keys are in doubt`],
     [job?.state === 'failed', 'act', `the last ${job?.kind ?? 'job'} failed: ${job?.reason ?? ''}`],
     ...shard.workloads.map(ofWorkload),
@@ -58,4 +73,8 @@ const ofNewErrors = ({ name, newErrors }: WorkloadSnapshot): Check => [
   `the target gave clients of ${name} errors that the source would not have given: ${list(newErrors)}; next: shadow-compare rollback ${name}`,
 ];
 
-const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [suspect !== null, 'look', `every key of ${name} is in doubt: ${suspect ?? ''}`];
+const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [
+  suspect !== null,
+  'look',
+  `every key of ${name} is in doubt: ${suspect ?? ''}`,
+];

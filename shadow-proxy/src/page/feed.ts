@@ -66,14 +66,21 @@ export class Poller {
       const seconds = before === undefined ? 0 : (snapshot.uptimeMs - before.uptimeMs) / 1000;
       return {
         snapshot,
-        rate: before === undefined || seconds <= 0 ? null : Math.max(0, snapshot.operations - before.operations) / seconds,
+        rate:
+          before === undefined || seconds <= 0 ? null : Math.max(0, snapshot.operations - before.operations) / seconds,
         attention: attentionOf(snapshot),
         evidence: this.#evidence.find(({ shard }) => shard === name) ?? null,
         series: this.#series.get(name) ?? null,
         history: this.#history.get(name) ?? [],
       };
     });
-    return { shards, answeredAt: this.#answeredAt, problem: this.#problem, wantsToken: this.#wantsToken, refused: this.#refused };
+    return {
+      shards,
+      answeredAt: this.#answeredAt,
+      problem: this.#problem,
+      wantsToken: this.#wantsToken,
+      refused: this.#refused,
+    };
   }
 
   /** One question after the other; a tab that nobody sees asks nothing. */
@@ -131,16 +138,26 @@ export class Poller {
 
 function joined(a: SeriesSnapshot, b: SeriesSnapshot): SeriesSnapshot {
   const join = <T>(x: readonly T[], y: readonly T[]): T[] => [...x, ...y].slice(-MAX_POINTS);
-  return { at: join(a.at, b.at), columns: Object.fromEntries(COLUMNS.map((name) => [name, join(a.columns[name], b.columns[name])])) as Record<Column, (number | null)[]> };
+  return {
+    at: join(a.at, b.at),
+    columns: Object.fromEntries(COLUMNS.map((name) => [name, join(a.columns[name], b.columns[name])])) as Record<
+      Column,
+      (number | null)[]
+    >,
+  };
 }
 
 /** @throws {Refused} where it wants another token; {Error} where it does not answer, or says why not */
 async function get<T>(path: string): Promise<T> {
   const token = sessionStorage.getItem(TOKEN);
   const headers: Record<string, string> = token === null ? {} : { authorization: `Bearer ${token}` };
-  const response = await fetch(path, { headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch((error: Error) => {
-    throw new Error(error.name === 'TimeoutError' ? `nothing came within ${TIMEOUT_MS / 1000} s` : 'the proxy cannot be reached');
-  });
+  const response = await fetch(path, { headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
+    (error: Error) => {
+      throw new Error(
+        error.name === 'TimeoutError' ? `nothing came within ${TIMEOUT_MS / 1000} s` : 'the proxy cannot be reached',
+      );
+    },
+  );
   if (response.status === 401) throw new Refused();
   const answer = (await response.json()) as T & { error?: { message: string } };
   if (response.ok) return answer;

@@ -1,6 +1,6 @@
 /**
- * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the libraries
- * and the styles. Nothing of the shards is in them; the page asks the API, and needs the token for that.
+ * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the
+ * libraries and the styles. Nothing of the shards is in them; the page asks the API, and needs the token for that.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -32,15 +32,24 @@ export function pageFile(path: string): PageFile | null {
 }
 
 function readFiles(): ReadonlyMap<string, PageFile> {
-  const imports = JSON.stringify({ imports: Object.fromEntries(Object.entries(LIBRARIES).map(([name, file]) => [name, ASSETS + file])) });
+  const imports = JSON.stringify({
+    imports: Object.fromEntries(Object.entries(LIBRARIES).map(([name, file]) => [name, ASSETS + file])),
+  });
   const policy = `default-src 'none'; script-src 'self' '${digest(imports)}'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
-  const file = (type: string, content: string | Buffer): PageFile => ({ type: `${type}; charset=utf-8`, content, policy });
+  const file = (type: string, content: string | Buffer): PageFile => ({
+    type: `${type}; charset=utf-8`,
+    content,
+    policy,
+  });
   const read = (from: string | URL): PageFile => file('text/javascript', withoutMap(readFileSync(from, 'utf8')));
   return new Map([
     ['/', file('text/html', indexOf(imports))],
     [`${ASSETS}style.css`, file('text/css', `${readFileSync(PLOT_FILES.css, 'utf8')}\n${STYLE}${VIEW_STYLE}`)],
     [`${ASSETS}uplot.js`, read(PLOT_FILES.library)],
-    ...Object.entries(LIBRARIES).map(([name, at]): [string, PageFile] => [ASSETS + at, read(fileURLToPath(import.meta.resolve(name)))]),
+    ...Object.entries(LIBRARIES).map(([name, at]): [string, PageFile] => [
+      ASSETS + at,
+      read(fileURLToPath(import.meta.resolve(name))),
+    ]),
     ...modulesOf(APP).map((module): [string, PageFile] => [ASSETS + module, read(new URL(module, SOURCES))]),
   ]);
 }
@@ -50,7 +59,8 @@ function modulesOf(module: string, known = new Set<string>()): string[] {
   if (known.has(module)) return [];
   known.add(module);
   const text = readFileSync(new URL(module, SOURCES), 'utf8');
-  for (const [, path] of text.matchAll(/^(?:import|export) (?:.* from )?'(\.[^']+)';$/gm)) modulesOf(new URL(path, new URL(module, SOURCES)).href.slice(SOURCES.href.length), known);
+  for (const [, path] of text.matchAll(/^(?:import|export) (?:.* from )?'(\.[^']+)';$/gm))
+    modulesOf(new URL(path, new URL(module, SOURCES)).href.slice(SOURCES.href.length), known);
   return [...known];
 }
 

@@ -17,7 +17,12 @@ export const latencyPlot = ({ at, columns }: SeriesSnapshot, sync: string): Plot
 export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   kind: 'time',
   x: windows.map(({ at }) => toSeconds(Date.parse(at))),
-  series: LINES.map(({ label, side, quantile, ...look }) => ({ label, values: windows.map((window) => toMs(window[side][quantile])), color: look.color, dashed: look.dashed })),
+  series: LINES.map(({ label, side, quantile, ...look }) => ({
+    label,
+    values: windows.map((window) => toMs(window[side][quantile])),
+    color: look.color,
+    dashed: look.dashed,
+  })),
   unit: 'ms',
   log: true,
 });
@@ -26,7 +31,12 @@ export const minutePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
 export const percentilePlot = (windows: readonly LatencyWindow[]): PlotSpec => ({
   kind: 'percentiles',
   x: [0.5, 0.99, 0.999],
-  series: (['source', 'target'] as const).map((side) => ({ label: side, values: (['p50', 'p99', 'p999'] as const).map((quantile) => (windows.length === 0 ? null : median(windows.map((window) => window[side][quantile])) / 1000)) })),
+  series: (['source', 'target'] as const).map((side) => ({
+    label: side,
+    values: (['p50', 'p99', 'p999'] as const).map((quantile) =>
+      windows.length === 0 ? null : median(windows.map((window) => window[side][quantile])) / 1000,
+    ),
+  })),
   unit: 'ms',
   log: true,
 });
@@ -39,7 +49,10 @@ export const trafficPlot = (series: SeriesSnapshot, sync: string): PlotSpec => (
   unit: 'a second',
 });
 
-export const lagPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({ ...counts(series, sync, [['behind', 'lagMs', { color: 3 }]]), unit: 'ms' });
+export const lagPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
+  ...counts(series, sync, [['behind', 'lagMs', { color: 3 }]]),
+  unit: 'ms',
+});
 
 export const doubtPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
   ...counts(series, sync, [
@@ -65,7 +78,11 @@ const LINES: readonly Line[] = [
   { label: 'target p50', column: 'targetP50', side: 'target', quantile: 'p50', color: 2, dashed: true },
 ];
 
-const counts = ({ at, columns }: SeriesSnapshot, sync: string, lines: readonly (readonly [label: string, column: Column, look: Pick<PlotSeries, 'color'>])[]): Omit<PlotSpec, 'unit'> => ({
+const counts = (
+  { at, columns }: SeriesSnapshot,
+  sync: string,
+  lines: readonly (readonly [label: string, column: Column, look: Pick<PlotSeries, 'color'>])[],
+): Omit<PlotSpec, 'unit'> => ({
   kind: 'time',
   x: at.map(toSeconds),
   series: lines.map(([label, column, look]) => ({ label, values: columns[column], ...look })),

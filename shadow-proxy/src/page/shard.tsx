@@ -32,7 +32,12 @@ export function ShardSection({ view, now }: { view: ShardView; now: number }): J
       <Servers snapshot={snapshot} rate={rate} />
       <div class="workloads">
         {snapshot.workloads.map((figures) => (
-          <WorkloadCard key={figures.name} figures={figures} outlook={evidence?.workloads.find(({ workload }) => workload === figures.name) ?? null} now={now} />
+          <WorkloadCard
+            key={figures.name}
+            figures={figures}
+            outlook={evidence?.workloads.find(({ workload }) => workload === figures.name) ?? null}
+            now={now}
+          />
         ))}
       </div>
       {series !== null && <Plots name={snapshot.name} series={series} />}
@@ -51,7 +56,8 @@ export const AttentionList = ({ items }: { items: readonly Attention[] }): JSX.E
     <ul class="attention">
       {items.map(({ level, text }) => (
         <li>
-          <span class={`badge ${level === 'act' ? 'no' : 'unknown'}`}>{level === 'act' ? 'ACT' : 'LOOK'}</span> <span>{text}</span>
+          <span class={`badge ${level === 'act' ? 'no' : 'unknown'}`}>{level === 'act' ? 'ACT' : 'LOOK'}</span>{' '}
+          <span>{text}</span>
         </li>
       ))}
     </ul>
@@ -87,16 +93,26 @@ interface ServerProps {
   readonly errors: Readonly<Record<string, number>>;
 }
 
-const Server = ({ name, server: { url, version, role, up, problem }, latency: { p50, p99, p999, count }, errors }: ServerProps): JSX.Element => (
+const Server = ({
+  name,
+  server: { url, version, role, up, problem },
+  latency: { p50, p99, p999, count },
+  errors,
+}: ServerProps): JSX.Element => (
   <tr>
     <th>{name}</th>
     <td>
-      <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>{up === null ? 'not used' : up ? 'up' : 'DOWN'}</span> <code>{url}</code> {version !== null && <span class="note">{version}</span>}
+      <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>
+        {up === null ? 'not used' : up ? 'up' : 'DOWN'}
+      </span>{' '}
+      <code>{url}</code> {version !== null && <span class="note">{version}</span>}
       {role !== null && role !== 'master' && <span class="note"> {role}</span>}
       {problem !== null && <span class="no"> not used: {problem}</span>}
     </td>
     <td class="note">
-      {count === 0 ? 'nothing timed yet' : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}
+      {count === 0
+        ? 'nothing timed yet'
+        : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}
       {sum(errors) > 0 && `; errors to clients: ${list(errors)}`}
     </td>
   </tr>
@@ -104,7 +120,11 @@ const Server = ({ name, server: { url, version, role, up, problem }, latency: { 
 
 const Plots = ({ name, series }: { name: string; series: SeriesSnapshot }): JSX.Element => (
   <div class="plots">
-    <Plot title="Latency of both servers" spec={latencyPlot(series, name)} note="of the replies of each 5 s, as the proxy sees them; without the time that effects wait to share a write" />
+    <Plot
+      title="Latency of both servers"
+      spec={latencyPlot(series, name)}
+      note="of the replies of each 5 s, as the proxy sees them; without the time that effects wait to share a write"
+    />
     <Plot title="Traffic" spec={trafficPlot(series, name)} />
     <Plot title="Mirror" spec={lagPlot(series, name)} />
     <Plot title="Doubts and mismatches" spec={doubtPlot(series, name)} />

@@ -11,16 +11,46 @@ import type { HistoryEvent } from '../storage/state.js';
 /** A backfill or verification, under way or over. */
 export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
   if (job === null) return <p class="quiet">No backfill or verification yet.</p>;
-  const { kind, state, reason, seen, total, copied, verified, repaired, failed, unsure, differences, examples, failures } = job;
+  const {
+    kind,
+    state,
+    reason,
+    seen,
+    total,
+    copied,
+    verified,
+    repaired,
+    failed,
+    unsure,
+    differences,
+    examples,
+    failures,
+  } = job;
   const all = Math.max(seen, total);
   const figures: [name: string, value: string][] = [
     ['looked at', `${number(seen)} of about ${number(all)} keys`],
-    ...(kind === 'backfill' ? ([['copied', `${number(copied)} keys, ${bytes(job.bytes)}`], ['overwritten', number(job.overwritten)]] as [string, string][]) : ([['compared', number(verified)], ['differ', sum(differences) === 0 ? '0' : list(differences)]] as [string, string][])),
+    ...(kind === 'backfill'
+      ? ([
+          ['copied', `${number(copied)} keys, ${bytes(job.bytes)}`],
+          ['overwritten', number(job.overwritten)],
+        ] as [string, string][])
+      : ([
+          ['compared', number(verified)],
+          ['differ', sum(differences) === 0 ? '0' : list(differences)],
+        ] as [string, string][])),
     ...(job.repair || kind === 'restore' ? ([['repaired', number(repaired)]] as [string, string][]) : []),
-    ...(kind === 'backfill' || job.repair ? ([['deleted', number(job.deleted)], ['kept foreign', number(job.keptForeign)]] as [string, string][]) : []),
+    ...(kind === 'backfill' || job.repair
+      ? ([
+          ['deleted', number(job.deleted)],
+          ['kept foreign', number(job.keptForeign)],
+        ] as [string, string][])
+      : []),
     ['failed', number(failed)],
     ['in doubt', number(unsure)],
-    ['speed', `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null || state !== 'running' ? '' : `, ${duration(job.etaSeconds)} left`}`],
+    [
+      'speed',
+      `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null || state !== 'running' ? '' : `, ${duration(job.etaSeconds)} left`}`,
+    ],
   ];
   return (
     <div class="job">
@@ -70,9 +100,22 @@ export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail 
     <>
       <Table
         head={['time (UTC)', 'workload', 'pattern', 'command', 'kind', 'key', 'source', 'target']}
-        rows={[...latest].reverse().map((entry) => [moment(entry.time), entry.workload, entry.pattern ?? '–', entry.command, entry.kind, entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />, <Reply {...entry.source} />, <Reply {...entry.target} />])}
+        rows={[...latest]
+          .reverse()
+          .map((entry) => [
+            moment(entry.time),
+            entry.workload,
+            entry.pattern ?? '–',
+            entry.command,
+            entry.kind,
+            entry.key === null ? '–' : <Hashed hash={entry.key.hash} size={entry.key.bytes} />,
+            <Reply {...entry.source} />,
+            <Reply {...entry.target} />,
+          ])}
       />
-      {notWritten > 0 && <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>}
+      {notWritten > 0 && (
+        <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>
+      )}
     </>
   );
 }
@@ -89,7 +132,19 @@ const Hashed = ({ hash, size }: { hash: string; size: number }): JSX.Element => 
   </>
 );
 
-const TYPES: Readonly<Record<string, string>> = { '+': 'status', '-': 'error', ':': 'integer', $: 'string', '*': 'array', _: 'null', '#': 'boolean', ',': 'double', '(': 'big number', '%': 'map', '~': 'set' };
+const TYPES: Readonly<Record<string, string>> = {
+  '+': 'status',
+  '-': 'error',
+  ':': 'integer',
+  $: 'string',
+  '*': 'array',
+  _: 'null',
+  '#': 'boolean',
+  ',': 'double',
+  '(': 'big number',
+  '%': 'map',
+  '~': 'set',
+};
 
 /** The newest first. */
 export function History({ events, most = Infinity }: { events: readonly HistoryEvent[]; most?: number }): JSX.Element {

@@ -8,7 +8,17 @@ import type { WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, STAGES } from '../route/stage.js';
 
 /** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */
-export function WorkloadCard({ figures, outlook, now, full = false }: { figures: WorkloadSnapshot | null; outlook: Outlook | null; now: number; full?: boolean }): JSX.Element {
+export function WorkloadCard({
+  figures,
+  outlook,
+  now,
+  full = false,
+}: {
+  figures: WorkloadSnapshot | null;
+  outlook: Outlook | null;
+  now: number;
+  full?: boolean;
+}): JSX.Element {
   const point = figures ?? outlook!.from;
   const name = figures?.name ?? outlook!.workload;
   return (
@@ -17,7 +27,13 @@ export function WorkloadCard({ figures, outlook, now, full = false }: { figures:
         {name} <span class="note">{figures?.class ?? outlook?.class}</span>
       </h3>
       <StageTrack {...point} />
-      {outlook !== null && <p class="note">in this stage for {duration(Math.max(0, (now - Date.parse(outlook.evidence.since)) / 1000))}{figures === null ? '' : '; '}{figures !== null && 'below, since the process started:'}</p>}
+      {outlook !== null && (
+        <p class="note">
+          in this stage for {duration(Math.max(0, (now - Date.parse(outlook.evidence.since)) / 1000))}
+          {figures === null ? '' : '; '}
+          {figures !== null && 'below, since the process started:'}
+        </p>
+      )}
       {figures !== null && <Parity {...figures} />}
       {outlook !== null && <Next outlook={outlook} full={full} />}
       {(point.stage === 'live' || point.stage === 'rampdown') && (
@@ -33,14 +49,25 @@ function StageTrack(point: StagePoint): JSX.Element {
   return (
     <ol class="track" aria-label="stages">
       {STAGES.map((stage) => (
-        <li aria-current={stage === point.stage ? 'step' : undefined}>{stage === point.stage ? formatPoint(point) : stage}</li>
+        <li aria-current={stage === point.stage ? 'step' : undefined}>
+          {stage === point.stage ? formatPoint(point) : stage}
+        </li>
       ))}
     </ol>
   );
 }
 
 /** Counts since the process started. */
-function Parity({ operations, compared, matched, explained, mismatches, inconclusive, suspects, suspect }: WorkloadSnapshot): JSX.Element {
+function Parity({
+  operations,
+  compared,
+  matched,
+  explained,
+  mismatches,
+  inconclusive,
+  suspects,
+  suspect,
+}: WorkloadSnapshot): JSX.Element {
   const figures: [name: string, value: string, bad?: boolean][] = [
     ['commands', number(operations)],
     ['compared', number(compared)],

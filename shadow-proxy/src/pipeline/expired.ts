@@ -1,6 +1,6 @@
 /**
- * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and gone. A
- * look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
+ * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and gone.
+ * A look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
  */
 import { keepsTtlBlindly } from '../command/effects.js';
 import type { CommandSpec } from '../command/table.js';
@@ -11,8 +11,18 @@ import type { Lane } from './lane.js';
 import { IGNORED, NOTHING, Operation } from './operation.js';
 import type { Sequencer } from './sequencer.js';
 
-/** Has KeyDB remove what has expired, right before the command frame at `start` is sent on the lane, if that may keep a time to live. */
-export function removeExpired(sequencer: Sequencer, lane: Lane, spec: CommandSpec, workload: Workload, frame: Buffer, start: number): void {
+/**
+ * Has KeyDB remove what has expired, right before the command frame at `start` is sent on the lane, if that may keep a
+ * time to live.
+ */
+export function removeExpired(
+  sequencer: Sequencer,
+  lane: Lane,
+  spec: CommandSpec,
+  workload: Workload,
+  frame: Buffer,
+  start: number,
+): void {
   if (!lane.server.isKeydb || (spec.name !== 'set' && spec.handling !== 'script')) return;
   const args = argumentsOf(frame, start);
   if (spec.name === 'set' ? !keepsTtlBlindly(args) : sequencer.scripts.find(args)?.mayKeepTtl(args) === false) return;

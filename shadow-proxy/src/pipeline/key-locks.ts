@@ -8,8 +8,8 @@
  *   (`waking.ts`), has them to itself.
  *
  * First come, first served: a command that may not go yet takes a ticket, and later ones on its keys queue behind that,
- * unless both only read. A ticket holds nothing, so that no two wait for each other. When keys are set free, the tickets
- * on them go in their order.
+ * unless both only read. A ticket holds nothing, so that no two wait for each other. When keys are set free, the
+ * tickets on them go in their order.
  *
  * While there is one lane, and nothing is reserved, there is nothing to do.
  */
@@ -137,7 +137,8 @@ export class KeyOrder {
     for (const key of keys) {
       if (this.#reserved.has(key)) return false;
       const holding = this.#held.get(key);
-      if (holding !== undefined && (lane === null || holding.lane !== lane) && (writes || holding.writers > 0)) return false;
+      if (holding !== undefined && (lane === null || holding.lane !== lane) && (writes || holding.writers > 0))
+        return false;
     }
     return this.#waiting.size === 0 || !this.#isBehind(keys, writes, turn?.number ?? Infinity);
   }
@@ -181,7 +182,12 @@ export class KeyOrder {
    * @param turn the ticket that it had, whose place it keeps
    */
   wait(request: Request, turn: Ticket | null = null): Ticket {
-    const ticket: Ticket = { order: this, number: turn?.number ?? ++this.#lastNumber, since: turn?.since ?? performance.now(), request };
+    const ticket: Ticket = {
+      order: this,
+      number: turn?.number ?? ++this.#lastNumber,
+      since: turn?.since ?? performance.now(),
+      request,
+    };
     this.#waiting.add(ticket);
     for (const key of new Set(request.keys)) {
       const queue = this.#queues.get(key);

@@ -68,7 +68,9 @@ export class Lane implements ConnectionOwner, Carrier {
   get inFlight(): number {
     return this.#inFlight.length;
   }
-  /** Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock. */
+  /**
+   * Scripts in flight, those of transactions too: how many, and when the first was sent, in ms of the monotonic clock.
+   */
   get scripts(): { readonly count: number; readonly since: number } {
     let [count, since] = [0, Infinity];
     for (let i = 0; i < this.#inFlight.length; i++) {
@@ -94,7 +96,9 @@ export class Lane implements ConnectionOwner, Carrier {
   submit(operation: Operation): void {
     operation.lane = this;
     if (this.closed) {
-      setImmediate(() => this.events.lost(this, [operation], new Error('the connection to the server was lost before')));
+      setImmediate(() =>
+        this.events.lost(this, [operation], new Error('the connection to the server was lost before')),
+      );
       return;
     }
     this.#inFlight.push(operation);

@@ -66,7 +66,9 @@ export class Lanes {
 
   /** The open lane, if there is one, and the client may use it. */
   get(identity: LaneIdentity): Lane | undefined {
-    return identity.login?.standing[this.server.side] === 'unknown' ? undefined : this.#lanes.get(this.#nameOf(identity));
+    return identity.login?.standing[this.server.side] === 'unknown'
+      ? undefined
+      : this.#lanes.get(this.#nameOf(identity));
   }
 
   /** The shared ones. */
@@ -106,7 +108,8 @@ export class Lanes {
   }
 
   /**
-   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on it would say that it is BUSY.
+   * Whether scripts in flight explain that the server answers nobody: from `busyAfterMs` on it would say that it is
+   * BUSY.
    * @param now in ms of the monotonic clock
    */
   mayBeBusy(now: number): boolean {
@@ -149,12 +152,14 @@ export class Lanes {
   /**
    * Has the server say whether it lets the client in, once: a lane that is open already was let in for others, perhaps
    * under another password.
-   * @throws {HandshakeRefused} where it does not know the user, or has another password, {Error} where it cannot be asked
+   * @throws {HandshakeRefused} where it does not know the user, or has another password, {Error} where it cannot be
+   * asked
    */
   async admit(login: Login): Promise<void> {
     const { side } = this.server;
     if (login.standing[side] !== 'unknown') return;
-    if (login.credentials === undefined) login.standing[side] = (await this.server.askNeedsPassword()) ? 'barred' : 'admitted';
+    if (login.credentials === undefined)
+      login.standing[side] = (await this.server.askNeedsPassword()) ? 'barred' : 'admitted';
     else {
       await this.#verify(login.credentials, login.at);
       login.standing[side] = 'admitted';
@@ -176,8 +181,8 @@ export class Lanes {
   }
 
   /**
-   * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened when
-   * it did not, are closed, once nothing is in flight there or at the next call.
+   * The server wants a password from now on: lanes of clients that came when it did so before, and which were opened
+   * when it did not, are closed, once nothing is in flight there or at the next call.
    */
   retireBarred(): void {
     const { side } = this.server;
@@ -259,7 +264,8 @@ export class Lanes {
   async #open(name: string, identity: LaneIdentity): Promise<Lane> {
     const siblings = [...this.#lanes.values()].filter((lane) => lane.identity.db === identity.db);
     const order = this.order(identity.db);
-    if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db)) order.tracking = true;
+    if (siblings.length > 0 || [...this.#opening.keys()].some((other) => other !== name && dbOf(other) === identity.db))
+      order.tracking = true;
     const selections = this.#selections;
     const connection = await this.server.open(identity);
     // What the other lanes had in flight before the keys were tracked must be answered before this lane is used.
@@ -277,7 +283,9 @@ export class Lanes {
     }
   }
 
-  /** Whether the server would not open another one for its clients, who keep what they have, as at the server itself. */
+  /**
+   * Whether the server would not open another one for its clients, who keep what they have, as at the server itself.
+   */
   async #isLast({ identity: { credentials } }: Lane): Promise<boolean> {
     if (credentials === undefined) return this.server.needsPassword;
     return this.server.verify(credentials).then(
@@ -289,11 +297,14 @@ export class Lanes {
   /** One lane left: its order is the order. */
   #relax(db: number): void {
     const left = [...this.#lanes.values()].filter((lane) => lane.identity.db === db);
-    if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db)) this.order(db).tracking = false;
+    if (left.length <= 1 && ![...this.#opening.keys()].some((name) => dbOf(name) === db))
+      this.order(db).tracking = false;
   }
 }
 
-/** Passwords are told apart by their digest; clients without a login by whether the server needed one when they came. */
+/**
+ * Passwords are told apart by their digest; clients without a login by whether the server needed one when they came.
+ */
 function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
   const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';
   return `${db}/${protocol}/${user}`;

@@ -130,7 +130,8 @@ export class MirrorLane implements ConnectionOwner {
 
   /** Takes an effect, or, where there is no room, says that it was dropped. */
   append(operation: Operation): void {
-    if (this.#bytes + operation.size > this.limits.queueBytes && this.queued > 0 && !isIndispensable(operation)) this.events.dropped(operation);
+    if (this.#bytes + operation.size > this.limits.queueBytes && this.queued > 0 && !isIndispensable(operation))
+      this.events.dropped(operation);
     else this.#push(operation);
   }
 
@@ -148,7 +149,8 @@ export class MirrorLane implements ConnectionOwner {
   /** Takes effects that must run side by side, or, where there is no room, says of each that it was dropped. */
   appendAll(operations: readonly Operation[]): void {
     const size = operations.reduce((sum, operation) => sum + operation.size, 0);
-    if (this.#bytes + size > this.limits.queueBytes && this.queued > 0) for (const operation of operations) this.events.dropped(operation);
+    if (this.#bytes + size > this.limits.queueBytes && this.queued > 0)
+      for (const operation of operations) this.events.dropped(operation);
     else for (const operation of operations) this.#push(operation);
   }
 
@@ -196,7 +198,10 @@ export class MirrorLane implements ConnectionOwner {
     }
   }
 
-  /** Has the next effect select its database, whichever the connection is in: SWAPDB leaves KeyDB with what it held before. */
+  /**
+   * Has the next effect select its database, whichever the connection is in: SWAPDB leaves KeyDB with what it held
+   * before.
+   */
   selectAgain(): void {
     this.#selections++;
     this.#db = UNSELECTED;
@@ -225,7 +230,8 @@ export class MirrorLane implements ConnectionOwner {
     const sent = this.#sent.length;
     const since = performance.now() - DETACH_MS;
     for (; this.#detached < this.queued; this.#detached++) {
-      const operation = this.#detached < sent ? this.#sent.at(this.#detached)! : this.#unsent.at(this.#detached - sent)!;
+      const operation =
+        this.#detached < sent ? this.#sent.at(this.#detached)! : this.#unsent.at(this.#detached - sent)!;
       if (operation.answeredAt > since) return;
       operation.detach();
     }
@@ -276,7 +282,17 @@ export class MirrorLane implements ConnectionOwner {
 
   #frame(args: (string | number)[], operation: Operation, connection: Connection, now: number): void {
     const frame = encodeCommand(args);
-    const framing = new Operation(frame, 0, frame.length, null, undefined, this.framing, operation.db, operation.protocol, NOTHING);
+    const framing = new Operation(
+      frame,
+      0,
+      frame.length,
+      null,
+      undefined,
+      this.framing,
+      operation.db,
+      operation.protocol,
+      NOTHING,
+    );
     framing.check = FRAMING;
     framing.answeredAt = now;
     this.#appended++;
@@ -289,7 +305,11 @@ export class MirrorLane implements ConnectionOwner {
   /** A time to live as what is left of it, a moment of expiry by the mirror's clock. */
   #correctTtl(operation: Operation, now: number): void {
     const late = now - operation.answeredAt > TTL_LAG_MS;
-    const shortened = !late ? null : operation.bundle?.shorten ? operation.bundle.shorten(now - operation.answeredAt) : this.#shortened(operation, now);
+    const shortened = !late
+      ? null
+      : operation.bundle?.shorten
+        ? operation.bundle.shorten(now - operation.answeredAt)
+        : this.#shortened(operation, now);
     const frame = shortened ?? this.#shifted(operation);
     if (frame === null) return;
     if (operation.bundle === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
@@ -324,7 +344,8 @@ export class MirrorLane implements ConnectionOwner {
         for (let i = 0; i < run; i++) {
           const operation = this.#take();
           this.events.matched(operation, now);
-          if (operation.confirmed !== null) operation.confirmed(operation.reply.subarray(operation.replyStart, operation.replyEnd));
+          if (operation.confirmed !== null)
+            operation.confirmed(operation.reply.subarray(operation.replyStart, operation.replyEnd));
         }
         continue;
       }
@@ -371,7 +392,8 @@ export class MirrorLane implements ConnectionOwner {
       operation.confirmed(buffer.subarray(start, end));
     } else if (operation.check === COMPARE || buffer[start] === MINUS) {
       // SELECT or HELLO refused: everything after it would run in the wrong place.
-      if (operation.follow === NOTHING) throw new Error(`the mirror refused ${buffer.toString('latin1', start, end - 2)}`);
+      if (operation.follow === NOTHING)
+        throw new Error(`the mirror refused ${buffer.toString('latin1', start, end - 2)}`);
       this.events.differs(operation, buffer, start, end, now);
     } else if (operation.check === ACCEPT) {
       this.events.accepted(operation, now);
@@ -389,7 +411,8 @@ export class MirrorLane implements ConnectionOwner {
 
   #passMarks(): void {
     const upTo = this.#gates.length === 0 ? Infinity : this.#gates[0].at - 1;
-    while (this.#marks.length > 0 && this.#marks[0].at <= this.#confirmed && this.#marks[0].pushed <= upTo) this.#marks.shift()!.then();
+    while (this.#marks.length > 0 && this.#marks[0].at <= this.#confirmed && this.#marks[0].pushed <= upTo)
+      this.#marks.shift()!.then();
   }
 
   lost(): void {
@@ -417,7 +440,7 @@ export class MirrorLane implements ConnectionOwner {
   /** All that was sent, with the rest of a transaction that was sent in part: it cannot be gone on with. */
   #drainSent(): Operation[] {
     const sent = this.#sent.drain();
-    for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING; ) {
+    for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING;) {
       last = this.#unsent.shift();
       if (last === undefined) break;
       this.#taken++;

@@ -129,7 +129,10 @@ export class Operation {
   answeredAt = 0;
   /** So long the authority's reply may have been on its way, in whole ms. */
   stalledMs = 0;
-  /** From which moment on a time to live in `frame` counts, in whole ms, where it was shortened; else 0: from `answeredAt`. */
+  /**
+   * From which moment on a time to live in `frame` counts, in whole ms, where it was shortened; else 0: from
+   * `answeredAt`.
+   */
   ttlFrom = 0;
   /** The command as the client gave it, where `frame` has become its effect. */
   asked: Buffer | null = null;
@@ -194,12 +197,14 @@ const OVERHEAD = 512;
 const isRoomy = (buffer: Buffer, size: number): boolean => buffer.buffer.byteLength > size + Buffer.poolSize;
 
 /**
- * By how much a time to live that the operation gives may be longer on the mirror, which has confirmed it by `now`: each
- * server counts from when it ran the command, the authority perhaps long before its reply came.
+ * By how much a time to live that the operation gives may be longer on the mirror, which has confirmed it by `now`:
+ * each server counts from when it ran the command, the authority perhaps long before its reply came.
  */
-export const ttlErrorMs = ({ answeredAt, ttlFrom, stalledMs }: Operation, now: number): number => now - (ttlFrom || answeredAt) + stalledMs;
+export const ttlErrorMs = ({ answeredAt, ttlFrom, stalledMs }: Operation, now: number): number =>
+  now - (ttlFrom || answeredAt) + stalledMs;
 
 /** The command as the client gave it, where its frame has become its effect: whose keys it is about. */
-export const askedFrame = ({ asked, frame, start }: Operation): [frame: Buffer, start: number] => (asked === null ? [frame, start] : [asked, 0]);
+export const askedFrame = ({ asked, frame, start }: Operation): [frame: Buffer, start: number] =>
+  asked === null ? [frame, start] : [asked, 0];
 
 const NONE = Buffer.alloc(0);

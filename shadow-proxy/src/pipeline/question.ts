@@ -23,7 +23,14 @@ export interface BothPttl {
  * @param placed is called at the place of the question in the mirror's order
  * @param holds whether other lanes' writes to the key wait meanwhile
  */
-export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, answered: (both: BothPttl | null) => void, placed = (): void => undefined, holds = false): void {
+export function askPttl(
+  sequencer: Sequencer,
+  about: Operation,
+  key: Buffer,
+  answered: (both: BothPttl | null) => void,
+  placed = (): void => undefined,
+  holds = false,
+): void {
   const frame = encodeCommand(['PTTL', key]);
   const lane = about.lane!.home;
   const lost = (): void => answered(null);
@@ -39,7 +46,8 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
       echo.answeredAt = asked.answeredAt;
       echo.reply = buffer;
       echo.check = ACCEPT;
-      echo.confirmed = (answer) => answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
+      echo.confirmed = (answer) =>
+        answered(answer && { authority, mirror: numberOf(answer, 0), from: asked.submittedAt, to: performance.now() });
       placed();
       sequencer.mirrorOf(echo).append(echo);
     },
@@ -53,15 +61,29 @@ export function askPttl(sequencer: Sequencer, about: Operation, key: Buffer, ans
  * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */
-export async function pttlOnBoth(sequencer: Sequencer, about: Operation, key: Buffer, placed: () => void): Promise<BothPttl> {
+export async function pttlOnBoth(
+  sequencer: Sequencer,
+  about: Operation,
+  key: Buffer,
+  placed: () => void,
+): Promise<BothPttl> {
   const lane = about.lane!.home;
   const order = sequencer.lanes[lane.server.side].order(about.db);
   const ask = (): Promise<BothPttl> =>
     new Promise((resolve, reject) => {
-      askPttl(sequencer, about, key, (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)), placed, true);
+      askPttl(
+        sequencer,
+        about,
+        key,
+        (both) => (both === null ? reject(new Error('the connection was lost')) : resolve(both)),
+        placed,
+        true,
+      );
     });
   for (;;) {
-    const both = await order.inTurn(lane, [key.toString('latin1')], false, () => (sequencer.passing ? sleep(PASSING_MS, null) : ask()));
+    const both = await order.inTurn(lane, [key.toString('latin1')], false, () =>
+      sequencer.passing ? sleep(PASSING_MS, null) : ask(),
+    );
     if (both !== null) return both;
   }
 }

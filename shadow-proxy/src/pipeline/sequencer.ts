@@ -86,7 +86,14 @@ export class Sequencer implements LaneEvents {
     this.lanes = { source: lanes('source'), target: lanes('target') };
     this.changes = { source: new Changes(servers.source), target: new Changes(servers.target) };
     const mirror = (side: Side): MirrorLane =>
-      new MirrorLane(servers[side], router.default, options.limits, new LatencyRecorder(this.latencies[side]), this.#mirrorEvents(side), turn);
+      new MirrorLane(
+        servers[side],
+        router.default,
+        options.limits,
+        new LatencyRecorder(this.latencies[side]),
+        this.#mirrorEvents(side),
+        turn,
+      );
     this.mirrors = { source: mirror('source'), target: mirror('target') };
     const { doubts, verdicts, expiry } = options.suspicion(this);
     this.doubts = doubts;
@@ -118,10 +125,18 @@ export class Sequencer implements LaneEvents {
     }
     const { reply } = decodeReply(operation.reply, operation.replyStart);
     const { effect } = this.#effects[operation.spec!.id]!;
-    this.follow(operation, operation.mustCopy ? 'copy' : effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined));
+    this.follow(
+      operation,
+      operation.mustCopy
+        ? 'copy'
+        : effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined),
+    );
   }
 
-  /** Notes that the operation holds these keys in the order of several lanes, if there are several, and whom it may wake. */
+  /**
+   * Notes that the operation holds these keys in the order of several lanes, if there are several, and whom it may
+   * wake.
+   */
   hold(operation: Operation, lane: Carrier, keys: readonly string[], writes = operation.follow === WRITE): void {
     const order = this.lanes[lane.server.side].order(operation.db);
     if (!order.active) return;
@@ -178,7 +193,8 @@ export class Sequencer implements LaneEvents {
     const spec = operation.spec!;
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
-      if (spec.handling === 'script' && isNoScript(buffer, start)) this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
+      if (spec.handling === 'script' && isNoScript(buffer, start))
+        this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
       if (spec.handling !== 'script') return;
       if (!mayHaveWritten(buffer, start, end)) this.dropSpan(operation);
       else if (operation.span !== null) this.#followHidden(operation, 'script-failed');
@@ -211,7 +227,8 @@ export class Sequencer implements LaneEvents {
   /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
   noteReply(form: string | null, { counters }: Workload): void {
     const { source, target } = this.servers;
-    if (form !== null && source.isKeydb !== target.isKeydb) countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
+    if (form !== null && source.isKeydb !== target.isKeydb)
+      countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
   }
 
   /** Tells the mirror the effect of an operation whose `reply` is set. */
@@ -258,13 +275,27 @@ export class Sequencer implements LaneEvents {
     const told = decodeReply(reply).reply;
     const derived = mayDerive(operation.spec!) && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) this.doubts.operation(operation, derived ? 'derived' : 'copy');
-    else this.follow(operation, ordered ? this.#effects[operation.spec!.id]!.effect(args, told, operation.protocol) : removalOf(args, told));
+    else
+      this.follow(
+        operation,
+        ordered ? this.#effects[operation.spec!.id]!.effect(args, told, operation.protocol) : removalOf(args, told),
+      );
   }
 
   readonly #companions: Operation[] = [];
 
   #companion(operation: Operation): Operation {
-    const companion = new Operation(operation.frame, operation.start, operation.end, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
+    const companion = new Operation(
+      operation.frame,
+      operation.start,
+      operation.end,
+      null,
+      operation.spec,
+      operation.workload,
+      operation.db,
+      operation.protocol,
+      WRITE,
+    );
     companion.lane = operation.lane;
     companion.answeredAt = operation.answeredAt;
     companion.submittedAt = operation.submittedAt;
@@ -283,12 +314,15 @@ export class Sequencer implements LaneEvents {
     else this.doubts.script(operation.db, operation.frame, operation.start, 'script');
   }
 
-  /** Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can. */
+  /**
+   * Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can.
+   */
   hidesChanges(frame: Buffer, start: number): boolean {
     const args = argumentsOf(frame, start);
     const routine = this.scripts.find(args);
     // A digest whose text was never seen, or a function that the server does not have.
-    if (routine === undefined) return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
+    if (routine === undefined)
+      return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
     if (!routine.staysInDatabase(args) || routine.writesNothing(this.table) || !routine.callsCommands) return false;
     const { writes } = this.scripts.undeclared(args, this.table);
     return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
@@ -340,18 +374,35 @@ export class Sequencer implements LaneEvents {
     const { server, identity } = operation.lane!;
     if (!server.privileges.isUnrestricted(identity.credentials)) return false;
     const script = this.scripts.find(args);
-    if (!(script instanceof Script) || !script.repeatable(mirror.server.commands) || script.endsKeydb(args.length) || (script.setsMoment && mirror.clockAheadMs !== 0)) return false;
+    if (
+      !(script instanceof Script) ||
+      !script.repeatable(mirror.server.commands) ||
+      script.endsKeydb(args.length) ||
+      (script.setsMoment && mirror.clockAheadMs !== 0)
+    )
+      return false;
     if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
     // Of keys that it does not declare, beside others that it does, the order of several lanes is not known.
     const { reads, writes } = this.scripts.undeclared(args, this.table);
-    if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0')) return false;
+    if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))
+      return false;
     const byDigest = args[0].length >= 'evalsha'.length;
     const known = this.scripts.knownTo(mirror.server, script);
     // Before it is appended: a load that finds no room is forgotten again.
     this.scripts.loadedOn(mirror.server, script);
     if (byDigest && !known) {
       const frame = encodeCommand(['SCRIPT', 'LOAD', script.body]);
-      const load = new Operation(frame, 0, frame.length, null, operation.spec, operation.workload, operation.db, operation.protocol, WRITE);
+      const load = new Operation(
+        frame,
+        0,
+        frame.length,
+        null,
+        operation.spec,
+        operation.workload,
+        operation.db,
+        operation.protocol,
+        WRITE,
+      );
       load.lane = operation.lane;
       load.answeredAt = operation.answeredAt;
       load.check = ACCEPT;
@@ -432,7 +483,8 @@ export class Sequencer implements LaneEvents {
   /** An effect may not have reached the mirror; the text of a script neither. */
   #doubtEffect(operation: Operation, reason: string): void {
     const { spec } = operation;
-    if (spec?.handling === 'script' || (spec !== undefined && isAboutCode(spec))) this.scripts.forget(this.mirrorOf(operation).server);
+    if (spec?.handling === 'script' || (spec !== undefined && isAboutCode(spec)))
+      this.scripts.forget(this.mirrorOf(operation).server);
     if (spec?.name === 'swapdb') this.expiry.swapEnded();
     if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
     else this.doubts.operation(operation, reason);
@@ -455,4 +507,16 @@ export class Sequencer implements LaneEvents {
 }
 
 /** Writes that leave nothing for which anybody waits. */
-const TAKES_ONLY: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'lrem', 'ltrim', 'zpopmin', 'zpopmax', 'zmpop', 'zrem', 'xreadgroup', 'xack']);
+const TAKES_ONLY: ReadonlySet<string> = new Set([
+  'lpop',
+  'rpop',
+  'lmpop',
+  'lrem',
+  'ltrim',
+  'zpopmin',
+  'zpopmax',
+  'zmpop',
+  'zrem',
+  'xreadgroup',
+  'xack',
+]);

@@ -22,7 +22,18 @@ import { FrameScanner } from '../resp/scan.js';
 import type { Workload } from '../route/router.js';
 import { removeExpired } from './expired.js';
 import type { Lane } from './lane.js';
-import { COMPARE, FRAMING, NOTHING, Operation, READ, WRITE, type Batch, type Follow, type Sink, type Carrier } from './operation.js';
+import {
+  COMPARE,
+  FRAMING,
+  NOTHING,
+  Operation,
+  READ,
+  WRITE,
+  type Batch,
+  type Follow,
+  type Sink,
+  type Carrier,
+} from './operation.js';
 import { isAboutData, mayHaveWritten } from '../upstream/refusals.js';
 import { mayDerive } from '../script/frame-keys.js';
 import type { Sequencer } from './sequencer.js';
@@ -142,11 +153,15 @@ export function submitTransaction(
         const replies = splitReplies(buffer, start, end);
         if (replies === null) {
           // Without MULTI (a user who may not) each command has run by itself.
-          const alone = refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
+          const alone =
+            refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
           const told = operation.span === null || refusal === null ? [] : hidden;
           for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
           if (told.length === 0) sequencer.dropSpan(operation);
-          else sequencer.followChanges(operation, 'script', () => told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')));
+          else
+            sequencer.followChanges(operation, 'script', () =>
+              told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')),
+            );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           return;
         }
@@ -154,7 +169,8 @@ export function submitTransaction(
         const databases = databasesOf(elements, replies, begins);
         const named = operation.span === null ? [] : hidden;
         followTransaction(sequencer, operation, transaction.lanes, elements, databases, replies, named);
-        const asked = moves || sent > elements.length ? array(elements.map(({ at }) => replies[at])) : buffer.subarray(start, end);
+        const asked =
+          moves || sent > elements.length ? array(elements.map(({ at }) => replies[at])) : buffer.subarray(start, end);
         done(operation, asked, databases.at(-1) ?? begins);
       },
       lost: (operation, reason) => {
@@ -174,7 +190,9 @@ export function submitTransaction(
  * the server refused one, because of its memory say, is told as of a state that has changed in between.
  */
 function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
-  return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED ? Buffer.concat([BECAUSE, reason]) : reply;
+  return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED
+    ? Buffer.concat([BECAUSE, reason])
+    : reply;
 }
 
 /** A user who may write the key and not read it: from now on, what only a second read would tell is copied. */
@@ -239,22 +257,36 @@ function followTransaction(
     if (command.spec.handling === 'script' && raw[0] !== MINUS) sequencer.scripts.accepted(args);
     if (command.follow === NOTHING) continue;
     if (raw[0] === MINUS) {
-      if (command.follow === READ && isAboutData(raw, 0)) effects.push({ frame: command.frame, reply: 'same', command, db, raw });
+      if (command.follow === READ && isAboutData(raw, 0))
+        effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       if (command.follow === WRITE) command.workload.counters.refused++;
-      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length)) doubt(command, db);
+      if (command.follow === WRITE && command.spec.handling === 'script' && mayHaveWritten(raw, 0, raw.length))
+        doubt(command, db);
       continue;
     }
     if (command.follow === READ) {
       effects.push({ frame: command.frame, reply: 'same', command, db, raw });
       continue;
     }
-    if (command.mustCopy || (mayDerive(command.spec) && sequencer.doubts.isReadBy(db, command.frame, 0)) || (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))) {
+    if (
+      command.mustCopy ||
+      (mayDerive(command.spec) && sequencer.doubts.isReadBy(db, command.frame, 0)) ||
+      (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))
+    ) {
       doubt(command, db);
       continue;
     }
     const rewrite = effectOf(command.spec.name);
     if (rewrite?.form !== undefined) sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
-    const effect = rewrite === undefined ? 'verbatim' : rewrite.effect(args, decodeReply(raw).reply, exec.protocol, probed ? decodeReply(replies[at + 1]).reply : undefined);
+    const effect =
+      rewrite === undefined
+        ? 'verbatim'
+        : rewrite.effect(
+            args,
+            decodeReply(raw).reply,
+            exec.protocol,
+            probed ? decodeReply(replies[at + 1]).reply : undefined,
+          );
     if (effect === 'copy') doubt(command, db);
     else if (effect === 'verbatim') effects.push({ frame: command.frame, reply: 'same', command, db, raw });
     else if (effect !== null) for (const one of effect) effects.push({ ...one, command, db, raw });
@@ -265,7 +297,10 @@ function followTransaction(
     from = to;
   }
   if (left.length === 0) sequencer.dropSpan(exec);
-  else sequencer.followChanges(exec, 'script', () => left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')));
+  else
+    sequencer.followChanges(exec, 'script', () =>
+      left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')),
+    );
 }
 
 interface Told extends EffectCommand {
@@ -283,7 +318,17 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
   const [{ db, command: first }] = effects;
   const writes = effects.some(({ command }) => command.follow === WRITE);
   const operation = (frame: Buffer, command: QueuedCommand): Operation => {
-    const follower = new Operation(frame, 0, frame.length, null, command.spec, command.workload, db, exec.protocol, writes ? WRITE : READ);
+    const follower = new Operation(
+      frame,
+      0,
+      frame.length,
+      null,
+      command.spec,
+      command.workload,
+      db,
+      exec.protocol,
+      writes ? WRITE : READ,
+    );
     follower.lane = lane;
     follower.answeredAt = exec.answeredAt;
     follower.submittedAt = exec.submittedAt;
@@ -292,7 +337,10 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
     follower.check = FRAMING;
     return follower;
   };
-  const batch: Operation[] = [operation(MULTI, first), ...effects.map(({ frame, command }) => operation(frame, command))];
+  const batch: Operation[] = [
+    operation(MULTI, first),
+    ...effects.map(({ frame, command }) => operation(frame, command)),
+  ];
   const last = operation(EXEC, effects.find(({ command }) => command.follow === WRITE)?.command ?? first);
   const expected = array(effects.map(({ reply, raw }) => (reply === 'same' ? raw : (reply ?? ANYTHING))));
   last.check = COMPARE;
@@ -337,4 +385,3 @@ const BECAUSE = Buffer.from('-EXECABORT Transaction discarded because of: ');
 const ANYTHING = Buffer.from('+?\r\n');
 const STAR = '*'.charCodeAt(0);
 const MINUS = '-'.charCodeAt(0);
-

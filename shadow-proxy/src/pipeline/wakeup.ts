@@ -72,7 +72,12 @@ export class Waking implements Wakeup, Wakes {
   #settle(): void {
     if (this.#ended || !this.#answered || this.#open.size > 0) return;
     this.#ended = true;
-    for (const taken of this.#taken) taken.tell(this.#taken.every((other) => other === taken || (other.domain !== '*' && taken.domain !== '*' && other.domain !== taken.domain)));
+    for (const taken of this.#taken)
+      taken.tell(
+        this.#taken.every(
+          (other) => other === taken || (other.domain !== '*' && taken.domain !== '*' && other.domain !== taken.domain),
+        ),
+      );
     this.order.giveUp(this.#reservation);
     for (const then of this.#then) then();
   }

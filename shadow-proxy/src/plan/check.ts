@@ -22,14 +22,23 @@ export function checkPlan(plan: Plan): PlanProblem[] {
 }
 
 function names(plan: Plan, say: Say): void {
-  duplicates(plan.shards, (shard) => shard.name.toLowerCase(), (i, first) =>
-    say(['shards', i, 'name'], `is the name of shards[${first}] too: each shard needs its own (upper and lower case are one)`),
+  duplicates(
+    plan.shards,
+    (shard) => shard.name.toLowerCase(),
+    (i, first) =>
+      say(
+        ['shards', i, 'name'],
+        `is the name of shards[${first}] too: each shard needs its own (upper and lower case are one)`,
+      ),
   );
-  duplicates(plan.workloads, (workload) => workload.name, (i, first) =>
-    say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own`),
+  duplicates(
+    plan.workloads,
+    (workload) => workload.name,
+    (i, first) => say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own`),
   );
   plan.workloads.forEach(({ name }, i) => {
-    if (name === 'default') say(['workloads', i, 'name'], 'is "default", the name of the keys that no workload names: choose another');
+    if (name === 'default')
+      say(['workloads', i, 'name'], 'is "default", the name of the keys that no workload names: choose another');
   });
 }
 
@@ -38,7 +47,9 @@ interface Door {
   readonly address: Address;
 }
 
-/** Every address that the plan opens, each once: a shard's admin may be the plan's, or another shard's, and share it. */
+/**
+ * Every address that the plan opens, each once: a shard's admin may be the plan's, or another shard's, and share it.
+ */
 function doors(plan: Plan): Door[] {
   const admins: Door[] = [{ path: ['admin', 'listen'], address: plan.admin }];
   plan.shards.forEach(({ admin }, i) => {
@@ -53,16 +64,21 @@ function listens(plan: Plan, say: Say): void {
   const open = doors(plan);
   open.forEach(({ path, address }, i) => {
     const taken = open.slice(0, i).find((other) => collide(other.address, address));
-    if (taken) say(path, `is ${formatAddress(address)}, which ${taken.path.join('.')} takes already: give each its own port`);
+    if (taken)
+      say(path, `is ${formatAddress(address)}, which ${taken.path.join('.')} takes already: give each its own port`);
   });
   const admins: [AdminPlan, PlanPath][] = [[plan.admin, ['admin']]];
   plan.shards.forEach(({ admin }, i) => admin && admins.push([admin, ['shards', i, 'admin']]));
   for (const [admin, path] of admins) {
     if (!isLoopback(admin.host) && !admin.token) {
-      say([...path, 'listen'], `is ${formatAddress(admin)}, beyond loopback: add token or tokenFile, or listen on 127.0.0.1`);
+      say(
+        [...path, 'listen'],
+        `is ${formatAddress(admin)}, beyond loopback: add token or tokenFile, or listen on 127.0.0.1`,
+      );
     }
     const other = admins.find(([a]) => formatAddress(a) === formatAddress(admin))!;
-    if (other[0].token !== admin.token) say([...path, 'listen'], `is that of ${other[1].join('.')}, with another token: use the same`);
+    if (other[0].token !== admin.token)
+      say([...path, 'listen'], `is that of ${other[1].join('.')}, with another token: use the same`);
   }
 }
 
@@ -76,9 +92,12 @@ function servers(plan: Plan, say: Say): void {
       say(['shards', i, 'target'], 'is the source itself: every write would be made twice; name the KeyDB server');
     }
     const twin = plan.shards.findIndex((other) => sameServer(other.source, shard.source));
-    if (twin < i) say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
+    if (twin < i)
+      say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
     for (const side of ['source', 'target'] as const) {
-      const looped = plan.shards.findIndex(({ listen }) => addressesOf(shard[side]).some((address) => collide(listen, address)));
+      const looped = plan.shards.findIndex(({ listen }) =>
+        addressesOf(shard[side]).some((address) => collide(listen, address)),
+      );
       if (looped !== -1 && !ANY_HOST.includes(plan.shards[looped].listen.host)) {
         say(['shards', i, side], `is where shards[${looped}] listens: the proxy would talk to itself`);
       }
@@ -86,14 +105,22 @@ function servers(plan: Plan, say: Say): void {
   });
 }
 
-const addressesOf = (endpoint: Endpoint): readonly Address[] => (endpoint.kind === 'server' ? [endpoint] : endpoint.sentinels);
+const addressesOf = (endpoint: Endpoint): readonly Address[] =>
+  endpoint.kind === 'server' ? [endpoint] : endpoint.sentinels;
 
 function workloads(plan: Plan, say: Say): void {
   const patterns = plan.workloads.flatMap((workload, i) => workload.keys.map((pattern, k) => ({ pattern, i, k })));
-  duplicates(patterns, ({ pattern }) => pattern, (n, first) => {
-    const { pattern, i, k } = patterns[n];
-    say(['workloads', i, 'keys', k], `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first match wins`);
-  });
+  duplicates(
+    patterns,
+    ({ pattern }) => pattern,
+    (n, first) => {
+      const { pattern, i, k } = patterns[n];
+      say(
+        ['workloads', i, 'keys', k],
+        `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first match wins`,
+      );
+    },
+  );
   for (const field of ['keys', 'channels'] as const) globs(plan, field, say);
   plan.shards.forEach(({ owns }, i) => {
     if (owns === null || !('patterns' in owns)) return;
@@ -120,12 +147,23 @@ function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
     patterns.forEach((pattern, k) => {
       const path = ['workloads', i, field, k];
       // The same pattern twice has been named already.
-      if (!sayGlob(pattern, path, say) || (field === 'keys' && earlier.some((other) => other.pattern === pattern))) return;
-      const covers = (these: typeof earlier): boolean => patternsCover(these.map((other) => other.pattern), pattern);
+      if (!sayGlob(pattern, path, say) || (field === 'keys' && earlier.some((other) => other.pattern === pattern)))
+        return;
+      const covers = (these: typeof earlier): boolean =>
+        patternsCover(
+          these.map((other) => other.pattern),
+          pattern,
+        );
       if (!covers(earlier)) return;
       const one = earlier.find((other) => covers([other]));
-      const by = one === undefined ? 'several earlier workloads have together' : `workloads[${one.i}] (${plan.workloads[one.i].name}) has by ${JSON.stringify(one.pattern)}`;
-      say(path, `is ${JSON.stringify(pattern)}, whose ${field} ${by}: the first match wins, so it matches nothing; put the narrower pattern first`);
+      const by =
+        one === undefined
+          ? 'several earlier workloads have together'
+          : `workloads[${one.i}] (${plan.workloads[one.i].name}) has by ${JSON.stringify(one.pattern)}`;
+      say(
+        path,
+        `is ${JSON.stringify(pattern)}, whose ${field} ${by}: the first match wins, so it matches nothing; put the narrower pattern first`,
+      );
     });
     earlier.push(...patterns.filter((pattern) => patternProblem(pattern) === null).map((pattern) => ({ pattern, i })));
   });
@@ -133,10 +171,16 @@ function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
 
 function sharedTargets(plan: Plan, say: Say): void {
   plan.shards.forEach((shard, i) => {
-    const sharing = plan.shards.map((other, n) => ({ other, n })).filter(({ other, n }) => n < i && sameServer(other.target, shard.target));
+    const sharing = plan.shards
+      .map((other, n) => ({ other, n }))
+      .filter(({ other, n }) => n < i && sameServer(other.target, shard.target));
     for (const { other, n } of sharing) {
       const common = shard.owns && other.owns && commonTo(shard.owns, other.owns);
-      if (common) say(['shards', i, 'owns'], `has ${common[0]}, and shards[${n}] has ${common[1]}: a key that is in both has two owners`);
+      if (common)
+        say(
+          ['shards', i, 'owns'],
+          `has ${common[0]}, and shards[${n}] has ${common[1]}: a key that is in both has two owners`,
+        );
     }
   });
   const silent = plan.shards.findIndex((shard) => shard.sharedTarget && shard.owns === null);
@@ -151,35 +195,82 @@ function sharedTargets(plan: Plan, say: Say): void {
 
 function topology(plan: Plan, say: Say): void {
   const { mode, regions } = plan.topology;
-  if (mode === 'active-active' && regions.length < 2) say(['topology', 'regions'], 'needs at least two regions in mode active-active');
-  duplicates(regions, (region) => region, (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is named already`));
-  const placed = allWorkloads(plan).find(({ writer, counterLayout }) => writer !== null || counterLayout === 'per-region');
+  if (mode === 'active-active' && regions.length < 2)
+    say(['topology', 'regions'], 'needs at least two regions in mode active-active');
+  duplicates(
+    regions,
+    (region) => region,
+    (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is named already`),
+  );
+  const placed = allWorkloads(plan).find(
+    ({ writer, counterLayout }) => writer !== null || counterLayout === 'per-region',
+  );
   plan.shards.forEach(({ region, target }, i) => {
-    if (region === null && placed !== undefined && (mode === 'active-active' || placed.counterLayout === 'per-region')) {
-      say(['shards', i, 'region'], `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ') || 'name them'}) its target is`);
+    if (
+      region === null &&
+      placed !== undefined &&
+      (mode === 'active-active' || placed.counterLayout === 'per-region')
+    ) {
+      say(
+        ['shards', i, 'region'],
+        `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ') || 'name them'}) its target is`,
+      );
     }
-    if (region !== null && !regions.includes(region)) say(['shards', i, 'region'], `is ${region}, which topology.regions does not name`);
+    if (region !== null && !regions.includes(region))
+      say(['shards', i, 'region'], `is ${region}, which topology.regions does not name`);
     const other = plan.shards.findIndex((shard) => shard.region !== region && sameServer(shard.target, target));
-    if (other !== -1 && other < i) say(['shards', i, 'region'], `is ${region ?? 'not given'}, and shards[${other}], which has the same target, says ${plan.shards[other].region ?? 'none'}`);
+    if (other !== -1 && other < i)
+      say(
+        ['shards', i, 'region'],
+        `is ${region ?? 'not given'}, and shards[${other}], which has the same target, says ${plan.shards[other].region ?? 'none'}`,
+      );
   });
   eachWorkload(plan, (workload, path) => {
     const problem = counterProblem(workload, plan.topology);
     if (problem !== null) say([...path, problem.field], problem.message);
     if (workload.counterLayout === 'per-region') perRegion(plan, workload, path, say);
-    const elsewhere = plan.shards.find(({ region }) => workload.writer !== null && region !== null && region !== workload.writer);
-    if (elsewhere === undefined || plan.topology.secondWriter === 'count' || workload.stage === 'off' || workload.stage === 'complete') return;
-    say([...path, 'stage'], `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`);
+    const elsewhere = plan.shards.find(
+      ({ region }) => workload.writer !== null && region !== null && region !== workload.writer,
+    );
+    if (
+      elsewhere === undefined ||
+      plan.topology.secondWriter === 'count' ||
+      workload.stage === 'off' ||
+      workload.stage === 'complete'
+    )
+      return;
+    say(
+      [...path, 'stage'],
+      `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`,
+    );
   });
 }
 
 /** What the proxy needs to count it in parts. */
 function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: Say): void {
-  if (name === 'default') say([...path, 'counterLayout'], 'is per-region, and default has the keys that nobody names: give the counters a workload of their own');
-  if (writer !== null) say([...path, 'writer'], `is ${writer}, but counterLayout is per-region, in which each region writes: leave one of them out`);
-  if (stage !== 'off' && stage !== 'complete') say([...path, 'stage'], `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`);
+  if (name === 'default')
+    say(
+      [...path, 'counterLayout'],
+      'is per-region, and default has the keys that nobody names: give the counters a workload of their own',
+    );
+  if (writer !== null)
+    say(
+      [...path, 'writer'],
+      `is ${writer}, but counterLayout is per-region, in which each region writes: leave one of them out`,
+    );
+  if (stage !== 'off' && stage !== 'complete')
+    say(
+      [...path, 'stage'],
+      `is ${stage}, in which both servers hold the same keys, but counterLayout is per-region, with other keys on the target: "off" and complete are allowed`,
+    );
   plan.shards.forEach((shard, i) => {
     // They become names of a writer, whose parts a dot divides.
-    for (const field of ['name', 'region'] as const) if (shard[field]?.includes('.')) say(['shards', i, field], `is ${shard[field]}, but ${name} has counterLayout per-region: a name without a dot is allowed`);
+    for (const field of ['name', 'region'] as const)
+      if (shard[field]?.includes('.'))
+        say(
+          ['shards', i, field],
+          `is ${shard[field]}, but ${name} has counterLayout per-region: a name without a dot is allowed`,
+        );
   });
 }
 
@@ -188,7 +279,11 @@ function eachWorkload(plan: Plan, visit: (workload: WorkloadPlan, path: PlanPath
   visit(plan.default, ['default']);
 }
 
-function duplicates<T>(items: readonly T[], key: (item: T) => string, found: (index: number, first: number) => void): void {
+function duplicates<T>(
+  items: readonly T[],
+  key: (item: T) => string,
+  found: (index: number, first: number) => void,
+): void {
   const first = new Map<string, number>();
   items.forEach((item, i) => {
     const known = first.get(key(item));

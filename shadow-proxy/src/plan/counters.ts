@@ -1,13 +1,16 @@
 /**
- * The rule that keeps counters from being lost on active-active nodes. It is the reference: Terraform's validations and Ansible's
- * assertions say the same in their languages.
+ * The rule that keeps counters from being lost on active-active nodes. It is the reference: Terraform's validations and
+ * Ansible's assertions say the same in their languages.
  *
- * KeyDB has no conflict-free types. Two nodes that write one counter lose increments when a full resync keeps the whole key of
- * one of them. So a counter has one writer, or a layout in which no two nodes write one key.
+ * KeyDB has no conflict-free types. Two nodes that write one counter lose increments when a full resync keeps the whole
+ * key of one of them. So a counter has one writer, or a layout in which no two nodes write one key.
  */
 import type { CounterLayout, Topology, WorkloadClass } from './plan.js';
 
-/** Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member, and has no such layout. */
+/**
+ * Classes whose values are the sum of what several clients did. A leaderboard is a counter for each member, and has no
+ * such layout.
+ */
 const COUNTS: ReadonlySet<WorkloadClass> = new Set(['counter', 'leaderboard']);
 
 /** Whether its values are sums by what the plan says. */
@@ -25,12 +28,21 @@ export interface CounterProblem {
   readonly message: string;
 }
 
-export function counterProblem({ class: name, writer, counterLayout }: CounterRule, { mode, regions }: Pick<Topology, 'mode' | 'regions'>): CounterProblem | null {
+export function counterProblem(
+  { class: name, writer, counterLayout }: CounterRule,
+  { mode, regions }: Pick<Topology, 'mode' | 'regions'>,
+): CounterProblem | null {
   if (counterLayout !== 'plain' && name !== 'counter') {
-    return { field: 'counterLayout', message: `is ${counterLayout}, but class is ${name}: only class counter has a layout; leave it out` };
+    return {
+      field: 'counterLayout',
+      message: `is ${counterLayout}, but class is ${name}: only class counter has a layout; leave it out`,
+    };
   }
   if (writer !== null && !regions.includes(writer)) {
-    return { field: 'writer', message: `is ${writer}, which topology.regions does not name: ${regions.length === 0 ? 'it names none; leave writer out, or name the regions' : `${regions.join(', ')} are allowed`}` };
+    return {
+      field: 'writer',
+      message: `is ${writer}, which topology.regions does not name: ${regions.length === 0 ? 'it names none; leave writer out, or name the regions' : `${regions.join(', ')} are allowed`}`,
+    };
   }
   if (mode !== 'active-active' || !countsByClass(name) || writer !== null || counterLayout !== 'plain') return null;
   const layout = name === 'counter' ? ', or a conflict-free layout (counterLayout: library or per-region)' : '';

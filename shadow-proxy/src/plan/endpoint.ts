@@ -87,13 +87,17 @@ const SHAPE = /^([a-z+]+):\/\/(?:(.*)@)?([^@/]*)(?:\/(.*))?$/;
 export function parseUrl(url: string): ParsedUrl {
   const [, scheme, userinfo, hosts, path = ''] = SHAPE.exec(url) ?? [];
   if (!SCHEMES.includes(scheme as ParsedUrl['scheme'])) {
-    throw new UrlError('is no URL of a server: write redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master');
+    throw new UrlError(
+      'is no URL of a server: write redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master',
+    );
   }
   const sentinel = scheme.endsWith('+sentinel');
   const segments = path === '' ? [] : path.replace(/\/$/, '').split('/');
-  if (sentinel && !segments[0]) throw new UrlError('names no master: write redis+sentinel://host:port,host:port/master');
+  if (sentinel && !segments[0])
+    throw new UrlError('names no master: write redis+sentinel://host:port,host:port/master');
   const master = sentinel ? decode(segments.shift()!) : null;
-  if (segments.length > 1) throw new UrlError('has too many parts after the host: a database number is all that may follow');
+  if (segments.length > 1)
+    throw new UrlError('has too many parts after the host: a database number is all that may follow');
   const db = segments.length ? integer(segments[0], 'database', 0, 2 ** 31 - 1) : 0;
   const addresses = hosts.split(',').map((host) => parseAddress(host, sentinel ? 26379 : 6379));
   if (!sentinel && addresses.length > 1) throw new UrlError('names several hosts: only redis+sentinel:// may');
@@ -104,7 +108,10 @@ function credentials(userinfo: string | undefined): { username: string | null; p
   if (userinfo === undefined) return { username: null, password: null };
   const colon = userinfo.indexOf(':');
   const username = colon < 0 ? userinfo : userinfo.slice(0, colon);
-  return { username: username === '' ? null : decode(username), password: colon < 0 ? null : decode(userinfo.slice(colon + 1)) };
+  return {
+    username: username === '' ? null : decode(username),
+    password: colon < 0 ? null : decode(userinfo.slice(colon + 1)),
+  };
 }
 
 /**
@@ -114,7 +121,8 @@ function credentials(userinfo: string | undefined): { username: string | null; p
 export function parseAddress(text: string, defaultPort?: number): Address {
   const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^\s:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = v6 ?? name;
-  if (host === undefined) throw new UrlError('has a host that cannot be read: write host:port, and an IPv6 address in brackets');
+  if (host === undefined)
+    throw new UrlError('has a host that cannot be read: write host:port, and an IPv6 address in brackets');
   if (port === undefined && defaultPort === undefined) throw new UrlError('names no port: write host:port');
   return { host, port: port === undefined ? defaultPort! : integer(port, 'port', 0, 65535) };
 }
@@ -129,7 +137,9 @@ function decode(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    throw new UrlError('has a % in its user or password that starts no %XX: write it as %25, or use ${NAME} or passwordFile');
+    throw new UrlError(
+      'has a % in its user or password that starts no %XX: write it as %25, or use ${NAME} or passwordFile',
+    );
   }
 }
 
@@ -150,8 +160,12 @@ export function formatUrl({ scheme, username, password, addresses, master, db }:
   return `${scheme}://${login === '' ? '' : `${login}@`}${addresses.map(formatAddress).join(',')}${path}`;
 }
 
-/** The same URL with its password as `***`; also inside longer text, and inside JSON, where a quote in it has a backslash before it. */
-export const redactUrl = (text: string): string => text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/"]*):(?:[^\s"\\]|\\.)*@/g, '$1:***@');
+/**
+ * The same URL with its password as `***`; also inside longer text, and inside JSON, where a quote in it has a
+ * backslash before it.
+ */
+export const redactUrl = (text: string): string =>
+  text.replace(/(rediss?(?:\+sentinel)?:\/\/[^\s:@/"]*):(?:[^\s"\\]|\\.)*@/g, '$1:***@');
 
 const VALUE = String.raw`("[^"]*"|'[^']*'|[^\s"';|&]+)`;
 /** What stands before a password on a command line, and in the commands of a server. */
@@ -169,9 +183,15 @@ const BEFORE_SECRETS: readonly RegExp[] = [
 const ACL_PASSWORD = /(?<=\bSETUSER\b[^;|]*\s["']?[<>#])[^\s"';|]+/gi;
 
 /** Text that people write down, such as a command or a reason, with the passwords in it as `***`. */
-export const redactSecrets = (text: string): string => BEFORE_SECRETS.reduce((redacted, pattern) => redacted.replace(pattern, '$1$2***'), redactUrl(text)).replace(ACL_PASSWORD, '***');
+export const redactSecrets = (text: string): string =>
+  BEFORE_SECRETS.reduce((redacted, pattern) => redacted.replace(pattern, '$1$2***'), redactUrl(text)).replace(
+    ACL_PASSWORD,
+    '***',
+  );
 
 /** `host:port`, an IPv6 host in brackets. */
-export const formatAddress = ({ host, port }: Address): string => (host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`);
+export const formatAddress = ({ host, port }: Address): string =>
+  host.includes(':') ? `[${host}]:${port}` : `${host}:${port}`;
 
-export const isLoopback = (host: string): boolean => host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+export const isLoopback = (host: string): boolean =>
+  host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);

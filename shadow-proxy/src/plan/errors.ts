@@ -22,11 +22,14 @@ export class PlanError extends Error {
     readonly origin: string,
     readonly problems: readonly PlanProblem[],
   ) {
-    super(problems.map((problem) => `${position(origin, problem)}: ${subject(problem.path)}${problem.message}`).join('\n'));
+    super(
+      problems.map((problem) => `${position(origin, problem)}: ${subject(problem.path)}${problem.message}`).join('\n'),
+    );
   }
 }
 
-const position = (origin: string, { line, column }: PlanProblem): string => (line === undefined ? origin : `${origin}:${line}:${column}`);
+const position = (origin: string, { line, column }: PlanProblem): string =>
+  line === undefined ? origin : `${origin}:${line}:${column}`;
 const subject = (path: PlanPath): string => (path.length === 0 ? '' : `${formatPath(path)} `);
 
 /** `shards[0].tls.listen`. */
@@ -35,7 +38,10 @@ export const formatPath = (path: PlanPath): string =>
 
 /** The candidate that is most like `word`, if any is like it at all. */
 export function closest(word: string, candidates: readonly string[]): string | undefined {
-  const scored = candidates.map((candidate) => ({ candidate, distance: editDistance(word.toLowerCase(), candidate.toLowerCase()) }));
+  const scored = candidates.map((candidate) => ({
+    candidate,
+    distance: editDistance(word.toLowerCase(), candidate.toLowerCase()),
+  }));
   const [best] = scored.sort((a, b) => a.distance - b.distance);
   return best && best.distance <= Math.max(1, Math.floor(best.candidate.length / 3)) ? best.candidate : undefined;
 }

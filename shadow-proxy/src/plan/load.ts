@@ -22,7 +22,9 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    throw new PlanError(file, [{ path: [], message: `cannot be read (${(error as NodeJS.ErrnoException).code}): name the plan with --plan` }]);
+    throw new PlanError(file, [
+      { path: [], message: `cannot be read (${(error as NodeJS.ErrnoException).code}): name the plan with --plan` },
+    ]);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
@@ -35,7 +37,10 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
   const { plan, problems } = toPlan(document.toJS(), { directory: dirname(resolve(file)), env });
   if (plan) return plan;
   const placed = problems.map((problem) => ({ ...problem, ...position(document, lines, problem) }));
-  throw new PlanError(file, placed.sort((a, b) => a.line - b.line || a.column - b.column));
+  throw new PlanError(
+    file,
+    placed.sort((a, b) => a.line - b.line || a.column - b.column),
+  );
 }
 
 /**
@@ -58,7 +63,11 @@ function toPlan(value: unknown, surroundings: Surroundings): { plan: Plan | null
 }
 
 /** Where the value at the problem's path starts, or the nearest thing around it that the file has. */
-function position(document: Document, lines: LineCounter, { path, atKey }: PlanProblem): { line: number; column: number } {
+function position(
+  document: Document,
+  lines: LineCounter,
+  { path, atKey }: PlanProblem,
+): { line: number; column: number } {
   let node: Node | null = document.contents;
   let offset = node?.range?.[0] ?? 0;
   for (const [depth, part] of path.entries()) {

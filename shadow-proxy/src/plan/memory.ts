@@ -4,8 +4,9 @@ import { dirname, join } from 'node:path';
 import type { Plan } from './plan.js';
 
 /**
- * What a process takes beside what its limits bound: before its first client, for copies, jobs and the status page, and for buffers
- * that are not needed any more and not collected yet: up to 360 MiB in all under `npm run soak -- --hostile`.
+ * What a process takes beside what its limits bound: before its first client, for copies, jobs and the status page, and
+ * for buffers that are not needed any more and not collected yet: up to 360 MiB in all under `npm run soak --
+ * --hostile`.
  */
 export const PROCESS_BYTES = 384 * 2 ** 20;
 

@@ -52,7 +52,10 @@ type WorkloadFile = Omit<WorkloadPlan, 'percent' | 'writer' | 'failover' | 'gate
   readonly gates?: Partial<Gates>;
 };
 
-const workload = ({ percent = 100, writer = null, failover, gates, ...rest }: WorkloadFile, plan: Pick<Plan, 'failover' | 'gates'>): WorkloadPlan => ({
+const workload = (
+  { percent = 100, writer = null, failover, gates, ...rest }: WorkloadFile,
+  plan: Pick<Plan, 'failover' | 'gates'>,
+): WorkloadPlan => ({
   ...rest,
   percent,
   writer,
@@ -63,10 +66,13 @@ const workload = ({ percent = 100, writer = null, failover, gates, ...rest }: Wo
 type HalfShard = { readonly [K in keyof ShardPlan]: ShardPlan[K] | null };
 
 function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
-  const read = shards.filter((shard): shard is ShardPlan => shard.listen !== null && shard.source !== null && shard.target !== null);
+  const read = shards.filter(
+    (shard): shard is ShardPlan => shard.listen !== null && shard.source !== null && shard.target !== null,
+  );
   return read.map((shard) => ({
     ...shard,
-    sharedTarget: shard.owns !== null || read.some((other) => other !== shard && sameServer(other.target, shard.target)),
+    sharedTarget:
+      shard.owns !== null || read.some((other) => other !== shard && sameServer(other.target, shard.target)),
   }));
 }
 
@@ -74,7 +80,10 @@ function sharedTargets(shards: readonly HalfShard[]): ShardPlan[] {
 export const neighboursOf = (plan: Plan, shard: ShardPlan): readonly ShardPlan[] =>
   plan.shards.filter((other) => other.name !== shard.name && sameServer(other.target, shard.target));
 
-/** Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in common. */
+/**
+ * Whether both surely lead to one server: they name the same address, or the same master of Sentinels they have in
+ * common.
+ */
 export function sameServer(a: Endpoint, b: Endpoint): boolean {
   if (a.kind === 'server' && b.kind === 'server') return a.host === b.host && a.port === b.port;
   if (a.kind === 'server' || b.kind === 'server' || a.master !== b.master) return false;
@@ -109,7 +118,8 @@ class Reader {
   admin(file: AdminFile, path: PlanPath): AdminPlan | null {
     return this.#try([...path, 'listen'], () => {
       const { host, port } = parseAddress(interpolate(file.listen, this.surroundings.env));
-      if (file.token && file.tokenFile) this.#problem([...path, 'tokenFile'], 'and token are both given: leave one out');
+      if (file.token && file.tokenFile)
+        this.#problem([...path, 'tokenFile'], 'and token are both given: leave one out');
       const token = file.token
         ? this.#try([...path, 'token'], () => interpolate(file.token!, this.surroundings.env))
         : this.#secret(file.tokenFile, [...path, 'tokenFile']);
@@ -121,7 +131,8 @@ class Reader {
   #listen(file: ShardFile, path: PlanPath): Listen | null {
     return this.#try([...path, 'listen'], () => {
       const url = parseUrl(interpolate(file.listen, this.surroundings.env));
-      if (url.master !== null) throw new UrlError('names a Sentinel: the proxy listens at redis://host:port or rediss://host:port');
+      if (url.master !== null)
+        throw new UrlError('names a Sentinel: the proxy listens at redis://host:port or rediss://host:port');
       if (url.username !== null || url.password !== null) {
         throw new UrlError('holds a user or password: clients log in with those of the source, so leave it out');
       }
@@ -135,12 +146,16 @@ class Reader {
     const files = file.tls?.listen;
     const where = [...path, 'tls', 'listen'];
     if (url.scheme === 'redis') {
-      if (files) this.#problem(where, 'is given, but listen is redis://, in the clear: write rediss:// or leave it out');
+      if (files)
+        this.#problem(where, 'is given, but listen is redis://, in the clear: write rediss:// or leave it out');
       return null;
     }
     if (!files) throw new UrlError('is rediss://, so tls.listen with cert and key is needed');
     if (files.requireClientCert && !files.ca) {
-      this.#problem([...where, 'requireClientCert'], 'is true, so ca is needed: the authority of the clients’ certificates');
+      this.#problem(
+        [...where, 'requireClientCert'],
+        'is true, so ca is needed: the authority of the clients’ certificates',
+      );
     }
     const pem = this.#pem(files, where);
     return { cert: pem.cert!, key: pem.key!, ca: pem.ca, requireClientCert: files.requireClientCert };
@@ -153,7 +168,8 @@ class Reader {
       const url = parseUrl(interpolate(given.url, this.surroundings.env));
       if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which nothing listens on');
       const password = this.#secret(given.passwordFile, [...where, 'passwordFile']);
-      if (password !== null && url.password !== null) this.#problem([...where, 'passwordFile'], 'and a password in url are both given');
+      if (password !== null && url.password !== null)
+        this.#problem([...where, 'passwordFile'], 'and a password in url are both given');
       const tls = this.#clientTls(file, side, url, path);
       const common = { tls, username: url.username, password: password ?? url.password, db: url.db };
       const sentinelLogin = {
@@ -172,13 +188,23 @@ class Reader {
       const { servername, ...pems } = files ?? {};
       return { ...this.#pem(pems, [...path, 'tls', side]), ...(servername === undefined ? {} : { servername }) };
     }
-    if (files) this.#problem([...path, 'tls', side], `is given, but ${side} is ${url.scheme}://, in the clear: write rediss or leave it out`);
+    if (files)
+      this.#problem(
+        [...path, 'tls', side],
+        `is given, but ${side} is ${url.scheme}://, in the clear: write rediss or leave it out`,
+      );
     return null;
   }
 
-  #pem(files: { ca?: string; cert?: string; key?: string }, path: PlanPath): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
+  #pem(
+    files: { ca?: string; cert?: string; key?: string },
+    path: PlanPath,
+  ): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
     if ((files.cert === undefined) !== (files.key === undefined)) {
-      this.#problem([...path, files.cert === undefined ? 'key' : 'cert'], 'needs its other half: give both cert and key');
+      this.#problem(
+        [...path, files.cert === undefined ? 'key' : 'cert'],
+        'needs its other half: give both cert and key',
+      );
     }
     const found: { ca?: Buffer; cert?: Buffer; key?: Buffer } = {};
     for (const name of ['ca', 'cert', 'key'] as const) {
@@ -195,7 +221,11 @@ class Reader {
 
   /** A file's text without its last line break; null where there is no file. */
   #secret(file: string | undefined, path: PlanPath): string | null {
-    return this.#file(file, path)?.toString('utf8').replace(/\r?\n$/, '') ?? null;
+    return (
+      this.#file(file, path)
+        ?.toString('utf8')
+        .replace(/\r?\n$/, '') ?? null
+    );
   }
 
   #file(file: string | undefined, path: PlanPath): Buffer | null {

@@ -24,7 +24,10 @@ export function patternsOverlap(a: string, b: string): boolean {
   return walk(0, 0);
 }
 
-/** Whether `outer` surely matches every key that `inner` matches: they are the same, or `outer` is `prefix*`. False may be a miss. */
+/**
+ * Whether `outer` surely matches every key that `inner` matches: they are the same, or `outer` is `prefix*`. False may
+ * be a miss.
+ */
 export function patternIncludes(outer: string, inner: string): boolean {
   if (outer === inner) return true;
   const prefix = literalPrefix(outer);
@@ -35,8 +38,8 @@ export function patternIncludes(outer: string, inner: string): boolean {
 const MAX_STEPS = 50_000;
 
 /**
- * Whether every key that `inner` matches is matched by one of `outers`, be it by several of them together: the automaton of
- * `inner` beside all states in which those of `outers` may be.
+ * Whether every key that `inner` matches is matched by one of `outers`, be it by several of them together: the
+ * automaton of `inner` beside all states in which those of `outers` may be.
  */
 export function patternsCover(outers: readonly string[], inner: string): boolean {
   const mine: readonly Element[] = elements(inner);
@@ -47,7 +50,10 @@ export function patternsCover(outers: readonly string[], inner: string): boolean
   const open: [at: number, states: readonly State[]][] = [[0, closed(theirs.map((pattern) => ({ pattern, at: 0 })))]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [at, states] = next;
-    const id = `${at} ${states.map(({ pattern, at: theirAt }) => `${theirs.indexOf(pattern)}.${theirAt}`).sort().join(' ')}`;
+    const id = `${at} ${states
+      .map(({ pattern, at: theirAt }) => `${theirs.indexOf(pattern)}.${theirAt}`)
+      .sort()
+      .join(' ')}`;
     if (seen.has(id)) continue;
     if (seen.add(id).size > MAX_STEPS) return false;
     if (at === mine.length) {
@@ -56,7 +62,8 @@ export function patternsCover(outers: readonly string[], inner: string): boolean
     }
     const element = mine[at];
     if (element === null) open.push([at + 1, states]);
-    for (const byte of bytes) if (element === null || element.has(byte)) open.push([element === null ? at : at + 1, stepped(states, byte)]);
+    for (const byte of bytes)
+      if (element === null || element.has(byte)) open.push([element === null ? at : at + 1, stepped(states, byte)]);
   }
   return true;
 }
@@ -70,7 +77,12 @@ interface State {
 function closed(states: readonly State[]): State[] {
   const all = [...states];
   for (const { pattern, at } of all) {
-    if (at < pattern.length && pattern[at] === null && !all.some((other) => other.pattern === pattern && other.at === at + 1)) all.push({ pattern, at: at + 1 });
+    if (
+      at < pattern.length &&
+      pattern[at] === null &&
+      !all.some((other) => other.pattern === pattern && other.at === at + 1)
+    )
+      all.push({ pattern, at: at + 1 });
   }
   return all;
 }
@@ -82,7 +94,9 @@ function stepped(states: readonly State[], byte: number): State[] {
     if (element === null) return [{ pattern, at }];
     return element.has(byte) ? [{ pattern, at: at + 1 }] : [];
   });
-  return closed(next.filter(({ pattern, at }, i) => next.findIndex((other) => other.pattern === pattern && other.at === at) === i));
+  return closed(
+    next.filter(({ pattern, at }, i) => next.findIndex((other) => other.pattern === pattern && other.at === at) === i),
+  );
 }
 
 /** One byte of each kind that the elements tell apart. */
@@ -103,7 +117,8 @@ export function patternProblem(pattern: string): string | null {
     const begin = pattern[at + 1] === '^' ? at + 2 : at + 1;
     for (at = begin; at < pattern.length && pattern[at] !== ']'; at++) if (pattern[at] === '\\') at++;
     if (at >= pattern.length) return 'has a [ without its ]: close it, or write \\[ for the character itself';
-    if (at === begin) return 'has a class without characters: write them between [ and ], or \\[ for the character itself';
+    if (at === begin)
+      return 'has a class without characters: write them between [ and ], or \\[ for the character itself';
   }
   return null;
 }
@@ -133,7 +148,9 @@ function elements(pattern: string): Element[] {
   return found;
 }
 
-/** Reads a class whose first byte is at `at`; returns the offset of its end. As in Redis, a class may lack its bracket. */
+/**
+ * Reads a class whose first byte is at `at`; returns the offset of its end. As in Redis, a class may lack its bracket.
+ */
 function classOf(bytes: Buffer, at: number, found: Element[]): number {
   const negated = bytes[at] === CARET;
   if (negated) at++;

@@ -8,7 +8,10 @@ import { patternsOverlap } from './overlap.js';
 export function parseSlots(text: string): readonly SlotRange[] {
   return text.split(',').map((range): SlotRange => {
     const [first, last = first] = range.split('-').map(Number);
-    if (first > last || last >= SLOTS) throw new UrlError(`has ${JSON.stringify(range.trim())}: slots are 0 to ${SLOTS - 1}, the first of a range no higher than its last`);
+    if (first > last || last >= SLOTS)
+      throw new UrlError(
+        `has ${JSON.stringify(range.trim())}: slots are 0 to ${SLOTS - 1}, the first of a range no higher than its last`,
+      );
     return [first, last];
   });
 }
@@ -18,11 +21,15 @@ export function commonTo(a: Owns, b: Owns): readonly [mine: string, theirs: stri
   if ('slots' in a && 'slots' in b) return commonSlots(a.slots, b.slots);
   // A pattern has keys of any slot.
   if ('slots' in a || 'slots' in b) return 'slots' in a ? ['slots', 'patterns'] : ['patterns', 'slots'];
-  for (const mine of a.patterns) for (const theirs of b.patterns) if (patternsOverlap(mine, theirs)) return [JSON.stringify(mine), JSON.stringify(theirs)];
+  for (const mine of a.patterns)
+    for (const theirs of b.patterns)
+      if (patternsOverlap(mine, theirs)) return [JSON.stringify(mine), JSON.stringify(theirs)];
   return undefined;
 }
 
 function commonSlots(a: readonly SlotRange[], b: readonly SlotRange[]): readonly [string, string] | undefined {
-  for (const mine of a) for (const theirs of b) if (mine[0] <= theirs[1] && theirs[0] <= mine[1]) return [`slots ${mine.join('-')}`, `slots ${theirs.join('-')}`];
+  for (const mine of a)
+    for (const theirs of b)
+      if (mine[0] <= theirs[1] && theirs[0] <= mine[1]) return [`slots ${mine.join('-')}`, `slots ${theirs.join('-')}`];
   return undefined;
 }

@@ -27,7 +27,10 @@ export interface Plan {
   readonly default: WorkloadPlan;
   readonly gates: Gates;
   readonly topology: Topology;
-  /** What follows when an authority comes back as another process: nothing is copied until the operator decides, or it is taken as it is. */
+  /**
+   * What follows when an authority comes back as another process: nothing is copied until the operator decides, or it
+   * is taken as it is.
+   */
   readonly onAuthorityChange: 'ask' | 'accept';
   /** What follows when an authority dies; a workload may say otherwise. */
   readonly failover: 'manual' | 'automatic';

@@ -1,7 +1,7 @@
 /**
  * What a changed plan may change while the state holds. A running process takes over all but what it stands on: which
- * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored in silence.
- * Neither moves a stage, nor a key between workloads of different stages.
+ * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored in
+ * silence. Neither moves a stage, nor a key between workloads of different stages.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { formatAddress, type Endpoint } from './endpoint.js';
@@ -18,7 +18,10 @@ export const routingOf = (plan: Plan): [string, string][] =>
 
 /** Why `next` cannot replace `previous` in a running process; empty where it can. `stages` are the effective ones. */
 export function checkReload(previous: Plan, next: Plan, stages: Stages): string[] {
-  return [...needsRestart(previous, next), ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next), perRegionOf(next))];
+  return [
+    ...needsRestart(previous, next),
+    ...checkRouting(routingOf(previous), routingOf(next), stages, firstStages(next), perRegionOf(next)),
+  ];
 }
 
 /** The stages that a plan gives to workloads which no state knows yet. */
@@ -34,7 +37,17 @@ const OF_PLAN: readonly Part<Plan>[] = [
   ['admin.listen', (plan) => formatAddress(plan.admin)],
   ['topology', (plan) => plan.topology],
   ['onAuthorityChange', (plan) => plan.onAuthorityChange],
-  ['workloads', (plan) => allWorkloads(plan).map(({ name, keys, channels, writer, counterLayout }) => [name, keys, channels, writer, counterLayout])],
+  [
+    'workloads',
+    (plan) =>
+      allWorkloads(plan).map(({ name, keys, channels, writer, counterLayout }) => [
+        name,
+        keys,
+        channels,
+        writer,
+        counterLayout,
+      ]),
+  ],
 ];
 const OF_SHARD: readonly Part<ShardPlan>[] = [
   ['listen', ({ listen: { tls, ...listen } }) => [listen, tls && tls.requireClientCert]],
@@ -46,7 +59,13 @@ const OF_SHARD: readonly Part<ShardPlan>[] = [
 ];
 
 /** Which server it is, and who the kit is there: not its password, nor what proves either to the other. */
-const serverOf = (endpoint: Endpoint): unknown => ({ ...endpoint, label: null, password: null, sentinelPassword: null, tls: endpoint.tls && { servername: endpoint.tls.servername } });
+const serverOf = (endpoint: Endpoint): unknown => ({
+  ...endpoint,
+  label: null,
+  password: null,
+  sentinelPassword: null,
+  tls: endpoint.tls && { servername: endpoint.tls.servername },
+});
 
 const RESTART = 'restart the proxy for that';
 
@@ -55,7 +74,10 @@ function needsRestart(previous: Plan, next: Plan): string[] {
   for (const shard of previous.shards) {
     const now = next.shards.find(({ name }) => name === shard.name);
     if (now === undefined) problems.push(`shard ${shard.name} is gone: ${RESTART}`);
-    else problems.push(...changedParts(OF_SHARD, shard, now).map((part) => `${part} of shard ${shard.name} changed: ${RESTART}`));
+    else
+      problems.push(
+        ...changedParts(OF_SHARD, shard, now).map((part) => `${part} of shard ${shard.name} changed: ${RESTART}`),
+      );
   }
   for (const { name } of next.shards) {
     if (!previous.shards.some((shard) => shard.name === name)) problems.push(`shard ${name} is new: ${RESTART}`);
@@ -67,19 +89,27 @@ const changedParts = <T>(parts: readonly Part<T>[], before: T, now: T): string[]
   parts.filter(([, of]) => !isDeepStrictEqual(of(before), of(now))).map(([name]) => name);
 
 /**
- * Why the new patterns cannot replace the old ones: a key might move between workloads of different stages. May refuse what
- * would be safe, never the reverse.
+ * Why the new patterns cannot replace the old ones: a key might move between workloads of different stages. May refuse
+ * what would be safe, never the reverse.
  *
- * A key's workload is that of the first pattern that matches it. It can change from that of old pattern i to that of new
- * pattern j only if some key matches both, and neither list has something in front that takes all keys of the other's pattern.
+ * A key's workload is that of the first pattern that matches it. It can change from that of old pattern i to that of
+ * new pattern j only if some key matches both, and neither list has something in front that takes all keys of the
+ * other's pattern.
  *
  * @param first stages of workloads that `stages` does not know
  * @param perRegion workloads whose keys the target has in parts: to others it has nothing of them
  */
-export function checkRouting(previous: Routing, next: Routing, stages: Stages, first: Stages, perRegion: readonly string[] = []): string[] {
+export function checkRouting(
+  previous: Routing,
+  next: Routing,
+  stages: Stages,
+  first: Stages,
+  perRegion: readonly string[] = [],
+): string[] {
   const [before, after] = [withDefault(previous), withDefault(next)];
   const stageOf = (workload: string): StagePoint | undefined => stages[workload] ?? first[workload];
-  const inParts = (workload: string): boolean => perRegion.includes(workload) && stageRule(stageOf(workload)?.stage ?? 'off').authority === 'target';
+  const inParts = (workload: string): boolean =>
+    perRegion.includes(workload) && stageRule(stageOf(workload)?.stage ?? 'off').authority === 'target';
   const problems = new Set<string>();
   before.forEach(([was, from], i) => {
     after.forEach(([is, to], j) => {
@@ -88,17 +118,26 @@ export function checkRouting(previous: Routing, next: Routing, stages: Stages, f
       if (!patternsOverlap(was, is)) return;
       problems.add(
         `keys of ${describe(was, is)} could move from workload ${from} (${show(stageOf(from))}) to ${to} (${show(stageOf(to))}): ` +
-          (inParts(from) === inParts(to) ? 'bring both to the same stage first' : 'counterLayout of one of them is per-region, and the target has its counters otherwise'),
+          (inParts(from) === inParts(to)
+            ? 'bring both to the same stage first'
+            : 'counterLayout of one of them is per-region, and the target has its counters otherwise'),
       );
     });
   });
   return [...problems];
 }
 
-/** Which keys a shard has, as its state keeps it: where it does not say, those that the others on its target do not name. */
+/**
+ * Which keys a shard has, as its state keeps it: where it does not say, those that the others on its target do not
+ * name.
+ */
 export function writtenOwns(plan: Plan, shard: ShardPlan): string | null {
   const others = neighboursOf(plan, shard).flatMap(({ owns }) => owns ?? []);
-  return shard.owns !== null ? JSON.stringify(shard.owns) : others.length > 0 ? `all but ${JSON.stringify(others)}` : null;
+  return shard.owns !== null
+    ? JSON.stringify(shard.owns)
+    : others.length > 0
+      ? `all but ${JSON.stringify(others)}`
+      : null;
 }
 
 /** Why a shard cannot have the keys that the plan says in these stages, and had others before; null where it can. */
@@ -106,30 +145,46 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   const beyond = Object.entries(stages).find(([, { stage }]) => stageRule(stage).authority === 'target');
   if (beyond === undefined) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
-  if (shard.sharedTarget && shard.owns === null) return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
+  if (shard.sharedTarget && shard.owns === null)
+    return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
   if (writtenOwns(plan, shard) === before) return null;
   return `owns of shard ${shard.name} is not what it was (${before ?? 'nothing'}), and ${where}: bring it back to shadow first`;
 }
 
 /** Which workloads' counters are in parts on the target, one a region. */
-export const perRegionOf = (plan: Plan): string[] => plan.workloads.filter(({ counterLayout }) => counterLayout === 'per-region').map(({ name }) => name);
+export const perRegionOf = (plan: Plan): string[] =>
+  plan.workloads.filter(({ counterLayout }) => counterLayout === 'per-region').map(({ name }) => name);
 
-/** Why workloads cannot have the layouts that the plan says in these stages. @param before those in parts until now; null: nothing was there */
+/**
+ * Why workloads cannot have the layouts that the plan says in these stages. @param before those in parts until now;
+ * null: nothing was there
+ */
 export function checkLayouts(plan: Plan, before: readonly string[] | null, stages: Stages): string[] {
   const now = perRegionOf(plan);
   return plan.workloads.flatMap(({ name }) => {
     const inParts = now.includes(name);
     const point = stages[name];
-    if (inParts && point.stage !== 'off' && point.stage !== 'complete') return [`workload ${name} is ${show(point)}, and counterLayout per-region has no such stage: bring it back to off first`];
-    if (before === null || before.includes(name) === inParts || stageRule(point.stage).authority === 'source') return [];
-    return [`counterLayout of ${name} changed, and it is ${show(point)}: the target has its counters ${inParts ? 'as plain keys' : 'in parts'}, which would not be found; bring it back to off first, or take the layout back`];
+    if (inParts && point.stage !== 'off' && point.stage !== 'complete')
+      return [
+        `workload ${name} is ${show(point)}, and counterLayout per-region has no such stage: bring it back to off first`,
+      ];
+    if (before === null || before.includes(name) === inParts || stageRule(point.stage).authority === 'source')
+      return [];
+    return [
+      `counterLayout of ${name} changed, and it is ${show(point)}: the target has its counters ${inParts ? 'as plain keys' : 'in parts'}, which would not be found; bring it back to off first, or take the layout back`,
+    ];
   });
 }
 
 const takenBefore = (routing: Routing, end: number, pattern: string): boolean =>
   routing.slice(0, end).some(([earlier]) => patternIncludes(earlier, pattern));
 const withDefault = (routing: Routing): Routing => [...routing, ['*', 'default']];
-const samePoint = (a: StagePoint | undefined, b: StagePoint | undefined): boolean => a?.stage === b?.stage && a?.percent === b?.percent;
+const samePoint = (a: StagePoint | undefined, b: StagePoint | undefined): boolean =>
+  a?.stage === b?.stage && a?.percent === b?.percent;
 const describe = (a: string, b: string): string => (a === '*' ? b : b === '*' || a === b ? a : `${a} and ${b}`);
 const show = (point: StagePoint | undefined): string =>
-  point === undefined ? 'no stage' : point.stage === 'live' && point.percent < 100 ? `live ${point.percent} %` : point.stage;
+  point === undefined
+    ? 'no stage'
+    : point.stage === 'live' && point.percent < 100
+      ? `live ${point.percent} %`
+      : point.stage;

@@ -26,10 +26,20 @@ function problemsOf(issue: Issue, base: PlanPath, root: unknown, schema: JsonNod
     }
     case 'invalid_union': {
       // The branch of the value's own type says more than "none fits".
-      const branch = issue.errors.find((errors) => !errors.some((e) => e.path.length === 0 && e.code === 'invalid_type'));
+      const branch = issue.errors.find(
+        (errors) => !errors.some((e) => e.path.length === 0 && e.code === 'invalid_type'),
+      );
       if (branch) return branch.flatMap((inner) => problemsOf(inner, path, root, schema));
-      const expected = issue.errors.flat().map((inner) => (inner.code === 'invalid_type' ? a(inner.expected) : inner.message));
-      return [{ path, message: value === undefined ? `is missing: ${or(expected)}` : `is ${show(path, value)}: ${or(expected)} is allowed` }];
+      const expected = issue.errors
+        .flat()
+        .map((inner) => (inner.code === 'invalid_type' ? a(inner.expected) : inner.message));
+      return [
+        {
+          path,
+          message:
+            value === undefined ? `is missing: ${or(expected)}` : `is ${show(path, value)}: ${or(expected)} is allowed`,
+        },
+      ];
     }
     default:
       if (value === undefined) return [{ path, message: `is missing: ${allowed(issue)}` }];
@@ -44,7 +54,11 @@ function allowed(issue: Issue): string {
     case 'invalid_value':
       return or(issue.values.map(String));
     case 'too_small':
-      return issue.origin === 'number' ? `a number from ${issue.minimum}` : issue.origin === 'array' ? 'at least one entry' : 'at least one character';
+      return issue.origin === 'number'
+        ? `a number from ${issue.minimum}`
+        : issue.origin === 'array'
+          ? 'at least one entry'
+          : 'at least one character';
     case 'too_big':
       return `a number up to ${issue.maximum}`;
     default:
@@ -52,7 +66,8 @@ function allowed(issue: Issue): string {
   }
 }
 
-const a = (type: string): string => (type === 'int' ? 'a whole number' : /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`);
+const a = (type: string): string =>
+  type === 'int' ? 'a whole number' : /^[aeio]/.test(type) ? `an ${type}` : `a ${type}`;
 const or = (words: readonly string[]): string => words.join(', ').replace(/, ([^,]*)$/, ' or $1');
 
 function slip(issue: Issue, value: unknown): string {
@@ -80,11 +95,15 @@ export function show(path: PlanPath, value: unknown): string {
 }
 
 function at(value: unknown, path: PlanPath): unknown {
-  return path.reduce<unknown>((node, part) => (node as Record<string | number, unknown> | null | undefined)?.[part], value);
+  return path.reduce<unknown>(
+    (node, part) => (node as Record<string | number, unknown> | null | undefined)?.[part],
+    value,
+  );
 }
 
 function nodeAt(schema: JsonNode, path: PlanPath): JsonNode | undefined {
-  const object = (node: JsonNode | undefined): JsonNode | undefined => node?.anyOf?.find((option) => option.properties) ?? node;
+  const object = (node: JsonNode | undefined): JsonNode | undefined =>
+    node?.anyOf?.find((option) => option.properties) ?? node;
   return path.reduce<JsonNode | undefined>(
     (node, part) => object(typeof part === 'number' ? node?.items : node?.properties?.[part]),
     object(schema),

@@ -40,7 +40,8 @@ function int64(arg: Buffer): bigint | null {
 
 const nameOf = (arg: Buffer): string => arg.toString('latin1');
 
-const count = (answers: readonly Answer[]): Buffer => integer(answers.reduce((sum: number, each) => sum + Number(each), 0));
+const count = (answers: readonly Answer[]): Buffer =>
+  integer(answers.reduce((sum: number, each) => sum + Number(each), 0));
 const first = ([answer]: readonly Answer[]): Buffer => integer(Number(answer));
 
 /** A step whose foreseen failure is an answer: in a transaction the others go on. */
@@ -55,7 +56,9 @@ const answering =
     }
   };
 
-const OVERFLOW = new Refusal(`ERR increment or decrement would overflow: shadow-proxy counts from -${MOST} to ${MOST} where counterLayout is per-region`);
+const OVERFLOW = new Refusal(
+  `ERR increment or decrement would overflow: shadow-proxy counts from -${MOST} to ${MOST} where counterLayout is per-region`,
+);
 
 const change = (names: readonly string[], step: Step<number | boolean>, reply: Rewritten['reply']): Rewritten => ({
   names,
@@ -71,7 +74,8 @@ const question = (args: readonly Buffer[], reply: (found: readonly Standing[]) =
   reply: (answers) => reply(answers as readonly Standing[]),
 });
 
-const increment = (key: Buffer, by: bigint): Rewritten | Refusal => (by > MOST || by < -MOST ? OVERFLOW : change([nameOf(key)], add(Number(by)), first));
+const increment = (key: Buffer, by: bigint): Rewritten | Refusal =>
+  by > MOST || by < -MOST ? OVERFLOW : change([nameOf(key)], add(Number(by)), first);
 
 const incrementBy =
   (sign: 1n | -1n): Parse =>
@@ -85,7 +89,10 @@ const incrementBy =
 const expire =
   (name: string, unit: bigint, relative: boolean): Parse =>
   ([, key, amount, option]) => {
-    if (option !== undefined) return new Refusal(`ERR shadow-proxy: ${name.toUpperCase()} with ${option.toString('latin1').slice(0, 8).toUpperCase()} is refused where counterLayout is per-region: leave the option out`);
+    if (option !== undefined)
+      return new Refusal(
+        `ERR shadow-proxy: ${name.toUpperCase()} with ${option.toString('latin1').slice(0, 8).toUpperCase()} is refused where counterLayout is per-region: leave the option out`,
+      );
     const given = int64(amount);
     if (given === null) return NOT_INTEGER;
     const ms = given * unit;
@@ -96,7 +103,9 @@ const expire =
 const timeToLive =
   (unit: number): Parse =>
   ([, key]) =>
-    question([key], ([{ exists, endsAt }]) => integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - Date.now()) / unit)));
+    question([key], ([{ exists, endsAt }]) =>
+      integer(!exists ? -2 : endsAt === null ? -1 : Math.round(Math.max(0, endsAt - Date.now()) / unit)),
+    );
 
 const text = ({ exists, value }: Standing, protocol: 2 | 3): Buffer => bulk(exists ? String(value) : null, protocol);
 
@@ -128,4 +137,5 @@ export const REWRITTEN = [...COMMANDS.keys()].map((name) => name.toUpperCase()).
 export const isRewritten = (name: string): boolean => COMMANDS.has(name);
 
 /** @param args the command, whose number of arguments the server has looked at */
-export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): Rewritten | Refusal => COMMANDS.get(name)!(args, protocol);
+export const rewrite = (name: string, args: readonly Buffer[], protocol: 2 | 3): Rewritten | Refusal =>
+  COMMANDS.get(name)!(args, protocol);

@@ -38,13 +38,26 @@ export class Regional {
 
   async #open(): Promise<{ readonly counters: Counters; readonly plain: PlainCounters }> {
     const { region, shard } = this.options;
-    const counters = await Counters.open(this.#store, { region, writer: shard, prefix: PARTS, refreshMs: REFRESH_MS, blindAfterMs: BLIND_AFTER_MS });
+    const counters = await Counters.open(this.#store, {
+      region,
+      writer: shard,
+      prefix: PARTS,
+      refreshMs: REFRESH_MS,
+      blindAfterMs: BLIND_AFTER_MS,
+    });
     return { counters, plain: counters.plain() };
   }
 
-  /** Now and then looks whether the target has the key as a plain one, which only somebody beside the proxies can have written. */
+  /**
+   * Now and then looks whether the target has the key as a plain one, which only somebody beside the proxies can have
+   * written.
+   */
   lookBeside(key: string, found: () => void): void {
-    if (this.#looks++ % LOOK_EVERY === 0) this.#store.send(['EXISTS', key]).then((there) => void (there === 1 && found()), () => undefined);
+    if (this.#looks++ % LOOK_EVERY === 0)
+      this.#store.send(['EXISTS', key]).then(
+        (there) => void (there === 1 && found()),
+        () => undefined,
+      );
   }
 
   /** Databases were swapped at the target: its connection selects its own anew. */

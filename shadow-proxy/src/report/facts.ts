@@ -47,7 +47,15 @@ export interface LatencyRow {
 export function latencyRows(windows: readonly LatencyWindow[]): readonly LatencyRow[] {
   if (windows.length === 0) return [];
   return (['source', 'target'] as const).map((server) => {
-    const median = (of: 'p50' | 'p99' | 'p999'): number => windows.map((window) => window[server][of]).sort((a, b) => a - b)[Math.floor(windows.length / 2)];
-    return { server, p50: median('p50'), p99: median('p99'), p999: median('p999'), replies: windows.reduce((all, window) => all + window[server].count, 0), minutes: windows.length };
+    const median = (of: 'p50' | 'p99' | 'p999'): number =>
+      windows.map((window) => window[server][of]).sort((a, b) => a - b)[Math.floor(windows.length / 2)];
+    return {
+      server,
+      p50: median('p50'),
+      p99: median('p99'),
+      p999: median('p999'),
+      replies: windows.reduce((all, window) => all + window[server].count, 0),
+      minutes: windows.length,
+    };
   });
 }

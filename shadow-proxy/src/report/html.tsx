@@ -44,7 +44,9 @@ const Summary = ({ shards }: Report): JSX.Element => (
         outlook.to === null ? '–' : formatPoint(outlook.to),
         <Open {...outlook} />,
         number(sum(outlook.evidence.mismatches)),
-        outlook.evidence.verified === null ? 'never' : `${moment(outlook.evidence.verified.endedAt)}, ${number(outlook.evidence.verified.differences)} of ${number(outlook.evidence.verified.keys)} keys differed`,
+        outlook.evidence.verified === null
+          ? 'never'
+          : `${moment(outlook.evidence.verified.endedAt)}, ${number(outlook.evidence.verified.differences)} of ${number(outlook.evidence.verified.keys)} keys differed`,
       ]),
     )}
   />
@@ -52,7 +54,11 @@ const Summary = ({ shards }: Report): JSX.Element => (
 
 const Open = (outlook: Outlook): JSX.Element => {
   const { gates } = outlook;
-  const worst = gates.some(({ answer }) => answer === 'no') ? 'no' : gates.some(({ answer }) => answer === 'unknown') ? 'unknown' : 'yes';
+  const worst = gates.some(({ answer }) => answer === 'no')
+    ? 'no'
+    : gates.some(({ answer }) => answer === 'unknown')
+      ? 'unknown'
+      : 'yes';
   return gates.length === 0 ? <>–</> : <span class={`badge ${worst}`}>{gatesOpen(outlook)}</span>;
 };
 
@@ -66,7 +72,12 @@ function Shard({ report, now }: { report: ShardReport; now: number }): JSX.Eleme
       {snapshot !== null && <Servers snapshot={snapshot} rate={null} />}
       <div class="workloads">
         {evidence.workloads.map((outlook) => (
-          <WorkloadCard figures={snapshot?.workloads.find(({ name }) => name === outlook.workload) ?? null} outlook={outlook} now={now} full />
+          <WorkloadCard
+            figures={snapshot?.workloads.find(({ name }) => name === outlook.workload) ?? null}
+            outlook={outlook}
+            now={now}
+            full
+          />
         ))}
       </div>
       <Parity {...report} />
@@ -97,7 +108,11 @@ function Parity({ evidence }: ShardReport): JSX.Element {
   return (
     <>
       <h3>Differences, since each workload entered its stage</h3>
-      {rows.length === 0 ? <p class="quiet">None.</p> : <Table head={['workload', 'verdict', 'kind or rule', 'pairs']} rows={rows} />}
+      {rows.length === 0 ? (
+        <p class="quiet">None.</p>
+      ) : (
+        <Table head={['workload', 'verdict', 'kind or rule', 'pairs']} rows={rows} />
+      )}
     </>
   );
 }
@@ -108,7 +123,14 @@ function Latency({ evidence: { latencies } }: ShardReport): JSX.Element {
     <>
       <Table
         head={['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes']}
-        rows={latencyRows(latencies).map(({ server, p50, p99, p999, replies, minutes }) => [server, milliseconds(p50), milliseconds(p99), milliseconds(p999), number(replies), number(minutes)])}
+        rows={latencyRows(latencies).map(({ server, p50, p99, p999, replies, minutes }) => [
+          server,
+          milliseconds(p50),
+          milliseconds(p99),
+          milliseconds(p999),
+          number(replies),
+          number(minutes),
+        ])}
       />
       <p class="note">Medians over the minutes of the last four hours in which both servers answered.</p>
       <div class="plots">

@@ -12,12 +12,22 @@ export const toMarkdown = (report: Report): string =>
     `Made at ${report.at}. All times are UTC.`,
     table(
       ['shard', 'workload', 'stage', 'next', 'gates open', 'mismatches in this stage'],
-      report.shards.flatMap(({ shard, evidence }) => evidence.workloads.map((each) => [shard, each.workload, formatPoint(each.from), each.to === null ? '–' : formatPoint(each.to), gatesOpen(each), number(sum(each.evidence.mismatches))])),
+      report.shards.flatMap(({ shard, evidence }) =>
+        evidence.workloads.map((each) => [
+          shard,
+          each.workload,
+          formatPoint(each.from),
+          each.to === null ? '–' : formatPoint(each.to),
+          gatesOpen(each),
+          number(sum(each.evidence.mismatches)),
+        ]),
+      ),
     ),
     ...report.shards.map(ofShard),
   ].join('\n\n')}\n`;
 
-export const gatesOpen = ({ gates }: Outlook): string => (gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`);
+export const gatesOpen = ({ gates }: Outlook): string =>
+  gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`;
 
 function ofShard(report: ShardReport): string {
   const { shard, problem, snapshot, evidence, job, history, notCovered } = report;
@@ -25,16 +35,52 @@ function ofShard(report: ShardReport): string {
   return [
     `## Shard ${plain(shard)}`,
     ...(problem === null ? [] : [`**From the durable state, not from a running proxy**: ${plain(problem)}`]),
-    ...(snapshot === null ? [] : [bullets([`source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${unlessUp(snapshot.source.up)}`, `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${unlessUp(snapshot.target.up)}`, `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`])]),
+    ...(snapshot === null
+      ? []
+      : [
+          bullets([
+            `source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${unlessUp(snapshot.source.up)}`,
+            `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${unlessUp(snapshot.target.up)}`,
+            `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`,
+          ]),
+        ]),
     ...evidence.workloads.map(ofWorkload),
     '### Latency',
-    latencyRows(evidence.latencies).length === 0 ? 'Nothing was timed.' : table(['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'], latencyRows(evidence.latencies).map((row) => [row.server, milliseconds(row.p50), milliseconds(row.p99), milliseconds(row.p999), number(row.replies), number(row.minutes)])),
+    latencyRows(evidence.latencies).length === 0
+      ? 'Nothing was timed.'
+      : table(
+          ['server', 'p50', 'p99', 'p99.9', 'replies', 'minutes'],
+          latencyRows(evidence.latencies).map((row) => [
+            row.server,
+            milliseconds(row.p50),
+            milliseconds(row.p99),
+            milliseconds(row.p999),
+            number(row.replies),
+            number(row.minutes),
+          ]),
+        ),
     '### Backfill and verification',
     job === null ? 'None.' : bullets(ofJob(job)),
     `### Latest mismatches`,
-    latest.length === 0 ? 'None.' : `${table(['time', 'workload', 'pattern', 'command', 'kind', 'key (hash)'], [...latest].reverse().map((entry) => [entry.time, entry.workload, entry.pattern ?? '–', entry.command, entry.kind, entry.key?.hash ?? '–']))}\n\n${number(latest.length)} shown${snapshot === null ? '' : `, ${number(total)} since the process started`}.`,
+    latest.length === 0
+      ? 'None.'
+      : `${table(
+          ['time', 'workload', 'pattern', 'command', 'kind', 'key (hash)'],
+          [...latest]
+            .reverse()
+            .map((entry) => [
+              entry.time,
+              entry.workload,
+              entry.pattern ?? '–',
+              entry.command,
+              entry.kind,
+              entry.key?.hash ?? '–',
+            ]),
+        )}\n\n${number(latest.length)} shown${snapshot === null ? '' : `, ${number(total)} since the process started`}.`,
     '### History',
-    history.length === 0 ? 'Nothing was changed.' : bullets([...history].reverse().map((event) => `${String(event.time)}: ${describeEvent(event)}`)),
+    history.length === 0
+      ? 'Nothing was changed.'
+      : bullets([...history].reverse().map((event) => `${String(event.time)}: ${describeEvent(event)}`)),
     '### Not covered',
     bullets(notCovered),
   ].join('\n\n');
@@ -47,9 +93,22 @@ function ofWorkload(outlook: Outlook): string {
     `### ${plain(workload)}: ${formatPoint(from)}${to === null ? '' : ` → ${formatPoint(to)}, ${gatesOpen(outlook)} gates open`}`,
     bullets([
       `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(explained))} explained${sum(explained) > 0 ? ` (${list(explained)})` : ''}, ${number(evidence.inconclusive)} untold`,
-      verified === null ? 'never verified' : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`,
+      verified === null
+        ? 'never verified'
+        : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`,
     ]),
-    ...(gates.length === 0 ? [] : [table(['gate', 'open', 'evidence'], gates.map(({ name, answer, evidence: seen }) => [name, answer === 'yes' ? 'yes' : answer.toUpperCase(), seen]))]),
+    ...(gates.length === 0
+      ? []
+      : [
+          table(
+            ['gate', 'open', 'evidence'],
+            gates.map(({ name, answer, evidence: seen }) => [
+              name,
+              answer === 'yes' ? 'yes' : answer.toUpperCase(),
+              seen,
+            ]),
+          ),
+        ]),
   ].join('\n\n');
 }
 
@@ -62,6 +121,8 @@ function ofJob(job: JobSnapshot): string[] {
 }
 
 const bullets = (lines: readonly string[]): string => lines.map((line) => `- ${plain(line)}`).join('\n');
-const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => [head, head.map(() => '---'), ...rows.map((row) => row.map(plain))].map((row) => `| ${row.join(' | ')} |`).join('\n');
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [head, head.map(() => '---'), ...rows.map((row) => row.map(plain))].map((row) => `| ${row.join(' | ')} |`).join('\n');
 /** Names are the plan's, and reasons anybody's: neither may be markup. */
-const plain = (text: string): string => text.replace(/[\\`*_[\]<>|#]/g, (character) => `\\${character}`).replace(/\s+/g, ' ');
+const plain = (text: string): string =>
+  text.replace(/[\\`*_[\]<>|#]/g, (character) => `\\${character}`).replace(/\s+/g, ' ');

@@ -1,4 +1,7 @@
-/** A shard's part of the report where its proxy does not answer: from what the last process left on the disk, and no more than that. */
+/**
+ * A shard's part of the report where its proxy does not answer: from what the last process left on the disk, and no
+ * more than that.
+ */
 import { join } from 'node:path';
 import { judgeGates, NO_CONSENT, type GateFacts, type GateName } from '../stages/gates.js';
 import { outlookOf, type Outlook } from '../stages/next-stage.js';
@@ -17,10 +20,16 @@ const MISMATCHES = 20;
 export async function factsFromState(plan: Plan, shard: string, problem: string): Promise<ShardFacts> {
   const directory = join(plan.state, shard);
   const state = await readState(directory, shard);
-  if (state === null) throw new StateError('state-missing', `there is no proxy that answers for shard ${shard} (${problem}), and none has left a state in ${directory}`);
+  if (state === null)
+    throw new StateError(
+      'state-missing',
+      `there is no proxy that answers for shard ${shard} (${problem}), and none has left a state in ${directory}`,
+    );
   const { value: book } = readEvidence(directory, state.journal);
   const latencies = book?.latencies ?? [];
-  const workloads = allWorkloads(plan).map((workload) => outlook(workload, state, book?.workloads[workload.name], latencies));
+  const workloads = allWorkloads(plan).map((workload) =>
+    outlook(workload, state, book?.workloads[workload.name], latencies),
+  );
   const latest = readLatest(join(directory, 'ledger.jsonl'), MISMATCHES);
   const { value: job } = readJob(directory, state.journal);
   return {
@@ -36,21 +45,60 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
 
 type Known = NonNullable<ReturnType<typeof readEvidence>['value']>['workloads'][string];
 
-function outlook(workload: WorkloadPlan, state: ShardState, known: Known | undefined, latencies: readonly LatencyWindow[]): Outlook {
+function outlook(
+  workload: WorkloadPlan,
+  state: ShardState,
+  known: Known | undefined,
+  latencies: readonly LatencyWindow[],
+): Outlook {
   const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };
   // The process may have ended between a change of stage and the next look.
-  const evidence = known?.stage === point.stage && known.percent === point.percent ? known : noEvidence(point, new Date());
+  const evidence =
+    known?.stage === point.stage && known.percent === point.percent ? known : noEvidence(point, new Date());
   const facts: GateFacts = {
     evidence,
     gates: workload.gates,
     latencies: latencies.filter(({ at }) => at >= evidence.since),
     ...NOT_KNOWN,
   };
-  return outlookOf(workload, { ...point, spanning: 0, perRegion: workload.counterLayout === 'per-region' }, facts, new Date(), (...args) => judgeGates(...args).map((gate) => (LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate)));
+  return outlookOf(
+    workload,
+    { ...point, spanning: 0, perRegion: workload.counterLayout === 'per-region' },
+    facts,
+    new Date(),
+    (...args) =>
+      judgeGates(...args).map((gate) =>
+        LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate,
+      ),
+  );
 }
 
-const NOT_KNOWN = { target: null, spanning: 0, consent: NO_CONSENT, suspects: 0, suspect: null, frozen: null, servers: null, users: null, refusedLogins: null, bypassing: null, passed: { since: null, last: null }, evicted: null, sourceEvicted: 0, counters: null, writtenIn: null };
-const LIVE: ReadonlySet<GateName> = new Set(['servers', 'target', 'users', 'suspects', 'bypass', 'counters', 'evictions']);
+const NOT_KNOWN = {
+  target: null,
+  spanning: 0,
+  consent: NO_CONSENT,
+  suspects: 0,
+  suspect: null,
+  frozen: null,
+  servers: null,
+  users: null,
+  refusedLogins: null,
+  bypassing: null,
+  passed: { since: null, last: null },
+  evicted: null,
+  sourceEvicted: 0,
+  counters: null,
+  writtenIn: null,
+};
+const LIVE: ReadonlySet<GateName> = new Set([
+  'servers',
+  'target',
+  'users',
+  'suspects',
+  'bypass',
+  'counters',
+  'evictions',
+]);
 
 const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobRecord): JobSnapshot => ({
   ...request,

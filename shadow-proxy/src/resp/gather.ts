@@ -5,8 +5,8 @@
  *   feed(chunk) ──▶ buffer[at, limit) ──▶ consume(end), or expect(need) and then `more` or the next chunk
  *
  * A frame whose size is announced early (one big value) is copied once; one whose size shows bit by bit (many
- * values), or of which more is announced than is believed, about twice, as the buffer doubles. Bytes that were handed out
- * are never written to again.
+ * values), or of which more is announced than is believed, about twice, as the buffer doubles. Bytes that were handed
+ * out are never written to again.
  */
 const MIN_GATHER = 256;
 
@@ -117,7 +117,10 @@ export class Gather {
     if (end === this.#restEnd) this.#rest = null;
   }
 
-  /** Moves what is not consumed, `left` bytes, into a buffer of our own with room for the frame, as far as that is believed. */
+  /**
+   * Moves what is not consumed, `left` bytes, into a buffer of our own with room for the frame, as far as that is
+   * believed.
+   */
   #gather(left: number): void {
     const wanted = Math.max(this.need, this.#likely, left + 1, this.#own ? left * 2 : 0);
     const gathered = Buffer.allocUnsafeSlow(Math.max(Math.min(wanted, Math.max(this.believed, left * 2)), MIN_GATHER));

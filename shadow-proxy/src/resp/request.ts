@@ -124,7 +124,11 @@ export class RequestParser {
         if (this.#line(start, at, 'too big mbulk count string')) throw new ProtocolError('invalid multibulk length');
         return INCOMPLETE;
       }
-      if (!decimal(buffer, digits, at) || count > (negative ? 2 ** 63 : this.maxArguments) || (negative && count === 0)) {
+      if (
+        !decimal(buffer, digits, at) ||
+        count > (negative ? 2 ** 63 : this.maxArguments) ||
+        (negative && count === 0)
+      ) {
         throw new ProtocolError(at - start > MAX_LINE ? 'too big mbulk count string' : 'invalid multibulk length');
       }
       at += 2;
@@ -156,7 +160,8 @@ export class RequestParser {
       if (!decimal(buffer, at + 1, p) || length > maxBulk) {
         throw new ProtocolError(p - at > MAX_LINE ? 'too big bulk count string' : 'invalid bulk length');
       }
-      if (this.unauthenticated && length > MAX_BULK_UNAUTHENTICATED) throw new ProtocolError('unauthenticated bulk length');
+      if (this.unauthenticated && length > MAX_BULK_UNAUTHENTICATED)
+        throw new ProtocolError('unauthenticated bulk length');
       const from = p + 2;
       const to = from + length;
       if (to + 2 > limit) return this.#suspend(start, count, i, at, to + 2);

@@ -15,7 +15,9 @@ export class ProtocolError extends Error {
 
 const CR = 13;
 const [PLUS, MINUS, COLON, DOLLAR, STAR] = [43, 45, 58, 36, 42];
-const [UNDERSCORE, HASH, COMMA, PAREN, BANG, EQUALS, PERCENT, TILDE, GREATER, PIPE] = [95, 35, 44, 40, 33, 61, 37, 126, 62, 124];
+const [UNDERSCORE, HASH, COMMA, PAREN, BANG, EQUALS, PERCENT, TILDE, GREATER, PIPE] = [
+  95, 35, 44, 40, 33, 61, 37, 126, 62, 124,
+];
 
 /** An element takes at least three bytes (`+\r\n`), which bounds what is still missing from an aggregate. */
 const MIN_ELEMENT = 3;
@@ -106,12 +108,15 @@ export class FrameScanner {
         length = length * 10 + digit;
       }
       if (p - digits > MAX_DIGITS) throw new ProtocolError('a length with too many digits');
-      if (p + 1 >= limit && (p >= limit || buffer[p] === CR)) return this.#incomplete(start, at, remaining, p + 2, remaining - 1);
-      if (buffer[p] !== CR || p === digits || length > MAX_LENGTH) throw new ProtocolError('a reply with an invalid length');
+      if (p + 1 >= limit && (p >= limit || buffer[p] === CR))
+        return this.#incomplete(start, at, remaining, p + 2, remaining - 1);
+      if (buffer[p] !== CR || p === digits || length > MAX_LENGTH)
+        throw new ProtocolError('a reply with an invalid length');
       p += 2;
       if (negative) {
         // The nulls of RESP2, `$-1` and `*-1`.
-        if (length !== 1 || (type !== DOLLAR && type !== STAR)) throw new ProtocolError('a reply with an invalid length');
+        if (length !== 1 || (type !== DOLLAR && type !== STAR))
+          throw new ProtocolError('a reply with an invalid length');
         at = p;
         remaining--;
       } else if (type === DOLLAR || type === EQUALS || type === BANG) {

@@ -9,7 +9,8 @@ export type Matcher = (key: Buffer, start: number, end: number) => boolean;
 export function compileGlob(pattern: string): Matcher {
   const bytes = Buffer.from(pattern);
   const special = bytes.findIndex((byte) => byte === STAR || byte === QUESTION || byte === OPEN || byte === BACKSLASH);
-  if (special === -1) return (key, start, end) => end - start === bytes.length && startsWith(bytes, bytes.length, key, start);
+  if (special === -1)
+    return (key, start, end) => end - start === bytes.length && startsWith(bytes, bytes.length, key, start);
   if (special === bytes.length - 1 && bytes[special] === STAR) {
     return (key, start, end) => end - start >= special && startsWith(bytes, special, key, start);
   }

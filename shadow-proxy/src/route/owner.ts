@@ -1,4 +1,7 @@
-/** Whose a key is, where several shards keep their keys on one target: that of the shard whose `owns` has it, or nobody's. */
+/**
+ * Whose a key is, where several shards keep their keys on one target: that of the shard whose `owns` has it, or
+ * nobody's.
+ */
 import { compileGlob, type Matcher } from './glob.js';
 import { hashSlot, SLOTS } from './slot.js';
 
@@ -31,7 +34,10 @@ export class Owners {
     return this.#others.some((has) => has(key, start, end)) ? 'another' : 'nobody';
   }
 
-  /** Whether a key is not this shard's: another one has it, or this one says which it has, and does not name it. Null where none says anything. */
+  /**
+   * Whether a key is not this shard's: another one has it, or this one says which it has, and does not name it. Null
+   * where none says anything.
+   */
   get isElsewhere(): Matcher | null {
     const mine = this.#mine;
     if (mine !== null) return (key, start, end) => !mine(key, start, end);

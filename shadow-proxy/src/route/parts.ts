@@ -1,4 +1,7 @@
-/** Keys that the proxy itself keeps on a target: the parts of counters whose layout is `per-region`. They are nobody's data. */
+/**
+ * Keys that the proxy itself keeps on a target: the parts of counters whose layout is `per-region`. They are nobody's
+ * data.
+ */
 
 export const PARTS = 'shadow-proxy:counters';
 

@@ -16,7 +16,9 @@ export interface WorkloadDefinition {
   /** `per-region`: on the target it is counted in parts, one a region. */
   readonly counterLayout?: string;
   readonly stage: Stage;
-  /** Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`. */
+  /**
+   * Percent of the keys that are `live`, by hash slot; the others stay as in `shadow`. 100 unless the stage is `live`.
+   */
   readonly percent: number;
 }
 
@@ -50,9 +52,15 @@ const MAX_FORMS = 500;
 
 /**
  * Counts a call of a form that the server `lacks` does not support.
- * @param isAnsweredThere whether that is the server which answers the client: with an error that the other would not give
+ * @param isAnsweredThere whether that is the server which answers the client: with an error that the other would not
+ * give
  */
-export function countUnsupported({ unsupported, newErrors }: WorkloadCounters, form: string, lacks: Side, isAnsweredThere: boolean): void {
+export function countUnsupported(
+  { unsupported, newErrors }: WorkloadCounters,
+  form: string,
+  lacks: Side,
+  isAnsweredThere: boolean,
+): void {
   const known = unsupported.get(form);
   if (known !== undefined) known.calls++;
   else if (unsupported.size < MAX_FORMS) unsupported.set(form, { lacks, calls: 1 });
@@ -105,8 +113,8 @@ export class Workload {
   strayWrites = 0;
 
   /**
-   * How many keys that only its mirror has may be deleted without asking: Infinity where the kit wrote all that is there,
-   * else as many as an operator confirmed.
+   * How many keys that only its mirror has may be deleted without asking: Infinity where the kit wrote all that is
+   * there, else as many as an operator confirmed.
    */
   deletable = 0;
   /** Whether its mirror may hold keys that the kit did not write, and a copy would overwrite. */
@@ -201,7 +209,9 @@ export class Router {
   /** In the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
-  /** Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves. */
+  /**
+   * Has the keys that are not this shard's, where several share a target: the source alone has them. It never moves.
+   */
   readonly elsewhere: Workload;
   /** Whether any workload's one writer is another region. */
   readonly pinsElsewhere: boolean;
@@ -218,7 +228,9 @@ export class Router {
     /** What becomes of a write on a workload that is written elsewhere. */
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
-    const workloads = definitions.map((w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts));
+    const workloads = definitions.map(
+      (w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts),
+    );
     this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
     this.workloads = [...workloads, this.default];
     definitions.forEach(({ writer = null }, i) => (workloads[i].writtenIn = writer === this.region ? null : writer));
@@ -226,7 +238,9 @@ export class Router {
     this.rewrites = workloads.some(({ perRegion }) => perRegion);
     this.default.writtenIn = rest.writer === undefined || rest.writer === this.region ? null : rest.writer;
     this.pinsElsewhere = this.workloads.some(({ writtenIn }) => writtenIn !== null);
-    this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, { workloads: 0 });
+    this.elsewhere = new Workload(this.workloads.length, 'other shards', 'general', [], [], 'off', 100, {
+      workloads: 0,
+    });
   }
 
   match(key: Buffer, start: number, end: number): Workload {
@@ -270,7 +284,9 @@ export class Router {
 
   /** Whether commands reach the target, and it may have keys that the kit did not write. */
   get mayHoldForeignKeys(): boolean {
-    const reached = this.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole);
+    const reached = this.workloads.some(
+      ({ keylessRule, whole }) => keylessRule.mirrorsWrites || keylessRule.authority === 'target' || !whole,
+    );
     return reached && !this.workloads.every((workload) => workload.isOurs);
   }
 

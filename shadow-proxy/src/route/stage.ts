@@ -32,12 +32,16 @@ const RULES: Record<Stage, StageRule> = {
 export const stageRule = (stage: Stage): StageRule => RULES[stage];
 
 /** `live 10 %`, or the stage alone. */
-export const formatPoint = ({ stage, percent }: { readonly stage: Stage; readonly percent: number }): string => (stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage);
+export const formatPoint = ({ stage, percent }: { readonly stage: Stage; readonly percent: number }): string =>
+  stage === 'live' && percent < 100 ? `${stage} ${percent} %` : stage;
 
 export const otherSide = (side: Side): Side => (side === 'source' ? 'target' : 'source');
 
 /** The servers that answer clients in these stages. */
 export function authoritiesOf(points: readonly { readonly stage: Stage; readonly percent: number }[]): readonly Side[] {
-  const sides = points.flatMap(({ stage, percent }) => [RULES[stage].authority, ...(stage === 'live' && percent < 100 ? ['source' as const] : [])]);
+  const sides = points.flatMap(({ stage, percent }) => [
+    RULES[stage].authority,
+    ...(stage === 'live' && percent < 100 ? ['source' as const] : []),
+  ]);
   return [...new Set(sides)];
 }

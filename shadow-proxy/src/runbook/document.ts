@@ -21,9 +21,12 @@ import { z } from 'zod';
 import { WORKLOAD_CLASSES } from '../plan/plan.js';
 
 const pattern = z.string().refine((text) => compiles(text), { message: 'is no regular expression' });
-const json = z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])).superRefine((wanted, context) => {
-  for (const path of Object.keys(wanted)) if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is no JSONPath (RFC 9535)' });
-});
+const json = z
+  .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
+  .superRefine((wanted, context) => {
+    for (const path of Object.keys(wanted))
+      if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is no JSONPath (RFC 9535)' });
+  });
 
 const stepSchema = z
   .strictObject({
@@ -33,9 +36,15 @@ const stepSchema = z
     expect: z.strictObject({
       /** The codes that the command may end with. */
       exit: z.union([z.int().min(0).max(255), z.array(z.int().min(0).max(255)).min(1)]).default(0),
-      /** Regular expressions, each of which is found in what it prints; white space and the lines of tables count as one space. */
+      /**
+       * Regular expressions, each of which is found in what it prints; white space and the lines of tables count as one
+       * space.
+       */
       output: z.union([pattern, z.array(pattern).min(1)]).default([]),
-      /** JSONPath (RFC 9535) in its standard output, and what everything there is: at least one value, each equal to this. */
+      /**
+       * JSONPath (RFC 9535) in its standard output, and what everything there is: at least one value, each equal to
+       * this.
+       */
       json: json.default({}),
     }),
     changes: z.string().optional(),
@@ -45,8 +54,14 @@ const stepSchema = z
   })
   .superRefine(({ changes, undo, irreversible }, context) => {
     const ways = [undo, irreversible].filter((way) => way !== undefined).length;
-    if (changes !== undefined && ways !== 1) context.addIssue({ code: 'custom', path: ['undo'], message: 'a step that changes something has an undo, or says with irreversible what to do instead' });
-    if (changes === undefined && ways > 0) context.addIssue({ code: 'custom', path: ['changes'], message: 'a step with an undo says what it changes' });
+    if (changes !== undefined && ways !== 1)
+      context.addIssue({
+        code: 'custom',
+        path: ['undo'],
+        message: 'a step that changes something has an undo, or says with irreversible what to do instead',
+      });
+    if (changes === undefined && ways > 0)
+      context.addIssue({ code: 'custom', path: ['changes'], message: 'a step with an undo says what it changes' });
   });
 
 export type Step = Readonly<z.infer<typeof stepSchema>> & {
@@ -119,9 +134,13 @@ function readStep(text: string, line: number, say: Say): Step | null {
 
 /** A step inside a list or a quotation would be passed over. */
 function checkNested(token: Token, line: number, say: Say): void {
-  const inside = [...(('tokens' in token && token.tokens) || []), ...(('items' in token && (token.items as Token[])) || [])];
+  const inside = [
+    ...(('tokens' in token && token.tokens) || []),
+    ...(('items' in token && (token.items as Token[])) || []),
+  ];
   for (const each of inside) {
-    if (each.type === 'code' && [STEP, SAMPLE].includes((each as Tokens.Code).lang ?? '')) say(line, 'a step stands at the margin, not inside a list or a quotation');
+    if (each.type === 'code' && [STEP, SAMPLE].includes((each as Tokens.Code).lang ?? ''))
+      say(line, 'a step stands at the margin, not inside a list or a quotation');
     checkNested(each, line, say);
   }
 }

@@ -14,14 +14,19 @@ export interface Outcome {
 export type Variables = Readonly<Record<string, string>>;
 
 /** What was expected and did not come, a sentence each; empty where all of it did. */
-export function misses(expect: Expectation, { exit, stdout, printed }: Outcome, variables: Variables): readonly string[] {
+export function misses(
+  expect: Expectation,
+  { exit, stdout, printed }: Outcome,
+  variables: Variables,
+): readonly string[] {
   const codes = [expect.exit].flat();
   const found: string[] = [];
   if (exit === null) found.push('it was ended, or could not be started');
   else if (!codes.includes(exit)) found.push(`exit code ${exit}, and not ${codes.join(' or ')}`);
   const text = flatten(printed);
   for (const pattern of [expect.output].flat()) {
-    if (!new RegExp(fill(pattern, variables, escape)).test(text)) found.push(`nothing printed matches /${fill(pattern, variables)}/`);
+    if (!new RegExp(fill(pattern, variables, escape)).test(text))
+      found.push(`nothing printed matches /${fill(pattern, variables)}/`);
   }
   if (Object.keys(expect.json).length > 0) found.push(...missesIn(expect.json, stdout, variables));
   return found;
@@ -39,7 +44,9 @@ function missesIn(wanted: Expectation['json'], stdout: string, variables: Variab
     const values = jsonpath.query(query, value as Parameters<typeof jsonpath.query>[1]).values();
     const right = typeof expected === 'string' ? fill(expected, variables) : expected;
     if (values.length > 0 && values.every((each) => each === right)) return [];
-    return [`${query} is ${values.length === 0 ? 'not there' : values.map((each) => JSON.stringify(each)).join(', ')}, and not ${JSON.stringify(right)}`];
+    return [
+      `${query} is ${values.length === 0 ? 'not there' : values.map((each) => JSON.stringify(each)).join(', ')}, and not ${JSON.stringify(right)}`,
+    ];
   });
 }
 
@@ -47,6 +54,9 @@ function missesIn(wanted: Expectation['json'], stdout: string, variables: Variab
 export const flatten = (text: string): string => text.replace(/[\s─-╿]+/g, ' ').trim();
 
 /** `$NAME` stands for its variable, and for itself where there is none of the name. */
-const fill = (text: string, variables: Variables, as = (value: string): string => value): string => text.replace(/\$([A-Z][A-Z_]*)/g, (all, name: string) => (Object.hasOwn(variables, name) ? as(variables[name]) : all));
+const fill = (text: string, variables: Variables, as = (value: string): string => value): string =>
+  text.replace(/\$([A-Z][A-Z_]*)/g, (all, name: string) =>
+    Object.hasOwn(variables, name) ? as(variables[name]) : all,
+  );
 
 const escape = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');

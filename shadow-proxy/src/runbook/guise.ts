@@ -6,26 +6,51 @@ import { nextOf, type Stop } from './place.js';
 
 /** The gates of the plan that ask for less than the defaults: what opens them says little about a real migration. */
 export function smallGates(gates: Gates): readonly string[] {
-  const smaller = (name: keyof typeof GATES): boolean => (name.startsWith('min') ? gates[name] < GATES[name] : name === 'drill' || name === 'steps' ? !gates[name] : gates[name] > GATES[name]);
+  const smaller = (name: keyof typeof GATES): boolean =>
+    name.startsWith('min')
+      ? gates[name] < GATES[name]
+      : name === 'drill' || name === 'steps'
+        ? !gates[name]
+        : gates[name] > GATES[name];
   const names = Object.keys(GATES) as (keyof typeof GATES)[];
   return names.filter(smaller).map((name) => `${name} ${gates[name]} (default ${GATES[name]})`);
 }
 
 export const smallGatesNote = (gates: Gates): string =>
-  smallGates(gates).length === 0 ? '' : `NOTE: this plan's gates are smaller than the defaults:\n${smallGates(gates).map((gate) => `  ${gate}\n`).join('')}`;
+  smallGates(gates).length === 0
+    ? ''
+    : `NOTE: this plan's gates are smaller than the defaults:\n${smallGates(gates)
+        .map((gate) => `  ${gate}\n`)
+        .join('')}`;
 
 /** Every stop: done, next, or to come. */
 export function renderWalk({ name, title }: Runbook, stops: readonly Stop[], done: ReadonlySet<string>): string {
   const next = nextOf(stops, done);
   const width = Math.max(0, ...stops.map(({ id }) => id.length));
-  const lines = stops.map((stop) => `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${stop.id.padEnd(width)}  ${stop.step.changes === undefined ? '' : 'changes something'}`.trimEnd());
+  const lines = stops.map((stop) =>
+    `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${stop.id.padEnd(width)}  ${stop.step.changes === undefined ? '' : 'changes something'}`.trimEnd(),
+  );
   const what = next?.step.changes === undefined ? 'changes nothing' : `changes: ${next.step.changes}`;
-  return [`${title} (${name}.md)`, ...lines, next === null ? 'All of it is done; --again begins anew.' : `Next: --next runs ${next.id}, which ${what}`].join('\n');
+  return [
+    `${title} (${name}.md)`,
+    ...lines,
+    next === null ? 'All of it is done; --again begins anew.' : `Next: --next runs ${next.id}, which ${what}`,
+  ].join('\n');
 }
 
 /** What is about to be run, and, where it changes something, how it is undone. */
 export function renderStop({ id, step }: Stop, command: string, undoing: boolean): string {
-  const lines = command.trimEnd().split('\n').map((line) => `  $ ${line}`);
-  const back = undoing || step.changes === undefined ? [] : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${step.undo.trim()}`];
-  return [`${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `: changes ${step.changes}`}`, ...lines, ...back].join('\n');
+  const lines = command
+    .trimEnd()
+    .split('\n')
+    .map((line) => `  $ ${line}`);
+  const back =
+    undoing || step.changes === undefined
+      ? []
+      : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${step.undo.trim()}`];
+  return [
+    `${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `: changes ${step.changes}`}`,
+    ...lines,
+    ...back,
+  ].join('\n');
 }

@@ -1,6 +1,7 @@
 /**
- * What was done with runbooks: one line of JSON for each step that was run, undone or checked, in `runbooks.jsonl` beside the
- * plan's state directory. The place in a runbook is folded from it (place.ts), so that it outlives every process.
+ * What was done with runbooks: one line of JSON for each step that was run, undone or checked, in `runbooks.jsonl`
+ * beside the plan's state directory. The place in a runbook is folded from it (place.ts), so that it outlives every
+ * process.
  */
 import { open, readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
@@ -33,11 +34,16 @@ export async function readLog(file: string): Promise<readonly LogEntry[]> {
   });
   const lines = text.split('\n');
   const cut = lines.pop();
-  const entries = lines.filter((line) => line !== '').map((line, at) => {
-    const parsed = entry.safeParse(fromJson(line));
-    if (!parsed.success) throw new LogError(`${file}:${at + 1} is no entry: put the line right, or move the file away, and every runbook begins anew`);
-    return parsed.data;
-  });
+  const entries = lines
+    .filter((line) => line !== '')
+    .map((line, at) => {
+      const parsed = entry.safeParse(fromJson(line));
+      if (!parsed.success)
+        throw new LogError(
+          `${file}:${at + 1} is no entry: put the line right, or move the file away, and every runbook begins anew`,
+        );
+      return parsed.data;
+    });
   const last = entry.safeParse(fromJson(cut ?? ''));
   return last.success ? [...entries, last.data] : entries;
 }
@@ -48,15 +54,20 @@ export async function appendLog(file: string, line: LogEntry): Promise<void> {
     const handle = await open(file, 'a+', 0o600);
     try {
       const { size } = await handle.stat();
-      const { buffer } = size === 0 ? { buffer: Buffer.from('\n') } : await handle.read(Buffer.alloc(1), 0, 1, size - 1);
+      const { buffer } =
+        size === 0 ? { buffer: Buffer.from('\n') } : await handle.read(Buffer.alloc(1), 0, 1, size - 1);
       // What a sudden end has cut stays a line of its own.
-      await handle.writeFile(`${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify({ ...line, command: line.command && redactSecrets(line.command) })}\n`);
+      await handle.writeFile(
+        `${buffer.toString() === '\n' ? '' : '\n'}${JSON.stringify({ ...line, command: line.command && redactSecrets(line.command) })}\n`,
+      );
       await handle.datasync();
     } finally {
       await handle.close();
     }
   } catch (error) {
-    throw new LogError(`${file} cannot be written (${(error as NodeJS.ErrnoException).code}): run it as somebody who may, or name another with --log`);
+    throw new LogError(
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}): run it as somebody who may, or name another with --log`,
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 /**
- * Where a walk through a runbook is. Pure: steps are laid out over the plan's workloads, and what was done is folded from the log.
+ * Where a walk through a runbook is. Pure: steps are laid out over the plan's workloads, and what was done is folded
+ * from the log.
  */
 import type { WorkloadPlan } from '../plan/plan.js';
 import type { Runbook, Step } from './document.js';
@@ -33,12 +34,25 @@ export interface LogEntry {
  * The stops of a runbook in their order: a step that is for several workloads has one for each, one after the other.
  * @param named workloads that the operator named; null for all of each step's
  */
-export function layOut(runbook: Runbook, workloads: readonly WorkloadPlan[], named: readonly string[] | null): readonly Stop[] {
+export function layOut(
+  runbook: Runbook,
+  workloads: readonly WorkloadPlan[],
+  named: readonly string[] | null,
+): readonly Stop[] {
   return runbook.steps.flatMap((step): readonly Stop[] => {
     if (step.each === undefined) return [{ id: step.id, step, workload: null }];
     const { each } = step;
-    const concerned = each === 'all' ? workloads : each === 'named' ? (named === null ? [] : workloads) : workloads.filter((workload) => each.includes(workload.class));
-    return concerned.filter(({ name }) => named?.includes(name) ?? true).map(({ name }) => ({ id: `${step.id}:${name}`, step, workload: name }));
+    const concerned =
+      each === 'all'
+        ? workloads
+        : each === 'named'
+          ? named === null
+            ? []
+            : workloads
+          : workloads.filter((workload) => each.includes(workload.class));
+    return concerned
+      .filter(({ name }) => named?.includes(name) ?? true)
+      .map(({ name }) => ({ id: `${step.id}:${name}`, step, workload: name }));
   });
 }
 
@@ -64,15 +78,18 @@ function after(id: string, stops: readonly Stop[]): readonly Stop[] {
 }
 
 /** The first stop that is not done; null where all are. */
-export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop | null => stops.find(({ id }) => !done.has(id)) ?? null;
+export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop | null =>
+  stops.find(({ id }) => !done.has(id)) ?? null;
 
 /**
- * What `--check` runs: the stops that change nothing, as far as the walk has come. Before it has begun, those before its first
- * change; what a stop expects only at its place is left out once it was done.
+ * What `--check` runs: the stops that change nothing, as far as the walk has come. Before it has begun, those before
+ * its first change; what a stop expects only at its place is left out once it was done.
  */
 export function checksOf(stops: readonly Stop[], done: ReadonlySet<string>): readonly Stop[] {
   const next = nextOf(stops, done);
   const open = next === null ? stops.length : stops.indexOf(next);
   const end = done.size > 0 ? open : stops.findIndex(({ step }) => step.changes !== undefined);
-  return stops.slice(0, end === -1 ? stops.length : end).filter(({ step, id }) => step.changes === undefined && !(step.once && done.has(id)));
+  return stops
+    .slice(0, end === -1 ? stops.length : end)
+    .filter(({ step, id }) => step.changes === undefined && !(step.once && done.has(id)));
 }

@@ -7,18 +7,29 @@ import type { Outcome, Variables } from './expect.js';
 const MAX_PRINTED = 16 << 20;
 
 /** @param show is given what it prints as it comes */
-export async function runCommand(command: string, variables: Variables, directory: string, show: (text: string) => void): Promise<Outcome> {
+export async function runCommand(
+  command: string,
+  variables: Variables,
+  directory: string,
+  show: (text: string) => void,
+): Promise<Outcome> {
   // Ctrl-C is the command's, too: what came of it is written down before we end.
   const stay = (): void => undefined;
   process.on('SIGINT', stay);
-  const child = spawn('sh', ['-euc', command], { cwd: directory, env: { ...process.env, ...variables }, stdio: ['inherit', 'pipe', 'pipe'] });
+  const child = spawn('sh', ['-euc', command], {
+    cwd: directory,
+    env: { ...process.env, ...variables },
+    stdio: ['inherit', 'pipe', 'pipe'],
+  });
   let [stdout, printed] = ['', ''];
   const take = (text: string): string => {
     show(text);
     if (printed.length < MAX_PRINTED) printed += text;
     return text;
   };
-  child.stdout.setEncoding('utf8').on('data', (text: string) => void (stdout.length < MAX_PRINTED ? (stdout += take(text)) : take(text)));
+  child.stdout
+    .setEncoding('utf8')
+    .on('data', (text: string) => void (stdout.length < MAX_PRINTED ? (stdout += take(text)) : take(text)));
   child.stderr.setEncoding('utf8').on('data', take);
   try {
     const [code] = (await once(child, 'close')) as [number | null];

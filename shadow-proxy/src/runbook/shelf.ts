@@ -15,14 +15,19 @@ export const runbookNames = (): string[] =>
     .map((file) => file.slice(0, -'.md'.length))
     .sort();
 
-/** @param wanted the beginning of one name, such as `week-1`, or a file of one's own that ends in `.md`. @throws {RunbookError} */
+/**
+ * @param wanted the beginning of one name, such as `week-1`, or a file of one's own that ends in `.md`. @throws
+ * {RunbookError}
+ */
 export function openRunbook(wanted: string): Runbook {
   if (wanted.endsWith('.md')) return parseRunbook(basename(wanted, '.md'), read(wanted));
   const names = runbookNames();
   const found = names.includes(wanted) ? [wanted] : names.filter((name) => name.startsWith(wanted));
   if (found.length === 1) return parseRunbook(found[0], read(join(SHELF, `${found[0]}.md`)));
   const allowed = found.length === 0 ? names : found;
-  throw new RunbookError(`${wanted} ${found.length === 0 ? 'is no runbook' : 'may be several'}: ${allowed.join(', ')}, or a file that ends in .md`);
+  throw new RunbookError(
+    `${wanted} ${found.length === 0 ? 'is no runbook' : 'may be several'}: ${allowed.join(', ')}, or a file that ends in .md`,
+  );
 }
 
 function read(file: string): string {

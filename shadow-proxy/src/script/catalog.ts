@@ -77,7 +77,10 @@ export class Scripts {
     return this.find(argumentsOf(frame))?.swapsDatabases === true;
   }
 
-  /** What an EVAL, EVALSHA or FCALL runs; undefined for a digest that was never seen with its text, and for an unknown function. */
+  /**
+   * What an EVAL, EVALSHA or FCALL runs; undefined for a digest that was never seen with its text, and for an unknown
+   * function.
+   */
   find(args: readonly Buffer[]): Routine | undefined {
     if (args.length < 3) return undefined;
     const name = args[0].toString('latin1').toLowerCase();
@@ -94,10 +97,19 @@ export class Scripts {
     const { reads, writes } = routine?.named(table) ?? UNTOLD;
     const declared = new Set(args.slice(3, 3 + count).map((key) => key.toString('latin1')));
     const keysOf = (named: readonly NamedKey[]): Buffer[] => {
-      const keys = named.flatMap(({ name }) => (name === 'declared' ? [] : 'text' in name ? [Buffer.from(name.text, 'latin1')] : args.slice(2 + count + name.argument).slice(0, 1)));
+      const keys = named.flatMap(({ name }) =>
+        name === 'declared'
+          ? []
+          : 'text' in name
+            ? [Buffer.from(name.text, 'latin1')]
+            : args.slice(2 + count + name.argument).slice(0, 1),
+      );
       return keys.filter((key) => !declared.has(key.toString('latin1')));
     };
-    return { reads: reads && keysOf(reads), writes: routine?.writesNothing(table) === true ? [] : writes && keysOf(writes) };
+    return {
+      reads: reads && keysOf(reads),
+      writes: routine?.writesNothing(table) === true ? [] : writes && keysOf(writes),
+    };
   }
 
   /** A server has run the script of this EVAL or EVALSHA, or loaded that of this SCRIPT LOAD. */
@@ -114,7 +126,8 @@ export class Scripts {
 
   loadedOn(server: Server, script: Script): void {
     let loaded = this.#loaded.get(server);
-    if (loaded === undefined || loaded.runId !== server.runId) this.#loaded.set(server, (loaded = { runId: server.runId, shas: new Set() }));
+    if (loaded === undefined || loaded.runId !== server.runId)
+      this.#loaded.set(server, (loaded = { runId: server.runId, shas: new Set() }));
     loaded.shas.add(script.sha);
   }
 

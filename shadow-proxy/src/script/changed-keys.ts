@@ -150,7 +150,8 @@ export class Changes implements ConnectionOwner {
   }
 
   #closeIdle(): void {
-    if (this.#open.size === 0 && this.#pinged.length === 0 && performance.now() - this.#usedAt > IDLE_MS) this.#connection?.destroy();
+    if (this.#open.size === 0 && this.#pinged.length === 0 && performance.now() - this.#usedAt > IDLE_MS)
+      this.#connection?.destroy();
   }
 }
 

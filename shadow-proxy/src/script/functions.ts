@@ -54,7 +54,11 @@ export class Functions {
   async learn(server: Server): Promise<void> {
     const { runId } = server;
     const reply = await server.ask('FUNCTION', 'LIST', 'WITHCODE').catch(() => null);
-    this.#known.set(server, { runId, at: performance.now(), functions: reply === null || isError(reply) ? new Map() : functionsOf(reply) });
+    this.#known.set(server, {
+      runId,
+      at: performance.now(),
+      functions: reply === null || isError(reply) ? new Map() : functionsOf(reply),
+    });
   }
 
   /** Functions have changed. */

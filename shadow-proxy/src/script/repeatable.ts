@@ -18,7 +18,12 @@ export interface Repeatable {
 const TTL = { ex: 1, px: 1, nx: 0, xx: 0 };
 const SCORES = { nx: 0, xx: 0, ch: 0, gt: 0, lt: 0 };
 
-const ROWS: readonly (readonly [names: string, args: string, reply: ReplyKind | null, options?: Readonly<Record<string, number>>])[] = [
+const ROWS: readonly (readonly [
+  names: string,
+  args: string,
+  reply: ReplyKind | null,
+  options?: Readonly<Record<string, number>>,
+])[] = [
   ['get getdel', 'k', 'text'],
   ['getset', 'kv', 'text'],
   ['set', 'kvx', 'text', TTL],
@@ -55,7 +60,8 @@ const ROWS: readonly (readonly [names: string, args: string, reply: ReplyKind | 
   ['sismember', 'kv', 'number'],
   ['smismember', 'k(v)', 'table'],
   ['smove', 'kkv', 'number'],
-  // With INCR, which an argument may hold, it answers with a score: its text depends on the server, as that of others' scores.
+  // With INCR, which an argument may hold, it answers with a score: its text depends on the server, as that of others'
+  // scores.
   ['zadd', 'kx(nv)', null, SCORES],
   ['zincrby', 'knv', null],
   ['zpopmin zpopmax', 'k', null],
@@ -66,7 +72,8 @@ const ROWS: readonly (readonly [names: string, args: string, reply: ReplyKind | 
 ];
 
 const REPEATABLE = new Map<string, Repeatable>();
-for (const [names, args, reply, options = {}] of ROWS) for (const name of names.split(' ')) REPEATABLE.set(name, { arguments: args, options, reply });
+for (const [names, args, reply, options = {}] of ROWS)
+  for (const name of names.split(' ')) REPEATABLE.set(name, { arguments: args, options, reply });
 
 /** What a repeated script may do with the command of this name (in lower case); undefined for nothing. */
 export const repeatableCommand = (name: string): Repeatable | undefined => REPEATABLE.get(name);

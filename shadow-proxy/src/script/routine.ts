@@ -43,7 +43,12 @@ export class Routine {
     this.#mentionsSwapping = /swapdb/i.test(text);
     this.#mentionsKeepTtl = /keepttl/i.test(text);
     this.#tooManyFrom = tooManyFrom(text);
-    this.setsMoment = this.#mayCall(({ name, names, open }) => /^p?expireat$/.test(name) || (name === 'set' && (names.length > 2 || open)) || (name === 'getex' && (names.length > 1 || open)));
+    this.setsMoment = this.#mayCall(
+      ({ name, names, open }) =>
+        /^p?expireat$/.test(name) ||
+        (name === 'set' && (names.length > 2 || open)) ||
+        (name === 'getex' && (names.length > 1 || open)),
+    );
     this.setsTtl = this.setsMoment || this.#mayCall(({ name }) => /^(p?expire|p?setex)$/.test(name));
   }
 
@@ -92,10 +97,16 @@ export class Routine {
     return this.#reading.calls?.some(({ name }) => names.includes(name)) === true;
   }
 
-  /** Whether it writes to no other database than its own. Of a text that is not understood, no name of such a command is in it, or among the arguments. */
+  /**
+   * Whether it writes to no other database than its own. Of a text that is not understood, no name of such a command is
+   * in it, or among the arguments.
+   */
   staysInDatabase(args: readonly Buffer[]): boolean {
     if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => LEAVING.has(name));
-    return !this.#mentionsDatabases && !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()));
+    return (
+      !this.#mentionsDatabases &&
+      !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()))
+    );
   }
 
   /** The commands that it calls, as far as its text tells. */
@@ -105,7 +116,10 @@ export class Routine {
 
   /** Whether it may SET … KEEPTTL: it writes the option out, or is given it. */
   mayKeepTtl(args: readonly Buffer[]): boolean {
-    return this.#mentionsKeepTtl || args.some((arg) => arg.length === KEEPTTL.length && arg.toString('latin1').toLowerCase() === KEEPTTL);
+    return (
+      this.#mentionsKeepTtl ||
+      args.some((arg) => arg.length === KEEPTTL.length && arg.toString('latin1').toLowerCase() === KEEPTTL)
+    );
   }
 
   /** Whether it may call any command at all. */
@@ -123,7 +137,11 @@ export class Routine {
     const { calls } = this.#reading;
     if (calls === null) return true;
     const specs = calls.map((call) => specOf(call, table));
-    return calls.some(({ name }) => countingKind(name) !== null) || (specs.some((spec) => spec?.write === true) && specs.some((spec) => spec?.write === false && spec.handling === 'keyed'));
+    return (
+      calls.some(({ name }) => countingKind(name) !== null) ||
+      (specs.some((spec) => spec?.write === true) &&
+        specs.some((spec) => spec?.write === false && spec.handling === 'keyed'))
+    );
   }
 
   /** The keys that its calls name. */
@@ -151,7 +169,8 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
       // Beside what SORT or GEORADIUS stores, what it reads is not told either.
       if (each === null) untold.reads = true;
       if (each === null && spec.write) untold.writes = true;
-      if (each !== null) (spec.write ? writes : reads).push({ access: spec.write ? READS | WRITES : READS, name: each });
+      if (each !== null)
+        (spec.write ? writes : reads).push({ access: spec.write ? READS | WRITES : READS, name: each });
     }
   }
   return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };

@@ -1,6 +1,6 @@
 /**
- * What a Lua text tells of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys they
- * name, and whether it does the same on two servers with the same data. All of it is a closed list: what is not
+ * What a Lua text tells of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys
+ * they name, and whether it does the same on two servers with the same data. All of it is a closed list: what is not
  * understood may do anything.
  *
  *   text ─▶ parse ─▶ Reader: names, scopes, calls ─▶ which arguments name a key, which values are texts or numbers
@@ -46,7 +46,11 @@ export function readText(text: string, isLibrary: boolean): Reading {
   if (text.length > MAX_CHARACTERS) return NOT_UNDERSTOOD;
   try {
     // The first line of a library, or of a script with flags, is no Lua.
-    const chunk = luaparse.parse(text.replace(/^#![^\n]*/, ''), { luaVersion: '5.1', encodingMode: 'pseudo-latin1', comments: false });
+    const chunk = luaparse.parse(text.replace(/^#![^\n]*/, ''), {
+      luaVersion: '5.1',
+      encodingMode: 'pseudo-latin1',
+      comments: false,
+    });
     return new Reader(isLibrary).read(chunk);
   } catch {
     // Its syntax, what this reader has never heard of, or so deep a nesting that the stack is full.
@@ -54,24 +58,31 @@ export function readText(text: string, isLibrary: boolean): Reading {
   }
 }
 
-/** From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none. */
+/**
+ * From so many on, `unpack` may give a call the 7,996 arguments that end KeyDB 6.3.4; more than 8,000 it gives to none.
+ */
 const MANY = 7_900;
 
-/** How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never. */
+/**
+ * How many arguments a script must be given before one of its calls may have too many for KeyDB; Infinity for never.
+ */
 export function tooManyFrom(text: string): number {
   if (!/\bunpack\b/.test(text)) return Infinity;
   return (text.match(/\b\d+\b/g) ?? []).some((number) => Number(number) >= MANY && Number(number) <= 8_000) ? 0 : MANY;
 }
 
 /** Whether a text that is not understood writes out the name of a command that leaves its database. */
-export const mentionsDatabases = (text: string): boolean => /(["']|\[=*\[)\s*(select|move|copy|swapdb)\s*(["']|\])/i.test(text);
+export const mentionsDatabases = (text: string): boolean =>
+  /(["']|\[=*\[)\s*(select|move|copy|swapdb)\s*(["']|\])/i.test(text);
 
 // ── the closed lists ──────────────────────────────────────────────────────────────────────────────────────────────
 
 const words = (text: string): ReadonlySet<string> => new Set(text.split(' '));
 
 /** Names that lead neither to other calls of commands nor to other names. */
-const GLOBALS = words('KEYS ARGV string table math os tonumber tostring ipairs pairs type unpack next select error assert pcall xpcall cjson cmsgpack bit struct rawequal collectgarbage');
+const GLOBALS = words(
+  'KEYS ARGV string table math os tonumber tostring ipairs pairs type unpack next select error assert pcall xpcall cjson cmsgpack bit struct rawequal collectgarbage',
+);
 /** Of `redis`, beside calls. */
 const OF_REDIS = words(
   'sha1hex setresp replicate_commands set_repl REPL_ALL REPL_NONE REPL_AOF REPL_SLAVE REPL_REPLICA error_reply status_reply log LOG_DEBUG LOG_VERBOSE LOG_NOTICE LOG_WARNING register_function',
@@ -119,7 +130,17 @@ interface SeenCall {
   readonly isUsed: boolean;
 }
 
-const binding = (some: Partial<Binding> = {}): Binding => ({ given: 1, value: undefined, reads: 0, others: 0, alias: null, parameter: null, elementOf: null, kind: null, ...some });
+const binding = (some: Partial<Binding> = {}): Binding => ({
+  given: 1,
+  value: undefined,
+  reads: 0,
+  others: 0,
+  alias: null,
+  parameter: null,
+  elementOf: null,
+  kind: null,
+  ...some,
+});
 
 class Reader {
   readonly #scopes: Scope[] = [];
@@ -137,7 +158,12 @@ class Reader {
 
   read(chunk: Chunk): Reading {
     this.#block(chunk.body, []);
-    const repeatable = this.#callsKnown && this.#repeatable && !this.isLibrary && this.#calls.every((call) => this.#isRepeatable(call)) && this.#later.every((judge) => judge());
+    const repeatable =
+      this.#callsKnown &&
+      this.#repeatable &&
+      !this.isLibrary &&
+      this.#calls.every((call) => this.#isRepeatable(call)) &&
+      this.#later.every((judge) => judge());
     return {
       calls: this.#callsKnown ? this.#calls.map((call) => this.#told(call)) : null,
       repeatable,
@@ -147,7 +173,12 @@ class Reader {
 
   #told({ name, args }: SeenCall): Call {
     const last = args.at(-1);
-    return { name, subcommand: literalOf(args[0])?.toLowerCase() ?? null, names: args.map((arg) => this.#nameOf(arg)), open: last !== undefined && this.#isOpen(last) };
+    return {
+      name,
+      subcommand: literalOf(args[0])?.toLowerCase() ?? null,
+      names: args.map((arg) => this.#nameOf(arg)),
+      open: last !== undefined && this.#isOpen(last),
+    };
   }
 
   // ── names ──
@@ -166,7 +197,12 @@ class Reader {
 
   /** Whether the expression is the global of that name. */
   #isGlobal(expression: Expression, name: string): boolean {
-    return expression.type === 'Identifier' && expression.name === name && this.#bindings.get(expression) === undefined && this.#find(name) === undefined;
+    return (
+      expression.type === 'Identifier' &&
+      expression.name === name &&
+      this.#bindings.get(expression) === undefined &&
+      this.#find(name) === undefined
+    );
   }
 
   /** `redis.name`, as which member; null for anything else. */
@@ -177,7 +213,11 @@ class Reader {
 
   // ── statements ──
 
-  #block(body: readonly Statement[], declared: readonly (readonly [name: string, Binding])[], then: () => void = () => undefined): void {
+  #block(
+    body: readonly Statement[],
+    declared: readonly (readonly [name: string, Binding])[],
+    then: () => void = () => undefined,
+  ): void {
     this.#scopes.push(new Map());
     for (const [name, of] of declared) this.#declare(name, of);
     for (const statement of body) this.#statement(statement);
@@ -218,7 +258,10 @@ class Reader {
         return this.#block(statement.body, [[statement.variable.name, binding({ kind: 'number' })]]);
       case 'ForGenericStatement': {
         const element = this.#iterators(statement.iterators);
-        return this.#block(statement.body, statement.variables.map(({ name }, i) => [name, i === 1 && element !== null ? element : binding()]));
+        return this.#block(
+          statement.body,
+          statement.variables.map(({ name }, i) => [name, i === 1 && element !== null ? element : binding()]),
+        );
       }
       case 'FunctionDeclaration':
         return this.#declareFunction(statement);
@@ -254,7 +297,8 @@ class Reader {
       if (found === undefined && (GLOBALS.has(target.name) || target.name === 'redis')) this.#callsKnown = false;
       return;
     }
-    if (target.type !== 'IndexExpression' && target.type !== 'MemberExpression') throw new Error(`${target.type} is given a value`);
+    if (target.type !== 'IndexExpression' && target.type !== 'MemberExpression')
+      throw new Error(`${target.type} is given a value`);
     this.#expression(target.base);
     if (target.type === 'IndexExpression') this.#expression(target.index);
   }
@@ -275,7 +319,10 @@ class Reader {
     const parameters = declared.parameters.map((name, at): [string, Binding] => {
       // Three dots have no name.
       if (name.type !== 'Identifier') this.#repeatable = false;
-      return [name.type === 'Identifier' ? name.name : '...', binding({ parameter: isMethod ? null : { of: declared, at } })];
+      return [
+        name.type === 'Identifier' ? name.name : '...',
+        binding({ parameter: isMethod ? null : { of: declared, at } }),
+      ];
     });
     this.#block(declared.body, isMethod ? [['self', binding()], ...parameters] : parameters);
   }
@@ -335,7 +382,8 @@ class Reader {
       case 'BinaryExpression':
         return this.#binary(expression.operator, expression.left, expression.right);
       case 'UnaryExpression':
-        if (expression.operator !== '#' || this.#readsOf(expression.argument) === null) this.#expression(expression.argument);
+        if (expression.operator !== '#' || this.#readsOf(expression.argument) === null)
+          this.#expression(expression.argument);
         return;
       case 'IndexExpression':
         if (this.#readsOf(expression.base) === null) this.#expression(expression.base);
@@ -348,7 +396,8 @@ class Reader {
       case 'StringCallExpression': {
         this.#repeatable = false;
         const argument = expression.type === 'TableCallExpression' ? expression.arguments : expression.argument;
-        if (this.isLibrary && this.#memberOfRedis(expression.base) === 'register_function') return this.#register([argument]);
+        if (this.isLibrary && this.#memberOfRedis(expression.base) === 'register_function')
+          return this.#register([argument]);
         this.#expression(expression.base);
         return this.#expression(argument);
       }
@@ -387,7 +436,8 @@ class Reader {
     this.#expression(left);
     this.#expression(right);
     if (operator === '^') this.#repeatable = false;
-    if (['<', '<=', '>', '>='].includes(operator)) this.#later.push(() => this.#kindOf(left) === 'number' || this.#kindOf(right) === 'number');
+    if (['<', '<=', '>', '>='].includes(operator))
+      this.#later.push(() => this.#kindOf(left) === 'number' || this.#kindOf(right) === 'number');
   }
 
   #call(call: CallExpression, isUsed: boolean): void {
@@ -421,7 +471,11 @@ class Reader {
   #callee(base: Expression, args: readonly Expression[]): readonly Expression[] {
     if (base.type !== 'Identifier') {
       const isMethod = base.type === 'MemberExpression' && base.indexer === ':';
-      const isLibrary = base.type === 'MemberExpression' && !isMethod && base.base.type === 'Identifier' && this.#find(base.base.name) === undefined;
+      const isLibrary =
+        base.type === 'MemberExpression' &&
+        !isMethod &&
+        base.base.type === 'Identifier' &&
+        this.#find(base.base.name) === undefined;
       // A method of a text; a table's own is a function of this text.
       if (isMethod ? !MEMBERS.string!.has(base.identifier.name) : !isLibrary) this.#repeatable = false;
       this.#expression(base);
@@ -447,7 +501,12 @@ class Reader {
   /** `redis.register_function(name, function)`, or with one table. */
   #register(args: readonly Expression[]): void {
     const fields = args.length === 1 && args[0].type === 'TableConstructorExpression' ? args[0].fields : null;
-    const given = fields === null ? args : fields.flatMap((field) => (field.type === 'TableKeyString' && field.key.name === 'callback' ? [field.value] : []));
+    const given =
+      fields === null
+        ? args
+        : fields.flatMap((field) =>
+            field.type === 'TableKeyString' && field.key.name === 'callback' ? [field.value] : [],
+          );
     for (const each of given) {
       const of = each.type === 'Identifier' ? this.#find(each.name) : undefined;
       if (each.type === 'FunctionDeclaration') this.#callbacks.push(each);
@@ -469,7 +528,13 @@ class Reader {
     return this.#callbacks.some((callback) => {
       if (callback === parameter.of) return true;
       const named = callback.type === 'Identifier' ? this.#bindings.get(callback) : undefined;
-      return named !== undefined && named.value === parameter.of && named.given === 1 && named.others === 1 && named.reads === 0;
+      return (
+        named !== undefined &&
+        named.value === parameter.of &&
+        named.given === 1 &&
+        named.others === 1 &&
+        named.reads === 0
+      );
     });
   }
 
@@ -491,7 +556,12 @@ class Reader {
         const of = base.type === 'Identifier' ? this.#bindings.get(base) : undefined;
         if (of === undefined) return null;
         if (this.#isCallers(of, 'KEYS')) return 'declared';
-        return this.#isCallers(of, 'ARGV') && index.type === 'NumericLiteral' && Number.isInteger(index.value) && index.value > 0 ? { argument: index.value } : null;
+        return this.#isCallers(of, 'ARGV') &&
+          index.type === 'NumericLiteral' &&
+          Number.isInteger(index.value) &&
+          index.value > 0
+          ? { argument: index.value }
+          : null;
       }
       case 'CallExpression': {
         const [table] = expression.arguments;
@@ -510,10 +580,15 @@ class Reader {
   }
 
   #isUnpack({ base, arguments: args }: CallExpression): boolean {
-    return base.type === 'Identifier' && base.name === 'unpack' && this.#bindings.get(base) === undefined && args.length > 0;
+    return (
+      base.type === 'Identifier' && base.name === 'unpack' && this.#bindings.get(base) === undefined && args.length > 0
+    );
   }
 
-  /** What values an expression may have: `number` and `text` may be nil or false as well, `scalar` is no table or function. */
+  /**
+   * What values an expression may have: `number` and `text` may be nil or false as well, `scalar` is no table or
+   * function.
+   */
   #kindOf(expression: Expression, depth = 0): Kind {
     if (depth > MAX_NAMES) return 'any';
     switch (expression.type) {
@@ -540,7 +615,8 @@ class Reader {
       case 'Identifier': {
         const of = this.#bindings.get(expression);
         if (of === undefined || of.given > 1) return 'any';
-        if (of.elementOf !== null) return this.#isCallers(of.elementOf, 'KEYS') || this.#isCallers(of.elementOf, 'ARGV') ? 'text' : 'any';
+        if (of.elementOf !== null)
+          return this.#isCallers(of.elementOf, 'KEYS') || this.#isCallers(of.elementOf, 'ARGV') ? 'text' : 'any';
         return of.kind ?? (of.value ? this.#kindOf(of.value, depth + 1) : 'any');
       }
       case 'CallExpression':
@@ -567,7 +643,13 @@ class Reader {
       case 'math':
         return 'number';
       case 'string':
-        return NUMBERS_OF_STRING.has(name) ? 'number' : name === 'match' ? 'scalar' : name === 'gmatch' ? 'any' : 'text';
+        return NUMBERS_OF_STRING.has(name)
+          ? 'number'
+          : name === 'match'
+            ? 'scalar'
+            : name === 'gmatch'
+              ? 'any'
+              : 'text';
       case 'table':
         return name === 'concat' ? 'text' : name === 'getn' ? 'number' : 'any';
       default:
@@ -584,15 +666,20 @@ class Reader {
   /** Whether the text that a command is given for the expression is the same, whatever the server's version. */
   #isPlain(expression: Expression): boolean {
     if (expression.type === 'NumericLiteral') return Number.isInteger(expression.value) && expression.value < MAX_PLAIN;
-    if (expression.type === 'LogicalExpression') return this.#isPlain(expression.left) && this.#isPlain(expression.right);
-    if (expression.type === 'CallExpression' && this.#isUnpack(expression)) return this.#isOfCaller(expression.arguments[0]);
+    if (expression.type === 'LogicalExpression')
+      return this.#isPlain(expression.left) && this.#isPlain(expression.right);
+    if (expression.type === 'CallExpression' && this.#isUnpack(expression))
+      return this.#isOfCaller(expression.arguments[0]);
     return this.#kindOf(expression) === 'text';
   }
 
   #isRepeatable({ name, args, isUsed }: SeenCall): boolean {
     const allowed = repeatableCommand(name);
     if (allowed === undefined || (isUsed && allowed.reply === null)) return false;
-    const written = args.map((arg, i) => ({ literal: literalOf(arg), open: i === args.length - 1 && this.#isOpen(arg) }));
+    const written = args.map((arg, i) => ({
+      literal: literalOf(arg),
+      open: i === args.length - 1 && this.#isOpen(arg),
+    }));
     return areRepeatable(allowed, written);
   }
 
@@ -611,10 +698,16 @@ const MAX_PLAIN = 1e15;
 
 /** Whether it may stand for several values at the end of a list. */
 const isMany = (expression: Expression): boolean =>
-  expression.type === 'VarargLiteral' || (/Call/.test(expression.type) && (expression as { inParens?: boolean }).inParens !== true);
+  expression.type === 'VarargLiteral' ||
+  (/Call/.test(expression.type) && (expression as { inParens?: boolean }).inParens !== true);
 
 /** The text that is written out; line breaks in it, which Lua may change, make it unknown. */
 function literalOf(expression: Expression | undefined): string | null {
-  if (expression?.type !== 'StringLiteral' || typeof (expression.value as unknown) !== 'string' || expression.raw.includes('\r')) return null;
+  if (
+    expression?.type !== 'StringLiteral' ||
+    typeof (expression.value as unknown) !== 'string' ||
+    expression.raw.includes('\r')
+  )
+    return null;
   return expression.value;
 }

@@ -1,7 +1,7 @@
 /**
- * Errors that clients were answered with: by the server that was their authority, and by kind, which is the error's code
- * (`WRONGPASS`, `NOAUTH`, `NOPERM`, `ERR`, …). The one count of them: whoever wants to know what clients are refused, such
- * as what only fails since a workload is `live`, reads or refines it here.
+ * Errors that clients were answered with: by the server that was their authority, and by kind, which is the error's
+ * code (`WRONGPASS`, `NOAUTH`, `NOPERM`, `ERR`, …). The one count of them: whoever wants to know what clients are
+ * refused, such as what only fails since a workload is `live`, reads or refines it here.
  *
  * A command of a transaction that fails counts as a part of EXEC's reply, and so not at all.
  */

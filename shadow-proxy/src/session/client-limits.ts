@@ -1,19 +1,24 @@
 /**
- * What the clients of a shard may cost together. Their memory is bounded: past `limits.totalClientBytes` the client that takes
- * most is closed, and then the next. A client that does not log in, or is idle for too long, is closed as well. Who is closed,
- * is counted by reason.
+ * What the clients of a shard may cost together. Their memory is bounded: past `limits.totalClientBytes` the client
+ * that takes most is closed, and then the next. A client that does not log in, or is idle for too long, is closed as
+ * well. Who is closed, is counted by reason.
  */
 import type { Limits } from '../plan/plan.js';
 import type { Session } from './session.js';
 
-export type ClientBounds = Pick<Limits, 'clientOutputBytes' | 'totalClientBytes' | 'transactionBytes' | 'loginMs' | 'idleMs'>;
+export type ClientBounds = Pick<
+  Limits,
+  'clientOutputBytes' | 'totalClientBytes' | 'transactionBytes' | 'loginMs' | 'idleMs'
+>;
 
 /** Why clients are closed: `output` and `memory` for what they take, `connections` beyond `limits.clients`. */
 export const CLOSED_FOR = ['output', 'memory', 'connections', 'login', 'idle'] as const;
 export type ClosedFor = (typeof CLOSED_FOR)[number];
 
 const LOOK_MS = 1_000;
-/** Memory is added up again when clients may have taken this share of the bound more; and the least that is worth it. */
+/**
+ * Memory is added up again when clients may have taken this share of the bound more; and the least that is worth it.
+ */
 const GROWTH_SHARE = 1 / 16;
 const MIN_GROWTH = 1 << 20;
 /** Failed logins from one address that are answered at once, and for how long they are remembered. */
@@ -74,7 +79,9 @@ export class ClientLimits {
     let bytes = 0;
     for (const session of this.sessions.values()) bytes += session.bytes;
     if (bytes > totalClientBytes) {
-      const weighed = [...this.sessions.values()].map((session) => ({ session, bytes: session.bytes })).sort((a, b) => b.bytes - a.bytes);
+      const weighed = [...this.sessions.values()]
+        .map((session) => ({ session, bytes: session.bytes }))
+        .sort((a, b) => b.bytes - a.bytes);
       for (const each of weighed) {
         if (bytes <= totalClientBytes) break;
         this.close(each.session, 'memory');

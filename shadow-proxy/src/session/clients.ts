@@ -62,7 +62,8 @@ export class Clients {
     this.limits = new ClientLimits(this.sessions, bounds);
     const { workloads, elsewhere } = sequencer.router;
     for (const side of SIDES) {
-      sequencer.lanes[side].inUse = () => new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));
+      sequencer.lanes[side].inUse = () =>
+        new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));
     }
     this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
   }
@@ -94,7 +95,8 @@ export class Clients {
     for (const session of this.sessions.values()) {
       session.checkLimits();
       // It came while a password was needed, and subscribed while none was: its own connection would let it go on.
-      if (needsPassword && session.login.standing[side] === 'barred' && session.subscriptions?.links[side]) session.destroy();
+      if (needsPassword && session.login.standing[side] === 'barred' && session.subscriptions?.links[side])
+        session.destroy();
     }
   }
 

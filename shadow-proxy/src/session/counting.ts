@@ -1,6 +1,6 @@
 /**
- * Finds keys that are counted in, whatever the plan calls their workload: the first commands of each kind in each second are
- * looked at, and stand for the others of that second. What is not looked at costs a number.
+ * Finds keys that are counted in, whatever the plan calls their workload: the first commands of each kind in each
+ * second are looked at, and stand for the others of that second. What is not looked at costs a number.
  */
 import { KINDS, type CountingKind } from '../command/counting.js';
 import { KeyList, keysOf, isWord } from '../command/keys.js';
@@ -90,19 +90,22 @@ export class CounterWatch {
   /** SET NX is a lock; SET of a number that the same client has just read is a counter. */
   #lookAtSet(session: Session, spec: CommandSpec): void {
     const { frame, argStart, argEnd, argc } = session.parser;
-    for (let at = 3; at < argc; at++) if (isWord(frame, argStart[at], argEnd[at], 'nx')) return this.#note(session, spec, 'lock', 'set nx');
+    for (let at = 3; at < argc; at++)
+      if (isWord(frame, argStart[at], argEnd[at], 'nx')) return this.#note(session, spec, 'lock', 'set nx');
     if (argc < 3 || argEnd[2] - argStart[2] > MAX_DIGITS) return;
     const hash = hashOf(frame, argStart[1], argEnd[1]);
     const slot = hash & (SLOTS - 1);
     if (this.#readers[slot] !== session.id || this.#hashes[slot] !== hash) return;
-    if (/^-?\d+(\.\d+)?$/.test(frame.toString('latin1', argStart[2], argEnd[2]))) this.#note(session, spec, 'rewrite', 'get, set');
+    if (/^-?\d+(\.\d+)?$/.test(frame.toString('latin1', argStart[2], argEnd[2])))
+      this.#note(session, spec, 'rewrite', 'get, set');
   }
 
   /** One that reads and writes; of a digest whose text never came through the proxy that is not known. */
   #lookAtScript(session: Session, spec: CommandSpec): void {
     const { scripts, table } = session.clients.sequencer;
     const routine = scripts.find(argumentsOf(session.command));
-    if (routine === undefined || routine.readsAndWrites(table)) this.#note(session, spec, 'script', routine === undefined ? `${spec.name} (text unknown)` : spec.name);
+    if (routine === undefined || routine.readsAndWrites(table))
+      this.#note(session, spec, 'script', routine === undefined ? `${spec.name} (text unknown)` : spec.name);
   }
 }
 

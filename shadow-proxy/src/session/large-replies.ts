@@ -1,13 +1,13 @@
 /**
- * Clients with large replies take turns: what others ask for comes behind those replies, on the same lane. So one of these
- * clients has commands in flight at a time, however many there are.
+ * Clients with large replies take turns: what others ask for comes behind those replies, on the same lane. So one of
+ * these clients has commands in flight at a time, however many there are.
  */
 
 /** From this size on, in bytes, a reply is large. */
 export const LARGE = 256 << 10;
 /**
- * Reads that clients without any reply so far have in flight, all together. One of each client is sent all the same. After a large
- * reply to anybody no others are sent for some time, in ms.
+ * Reads that clients without any reply so far have in flight, all together. One of each client is sent all the same.
+ * After a large reply to anybody no others are sent for some time, in ms.
  */
 const TRIES = 8;
 const RECENT_MS = 2_000;
@@ -44,8 +44,8 @@ export class LargeReplies {
   }
 
   /**
-   * Whether a client with large replies may send a command now. If not, it is resumed when it may; with commands in flight, it
-   * has to ask again once they are answered.
+   * Whether a client with large replies may send a command now. If not, it is resumed when it may; with commands in
+   * flight, it has to ask again once they are answered.
    */
   admits(taker: Taker): boolean {
     if (this.#holder === taker) return taker.inFlight === 0 || this.#waiting.size === 0;

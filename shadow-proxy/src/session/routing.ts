@@ -71,6 +71,7 @@ function routeKeyless(router: Router, hidden: boolean): Route | null {
 
 /** COPY source destination DB n. */
 export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes): boolean {
-  for (let i = 3; i < argc - 1; i++) if (frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase() === 'DB') return true;
+  for (let i = 3; i < argc - 1; i++)
+    if (frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase() === 'DB') return true;
   return false;
 }

@@ -1,6 +1,6 @@
 /**
- * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload goes to
- * the target, each is tried there, as a client would.
+ * The logins that clients have used in the last hour. They are in memory only, and for one purpose: before a workload
+ * goes to the target, each is tried there, as a client would.
  */
 import type { Credentials } from '../upstream/dialer.js';
 import { digestOf } from '../upstream/login.js';

@@ -50,7 +50,10 @@ const MINUS = '-'.charCodeAt(0);
 const MAX_IN_FLIGHT = 256;
 /** Bytes of replies that one client may have coming on the lane, by what its replies take. */
 const MAX_COMING = 1 << 20;
-/** What a reply to a client is taken to need before the first has come: so many commands that a short pipeline waits for nothing. */
+/**
+ * What a reply to a client is taken to need before the first has come: so many commands that a short pipeline waits for
+ * nothing.
+ */
 const FIRST_REPLY = 32 << 10;
 /** Likewise of a write, whose reply is a status or a number most of the time. */
 const FIRST_WRITE_REPLY = 1 << 10;
@@ -64,7 +67,10 @@ const LARGE_REPLY = 4096;
 const LONG_SCRIPT_MS = 500;
 /** A client whose host is gone is noticed after about so long, as by Redis. */
 const KEEP_ALIVE_MS = 300_000;
-/** How long a client that was told so may take to close its end; and one that has closed its end, to read its last replies. */
+/**
+ * How long a client that was told so may take to close its end; and one that has closed its end, to read its last
+ * replies.
+ */
 const LINGER_MS = 1_000;
 const LAST_READ_MS = 60_000;
 /** Bytes that a lane may owe its server before its clients are read no further. */
@@ -73,7 +79,10 @@ const MAX_UNSENT = 1 << 20;
 const MAX_BACKLOG = 1 << 20;
 /** Bytes of replies that a client may owe reading, or that wait behind one reply, before it is read no further. */
 const MAX_UNREAD = 1 << 20;
-/** A client that takes nothing for so long, in ms, may be one that sends all of a pipeline before it reads: it is read on. */
+/**
+ * A client that takes nothing for so long, in ms, may be one that sends all of a pipeline before it reads: it is read
+ * on.
+ */
 const STUCK_MS = 100;
 
 export class Session implements Sink {
@@ -170,7 +179,12 @@ export class Session implements Sink {
 
   /** Whether it waits for nothing: no command, no message. */
   get isIdle(): boolean {
-    return this.#inFlight === 0 && !this.#held && this.blocked === null && (this.subscriptions === null || this.subscriptions.total === 0);
+    return (
+      this.#inFlight === 0 &&
+      !this.#held &&
+      this.blocked === null &&
+      (this.subscriptions === null || this.subscriptions.total === 0)
+    );
   }
 
   get credentials(): Credentials | undefined {
@@ -271,7 +285,10 @@ export class Session implements Sink {
     if (this.outbox.bytes > this.#mayLeave) this.#awaitTurn();
   }
 
-  /** The client has closed its side: as with Redis it gets the replies to all that it has sent, but nothing that it would have to wait for. */
+  /**
+   * The client has closed its side: as with Redis it gets the replies to all that it has sent, but nothing that it
+   * would have to wait for.
+   */
   #endOfInput(): void {
     this.halfClosed = true;
     if (this.blocked?.isWaiting || (this.subscriptions !== null && this.subscriptions.total > 0)) this.destroy();
@@ -401,13 +418,26 @@ export class Session implements Sink {
     const lane = this.laneTo(rule.authority);
     if (lane === null) return;
     const follow = this.followOf(spec, rule, mixed);
-    const operation = new Operation(parser.frame, parser.start, parser.end, this, spec, workload, this.db, this.protocol, follow);
+    const operation = new Operation(
+      parser.frame,
+      parser.start,
+      parser.end,
+      this,
+      spec,
+      workload,
+      this.db,
+      this.protocol,
+      follow,
+    );
     operation.mustCopy = mixed;
     const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
     const order = sequencer.lanes[rule.authority].order(this.db);
     if (order.active) {
       // Most keys have nobody who waits for them.
-      const concerned = key === 0 || order.tracking || order.concerns(parser.frame.toString('latin1', parser.argStart[key], parser.argEnd[key]));
+      const concerned =
+        key === 0 ||
+        order.tracking ||
+        order.concerns(parser.frame.toString('latin1', parser.argStart[key], parser.argEnd[key]));
       if (concerned && !this.#ordered(operation, lane, probe !== null)) return;
     }
     if (follow === WRITE) {
@@ -416,7 +446,8 @@ export class Session implements Sink {
     }
     if (spec.handling === 'script') {
       operation.sink = noting(this);
-      if (follow === WRITE && sequencer.hidesChanges(parser.frame, parser.start)) sequencer.beginSpan(operation, rule.authority);
+      if (follow === WRITE && sequencer.hidesChanges(parser.frame, parser.start))
+        sequencer.beginSpan(operation, rule.authority);
     }
     if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, parser.frame, parser.start);
     clients.count(spec, workload);
@@ -433,7 +464,9 @@ export class Session implements Sink {
       return WRITE;
     }
     if (!rule.mirrorsReads || mixed) return NOTHING;
-    return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec) ? READ : NOTHING;
+    return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec)
+      ? READ
+      : NOTHING;
   }
 
   /**
@@ -444,8 +477,10 @@ export class Session implements Sink {
     const { router } = this.clients.sequencer;
     const lane = this.laneTo(router.default.keylessRule.authority);
     if (lane === null) return;
-    // A server that is busy answers HELLO and its like to a new client: the lane may wait for the script that this one is to end.
-    if (this.#inFlight === 0 && this.clients.sequencer.turn.now() - lane.scripts.since > LONG_SCRIPT_MS) return this.#inquireBeside(frame, lane, then);
+    // A server that is busy answers HELLO and its like to a new client: the lane may wait for the script that this one
+    // is to end.
+    if (this.#inFlight === 0 && this.clients.sequencer.turn.now() - lane.scripts.since > LONG_SCRIPT_MS)
+      return this.#inquireBeside(frame, lane, then);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         this.#settle();
@@ -457,7 +492,10 @@ export class Session implements Sink {
     this.#lane = lane;
     this.#inFlight++;
     this.#hold(false);
-    this.clients.sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, router.default, this.db, this.protocol, NOTHING), lane);
+    this.clients.sequencer.submit(
+      new Operation(frame, 0, frame.length, sink, undefined, router.default, this.db, this.protocol, NOTHING),
+      lane,
+    );
   }
 
   /** Likewise, on a connection of its own. */
@@ -615,7 +653,8 @@ export class Session implements Sink {
     } else this.#replyBytes = largestOfLate(this.#replyBytes, bytes);
     if (bytes >= LARGE || this.#takesTurns) this.#largeReply(bytes);
     if (!this.closed) {
-      if (buffer[start] === MINUS && !operation.silent) this.#countError(operation.lane?.server.side, buffer, start, end);
+      if (buffer[start] === MINUS && !operation.silent)
+        this.#countError(operation.lane?.server.side, buffer, start, end);
       // As many small ones as can be in flight are no danger.
       if (bytes > LARGE_REPLY && !this.mayOwe(bytes)) this.clients.limits.close(this, 'output');
       else if (!operation.silent) this.outbox.add(buffer, start, end);
@@ -788,7 +827,10 @@ export class Session implements Sink {
     });
   }
 
-  /** Goes on when the client has read all. One that reads nothing meanwhile is given twice as much each time, up to the limit. */
+  /**
+   * Goes on when the client has read all. One that reads nothing meanwhile is given twice as much each time, up to the
+   * limit.
+   */
   #awaitReader(): void {
     const { socket, clients } = this;
     const { clientOutputBytes } = clients.limits.bounds;
@@ -814,7 +856,8 @@ export class Session implements Sink {
     const { authority } = router.default.keylessRule;
     const word = (index: number): string => this.argument(index).toString('latin1').toLowerCase().slice(0, 64);
     const name = table.byName(word(0)) === undefined ? word(0) : `${word(0)}|${word(1)}`;
-    // What no server knows, such as a client's question for something newer, is refused by both alike: no client will miss it.
+    // What no server knows, such as a client's question for something newer, is refused by both alike: no client will
+    // miss it.
     const isThere = servers[authority].commands.has(name);
     const other = otherSide(authority);
     if (!again && isThere !== servers[other].commands.has(name) && servers[other].commands.size > 0) {
@@ -822,7 +865,8 @@ export class Session implements Sink {
     }
     if (this.transaction !== null) {
       // The server's own refusal is sent for, unless it might not refuse: then the command would run by itself.
-      if (isThere) return this.refuse(`ERR shadow-proxy: ${name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
+      if (isThere)
+        return this.refuse(`ERR shadow-proxy: ${name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       this.transaction.spoil();
     }
     this.plain();
@@ -845,14 +889,20 @@ export class Session implements Sink {
     const lane = this.laneTo(scan?.side ?? authority);
     if (lane === null) return;
     if (spec !== undefined) this.clients.count(spec, router.default);
-    const [frame, start, end] = scan?.frame ? [scan.frame, 0, scan.frame.length] : [parser.frame, parser.start, parser.end];
+    const [frame, start, end] = scan?.frame
+      ? [scan.frame, 0, scan.frame.length]
+      : [parser.frame, parser.start, parser.end];
     const sink = spec?.handling === 'script' ? noting(this) : this;
     const operation = new Operation(frame, start, end, sink, spec, router.default, this.db, this.protocol, NOTHING);
     const shape = spec !== undefined && lane.server.side === 'target' ? shapeOf(spec.name, owned) : null;
-    if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb) return sendInside(this, operation, lane, shape);
+    if ((scan !== null || spec?.name === 'keys') && lane.server.isKeydb)
+      return sendInside(this, operation, lane, shape);
     if (shape !== null) {
       const lost: Sink['lost'] = (each, reason) => this.lost(each, reason);
-      operation.sink = { lost, answered: (each, buffer, from, to) => this.deliver(each, shape(buffer.subarray(from, to))) };
+      operation.sink = {
+        lost,
+        answered: (each, buffer, from, to) => this.deliver(each, shape(buffer.subarray(from, to))),
+      };
     }
     this.submit(operation, lane);
   }
@@ -893,7 +943,9 @@ export class Session implements Sink {
 }
 
 /** Whether a server does not let the user in, or not any more. */
-const isAboutLogin = (problem: Error): boolean => problem instanceof HandshakeRefused && /^(NOAUTH|WRONGPASS) /.test(problem.reply);
+const isAboutLogin = (problem: Error): boolean =>
+  problem instanceof HandshakeRefused && /^(NOAUTH|WRONGPASS) /.test(problem.reply);
 
 /** What the next reply is taken to need: a large one is remembered for about `2 ** REPLY_MEMORY` replies. */
-const largestOfLate = (known: number, bytes: number): number => (bytes > known ? bytes : known - ((known - bytes) >> REPLY_MEMORY));
+const largestOfLate = (known: number, bytes: number): number =>
+  bytes > known ? bytes : known - ((known - bytes) >> REPLY_MEMORY);

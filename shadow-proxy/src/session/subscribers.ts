@@ -168,7 +168,12 @@ class Move {
    */
   async prepare(spare?: Link): Promise<void> {
     const { links, session } = this.subscriptions;
-    const usable = spare !== undefined && !this.#abandoned && !spare.closed && spare.identity === session.identity && links[this.to] === null;
+    const usable =
+      spare !== undefined &&
+      !this.#abandoned &&
+      !spare.closed &&
+      spare.identity === session.identity &&
+      links[this.to] === null;
     if (!usable) spare?.close();
     if (this.#abandoned) return;
     this.#isNew = links[this.to] === null;
@@ -176,7 +181,9 @@ class Move {
     this.#link = link;
     if (this.#abandoned) return this.abandon();
     link.muted = this.#isNew;
-    const asked = this.#each((kind, names) => link.ask(encodeCommand([COMMANDS[kind].join, ...names]), names.length, IGNORE));
+    const asked = this.#each((kind, names) =>
+      link.ask(encodeCommand([COMMANDS[kind].join, ...names]), names.length, IGNORE),
+    );
     const delivered = links[otherSide(this.to)]!.ask(PING, 1, IGNORE);
     for (const refusal of await Promise.all([...asked, delivered])) if (refusal !== null) throw new Error(refusal);
   }
@@ -209,7 +216,9 @@ class Move {
 
   async #leave(link: Link | null): Promise<void> {
     if (link === null || link.closed) return;
-    await Promise.allSettled(this.#each((kind, names) => link.ask(encodeCommand([COMMANDS[kind].leave, ...names]), names.length, IGNORE)));
+    await Promise.allSettled(
+      this.#each((kind, names) => link.ask(encodeCommand([COMMANDS[kind].leave, ...names]), names.length, IGNORE)),
+    );
   }
 
   #each<T>(ask: (kind: Kind, names: readonly Buffer[]) => T): T[] {

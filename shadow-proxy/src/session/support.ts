@@ -1,6 +1,6 @@
 /**
- * Counts what clients use that only one of the two servers supports, in every stage: judged by what they sent, for what the
- * mirror gets instead hides it. Asked only for commands that have such a form at all, and for scripts.
+ * Counts what clients use that only one of the two servers supports, in every stage: judged by what they sent, for what
+ * the mirror gets instead hides it. Asked only for commands that have such a form at all, and for scripts.
  */
 import { supports, type Form } from '../command/forms.js';
 import { arityHolds, KeyList, keysOf } from '../command/keys.js';
@@ -36,8 +36,8 @@ export class Support {
   constructor(private readonly sequencer: Sequencer) {}
 
   /**
-   * The command at hand, whose forms these are. What both servers would refuse is not counted, and neither is what the proxy
-   * refuses, or what a client sends that has not logged in.
+   * The command at hand, whose forms these are. What both servers would refuse is not counted, and neither is what the
+   * proxy refuses, or what a client sends that has not logged in.
    */
   offer({ parser }: Session, spec: CommandSpec, forms: readonly Form[]): void {
     const { frame, argStart, argEnd, argc, unauthenticated } = parser;
@@ -66,7 +66,8 @@ export class Support {
       known = { source: source.commands, target: target.commands, names };
       this.#oneSided.set(routine, known);
     }
-    for (const name of known.names) this.inScript(spec, frame, `${spec.name} ${name}`, this.#has('source', name) ? 'target' : 'source');
+    for (const name of known.names)
+      this.inScript(spec, frame, `${spec.name} ${name}`, this.#has('source', name) ? 'target' : 'source');
   }
 
   /** A server that was never asked is taken to be what the table was made from. */
@@ -78,11 +79,18 @@ export class Support {
   }
 
   /** @param isRefused whether the server that lacks it answers with an error */
-  #count(name: string, lacks: Side, isRefused: boolean, spec: CommandSpec, { frame, argStart, argEnd, argc }: Located): void {
+  #count(
+    name: string,
+    lacks: Side,
+    isRefused: boolean,
+    spec: CommandSpec,
+    { frame, argStart, argEnd, argc }: Located,
+  ): void {
     const { router } = this.sequencer;
     const count = ({ counters }: Workload, { authority, mirrorsWrites }: StageRule): void => {
       // What only the target supports matters where the source follows it.
-      if (lacks === 'target' || mirrorsWrites) countUnsupported(counters, name, lacks, isRefused && authority === lacks);
+      if (lacks === 'target' || mirrorsWrites)
+        countUnsupported(counters, name, lacks, isRefused && authority === lacks);
     };
     if (spec.handling === 'subscribe' || spec.handling === 'publish') {
       const workload = argc > 1 ? router.channel(frame, argStart[1], argEnd[1]) : router.default;

@@ -1,6 +1,6 @@
 /**
- * What a turn of the event loop may cost: the reply to every client waits until a turn is over. Clients that want more than a
- * turn can give share it evenly; those that want little always get what they want.
+ * What a turn of the event loop may cost: the reply to every client waits until a turn is over. Clients that want more
+ * than a turn can give share it evenly; those that want little always get what they want.
  */
 
 /** What one client may cost in a turn where no other wants more than its share, in bytes of commands. */
@@ -15,7 +15,10 @@ export class TurnBudget {
   #wantMore = 0;
   #share = ALONE;
 
-  /** What one client may cost in the turn that began at `now`, in bytes. As many as used up their shares in the last turn are expected. */
+  /**
+   * What one client may cost in the turn that began at `now`, in bytes. As many as used up their shares in the last
+   * turn are expected.
+   */
   share(now: number): number {
     if (this.#at !== now) {
       this.#at = now;

@@ -9,7 +9,10 @@ import type { Ledger } from '../telemetry/ledger.js';
 
 /** A running shard. */
 export interface Shard extends ShardControl {
-  /** Waits until the mirrors have confirmed what they were told up to now; the keys of the database that are not in doubt then. */
+  /**
+   * Waits until the mirrors have confirmed what they were told up to now; the keys of the database that are not in
+   * doubt then.
+   */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
   /** The port it listens on. */
   readonly port: number;
@@ -32,7 +35,10 @@ export interface ShardOptions {
   readonly state: StateStore;
   /** The shard is this process's as long as it says so. */
   readonly ownership: Ownership;
-  /** Why what the last owner left in doubt is not known here: every workload that writes twice is suspect; null where it is known. */
+  /**
+   * Why what the last owner left in doubt is not known here: every workload that writes twice is suspect; null where it
+   * is known.
+   */
   readonly doubt: string | null;
   /** Whether both servers are believed to hold the same where there is no state yet. */
   readonly alike: boolean;

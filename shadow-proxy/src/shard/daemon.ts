@@ -48,7 +48,12 @@ export class Daemon {
    * @param reread that plan with the passwords that the file has now, asked for before a shard is tried again
    * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
    */
-  static async start(plan: Plan, only: string | null, logger: Logger, { standby = false, firstStart = false, reread = (same) => same }: DaemonOptions = {}): Promise<Daemon> {
+  static async start(
+    plan: Plan,
+    only: string | null,
+    logger: Logger,
+    { standby = false, firstStart = false, reread = (same) => same }: DaemonOptions = {},
+  ): Promise<Daemon> {
     const daemon = new Daemon(plan, only, logger, firstStart, reread);
     try {
       daemon.#waiting = standby;
@@ -72,10 +77,17 @@ export class Daemon {
   async #launchOne(name: string): Promise<Launched> {
     for (;;) {
       try {
-        return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, { firstStart: this.firstStart, shards: this.#shards });
+        return await launch(this.plan, shardsOf(this.plan, name)[0], this.logger, {
+          firstStart: this.firstStart,
+          shards: this.#shards,
+        });
       } catch (error) {
         if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
-        if (this.#problems.get(name) !== error.message) this.logger.error({ shard: name, problem: error.message }, 'the shard is not started: trying again each second');
+        if (this.#problems.get(name) !== error.message)
+          this.logger.error(
+            { shard: name, problem: error.message },
+            'the shard is not started: trying again each second',
+          );
         this.#problems.set(name, error.message);
         await sleep(RETRY_MS);
         this.plan = this.reread(this.plan);
@@ -85,7 +97,15 @@ export class Daemon {
 
   /** All at once, for the process that has them ends with all of them. */
   async #takeOver(): Promise<void> {
-    const launches = shardsOf(this.plan, this.only).map(async (shard) => this.#add(await launch(this.plan, shard, this.logger, { standby: true, firstStart: this.firstStart, shards: this.#shards })));
+    const launches = shardsOf(this.plan, this.only).map(async (shard) =>
+      this.#add(
+        await launch(this.plan, shard, this.logger, {
+          standby: true,
+          firstStart: this.firstStart,
+          shards: this.#shards,
+        }),
+      ),
+    );
     const failed = (await Promise.allSettled(launches)).find((launched) => launched.status === 'rejected');
     if (failed) throw failed.reason as Error;
   }
@@ -124,7 +144,11 @@ export class Daemon {
       this.#launched.map(async ({ shard }) => {
         const clean = await shard.drain(this.plan.limits.drainMs);
         if (clean) this.logger.info({ shard: shard.name }, 'drained');
-        else this.logger.warn({ shard: shard.name, drainMs: this.plan.limits.drainMs }, 'not everything was confirmed in time: the next start re-checks it');
+        else
+          this.logger.warn(
+            { shard: shard.name, drainMs: this.plan.limits.drainMs },
+            'not everything was confirmed in time: the next start re-checks it',
+          );
         return clean;
       }),
     );
@@ -162,7 +186,8 @@ export class Daemon {
       token: () => adminOf(this.plan, names[0]).token,
       shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
       waiting: () => (this.#waiting ? names : []),
-      starting: () => names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
+      starting: () =>
+        names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
       page: pageFile,
     });
     this.#admins.push(admin);
@@ -186,4 +211,5 @@ function shardsOf(plan: Plan, only: string | null): readonly ShardPlan[] {
   throw new PlanError('--shard', [{ path: [], message: `there is no shard ${only} in the plan: ${names}` }]);
 }
 
-const adminOf = (plan: Plan, shard: string): AdminPlan => plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;
+const adminOf = (plan: Plan, shard: string): AdminPlan =>
+  plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

@@ -15,7 +15,14 @@ import type { Plan, ShardPlan, Stages } from '../plan/plan.js';
 import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOwns } from '../plan/reload.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { Ledger } from '../telemetry/ledger.js';
-import { resolveStages, StateError, StateStore, type Admission, type ShardState, type StatePatch } from '../storage/state.js';
+import {
+  resolveStages,
+  StateError,
+  StateStore,
+  type Admission,
+  type ShardState,
+  type StatePatch,
+} from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 import { startShard } from './shard.js';
 
@@ -35,7 +42,9 @@ export interface Launched {
 export interface LaunchOptions {
   /** Wait for the end of the process that has the shard, and take it over. */
   readonly standby?: boolean;
-  /** At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there. */
+  /**
+   * At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there.
+   */
   readonly alike?: boolean;
   /** Nobody has served the shard before, though its target holds keys: somebody has said so. */
   readonly firstStart?: boolean;
@@ -65,13 +74,18 @@ export class LaunchError extends Error {
 }
 
 /**
- * Takes the shard's lease, and starts it in the stages that its state says, or the plan's where there is no state yet. The
- * state is read when the lease is held: until then it is another process's.
+ * Takes the shard's lease, and starts it in the stages that its state says, or the plan's where there is no state yet.
+ * The state is read when the lease is held: until then it is another process's.
  * @throws {PlanError} where the plan moves keys between stages
  * @throws {StateError} where the state cannot be read
  * @throws {LaunchError}
  */
-export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby = false, alike = false, consent = NO_CONSENT, firstStart = false, shards = () => [] }: LaunchOptions = {}): Promise<Launched> {
+export async function launch(
+  plan: Plan,
+  shardPlan: ShardPlan,
+  logger: Logger,
+  { standby = false, alike = false, consent = NO_CONSENT, firstStart = false, shards = () => [] }: LaunchOptions = {},
+): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
@@ -89,11 +103,25 @@ export async function launch(plan: Plan, shardPlan: ShardPlan, logger: Logger, {
   }
 }
 
-const ownershipOf = ({ limits: { connectMs } }: Plan, { name, source, target }: ShardPlan, lost: (reason: LeaseError) => void): Ownership =>
-  new Ownership({ shard: name, dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) }, lost });
+const ownershipOf = (
+  { limits: { connectMs } }: Plan,
+  { name, source, target }: ShardPlan,
+  lost: (reason: LeaseError) => void,
+): Ownership =>
+  new Ownership({
+    shard: name,
+    dialers: { source: new Dialer(source, connectMs), target: new Dialer(target, connectMs) },
+    lost,
+  });
 
 /** @throws {LaunchError} {StateError} */
-async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, standby: boolean): Promise<void> {
+async function acquire(
+  ownership: Ownership,
+  plan: Plan,
+  shardPlan: ShardPlan,
+  logger: Logger,
+  standby: boolean,
+): Promise<void> {
   const { name } = shardPlan;
   let told: string | null = null;
   const waiting = (holder: string): void => {
@@ -102,26 +130,47 @@ async function acquire(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, l
   };
   let problem = '';
   const hindered = ({ message }: Error): void => {
-    if (message !== problem) logger.error({ shard: name, problem: message }, 'standing by: a server that the shard needs cannot be used; trying again');
+    if (message !== problem)
+      logger.error(
+        { shard: name, problem: message },
+        'standing by: a server that the shard needs cannot be used; trying again',
+      );
     problem = message;
   };
-  const needed = async (): Promise<readonly Side[]> => authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
+  const needed = async (): Promise<readonly Side[]> =>
+    authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
   try {
     await ownership.acquire({ standby, needed, waiting, hindered });
   } catch (error) {
-    if (error instanceof LeaseError && error.code === 'one-server') throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
-    if (error instanceof LeaseError) throw new LaunchError('lease', `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`, error);
+    if (error instanceof LeaseError && error.code === 'one-server')
+      throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
+    if (error instanceof LeaseError)
+      throw new LaunchError(
+        'lease',
+        `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`,
+        error,
+      );
     if (error instanceof StateError) throw error;
     throw explain(error as NodeJS.ErrnoException, shardPlan);
   }
   if (told !== null) logger.warn({ shard: name, from: told }, 'taking over');
 }
 
-async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, logger: Logger, { standby, alike, consent, firstStart, shards }: Required<LaunchOptions>): Promise<Omit<Launched, 'lost'>> {
+async function start(
+  ownership: Ownership,
+  plan: Plan,
+  shardPlan: ShardPlan,
+  logger: Logger,
+  { standby, alike, consent, firstStart, shards }: Required<LaunchOptions>,
+): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name);
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
-  if (firstStart && state.previous !== null) logger.warn({ shard: shardPlan.name }, 'the shard has a state: --first-start does nothing, and should not stay in the command');
+  if (firstStart && state.previous !== null)
+    logger.warn(
+      { shard: shardPlan.name },
+      'the shard has a state: --first-start does nothing, and should not stay in the command',
+    );
   if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
   state.fence = async ({ workloads }) => {
     await ownership.check();
@@ -137,12 +186,29 @@ async function start(ownership: Ownership, plan: Plan, shardPlan: ShardPlan, log
     hashKey,
     shard: shardPlan.name,
     file,
-    onError: (error) => logger.error({ shard: shardPlan.name, file, err: error }, 'the ledger cannot be written: mismatches are counted only'),
+    onError: (error) =>
+      logger.error(
+        { shard: shardPlan.name, file, err: error },
+        'the ledger cannot be written: mismatches are counted only',
+      ),
   });
   let current = plan;
   let shard: Shard;
   try {
-    shard = await startShard({ plan, shard: shardPlan, logger, ledger, hashKey, state, ownership, doubt, alike, consent, shards, listenMs: standby ? LISTEN_MS : 0 });
+    shard = await startShard({
+      plan,
+      shard: shardPlan,
+      logger,
+      ledger,
+      hashKey,
+      state,
+      ownership,
+      doubt,
+      alike,
+      consent,
+      shards,
+      listenMs: standby ? LISTEN_MS : 0,
+    });
   } catch (error) {
     await Promise.all([ledger.close(), state.close()]);
     if (error instanceof StageError) throw error;
@@ -171,14 +237,17 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
   try {
     return readHashKey(directory) ?? makeHashKey(directory);
   } catch (error) {
-    logger.warn({ problem: (error as Error).message }, 'another key for hashes is made: earlier entries of the ledger cannot be looked up any more');
+    logger.warn(
+      { problem: (error as Error).message },
+      'another key for hashes is made: earlier entries of the ledger cannot be looked up any more',
+    );
     return makeHashKey(directory);
   }
 }
 
 /**
- * Why it is not known here what the process before us left in doubt; null where it is. We saw that process, and it is not
- * the last one that had this folder: what it had on its way stands in another.
+ * Why it is not known here what the process before us left in doubt; null where it is. We saw that process, and it is
+ * not the last one that had this folder: what it had on its way stands in another.
  */
 function doubtOf(ownership: Ownership, state: StateStore): string | null {
   const { predecessor } = ownership;
@@ -192,18 +261,28 @@ function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan):
   return 'the plan says that this shard has other keys than before: what it has now may not be copied yet';
 }
 
-/** A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server. @throws {LaunchError} */
+/**
+ * A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server.
+ * @throws {LaunchError}
+ */
 function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): void {
   const note = ownership.predecessor?.note ?? '';
   if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
-  throw new LaunchError('lease', `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`);
+  throw new LaunchError(
+    'lease',
+    `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`,
+  );
 }
 
-/** Without a state the plan's stages hold, which are the wrong ones for a shard that was served. @throws {StateError} */
+/**
+ * Without a state the plan's stages hold, which are the wrong ones for a shard that was served. @throws {StateError}
+ */
 async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan): Promise<void> {
   // The process that we took over from has told its stages, and they are the plan's.
   if ((predecessor?.note ?? '') !== '') return;
-  const traces = await tracesOf(plan, shard).catch((error: Error) => `cannot be asked whether it holds keys (${error.message})`);
+  const traces = await tracesOf(plan, shard).catch(
+    (error: Error) => `cannot be asked whether it holds keys (${error.message})`,
+  );
   if (traces === null) return;
   throw new StateError(
     'state-missing',
@@ -213,7 +292,8 @@ async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan
 }
 
 /** Whether the folder was the predecessor's. */
-const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean => predecessor !== null && previous?.owner?.process === predecessor.process;
+const isHeir = ({ predecessor }: Ownership, { previous }: StateStore): boolean =>
+  predecessor !== null && previous?.owner?.process === predecessor.process;
 
 const digestOf = (stages: Stages): string => {
   const points = Object.entries(stages).map(([name, { stage, percent }]) => `${name} ${stage} ${percent}`);
@@ -223,25 +303,43 @@ const digestOf = (stages: Stages): string => {
 function explain(error: NodeJS.ErrnoException, { name, listen, source, target }: ShardPlan): LaunchError {
   if (error.syscall === 'listen') {
     const why = error.code === 'EADDRINUSE' ? 'it is taken' : error.message;
-    return new LaunchError('listen', `shard ${name} cannot listen at ${listen.label}: ${why}; choose another address`, error);
+    return new LaunchError(
+      'listen',
+      `shard ${name} cannot listen at ${listen.label}: ${why}; choose another address`,
+      error,
+    );
   }
   const servers = `source ${source.label}, target ${target.label}`;
-  return new LaunchError('servers', `shard ${name} cannot start: ${error.message} (${servers}); check that they run, and their user, password and certificates`, error);
+  return new LaunchError(
+    'servers',
+    `shard ${name} cannot start: ${error.message} (${servers}); check that they run, and their user, password and certificates`,
+    error,
+  );
 }
 
 /**
- * What is known of the target's keys under other patterns than before: all of them were written by the shard, where that is so of
- * every workload that is written to the target; else nothing.
+ * What is known of the target's keys under other patterns than before: all of them were written by the shard, where
+ * that is so of every workload that is written to the target; else nothing.
  */
-function admittedAfter(before: ShardState, next: Pick<ShardState, 'workloads' | 'routing' | 'owns'>): ShardState['admitted'] {
+function admittedAfter(
+  before: ShardState,
+  next: Pick<ShardState, 'workloads' | 'routing' | 'owns'>,
+): ShardState['admitted'] {
   const { admitted } = before;
   if (isDeepStrictEqual([before.routing, before.owns], [next.routing, next.owns])) return admitted;
   const mirrored = Object.keys(before.workloads).filter((name) => before.workloads[name].stage !== 'off');
   const known = mirrored.map((name) => (admitted as Readonly<Record<string, Admission | undefined>>)[name]);
   const [first] = known;
-  if (before.owns !== next.owns || first === undefined || !known.every((each) => each?.foreign === 0 && each.overwrites === 0)) return {};
+  if (
+    before.owns !== next.owns ||
+    first === undefined ||
+    !known.every((each) => each?.foreign === 0 && each.overwrites === 0)
+  )
+    return {};
   const names = Object.keys(next.workloads).filter((name) => next.workloads[name].stage !== 'off');
-  return Object.fromEntries(names.map((name) => [name, (admitted as Readonly<Record<string, Admission | undefined>>)[name] ?? first]));
+  return Object.fromEntries(
+    names.map((name) => [name, (admitted as Readonly<Record<string, Admission | undefined>>)[name] ?? first]),
+  );
 }
 
 /** Writes down which stages and patterns hold from now on. */
@@ -250,10 +348,18 @@ async function takeOver(plan: Plan, shardPlan: ShardPlan, state: StateStore, log
   const owned = state.previous && checkOwns(plan, shardPlan, state.current.owns, stages);
   const layouts = checkLayouts(plan, state.previous && state.current.perRegion, stages);
   const wrong = [...problems, ...(owned === null ? [] : [owned]), ...layouts];
-  if (wrong.length > 0) throw new PlanError('the plan', wrong.map((message) => ({ path: [], message })));
+  if (wrong.length > 0)
+    throw new PlanError(
+      'the plan',
+      wrong.map((message) => ({ path: [], message })),
+    );
   for (const notice of notices) logger.warn(notice);
   const patch = (current: ShardState): StatePatch => {
-    const next = { workloads: { ...resolveStages(plan, current).stages }, routing: routingOf(plan), owns: writtenOwns(plan, shardPlan) };
+    const next = {
+      workloads: { ...resolveStages(plan, current).stages },
+      routing: routingOf(plan),
+      owns: writtenOwns(plan, shardPlan),
+    };
     return { ...next, perRegion: perRegionOf(plan), admitted: admittedAfter(current, next) };
   };
   await state.update(patch, { event: 'plan', plan: plan.name, stages });

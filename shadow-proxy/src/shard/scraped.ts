@@ -1,4 +1,6 @@
-/** What a shard tells to who scrapes it beside its snapshot: gates, guard, leases, certificates. Made of plain fields. */
+/**
+ * What a shard tells to who scrapes it beside its snapshot: gates, guard, leases, certificates. Made of plain fields.
+ */
 import { X509Certificate } from 'node:crypto';
 import type { Lease } from '../lease/lease.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
@@ -7,7 +9,12 @@ import { SIDES, type Side } from '../route/stage.js';
 import type { Outlook } from '../stages/next-stage.js';
 import type { Glance } from '../stages/evidence-collector.js';
 
-export function watchOf(plan: Plan, shard: ShardPlan, leases: Readonly<Record<Side, Lease>>, { outlook, guard, ...glance }: Glance): WatchSnapshot {
+export function watchOf(
+  plan: Plan,
+  shard: ShardPlan,
+  leases: Readonly<Record<Side, Lease>>,
+  { outlook, guard, ...glance }: Glance,
+): WatchSnapshot {
   return {
     ...glance,
     leases: { source: leases.source.held, target: leases.target.held },
@@ -35,4 +42,5 @@ function certificatesOf(shard: ShardPlan, leases: Readonly<Record<Side, Lease>>)
   return Object.fromEntries(Object.entries(ends).filter((each): each is [string, number] => each[1] !== null));
 }
 
-const endOf = (pem: Buffer | undefined): number | null => (pem === undefined ? null : Date.parse(new X509Certificate(pem).validTo));
+const endOf = (pem: Buffer | undefined): number | null =>
+  pem === undefined ? null : Date.parse(new X509Certificate(pem).validTo);

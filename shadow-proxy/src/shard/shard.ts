@@ -14,7 +14,15 @@ import { judgeTarget } from '../stages/gates.js';
 import { guardShard } from '../stages/counters-gate.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { Logins } from '../health/logins.js';
-import { promote, rollback, type PromoteRequest, type Promotion, type PromotionContext, type Rollback, type RollbackRequest } from '../stages/promotion.js';
+import {
+  promote,
+  rollback,
+  type PromoteRequest,
+  type Promotion,
+  type PromotionContext,
+  type Rollback,
+  type RollbackRequest,
+} from '../stages/promotion.js';
 import { StageError, type StageChange, type StageRequest } from '../stages/stage-change.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { Note } from '../admin/shard-control.js';
@@ -158,7 +166,12 @@ class RunningShard implements Shard {
     this.#servers = { source: server('source'), target: server('target') };
     const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
     this.#neighbours = new Map(neighbours.map(({ name, source }) => [name, new Dialer(source, plan.limits.connectMs)]));
-    const owners = shard.sharedTarget ? new Owners(shard.owns, neighbours.map(({ owns }) => owns)) : null;
+    const owners = shard.sharedTarget
+      ? new Owners(
+          shard.owns,
+          neighbours.map(({ owns }) => owns),
+        )
+      : null;
     this.#strays = this.#straysOf(owners);
     const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
     this.#router = new Router(
@@ -179,10 +192,18 @@ class RunningShard implements Shard {
       before: state.previous,
       settle: () => drained(this.#sequencer),
       carry: () => this.#noteDoubts(),
-      failed: (problem) => logger.error({ shard: shard.name, problem: problem.message }, 'the journal cannot be written: should the process end now, every key will be suspect'),
+      failed: (problem) =>
+        logger.error(
+          { shard: shard.name, problem: problem.message },
+          'the journal cannot be written: should the process end now, every key will be suspect',
+        ),
     });
     this.#turn.beforeFlush = () => this.#journal.flush();
-    const found = (finding: Finding): void => ledger.record({ ...finding, pattern: finding.key && (this.#router.named(finding.workload)?.patternOf(finding.key) ?? null) });
+    const found = (finding: Finding): void =>
+      ledger.record({
+        ...finding,
+        pattern: finding.key && (this.#router.named(finding.workload)?.patternOf(finding.key) ?? null),
+      });
     let judge!: Judge;
     this.#sequencer = new Sequencer({
       servers: this.#servers,
@@ -191,7 +212,11 @@ class RunningShard implements Shard {
       scripts: new Scripts(),
       suspicion: (sequencer) => {
         judge = new Judge(sequencer, found);
-        return { verdicts: judge, doubts: new Doubts({ sequencer, suspects: this.#suspects, judge, journal: this.#journal }), expiry: new Expiry(sequencer) };
+        return {
+          verdicts: judge,
+          doubts: new Doubts({ sequencer, suspects: this.#suspects, judge, journal: this.#journal }),
+          expiry: new Expiry(sequencer),
+        };
       },
       journal: this.#journal,
       limits: this.#mirrorLimits,
@@ -207,10 +232,21 @@ class RunningShard implements Shard {
         return limits().largeKeyElements;
       },
     };
-    this.#healer = new Healer(this.#sequencer, this.#suspects, () => this.#judge.buried(), large, logger, owners && ((db, key) => isContested(this.#strays, db, key)), owners);
+    this.#healer = new Healer(
+      this.#sequencer,
+      this.#suspects,
+      () => this.#judge.buried(),
+      large,
+      logger,
+      owners && ((db, key) => isContested(this.#strays, db, key)),
+      owners,
+    );
     this.#judge.onBuried = () => this.#healer.wake();
     this.#sequencer.mirrorChanged = (side, up) => {
-      logger.info({ shard: shard.name, mirror: side, up }, up ? 'the mirror is connected' : 'the mirror is not connected');
+      logger.info(
+        { shard: shard.name, mirror: side, up },
+        up ? 'the mirror is connected' : 'the mirror is not connected',
+      );
       if (up) this.#healer.wake();
     };
     this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits);
@@ -220,9 +256,12 @@ class RunningShard implements Shard {
       isNeeded: (side) => this.#isNeeded(side),
       logger: logger.child({ shard: shard.name }),
     });
-    this.#regional = this.#router.rewrites ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name }) : null;
+    this.#regional = this.#router.rewrites
+      ? new Regional({ server: this.#servers.target, region: shard.region!, shard: shard.name })
+      : null;
     this.#clients.regional = this.#regional;
-    const nameOf = (key: Buffer): string => (this.#plan.ledger.redact ? redactKey(key, options.hashKey) : key.toString());
+    const nameOf = (key: Buffer): string =>
+      this.#plan.ledger.redact ? redactKey(key, options.hashKey) : key.toString();
     this.#admitted = new Admitted({
       ...this.#strays,
       sequencer: this.#sequencer,
@@ -231,27 +270,30 @@ class RunningShard implements Shard {
       persist: (patch) => state.update(patch),
       logger: logger.child({ shard: shard.name }),
     });
-    this.#flipper = new Flipper({
-      sequencer: this.#sequencer,
-      clients: this.#clients,
-      suspects: this.#suspects,
-      sharedTarget: shard.sharedTarget && shard.owns === null,
-      target: (workload) => this.#admitted.facts(workload),
-      persist: (workload, from, to, note, admitting) => this.#persist(workload, from, to, note, admitting),
-      moved: () => {
-        this.#startMirrors();
-        this.#trust.moved();
+    this.#flipper = new Flipper(
+      {
+        sequencer: this.#sequencer,
+        clients: this.#clients,
+        suspects: this.#suspects,
+        sharedTarget: shard.sharedTarget && shard.owns === null,
+        target: (workload) => this.#admitted.facts(workload),
+        persist: (workload, from, to, note, admitting) => this.#persist(workload, from, to, note, admitting),
+        moved: () => {
+          this.#startMirrors();
+          this.#trust.moved();
+        },
+        doubt: (workload, reason) => this.#doubt(workload, reason),
+        undecided: (workload) => this.#judge.asksOf(workload),
+        buried: (server) => this.#judge.buried(server),
+        frozen: () => this.#healer.frozen,
+        distrusts: (side) => this.#trust.distrusts(side),
+        isDown: (side) => this.#vigil.isDown(side),
+        giveUp: (side) => this.#giveUp(side),
+        redact: nameOf,
+        counters: () => this.#regional!.counters(),
       },
-      doubt: (workload, reason) => this.#doubt(workload, reason),
-      undecided: (workload) => this.#judge.asksOf(workload),
-      buried: (server) => this.#judge.buried(server),
-      frozen: () => this.#healer.frozen,
-      distrusts: (side) => this.#trust.distrusts(side),
-      isDown: (side) => this.#vigil.isDown(side),
-      giveUp: (side) => this.#giveUp(side),
-      redact: nameOf,
-      counters: () => this.#regional!.counters(),
-    }, plan.limits.flipMs);
+      plan.limits.flipMs,
+    );
     this.#clocks = new Clocks({
       servers: this.#servers,
       mirrors: this.#sequencer.mirrors,
@@ -286,7 +328,10 @@ class RunningShard implements Shard {
       closed: ({ side }: Server, { clientId }: { readonly clientId: number }, silentMs: number) => {
         this.#silenced[side]++;
         const about = { shard: shard.name, server: side, clientId, silentMs: Math.round(silentMs) };
-        logger.warn(about, 'a connection went silent while the server answers on another one: it is closed, and the keys of its unanswered writes are suspects');
+        logger.warn(
+          about,
+          'a connection went silent while the server answers on another one: it is closed, and the keys of its unanswered writes are suspects',
+        );
       },
     };
     this.#liveness = SIDES.map((side) => new Liveness(this.#servers[side], silence));
@@ -330,7 +375,8 @@ class RunningShard implements Shard {
       frozen: () => this.#healer.frozen,
       job: () => this.#jobs.snapshot(),
       sampled: (latest: Latest) => this.#series.add(Date.now(), this.snapshot(), latest),
-      target: (workload: Workload, counted: boolean) => (counted ? this.#admitted.facts(workload) : this.#admitted.glance(workload)),
+      target: (workload: Workload, counted: boolean) =>
+        counted ? this.#admitted.facts(workload) : this.#admitted.glance(workload),
       counters: () => guardShard(this.#plan, this.#planned, this.snapshot()),
       seenUsers: () => this.#clients.logins.names(),
       refusedLogins: () => this.#clients.logins.refusedBy(this.#servers.target, this.#servers.source),
@@ -344,7 +390,10 @@ class RunningShard implements Shard {
 
   #proven(workloads: readonly Workload[]): void {
     this.#admitted.proven(workloads).catch((problem: Error) => {
-      this.#options.logger.error({ shard: this.name, problem: problem.message }, 'that the target holds only what the proxy wrote cannot be written down: it is not known after a restart');
+      this.#options.logger.error(
+        { shard: this.name, problem: problem.message },
+        'that the target holds only what the proxy wrote cannot be written down: it is not known after a restart',
+      );
     });
   }
 
@@ -352,9 +401,16 @@ class RunningShard implements Shard {
   #straysOf(owners: Owners | null): StraysContext {
     const own = (side: Side): KeyReader => {
       const server = this.#servers[side];
-      return new KeyReader(`the ${side} of shard ${this.name}`, () => server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }));
+      return new KeyReader(`the ${side} of shard ${this.name}`, () =>
+        server.open({ db: 0, protocol: 2, credentials: server.endpoint.credentials }),
+      );
     };
-    const neighbours = [...this.#neighbours].map(([name, dialer]) => new KeyReader(`the source of shard ${name}`, () => connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn)));
+    const neighbours = [...this.#neighbours].map(
+      ([name, dialer]) =>
+        new KeyReader(`the source of shard ${name}`, () =>
+          connectTo(dialer, `shadow-proxy-asks:${this.name}`, this.#turn),
+        ),
+    );
     const here = (): readonly Shard[] => this.#options.shards().filter(({ name }) => this.#neighbours.has(name));
     const settled: StraysContext['settled'] = async (db, keys) => {
       let left = keys;
@@ -366,7 +422,10 @@ class RunningShard implements Shard {
   }
 
   async settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]> {
-    const inTime = await Promise.race([drained(this.#sequencer).then(() => true), sleep(SETTLE_MS, false, { ref: false })]);
+    const inTime = await Promise.race([
+      drained(this.#sequencer).then(() => true),
+      sleep(SETTLE_MS, false, { ref: false }),
+    ]);
     if (!inTime) return [];
     return keys.filter(({ key }) => !this.#suspects.has(db, key));
   }
@@ -376,11 +435,13 @@ class RunningShard implements Shard {
     if (copies && this.#healer.frozen !== null) return this.#healer.frozen;
     if (this.#sequencer.passing) return 'a command that runs alone is under way';
     if (!this.#judge.buried()) return 'a lost connection may still change something';
-    if (copies && this.#admitted.isRecognising) return 'it is being looked up whether the target still holds the keys that were written to it';
+    if (copies && this.#admitted.isRecognising)
+      return 'it is being looked up whether the target still holds the keys that were written to it';
     for (const { keylessRule, whole, moving } of this.#router.workloads) {
       if (moving) return 'a stage changes';
       for (const side of whole ? [otherSide(keylessRule.authority)] : (['source', 'target'] as const)) {
-        if ((keylessRule.mirrorsWrites || !whole) && !this.#sequencer.mirrors[side].connected) return `the ${side} is not connected`;
+        if ((keylessRule.mirrorsWrites || !whole) && !this.#sequencer.mirrors[side].connected)
+          return `the ${side} is not connected`;
       }
     }
     return null;
@@ -388,7 +449,11 @@ class RunningShard implements Shard {
 
   #readJob(): JobRecord | null {
     const { value, problem } = readJob(this.#directory, this.#author.before);
-    if (problem !== null) this.#options.logger.warn({ shard: this.name, problem }, 'a backfill or verification that was under way does not go on: start it again');
+    if (problem !== null)
+      this.#options.logger.warn(
+        { shard: this.name, problem },
+        'a backfill or verification that was under way does not go on: start it again',
+      );
     return value;
   }
 
@@ -396,7 +461,10 @@ class RunningShard implements Shard {
     try {
       writeJob(this.#directory, this.#author, record);
     } catch (problem) {
-      this.#options.logger.error({ shard: this.name, problem: (problem as Error).message }, 'how far the job has come cannot be written: after a restart it begins anew');
+      this.#options.logger.error(
+        { shard: this.name, problem: (problem as Error).message },
+        'how far the job has come cannot be written: after a restart it begins anew',
+      );
     }
   }
 
@@ -404,9 +472,14 @@ class RunningShard implements Shard {
     const begun = this.#jobs.start(request);
     const { kind, deletes, dryRun } = request;
     if (deletes > 0 && !dryRun) {
-      this.#options.state.update({}, { event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by }).catch((problem: Error) => {
-        this.#options.logger.error({ shard: this.name, keys: deletes, problem: problem.message }, 'that keys of the mirror may be deleted cannot be written into the history');
-      });
+      this.#options.state
+        .update({}, { event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by })
+        .catch((problem: Error) => {
+          this.#options.logger.error(
+            { shard: this.name, keys: deletes, problem: problem.message },
+            'that keys of the mirror may be deleted cannot be written into the history',
+          );
+        });
     }
     return begun;
   }
@@ -447,9 +520,10 @@ class RunningShard implements Shard {
   }
 
   /**
-   * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not write,
-   * the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw, and deletes no
-   * key that only the target has. @throws {StageError} where both servers should hold the same, and do not
+   * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did
+   * not write, the workload stays off. A standby with a folder of its own goes on in the stage of the process that it
+   * saw, and deletes no key that only the target has. @throws {StageError} where both servers should hold the same, and
+   * do not
    */
   async #admitFirst(): Promise<void> {
     const { state, alike, consent, logger, ownership } = this.#options;
@@ -458,7 +532,12 @@ class RunningShard implements Shard {
       const { name, stage, percent } = workload;
       if (stage === 'off' || workload.perRegion) continue;
       const facts = await this.#admitted.facts(workload, FIRST_COUNT_MS);
-      const { answer, evidence } = judgeTarget(facts, alike && facts.keys?.found === facts.keys?.onSource ? { overwrite: true, deleteForeign: false, confirm: Infinity } : consent);
+      const { answer, evidence } = judgeTarget(
+        facts,
+        alike && facts.keys?.found === facts.keys?.onSource
+          ? { overwrite: true, deleteForeign: false, confirm: Infinity }
+          : consent,
+      );
       if (answer === 'yes' || goesOn) {
         const admission = this.#admitted.admission(facts, answer === 'yes' && consent.deleteForeign);
         await state.update(({ admitted }) => ({ admitted: { ...admitted, [name]: admission } }));
@@ -468,8 +547,20 @@ class RunningShard implements Shard {
       // Clients get the target's replies already: nothing of it is overwritten, but by them.
       if (stageRule(stage).authority === 'target') continue;
       if (alike) throw new StageError('gates-closed', evidence);
-      logger.error({ shard: this.name, workload: name }, `the workload stays off, not ${stage} as the plan says: ${evidence}; then: shadow-compare promote ${name}`);
-      await this.#options.state.update(({ workloads }) => ({ workloads: { ...workloads, [name]: { stage: 'off', percent: 100 } } }), { event: 'stage', workload: name, from: { stage, percent }, to: { stage: 'off', percent: 100 }, reason: evidence });
+      logger.error(
+        { shard: this.name, workload: name },
+        `the workload stays off, not ${stage} as the plan says: ${evidence}; then: shadow-compare promote ${name}`,
+      );
+      await this.#options.state.update(
+        ({ workloads }) => ({ workloads: { ...workloads, [name]: { stage: 'off', percent: 100 } } }),
+        {
+          event: 'stage',
+          workload: name,
+          from: { stage, percent },
+          to: { stage: 'off', percent: 100 },
+          reason: evidence,
+        },
+      );
       workload.move('off', 100);
     }
   }
@@ -491,7 +582,10 @@ class RunningShard implements Shard {
     // Keys that have expired and are not removed yet are counted, on one server more than on the other.
     if (counts === null || counts[1] >= counts[0] * ENOUGH_KEYS) return;
     const keys = { [authority.side]: counts[0], [mirror.side]: counts[1] };
-    this.#options.logger.warn({ shard: this.name, keys }, `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`);
+    this.#options.logger.warn(
+      { shard: this.name, keys },
+      `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`,
+    );
   }
 
   /** For producers beside the clients. */
@@ -544,12 +638,20 @@ class RunningShard implements Shard {
   }
 
   scrape(): ScrapedShard {
-    return { ...this.snapshot(), watch: watchOf(this.#plan, this.#planned, this.#options.ownership.leases, this.#witness.glance()) };
+    return {
+      ...this.snapshot(),
+      watch: watchOf(this.#plan, this.#planned, this.#options.ownership.leases, this.#witness.glance()),
+    };
   }
 
   async evidence(): Promise<ShardEvidence> {
     const workloads = await this.#witness.outlook();
-    return { shard: this.name, workloads, latencies: this.#witness.latencies(), mismatches: this.#options.ledger.tail() };
+    return {
+      shard: this.name,
+      workloads,
+      latencies: this.#witness.latencies(),
+      mismatches: this.#options.ledger.tail(),
+    };
   }
 
   series(since: number): SeriesSnapshot {
@@ -579,10 +681,14 @@ class RunningShard implements Shard {
         look();
       });
     const quiet = await until(() => [...this.#clients.sessions.values()].every((session) => session.inFlight === 0));
-    const timedOut = new Promise<boolean>((resolve) => setTimeout(resolve, Math.max(0, deadline - performance.now()), false).unref());
+    const timedOut = new Promise<boolean>((resolve) =>
+      setTimeout(resolve, Math.max(0, deadline - performance.now()), false).unref(),
+    );
     const unblocked = await until(() => this.#clients.blocked.size === 0);
     const confirmed = await Promise.race([drained(this.#sequencer).then(() => true), timedOut]);
-    const healed = await until(() => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null));
+    const healed = await until(
+      () => this.#judge.undecided === 0 && (this.#suspects.size === 0 || this.#healer.frozen !== null),
+    );
     await Promise.race([this.#witness.watchLosses(), timedOut]);
     await Promise.race([this.#regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && healed && this.#suspects.size === 0;
@@ -606,8 +712,11 @@ class RunningShard implements Shard {
     this.#clients.counterWatch.close();
     this.#clients.limits.end();
     this.#healer.close();
-    for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours]) reader.close();
-    const closed = new Promise<void>((resolve) => (this.#listener === undefined ? resolve() : this.#listener.close(() => resolve())));
+    for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours])
+      reader.close();
+    const closed = new Promise<void>((resolve) =>
+      this.#listener === undefined ? resolve() : this.#listener.close(() => resolve()),
+    );
     for (const session of this.#clients.sessions.values()) session.destroy();
     this.#sequencer.close();
     this.#regional?.close();
@@ -627,7 +736,8 @@ class RunningShard implements Shard {
     this.#servers.target.endpoint.renew(target, limits.connectMs);
     for (const shard of shards) this.#neighbours.get(shard.name)?.renew(shard.source, limits.connectMs);
     for (const workload of workloads) this.#router.named(workload.name)!.workloadClass = workload.class;
-    if (listen.tls !== null && this.#listener instanceof TlsServer) this.#listener.setSecureContext({ cert: listen.tls.cert, key: listen.tls.key, ca: listen.tls.ca });
+    if (listen.tls !== null && this.#listener instanceof TlsServer)
+      this.#listener.setSecureContext({ cert: listen.tls.cert, key: listen.tls.key, ca: listen.tls.ca });
   }
 
   // ── servers ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -641,7 +751,10 @@ class RunningShard implements Shard {
   }
 
   #full({ side }: Server): void {
-    this.#options.logger.warn({ shard: this.name, server: side }, 'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)');
+    this.#options.logger.warn(
+      { shard: this.name, server: side },
+      'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)',
+    );
   }
 
   /** Two addresses that lead to one server: every write would be made twice. */
@@ -663,7 +776,9 @@ class RunningShard implements Shard {
 
   /** Whether the mirror of any workload follows this server. */
   #isAuthority(side: Side): boolean {
-    return this.#router.workloads.some(({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole));
+    return this.#router.workloads.some(
+      ({ keylessRule, whole }) => keylessRule.mirrorsWrites && (keylessRule.authority === side || !whole),
+    );
   }
 
   /** Freezes what copies, or lets it go on. */
@@ -673,7 +788,8 @@ class RunningShard implements Shard {
   }
 
   #doubtAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
-    for (const workload of this.#router.workloads) if (workload.keylessRule.mirrorsWrites && which(workload)) this.#doubt(workload, reason);
+    for (const workload of this.#router.workloads)
+      if (workload.keylessRule.mirrorsWrites && which(workload)) this.#doubt(workload, reason);
   }
 
   /** Every key of the workload is in doubt, and that is on the disk before anything else happens. */
@@ -690,7 +806,10 @@ class RunningShard implements Shard {
       if (!server.endpoint.followsSentinel || server.address === undefined) continue;
       const now = await server.endpoint.resolve().catch(() => null);
       if (now === null || (now.host === server.address.host && now.port === server.address.port)) continue;
-      this.#options.logger.warn({ shard: this.name, server: side, from: server.address, to: now }, 'following a failover');
+      this.#options.logger.warn(
+        { shard: this.name, server: side, from: server.address, to: now },
+        'following a failover',
+      );
       server.address = now;
       this.#giveUp(side);
     }
@@ -719,8 +838,16 @@ class RunningShard implements Shard {
     }
     if (everything !== null) this.#doubtAll(`the last process ended suddenly: ${everything}`);
     if (doubt !== null) this.#doubtAll(doubt);
-    if (keys.length > 0) logger.warn({ shard: this.name, keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are suspect');
-    if (everything !== null) logger.warn({ shard: this.name, problem: everything }, 'the journal does not tell all keys that the last process was writing: every key of what is written twice is suspect');
+    if (keys.length > 0)
+      logger.warn(
+        { shard: this.name, keys: keys.length },
+        'the last process ended suddenly: the keys that it was writing are suspect',
+      );
+    if (everything !== null)
+      logger.warn(
+        { shard: this.name, problem: everything },
+        'the journal does not tell all keys that the last process was writing: every key of what is written twice is suspect',
+      );
     this.#journal.turn();
     return everything === null;
   }
@@ -728,26 +855,42 @@ class RunningShard implements Shard {
   /** What the history says of a journal that does not tell everything. */
   #journalEvent(): HistoryEvent | undefined {
     const reason = this.#journal.left.everything;
-    const workloads = this.#router.workloads.filter(({ keylessRule }) => keylessRule.mirrorsWrites).map(({ name }) => name);
+    const workloads = this.#router.workloads
+      .filter(({ keylessRule }) => keylessRule.mirrorsWrites)
+      .map(({ name }) => name);
     return reason === null || workloads.length === 0 ? undefined : { event: 'suspect', workloads, reason };
   }
 
   #noteDoubts(): void {
     for (const { db, key } of this.#suspects.all()) this.#journal.noteKey(db, key, 0, key.length);
     for (const blocked of this.#clients.blocked) blocked.note();
-    for (const workload of this.#router.workloads) if (workload.suspect !== null) this.#journal.noteWorkload(workload.name, workload.suspect);
+    for (const workload of this.#router.workloads)
+      if (workload.suspect !== null) this.#journal.noteWorkload(workload.name, workload.suspect);
   }
 
   // ── state ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note'], admitting: Admitting | null): Promise<void> {
+  async #persist(
+    workload: Workload,
+    from: StagePoint,
+    to: StagePoint,
+    note: StageRequest['note'],
+    admitting: Admitting | null,
+  ): Promise<void> {
     const lost = this.#failover.unanswered(workload);
     const admission = admitting && this.#admitted.admission(admitting.facts, admitting.consent.deleteForeign);
     const patch: (current: ShardState) => StatePatch = ({ workloads, admitted }) => ({
       workloads: { ...workloads, [workload.name]: to },
       ...(admission !== null && { admitted: { ...admitted, [workload.name]: admission } }),
     });
-    await this.#options.state.update(patch, { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) });
+    await this.#options.state.update(patch, {
+      event: 'stage',
+      workload: workload.name,
+      from,
+      to,
+      ...note,
+      ...(lost.unanswered > 0 && lost),
+    });
     if (admission !== null) this.#admitted.apply(workload);
   }
 
@@ -756,7 +899,9 @@ class RunningShard implements Shard {
     return this.#options.state.update((current) => {
       const seen = (side: Side): ServerSeen | null => {
         const { runId, replId, version } = this.#servers[side];
-        return version === '' || this.#trust.distrusts(side) ? current[side] : { runId, replId, version, seenAt: new Date().toISOString() };
+        return version === '' || this.#trust.distrusts(side)
+          ? current[side]
+          : { runId, replId, version, seenAt: new Date().toISOString() };
       };
       return { ...patch, source: seen('source'), target: seen('target') };
     }, event);
@@ -764,7 +909,9 @@ class RunningShard implements Shard {
 
   #rememberSoon(): void {
     const { logger } = this.#options;
-    this.#remember({}).catch((problem: Error) => logger.error({ shard: this.name, problem: problem.message }, 'which servers were seen could not be written down'));
+    this.#remember({}).catch((problem: Error) =>
+      logger.error({ shard: this.name, problem: problem.message }, 'which servers were seen could not be written down'),
+    );
   }
 
   // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -789,7 +936,17 @@ class RunningShard implements Shard {
       this.#clients.accept(socket);
     };
     const listener = tls
-      ? createTlsServer({ handshakeTimeout: this.#plan.limits.loginMs, cert: tls.cert, key: tls.key, ca: tls.ca, requestCert: tls.requireClientCert, rejectUnauthorized: tls.requireClientCert }, accept)
+      ? createTlsServer(
+          {
+            handshakeTimeout: this.#plan.limits.loginMs,
+            cert: tls.cert,
+            key: tls.key,
+            ca: tls.ca,
+            requestCert: tls.requireClientCert,
+            rejectUnauthorized: tls.requireClientCert,
+          },
+          accept,
+        )
       : createTcpServer({ noDelay: true }, accept);
     listener.maxConnections = this.#maxConnections();
     listener.on('drop', () => this.#clients.limits.closed.connections++);
@@ -822,10 +979,15 @@ class RunningShard implements Shard {
     const now = performance.now();
     const totals = { matched: 0, compared: 0, refused: 0 };
     const elsewhere = this.#router.elsewhere.counters;
-    const [explained, mismatches, inconclusive] = [new Map<string, number>(), new Map<string, number>(), new Map<string, number>()];
+    const [explained, mismatches, inconclusive] = [
+      new Map<string, number>(),
+      new Map<string, number>(),
+      new Map<string, number>(),
+    ];
     const unsupported = new Map<string, number>();
     for (const { counters } of this.#router.workloads) {
-      for (const [form, { calls }] of counters.unsupported) if (!(form in HARMLESS)) increment(unsupported, form, calls);
+      for (const [form, { calls }] of counters.unsupported)
+        if (!(form in HARMLESS)) increment(unsupported, form, calls);
       totals.matched += counters.matched;
       totals.compared += counters.compared;
       totals.refused += counters.refused;
@@ -837,7 +999,9 @@ class RunningShard implements Shard {
         for (const [name, count] of from) increment(to, name, count);
       }
     }
-    const needed = this.#router.workloads.filter((workload) => workload.keylessRule.mirrorsWrites).map((workload) => otherSide(workload.keylessRule.authority));
+    const needed = this.#router.workloads
+      .filter((workload) => workload.keylessRule.mirrorsWrites)
+      .map((workload) => otherSide(workload.keylessRule.authority));
     const server = (side: Side): ShardSnapshot['source'] => {
       const { endpoint, runId, version, up, full, identity, problem, losses } = this.#servers[side];
       return {
@@ -887,9 +1051,14 @@ class RunningShard implements Shard {
         dropped: sequencer.dropped,
         connected: needed.every((side) => sequencer.mirrors[side].connected),
       },
-      reservations: reservationsOf(SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]), now),
+      reservations: reservationsOf(
+        SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]),
+        now,
+      ),
       suspects: { total: this.#suspects.size, byReason: this.#suspects.byReason() },
-      workloads: this.#router.workloads.map((workload) => this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS)),
+      workloads: this.#router.workloads.map((workload) =>
+        this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS),
+      ),
       flips: this.#flipper.flips,
       frozen: this.#healer.frozen,
       counting: this.#clients.counterWatch.snapshot(),
@@ -900,7 +1069,10 @@ class RunningShard implements Shard {
     };
   }
 
-  #workloadSnapshot(workload: Workload, suspects: { readonly total: number; readonly acknowledged: number }): ShardSnapshot['workloads'][number] {
+  #workloadSnapshot(
+    workload: Workload,
+    suspects: { readonly total: number; readonly acknowledged: number },
+  ): ShardSnapshot['workloads'][number] {
     const { counters } = workload;
     const total = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
     return {
@@ -918,7 +1090,10 @@ class RunningShard implements Shard {
       inconclusive: total(counters.inconclusive),
       suspects: suspects.total,
       suspect: workload.suspect,
-      clean: suspects.acknowledged === 0 && workload.suspect === null && this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
+      clean:
+        suspects.acknowledged === 0 &&
+        workload.suspect === null &&
+        this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
       strayWrites: workload.strayWrites,
       unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
       newErrors: Object.fromEntries(counters.newErrors),

@@ -32,7 +32,9 @@ const RETRY_MS = 1_000;
 
 export class Admitted {
   readonly #counter: TargetKeysCounter;
-  /** How often the target came back with what may be other data; how often that was when its keys were recognised last. */
+  /**
+   * How often the target came back with what may be other data; how often that was when its keys were recognised last.
+   */
   #changes = 0;
   #recognised = 0;
   /** Looks under way. */
@@ -43,7 +45,10 @@ export class Admitted {
     this.#counter = new TargetKeysCounter(context);
   }
 
-  /** For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds by default. */
+  /**
+   * For the gate, with the keys counted where that is needed; `waitMs`: how long a count is waited for, a few seconds
+   * by default.
+   */
   async facts(workload: Workload, waitMs?: number): Promise<TargetFacts> {
     // Which process it is, now.
     await answered(this.context.sequencer.servers.target.identify()).catch(() => undefined);
@@ -74,7 +79,13 @@ export class Admitted {
     const { runId } = this.context.sequencer.servers.target;
     const { found = 0, onSource = 0 } = keys !== null && ownSince === null ? keys : {};
     const foreign = found - onSource;
-    return { at: ownSince ?? new Date().toISOString(), target: runId, foreign, overwrites: onSource, deleteForeign: deleteForeign ? foreign : 0 };
+    return {
+      at: ownSince ?? new Date().toISOString(),
+      target: runId,
+      foreign,
+      overwrites: onSource,
+      deleteForeign: deleteForeign ? foreign : 0,
+    };
   }
 
   /** The state has changed: what the workload may do with the keys there. */
@@ -87,8 +98,8 @@ export class Admitted {
   }
 
   /**
-   * The target answers; `changed`: it may hold other data than before. Nothing is deleted there until its keys were recognised
-   * as those of the source: another server may answer at the address.
+   * The target answers; `changed`: it may hold other data than before. Nothing is deleted there until its keys were
+   * recognised as those of the source: another server may answer at the address.
    */
   targetSeen(changed: boolean): void {
     const { router } = this.context.sequencer;
@@ -101,15 +112,28 @@ export class Admitted {
   /** All keys of the workloads were looked at, and the mirror has none that the authority does not have. */
   async proven(workloads: readonly Workload[]): Promise<void> {
     const { runId } = this.context.sequencer.servers.target;
-    const known = ({ foreign, overwrites, target }: Admission): boolean => foreign === 0 && overwrites === 0 && target === runId;
+    const known = ({ foreign, overwrites, target }: Admission): boolean =>
+      foreign === 0 && overwrites === 0 && target === runId;
     const { workloads: all } = this.context.sequencer.router;
     const mirrored = all.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
     if (mirrored.every((workload) => workloads.includes(workload))) this.#recognised = this.#changes;
-    const changed = workloads.filter((workload) => !workload.isOurs || !known(this.#of(workload) ?? { at: '', target: '', foreign: 1, overwrites: 0, deleteForeign: 0 }));
+    const changed = workloads.filter(
+      (workload) =>
+        !workload.isOurs ||
+        !known(this.#of(workload) ?? { at: '', target: '', foreign: 1, overwrites: 0, deleteForeign: 0 }),
+    );
     if (changed.length === 0) return;
     const at = new Date().toISOString();
-    const of = (name: string, now: ShardState): Admission => ({ at: now.admitted[name]?.at ?? at, target: runId, foreign: 0, overwrites: 0, deleteForeign: 0 });
-    await this.context.persist((now) => ({ admitted: { ...now.admitted, ...Object.fromEntries(changed.map(({ name }) => [name, of(name, now)])) } }));
+    const of = (name: string, now: ShardState): Admission => ({
+      at: now.admitted[name]?.at ?? at,
+      target: runId,
+      foreign: 0,
+      overwrites: 0,
+      deleteForeign: 0,
+    });
+    await this.context.persist((now) => ({
+      admitted: { ...now.admitted, ...Object.fromEntries(changed.map(({ name }) => [name, of(name, now)])) },
+    }));
     for (const workload of changed) this.apply(workload);
   }
 
@@ -159,14 +183,20 @@ export class Admitted {
         continue;
       }
       if (share < 0.5) {
-        return logger.error({ target: target.endpoint.label, share }, 'the target restarted or was replaced (run ID changed), and the source has less than half of the keys that it holds: keys that only the target has are kept; compare with shadow-compare verify');
+        return logger.error(
+          { target: target.endpoint.label, share },
+          'the target restarted or was replaced (run ID changed), and the source has less than half of the keys that it holds: keys that only the target has are kept; compare with shadow-compare verify',
+        );
       }
       this.#recognised = changes;
       for (const workload of sequencer.router.workloads) this.apply(workload);
     }
   }
 
-  /** Of some random keys of the target that were written there by the kit, if it is the same, the share that the authority has. */
+  /**
+   * Of some random keys of the target that were written there by the kit, if it is the same, the share that the
+   * authority has.
+   */
   async #shareOnSource(): Promise<number> {
     const { sequencer, readers, owners } = this.context;
     const { target } = sequencer.servers;
@@ -174,8 +204,13 @@ export class Admitted {
     let [there, onSource] = [0, 0];
     try {
       for (const db of (await target.databases()).keys()) {
-        const [, ...replies] = await connection.askAll([['SELECT', db], ...Array.from({ length: SAMPLE }, () => ['RANDOMKEY'])]);
-        const keys = replies.flatMap((reply) => (reply.data && !isError(reply) ? [{ key: Buffer.from(reply.data) }] : []));
+        const [, ...replies] = await connection.askAll([
+          ['SELECT', db],
+          ...Array.from({ length: SAMPLE }, () => ['RANDOMKEY']),
+        ]);
+        const keys = replies.flatMap((reply) =>
+          reply.data && !isError(reply) ? [{ key: Buffer.from(reply.data) }] : [],
+        );
         const mine = keys.filter(({ key }) => {
           const workload = sequencer.router.byPattern(key);
           const owned = owners === null || owners.of(key, 0, key.length) !== 'another';
@@ -192,4 +227,5 @@ export class Admitted {
 }
 
 /** @throws {Error} where the answer takes too long */
-const answered = <T>(answer: Promise<T>): Promise<T> => inTime(answer, ANSWER_MS, () => new Error(`the target has not answered for ${ANSWER_MS / 1000} s`));
+const answered = <T>(answer: Promise<T>): Promise<T> =>
+  inTime(answer, ANSWER_MS, () => new Error(`the target has not answered for ${ANSWER_MS / 1000} s`));

@@ -1,9 +1,9 @@
 /**
- * Rule 15: whoever writes past the proxy. Looking at who is connected misses short connections; the server's own counts of
- * calls do not. Pure: what the server had counted at two moments, held against what the proxy had sent by then.
+ * Rule 15: whoever writes past the proxy. Looking at who is connected misses short connections; the server's own counts
+ * of calls do not. Pure: what the server had counted at two moments, held against what the proxy had sent by then.
  *
- * What the server counts beyond what the proxy can have sent, somebody else has sent. The commands that a script calls are counted,
- * too: while scripts run nothing can be told.
+ * What the server counts beyond what the proxy can have sent, somebody else has sent. The commands that a script calls
+ * are counted, too: while scripts run nothing can be told.
  */
 export interface CallCounts {
   readonly runId: string;
@@ -19,10 +19,31 @@ export interface CallCounts {
 }
 
 /**
- * Taken by the proxy itself in other commands' names, or at other times than it counts them: those are not compared. What a
- * client asks with a command that blocks is first asked without blocking.
+ * Taken by the proxy itself in other commands' names, or at other times than it counts them: those are not compared.
+ * What a client asks with a command that blocks is first asked without blocking.
  */
-const UNTOLD: ReadonlySet<string> = new Set(['lpop', 'rpop', 'lmpop', 'zpopmin', 'zpopmax', 'zmpop', 'lmove', 'rpoplpush', 'blpop', 'brpop', 'blmpop', 'bzpopmin', 'bzpopmax', 'bzmpop', 'blmove', 'brpoplpush', 'xreadgroup', 'eval', 'evalsha', 'fcall']);
+const UNTOLD: ReadonlySet<string> = new Set([
+  'lpop',
+  'rpop',
+  'lmpop',
+  'zpopmin',
+  'zpopmax',
+  'zmpop',
+  'lmove',
+  'rpoplpush',
+  'blpop',
+  'brpop',
+  'blmpop',
+  'bzpopmin',
+  'bzpopmax',
+  'bzmpop',
+  'blmove',
+  'brpoplpush',
+  'xreadgroup',
+  'eval',
+  'evalsha',
+  'fcall',
+]);
 
 /** Writes that others have surely made between the two, by command; null where nothing can be told. */
 export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
@@ -40,15 +61,20 @@ export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Rec
 }
 
 /**
- * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 tells subcommands apart: those that
- * only read (`isRead('function|list')`) are left out.
+ * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 tells subcommands apart:
+ * those that only read (`isRead('function|list')`) are left out.
  */
-export function parseCalls(stats: ReadonlyMap<string, string>, writes: ReadonlySet<string>, isRead: (subcommand: string) => boolean): Map<string, number> {
+export function parseCalls(
+  stats: ReadonlyMap<string, string>,
+  writes: ReadonlySet<string>,
+  isRead: (subcommand: string) => boolean,
+): Map<string, number> {
   const calls = new Map<string, number>();
   for (const [field, value] of stats) {
     const [, whole, name] = /^cmdstat_(([^|]+).*)/.exec(field) ?? [];
     const count = Number(/^calls=(\d+)/.exec(value)?.[1]);
-    if (name !== undefined && writes.has(name) && !(whole !== name && isRead(whole)) && Number.isFinite(count)) calls.set(name, (calls.get(name) ?? 0) + count);
+    if (name !== undefined && writes.has(name) && !(whole !== name && isRead(whole)) && Number.isFinite(count))
+      calls.set(name, (calls.get(name) ?? 0) + count);
   }
   return calls;
 }

@@ -1,6 +1,6 @@
 /**
- * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete` and its
- * commands are held.
+ * Plain counters become this region's parts: what the source holds of a workload, when it goes from `off` to `complete`
+ * and its commands are held.
  */
 import { begins, withdraw, type PlainCounters } from '../../../counters/src/index.js';
 import { Scanner } from '../copy/job/scanner.js';
@@ -40,7 +40,10 @@ export class Carry {
   /** What takes time though nothing is held yet. @throws {StageError} */
   async prepare(): Promise<void> {
     this.#counters = await this.context.counters().catch((problem: Error) => {
-      throw new StageError('refused', `the target cannot be reached (${problem.message}): bring it up before counters are carried over to it`);
+      throw new StageError(
+        'refused',
+        `the target cannot be reached (${problem.message}): bring it up before counters are carried over to it`,
+      );
     });
   }
 
@@ -76,8 +79,18 @@ export class Carry {
     try {
       for await (const { db, keys } of scanner.pages(null)) {
         if (this.#stopped) break;
-        const mine = keys.filter(({ key }) => sequencer.router.match(key, 0, key.length) === this.workload).map(({ key }) => key);
-        const replies = db === 0 ? await connection.askAll(mine.flatMap((key) => [['GET', key], ['PTTL', key]])) : [];
+        const mine = keys
+          .filter(({ key }) => sequencer.router.match(key, 0, key.length) === this.workload)
+          .map(({ key }) => key);
+        const replies =
+          db === 0
+            ? await connection.askAll(
+                mine.flatMap((key) => [
+                  ['GET', key],
+                  ['PTTL', key],
+                ]),
+              )
+            : [];
         mine.forEach((key, i) => {
           const carried = db === 0 ? carriedOf(key, replies[2 * i], replies[2 * i + 1]) : null;
           if (carried === null) others.push(`${redact(key)}${db === 0 ? '' : ` (database ${db})`}`);
@@ -90,7 +103,11 @@ export class Carry {
     }
     if (others.length === 0) return [...found.values()];
     const list = others.slice(0, LISTED);
-    throw new StageError('refused', `"${this.workload.name}" stays off: ${others.length} of its keys on the source are no plain counters of database 0 up to ${Number.MAX_SAFE_INTEGER} (${list.slice(0, 3).join(', ')}${others.length > 3 ? ', …' : ''}): delete them, or give them to another workload`, { keys: others.length, list });
+    throw new StageError(
+      'refused',
+      `"${this.workload.name}" stays off: ${others.length} of its keys on the source are no plain counters of database 0 up to ${Number.MAX_SAFE_INTEGER} (${list.slice(0, 3).join(', ')}${others.length > 3 ? ', …' : ''}): delete them, or give them to another workload`,
+      { keys: others.length, list },
+    );
   }
 }
 
@@ -101,7 +118,9 @@ function carriedOf(key: Buffer, value: Reply, pttl: Reply): Carried | 'gone' | n
   const said = text(value);
   const [number, left] = [Number(said), Number(text(pttl))];
   if (String(number) !== said || !Number.isSafeInteger(number)) return null;
-  return left === -2 ? 'gone' : { name: key.toString('latin1'), value: number, endsAt: left === -1 ? null : Date.now() + left };
+  return left === -2
+    ? 'gone'
+    : { name: key.toString('latin1'), value: number, endsAt: left === -1 ? null : Date.now() + left };
 }
 
 async function inChunks<T>(all: readonly T[], work: (each: T) => Promise<unknown>): Promise<void> {

@@ -18,7 +18,9 @@ export async function guardShard(plan: Plan, shard: ShardPlan, snapshot: Told): 
 
 /** Every workload that is a counter, or was seen to be used as one. */
 export const judgeAll = (plan: Plan, clusters: readonly Cluster[], sightings: Sightings | null): Verdict[] =>
-  allWorkloads(plan).flatMap((workload) => judgeWorkload({ topology: plan.topology, workload, clusters, sightings }) ?? []);
+  allWorkloads(plan).flatMap(
+    (workload) => judgeWorkload({ topology: plan.topology, workload, clusters, sightings }) ?? [],
+  );
 
 /** What proxies have seen: prefixes where keys were looked at, and else the commands, each of which is counted. */
 export function sightingsOf(shards: readonly Told[]): Sightings {
@@ -42,7 +44,11 @@ function together(all: readonly Seen[]): Seen[] {
     const id = JSON.stringify([each.workload, each.kind, each.prefix]);
     const { commands = {}, perSecond = 0 } = found.get(id) ?? {};
     const sums = Object.entries(each.commands).map(([name, times]) => [name, times + (commands[name] ?? 0)]);
-    found.set(id, { ...each, commands: { ...commands, ...Object.fromEntries(sums) }, perSecond: perSecond + each.perSecond });
+    found.set(id, {
+      ...each,
+      commands: { ...commands, ...Object.fromEntries(sums) },
+      perSecond: perSecond + each.perSecond,
+    });
   }
   return [...found.values()];
 }

@@ -109,7 +109,8 @@ export class Witness {
   ) {
     const { latencies } = context.sequencer;
     this.#book = new EvidenceBook(directory, author);
-    if (this.#book.problem !== null) context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
+    if (this.#book.problem !== null)
+      context.logger.warn({ problem: this.#book.problem }, 'the gates count from now on');
     this.#unwatch = (['source', 'target'] as const).map((side) => latencies[side].watch(this.#recent[side]));
   }
 
@@ -154,21 +155,38 @@ export class Witness {
 
   #outlook(told: Told): readonly Outlook[] {
     const running = this.#runningMinute();
-    return this.context.sequencer.router.workloads.map((workload) => outlookOf(this.#planned(workload), this.standing(workload.name), this.#facts(workload, told, running), new Date()));
+    return this.context.sequencer.router.workloads.map((workload) =>
+      outlookOf(
+        this.#planned(workload),
+        this.standing(workload.name),
+        this.#facts(workload, told, running),
+        new Date(),
+      ),
+    );
   }
 
   /** As `outlook`, without waiting: servers that were asked a minute ago or more are asked for who looks next. */
   glance(): Glance {
     void this.#askAtTimes(GLANCE_MS);
-    const fresh = this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
-    const told: Told = { servers: fresh?.servers ?? null, users: fresh?.users ?? null, bypassing: fresh?.bypassing ?? null, evicted: fresh?.evicted ?? null, counters: fresh?.counters ?? null, targets: fresh?.targets ?? new Map(), passed: this.#passedSoFar() };
+    const fresh =
+      this.#answered !== null && performance.now() - this.#answered.at < STALE_MS ? this.#answered.told : null;
+    const told: Told = {
+      servers: fresh?.servers ?? null,
+      users: fresh?.users ?? null,
+      bypassing: fresh?.bypassing ?? null,
+      evicted: fresh?.evicted ?? null,
+      counters: fresh?.counters ?? null,
+      targets: fresh?.targets ?? new Map(),
+      passed: this.#passedSoFar(),
+    };
     return {
       outlook: this.#outlook(told),
       guard: told.counters ?? [],
       bypassing: told.bypassing?.length ?? null,
       passedWrites: this.#passedWritesSeen,
       passedTold: told.passed.since !== null,
-      latency: this.#book.latenciesSince(new Date(Date.now() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#runningMinute(),
+      latency:
+        this.#book.latenciesSince(new Date(Date.now() - 2 * MINUTE_MS).toISOString()).at(-1) ?? this.#runningMinute(),
     };
   }
 
@@ -181,7 +199,10 @@ export class Witness {
     this.look();
     const { name } = workload;
     const evidence = this.#book.of(name)!;
-    const windows = [...this.#book.latenciesSince(evidence.since), ...(running.source.count > 0 && running.target.count > 0 ? [running] : [])];
+    const windows = [
+      ...this.#book.latenciesSince(evidence.since),
+      ...(running.source.count > 0 && running.target.count > 0 ? [running] : []),
+    ];
     return {
       evidence,
       gates: this.#planned(workload).gates,
@@ -230,7 +251,10 @@ export class Witness {
     const { router } = this.context.sequencer;
     const workload = router.named(name);
     if (workload !== undefined) return workload;
-    throw new StageError('unknown-workload', `there is no workload "${name}": the plan has ${router.workloads.map((each) => each.name).join(', ')}`);
+    throw new StageError(
+      'unknown-workload',
+      `there is no workload "${name}": the plan has ${router.workloads.map((each) => each.name).join(', ')}`,
+    );
   }
 
   #planned({ name }: Workload): WorkloadPlan {
@@ -239,10 +263,25 @@ export class Witness {
 
   /** A verification of all keys is evidence for each of its workloads. */
   #note(job: JobSnapshot | null): void {
-    if (job === null || job.kind !== 'verify' || job.state !== 'done' || job.sample < 100 || job.endedAt === null || job.endedAt === this.#noted) return;
+    if (
+      job === null ||
+      job.kind !== 'verify' ||
+      job.state !== 'done' ||
+      job.sample < 100 ||
+      job.endedAt === null ||
+      job.endedAt === this.#noted
+    )
+      return;
     this.#noted = job.endedAt;
     const differences = Object.values(job.differences).reduce((a, b) => a + b, 0);
-    for (const name of job.workloads) this.#book.verified(name, { endedAt: job.endedAt, keys: job.verifiedBy[name] ?? 0, differences: Math.max(0, differences - job.repaired), failed: job.failed, unsure: job.unsure });
+    for (const name of job.workloads)
+      this.#book.verified(name, {
+        endedAt: job.endedAt,
+        keys: job.verifiedBy[name] ?? 0,
+        differences: Math.max(0, differences - job.repaired),
+        failed: job.failed,
+        unsure: job.unsure,
+      });
   }
 
   async #ask(): Promise<Told> {
@@ -255,7 +294,12 @@ export class Witness {
       this.#passedWrites(),
       this.#evicted(),
       soon(this.context.counters()),
-      Promise.all(off.map(async (workload): Promise<[string, TargetFacts | null]> => [workload.name, await soon(this.context.target(workload, false))])),
+      Promise.all(
+        off.map(async (workload): Promise<[string, TargetFacts | null]> => [
+          workload.name,
+          await soon(this.context.target(workload, false)),
+        ]),
+      ),
       ...SIDES.map((side) => soon(servers[side].endpoint.lookAtCertificate())),
     ]);
     return { servers: problems, users, bypassing, passed, evicted, counters, targets: new Map(targets) };
@@ -265,7 +309,9 @@ export class Witness {
   async #users(): Promise<UserComparison> {
     const { servers } = this.context.sequencer;
     const seen = this.context.seenUsers();
-    const kit = SIDES.map((side) => servers[side].endpoint.credentials?.username ?? 'default').filter((name) => name !== 'default');
+    const kit = SIDES.map((side) => servers[side].endpoint.credentials?.username ?? 'default').filter(
+      (name) => name !== 'default',
+    );
     const known = [...this.context.plan().knownUsers, ...kit].filter((name) => !seen.has(name));
     const [source, target] = await Promise.all([servers.source, servers.target].map(readUsers));
     return compareUsers(source, target, new Set(known));
@@ -303,7 +349,10 @@ export class Witness {
 
   #sample(): void {
     this.#sampledAt = performance.now();
-    this.context.sampled({ source: this.#snapshot(this.#recent, 'source'), target: this.#snapshot(this.#recent, 'target') });
+    this.context.sampled({
+      source: this.#snapshot(this.#recent, 'source'),
+      target: this.#snapshot(this.#recent, 'target'),
+    });
     for (const side of SIDES) {
       this.#minute[side].add(this.#recent[side]);
       this.#recent[side].reset();
@@ -322,7 +371,10 @@ export class Witness {
     try {
       this.#book.save();
     } catch (problem) {
-      this.context.logger.error({ problem: (problem as Error).message }, 'the evidence cannot be written: after a restart the gates count from what was written last');
+      this.context.logger.error(
+        { problem: (problem as Error).message },
+        'the evidence cannot be written: after a restart the gates count from what was written last',
+      );
     }
   }
 
@@ -331,9 +383,20 @@ export class Witness {
     const { source } = this.context.sequencer.servers;
     const listed = await soon(listClients((...args) => source.ask(...args)));
     if (listed === null) return null;
-    const foreign = [...listed.values()].filter((line) => !clientField(line, 'name').startsWith(KIT) && !/[SMO]/.test(clientField(line, 'flags')) && clientField(line, 'cmd') !== 'ping|sentinel');
-    const who = foreign.map((line) => ({ name: clientField(line, 'name'), host: clientField(line, 'addr').replace(/:\d+$/, ''), cmd: clientField(line, 'cmd') }));
-    return who.filter(({ name, host }) => !known.includes(name) && !known.includes(host)).map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
+    const foreign = [...listed.values()].filter(
+      (line) =>
+        !clientField(line, 'name').startsWith(KIT) &&
+        !/[SMO]/.test(clientField(line, 'flags')) &&
+        clientField(line, 'cmd') !== 'ping|sentinel',
+    );
+    const who = foreign.map((line) => ({
+      name: clientField(line, 'name'),
+      host: clientField(line, 'addr').replace(/:\d+$/, ''),
+      cmd: clientField(line, 'cmd'),
+    }));
+    return who
+      .filter(({ name, host }) => !known.includes(name) && !known.includes(host))
+      .map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
   }
 
   async #passedWrites(): Promise<PassedWrites> {
@@ -349,7 +412,11 @@ export class Witness {
   async #count(): Promise<void> {
     const { sequencer, sent, frozen } = this.context;
     const { source } = sequencer.servers;
-    const comparable = (): boolean => sequencer.router.oneAuthority && sequencer.router.default.keylessRule.authority === 'source' && frozen() === null && source.up;
+    const comparable = (): boolean =>
+      sequencer.router.oneAuthority &&
+      sequencer.router.default.keylessRule.authority === 'source' &&
+      frozen() === null &&
+      source.up;
     if (!comparable()) return this.#forgetCounts();
     const before = sent();
     const lanes = [...sequencer.lanes.source.all(), ...sequencer.lanes.source.private()];
@@ -357,8 +424,19 @@ export class Witness {
     const reply = await soon(source.ask('INFO', 'commandstats'));
     if (reply === null || isError(reply) || !comparable()) return this.#forgetCounts();
     const after = sent();
-    const calls = parseCalls(parseInfo(text(reply)), new Set(before.writes.keys()), (subcommand) => sequencer.table.byName(subcommand)?.write === false);
-    const now: CallCounts = { runId: source.runId, calls, sentBefore: before.writes, sentAfter: after.writes, inFlight, scripts: after.scripts };
+    const calls = parseCalls(
+      parseInfo(text(reply)),
+      new Set(before.writes.keys()),
+      (subcommand) => sequencer.table.byName(subcommand)?.write === false,
+    );
+    const now: CallCounts = {
+      runId: source.runId,
+      calls,
+      sentBefore: before.writes,
+      sentAfter: after.writes,
+      inFlight,
+      scripts: after.scripts,
+    };
     const [earlier, last] = this.#counts;
     this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
     // A script that was on its way at the last look may have run since.
@@ -388,22 +466,40 @@ export class Witness {
 }
 
 /** Null where it fails, or a server that hangs does not answer. */
-const soon = <T>(asked: Promise<T>): Promise<T | null> => inTime(asked, ANSWER_MS, () => new Error('no answer')).catch(() => null);
+const soon = <T>(asked: Promise<T>): Promise<T | null> =>
+  inTime(asked, ANSWER_MS, () => new Error('no answer')).catch(() => null);
 
 /** What the names of the kit's own connections begin with. */
 const KIT = 'shadow-proxy';
 
-function seen({ name, stage, percent, counters: { compared, explained, mismatches, inconclusive, unsupported } }: Workload): Seen {
-  return { name, stage, percent, compared, explained, mismatches, unsupported, inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0) };
+function seen({
+  name,
+  stage,
+  percent,
+  counters: { compared, explained, mismatches, inconclusive, unsupported },
+}: Workload): Seen {
+  return {
+    name,
+    stage,
+    percent,
+    compared,
+    explained,
+    mismatches,
+    unsupported,
+    inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0),
+  };
 }
 
-/** What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be. */
+/**
+ * What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be.
+ */
 async function readUsers(server: Server): Promise<UserFacts> {
   const { commands, categories, needsPassword, version, endpoint } = server;
   const reply = await soon(server.ask('ACL', 'LIST'));
   if (reply?.items) return { lines: reply.items.map(text), commands, categories };
   const password = endpoint.credentials?.password;
-  if (!/^[1-5]\./.test(version) || (needsPassword && password === undefined)) return { lines: null, commands, categories };
+  if (!/^[1-5]\./.test(version) || (needsPassword && password === undefined))
+    return { lines: null, commands, categories };
   const login = needsPassword ? `#${createHash('sha256').update(password!).digest('hex')}` : 'nopass';
   return { lines: [`user default on ${login} ~* &* +@all`], commands, categories };
 }

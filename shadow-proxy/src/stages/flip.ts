@@ -24,8 +24,17 @@ export interface FlipContext {
   readonly sharedTarget: boolean;
   /** What the target holds of a workload, counted where that is needed. */
   target(workload: Workload): Promise<TargetFacts>;
-  /** Makes the new stage durable; the flip takes effect only after it. `admitted`: the first write to such a target follows. */
-  persist(workload: Workload, from: StagePoint, to: StagePoint, note: StageRequest['note'], admitted: Admitting | null): Promise<void>;
+  /**
+   * Makes the new stage durable; the flip takes effect only after it. `admitted`: the first write to such a target
+   * follows.
+   */
+  persist(
+    workload: Workload,
+    from: StagePoint,
+    to: StagePoint,
+    note: StageRequest['note'],
+    admitted: Admitting | null,
+  ): Promise<void>;
   /** Called once the new stage holds. */
   moved(): void;
   /** Notes, durably, that every key of the workload is in doubt. */
@@ -74,7 +83,9 @@ export class Flipper {
   /** Keys from before the workload is written twice are not on the mirror, unless there are none on either server. */
   async beginCopy(workload: Workload): Promise<void> {
     const { servers } = this.context.sequencer;
-    const counts = await Promise.all([servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)));
+    const counts = await Promise.all(
+      [servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)),
+    );
     if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
   }
 
@@ -102,7 +113,14 @@ export class Flipper {
       const admitting = from.stage === 'off' && to.stage === 'dualwrite' ? await this.#admit(workload, request) : null;
       const movesAuthority = authorityMoves(from, to);
       if (movesAuthority && request.force !== true) await this.#requireClean(workload);
-      const heldMs = await this.#flip(workload, from, to, movesAuthority && request.force !== true, request.note, admitting);
+      const heldMs = await this.#flip(
+        workload,
+        from,
+        to,
+        movesAuthority && request.force !== true,
+        request.note,
+        admitting,
+      );
       this.flips++;
       return { workload: workload.name, from, to, heldMs };
     } finally {
@@ -111,7 +129,10 @@ export class Flipper {
     }
   }
 
-  /** @throws {StageError} code `gates-closed` where the target holds keys that the shard did not write, and nobody confirmed their number */
+  /**
+   * @throws {StageError} code `gates-closed` where the target holds keys that the shard did not write, and nobody
+   * confirmed their number
+   */
   async #admit(workload: Workload, { consent = NO_CONSENT }: StageRequest): Promise<Admitting> {
     const facts = await this.context.target(workload);
     const { answer, evidence } = judgeTarget(facts, consent);
@@ -119,38 +140,68 @@ export class Flipper {
     throw new StageError('gates-closed', `"${workload.name}" stays in off: ${evidence}`, { target: facts });
   }
 
-  #check(workload: Workload, from: StagePoint, to: StagePoint, { force = false, failover = false }: StageRequest): void {
-    if (from.stage === 'complete') throw new StageError('no-return', `"${workload.name}" is complete: going back from there is a backfill the other way`);
+  #check(
+    workload: Workload,
+    from: StagePoint,
+    to: StagePoint,
+    { force = false, failover = false }: StageRequest,
+  ): void {
+    if (from.stage === 'complete')
+      throw new StageError(
+        'no-return',
+        `"${workload.name}" is complete: going back from there is a backfill the other way`,
+      );
     const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
     // Both give clients the target's replies, and go back to where they get the source's.
     const back = from.stage === 'rampdown' && to.stage === 'shadow';
     if (workload.perRegion && to.stage !== 'complete') {
-      throw new StageError('not-adjacent', `"${workload.name}" has counterLayout per-region: source and target hold other keys, so that it is off or complete, and nothing in between`);
+      throw new StageError(
+        'not-adjacent',
+        `"${workload.name}" has counterLayout per-region: source and target hold other keys, so that it is off or complete, and nothing in between`,
+      );
     }
     if (!workload.perRegion && Math.abs(step) > 1 && !back) {
-      throw new StageError('not-adjacent', `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`);
+      throw new StageError(
+        'not-adjacent',
+        `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`,
+      );
     }
     if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
-      throw new StageError('refused', `percent is not offered for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or hid their keys; take it whole`);
+      throw new StageError(
+        'refused',
+        `percent is not offered for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or hid their keys; take it whole`,
+      );
     }
     const beyondShadow = STAGES.indexOf(to.stage) > STAGES.indexOf('shadow');
     if (beyondShadow && this.context.sharedTarget) {
-      throw new StageError('refused', 'the target is shared with other shards of the plan: say with `owns` which keys are this shard\'s before a workload goes beyond shadow');
+      throw new StageError(
+        'refused',
+        "the target is shared with other shards of the plan: say with `owns` which keys are this shard's before a workload goes beyond shadow",
+      );
     }
     // Copies of its keys would be writes through a second node.
     if (workload.writtenIn !== null && step > 0 && this.context.sequencer.router.secondWriter === 'refuse') {
-      throw new StageError('refused', `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`);
+      throw new StageError(
+        'refused',
+        `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`,
+      );
     }
     const frozen = this.context.frozen();
-    if (frozen !== null && authorityMoves(from, to) && !force && !failover) throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
+    if (frozen !== null && authorityMoves(from, to) && !force && !failover)
+      throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
   }
 
-  /** Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are held. */
+  /**
+   * Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are
+   * held.
+   */
   async #requireClean(workload: Workload): Promise<void> {
     const { sequencer, suspects } = this.context;
     const now = suspects.generation;
     // A connection lost is not yet a server lost.
-    const looks = [sequencer.servers.source, sequencer.servers.target].filter(({ up }) => !up).map((server) => server.identify().catch(() => undefined));
+    const looks = [sequencer.servers.source, sequencer.servers.target]
+      .filter(({ up }) => !up)
+      .map((server) => server.identify().catch(() => undefined));
     await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
     await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);
     if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
@@ -158,7 +209,10 @@ export class Flipper {
 
   /** While the workload's commands are held: its last doubts are healed. */
   async #healed(workload: Workload): Promise<void> {
-    await waitWhile(() => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.undecided(workload)), HELD_HEAL_MS);
+    await waitWhile(
+      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.undecided(workload)),
+      HELD_HEAL_MS,
+    );
   }
 
   #assertClean(workload: Workload): void {
@@ -166,8 +220,14 @@ export class Flipper {
     const doubts = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isInDoubt(suspect));
     if (workload.suspect === null && doubts.length === 0) return;
     const why = workload.suspect ?? `${doubts.length} keys are in doubt`;
-    const list = doubts.slice(0, LISTED).map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
-    throw new StageError('not-clean', `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`, { suspect: workload.suspect, keys: doubts.length, list });
+    const list = doubts
+      .slice(0, LISTED)
+      .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
+    throw new StageError(
+      'not-clean',
+      `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`,
+      { suspect: workload.suspect, keys: doubts.length, list },
+    );
   }
 
   #keysInDoubt(workload: Workload, upTo: number): number {
@@ -182,7 +242,11 @@ export class Flipper {
 
   /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
   #keysToHeal(workload: Workload, upTo = Infinity): number {
-    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.context.frozen() === null && this.#authorityLeft(suspect)?.up === true);
+    return this.context.suspects.count(
+      workload,
+      (suspect) =>
+        suspect.generation <= upTo && this.context.frozen() === null && this.#authorityLeft(suspect)?.up === true,
+    );
   }
 
   /** The key's authority where it may change; null where it does not: nothing is lost by that. */
@@ -191,7 +255,14 @@ export class Flipper {
     return this.#leaving.includes(authority) ? this.context.sequencer.servers[authority] : null;
   }
 
-  async #flip(workload: Workload, from: StagePoint, to: StagePoint, requireClean: boolean, note: StageRequest['note'], admitting: Admitting | null): Promise<number> {
+  async #flip(
+    workload: Workload,
+    from: StagePoint,
+    to: StagePoint,
+    requireClean: boolean,
+    note: StageRequest['note'],
+    admitting: Admitting | null,
+  ): Promise<number> {
     const { clients } = this.context;
     const { holdMs } = this;
     const channelsTo = channelsMove(from, to);
@@ -199,8 +270,14 @@ export class Flipper {
     await carry?.prepare();
     try {
       for (const side of this.#leaving) this.down(side);
-      if (channelsTo !== null) await Promise.race([clients.subscribers.connect(workload, channelsTo), sleep(holdMs, undefined, { ref: false })]);
-      const inTime = this.#deadline(`"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`);
+      if (channelsTo !== null)
+        await Promise.race([
+          clients.subscribers.connect(workload, channelsTo),
+          sleep(holdMs, undefined, { ref: false }),
+        ]);
+      const inTime = this.#deadline(
+        `"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`,
+      );
       await this.#alone(inTime);
       const since = performance.now();
       workload.held = true;
@@ -222,7 +299,8 @@ export class Flipper {
       for (const side of dead) this.context.giveUp(side);
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
-      for (const side of dead) this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
+      for (const side of dead)
+        this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
       this.context.moved();
       return performance.now() - since;
     } catch (problem) {
@@ -245,14 +323,19 @@ export class Flipper {
 
   /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
   #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
-    const late = sleep(this.holdMs, undefined, { ref: false }).then(() => Promise.reject(new StageError('deadline', message)));
+    const late = sleep(this.holdMs, undefined, { ref: false }).then(() =>
+      Promise.reject(new StageError('deadline', message)),
+    );
     late.catch(() => undefined);
     return (promise) => Promise.race([promise, late]);
   }
 
   /** A mirror that is dead confirms nothing, and is authority of nothing after the change. */
   #drained(): Promise<void> {
-    return drained(this.context.sequencer, SIDES.filter((side) => !this.#leaving.includes(side) || !this.context.isDown(side)));
+    return drained(
+      this.context.sequencer,
+      SIDES.filter((side) => !this.#leaving.includes(side) || !this.context.isDown(side)),
+    );
   }
 
   /** Waits while a command runs alone: it must not see two stages. */
@@ -261,7 +344,10 @@ export class Flipper {
     while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.onceOpen(resolve)));
   }
 
-  /** Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met again. */
+  /**
+   * Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met
+   * again.
+   */
   async #buried(server: Server): Promise<void> {
     if (this.context.isDown(server.side)) return;
     if (!this.context.buried(server)) await server.identify().catch(() => undefined);
@@ -275,7 +361,10 @@ export class Flipper {
     for (const server of [sequencer.servers.source, sequencer.servers.target]) await this.#buried(server);
     for (const side of left(to, from)) {
       await sequencer.servers[side].identify().catch((problem: Error) => {
-        throw new StageError('refused', `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`);
+        throw new StageError(
+          'refused',
+          `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`,
+        );
       });
     }
   }
@@ -287,7 +376,10 @@ async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
   while (condition() && performance.now() < deadline) await sleep(5);
 }
 
-/** Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are told). */
+/**
+ * Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are
+ * told).
+ */
 export async function drained(sequencer: Sequencer, confirming: readonly Side[] = SIDES): Promise<void> {
   await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));
   await Promise.all(

@@ -1,6 +1,6 @@
 /**
- * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot be told
- * closes a gate as much as what speaks against it.
+ * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot
+ * be told closes a gate as much as what speaks against it.
  */
 import type { Verdict } from '../guard/judge.js';
 import type { Gates, StagePoint } from '../plan/plan.js';
@@ -20,11 +20,31 @@ export interface Gate {
   readonly evidence: string;
 }
 
-export type GateName = 'servers' | 'target' | 'users' | 'compared' | 'time' | 'mismatches' | 'explained' | 'inconclusive' | 'suspects' | 'verify' | 'latency' | 'unsupported' | 'bypass' | 'counters' | 'evictions' | 'drill' | 'steps';
+export type GateName =
+  | 'servers'
+  | 'target'
+  | 'users'
+  | 'compared'
+  | 'time'
+  | 'mismatches'
+  | 'explained'
+  | 'inconclusive'
+  | 'suspects'
+  | 'verify'
+  | 'latency'
+  | 'unsupported'
+  | 'bypass'
+  | 'counters'
+  | 'evictions'
+  | 'drill'
+  | 'steps';
 
 /** Writes to the source that the proxy did not send, by the source's own counts. */
 export interface PassedWrites {
-  /** Since when the counts were compared (ISO 8601); null where they cannot be now: scripts run, or the target is an authority. */
+  /**
+   * Since when the counts were compared (ISO 8601); null where they cannot be now: scripts run, or the target is an
+   * authority.
+   */
   readonly since: string | null;
   /** When some were seen last, and how many at least, by command; null where never. */
   readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
@@ -72,7 +92,10 @@ export interface GateFacts {
   readonly servers: readonly string[] | null;
   /** How the users of the two servers differ; null where they were not asked yet. */
   readonly users: UserComparison | null;
-  /** Users as whom clients have logged in, and whom the target refused when that was tried just now; null where it was not tried. */
+  /**
+   * Users as whom clients have logged in, and whom the target refused when that was tried just now; null where it was
+   * not tried.
+   */
   readonly refusedLogins: readonly string[] | null;
   /** Clients that are connected to the source beside the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
@@ -89,16 +112,32 @@ export interface GateFacts {
 
 /** Which gates a step needs. */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
-  if (from === 'off') return to === 'complete' ? ['servers', 'users', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
+  if (from === 'off')
+    return to === 'complete' ? ['servers', 'users', 'bypass', 'counters'] : ['servers', 'target', 'bypass', 'counters'];
   if (from === 'dualwrite') return ['servers', 'suspects', 'mismatches', 'bypass', 'counters'];
-  const watched: readonly GateName[] = ['servers', 'users', 'compared', 'time', 'mismatches', 'explained', 'inconclusive', 'suspects', 'verify', 'unsupported', 'bypass', 'counters', 'evictions'];
+  const watched: readonly GateName[] = [
+    'servers',
+    'users',
+    'compared',
+    'time',
+    'mismatches',
+    'explained',
+    'inconclusive',
+    'suspects',
+    'verify',
+    'unsupported',
+    'bypass',
+    'counters',
+    'evictions',
+  ];
   if (to === 'live') return [...watched, 'latency', 'drill', 'steps'];
   // Nothing is compared in rampdown but writes; the source is about to be left.
   return to === 'complete' ? ['users', 'time', 'mismatches', 'suspects', 'verify', 'counters', 'evictions'] : watched;
 }
 
 /** Those of them that the step needs, each with its answer at `now`. */
-export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] => gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
+export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] =>
+  gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
 
 /** Gates that `force` does not pass: what would happen has to be confirmed with its number. */
 const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
@@ -113,7 +152,9 @@ export interface Forced {
 
 /** Gates that keep the workload where it is. */
 export const closedGates = (gates: readonly Gate[], { force = false, forceUsers = false }: Forced = {}): Gate[] =>
-  gates.filter(({ name, answer }) => answer !== 'yes' && !(name === 'users' ? forceUsers : force && !NOT_FORCED.has(name)));
+  gates.filter(
+    ({ name, answer }) => answer !== 'yes' && !(name === 'users' ? forceUsers : force && !NOT_FORCED.has(name)),
+  );
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
@@ -135,20 +176,36 @@ const MAX_USERS = 5;
 export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged {
   if (facts === null) return untold('the keys of the target were not looked at');
   const { ownSince, keys, of, problem } = facts;
-  if (of === null || problem !== null) return untold(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
+  if (of === null || problem !== null)
+    return untold(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
   if (of === 0) return says(true, 'the target is empty');
-  if (ownSince !== null) return says(true, `all of its keys on the target were written by this shard, since ${ownSince}`);
-  if (keys === null) return untold(`the target holds ${count(of)} keys; those of this workload are counted by promote, and by promote --dry-run`);
+  if (ownSince !== null)
+    return says(true, `all of its keys on the target were written by this shard, since ${ownSince}`);
+  if (keys === null)
+    return untold(
+      `the target holds ${count(of)} keys; those of this workload are counted by promote, and by promote --dry-run`,
+    );
   const looked = `${count(keys.looked)} of ${count(keys.of)} keys of the target looked at`;
-  if (keys.found === 0) return keys.complete ? says(true, `none of its keys is on the target (${looked})`) : untold(`still counting: ${looked}, none of this workload found yet; ask again`);
+  if (keys.found === 0)
+    return keys.complete
+      ? says(true, `none of its keys is on the target (${looked})`)
+      : untold(`still counting: ${looked}, none of this workload found yet; ask again`);
   const foreign = keys.found - keys.onSource;
   const found = `${keys.complete ? '' : 'at least '}${count(keys.found)} keys of this workload are on the target and were not written by this shard: ${count(keys.onSource)} are on the source, too, ${count(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
   if (!keys.complete) return says(false, `${found}; still counting: ${looked}, ask again`);
   const { overwrite, deleteForeign, confirm } = consent;
   if (!overwrite && !deleteForeign) return says(false, `${found}. ${WAYS_ON}`);
-  if (!overwrite && keys.onSource > 0) return says(false, `${found}. --delete-foreign does not cover those on the source: add --overwrite`);
-  if (confirm < keys.found) return says(false, `${found}. Confirm the number: --yes ${keys.found}${confirm > 0 ? ` (${count(confirm)} were confirmed)` : ''}`);
-  return says(true, `${found}; confirmed: ${overwrite ? 'overwrite what the source has or gets' : 'none is on the source'}, ${deleteForeign ? 'delete' : 'keep'} the foreign keys`);
+  if (!overwrite && keys.onSource > 0)
+    return says(false, `${found}. --delete-foreign does not cover those on the source: add --overwrite`);
+  if (confirm < keys.found)
+    return says(
+      false,
+      `${found}. Confirm the number: --yes ${keys.found}${confirm > 0 ? ` (${count(confirm)} were confirmed)` : ''}`,
+    );
+  return says(
+    true,
+    `${found}; confirmed: ${overwrite ? 'overwrite what the source has or gets' : 'none is on the source'}, ${deleteForeign ? 'delete' : 'keep'} the foreign keys`,
+  );
 }
 
 const WAYS_ON =
@@ -157,7 +214,10 @@ const WAYS_ON =
 const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => Judged>> = {
   servers: ({ servers }) => {
     if (servers === null) return untold('the servers have not been asked yet');
-    return says(servers.length === 0, servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '));
+    return says(
+      servers.length === 0,
+      servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '),
+    );
   },
   target: ({ target, consent }) => judgeTarget(target, consent),
 
@@ -166,33 +226,54 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
     const refused = (refusedLogins ?? []).map((name) => `${name} was refused when its login was tried on the target`);
     const differences = [...users.differences, ...refused];
     const more = differences.length > MAX_USERS ? `; and ${count(differences.length - MAX_USERS)} more` : '';
-    if (differences.length > 0) return says(false, `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both alike, or name users that no client uses in knownUsers)`);
+    if (differences.length > 0)
+      return says(
+        false,
+        `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both alike, or name users that no client uses in knownUsers)`,
+      );
     if (users.unknown !== null) return untold(users.unknown);
     const { same, onlyTarget } = users;
     const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, MAX_USERS).join(', ')}`;
-    return says(true, `${count(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`);
+    return says(
+      true,
+      `${count(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
+    );
   },
 
-  compared: ({ evidence: { compared }, gates: { minCompared } }) => says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
+  compared: ({ evidence: { compared }, gates: { minCompared } }) =>
+    says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
 
   time: ({ evidence: { minutes, hours, since }, gates: { minMinutes } }, now) => {
     const passed = Math.floor((now.getTime() - Date.parse(since)) / 60_000);
     const day = `${hours.length} of 24 hours of the day seen`;
-    return says(minutes >= minMinutes, `something was compared in ${count(minutes)} of ${count(minMinutes)} minutes (${count(passed)} have passed in this stage, ${day})`);
+    return says(
+      minutes >= minMinutes,
+      `something was compared in ${count(minutes)} of ${count(minMinutes)} minutes (${count(passed)} have passed in this stage, ${day})`,
+    );
   },
 
-  mismatches: ({ evidence: { mismatches }, gates: { maxMismatches } }) => says(sum(mismatches) <= maxMismatches, `${count(sum(mismatches))}${listed(mismatches)}, at most ${count(maxMismatches)}`),
+  mismatches: ({ evidence: { mismatches }, gates: { maxMismatches } }) =>
+    says(
+      sum(mismatches) <= maxMismatches,
+      `${count(sum(mismatches))}${listed(mismatches)}, at most ${count(maxMismatches)}`,
+    ),
 
   explained: ({ evidence: { compared, explained }, gates: { maxExplainedShare } }) => {
     if (compared === 0) return untold('nothing was compared');
     const share = sum(explained) / compared;
-    return says(share <= maxExplainedShare, `${percent(share)} of the pairs${listed(explained)}, at most ${percent(maxExplainedShare)}`);
+    return says(
+      share <= maxExplainedShare,
+      `${percent(share)} of the pairs${listed(explained)}, at most ${percent(maxExplainedShare)}`,
+    );
   },
 
   inconclusive: ({ evidence: { compared, inconclusive } }) => {
     const all = compared + inconclusive;
     if (all === 0) return untold('nothing was compared');
-    return says(inconclusive / all <= MAX_INCONCLUSIVE, `${count(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`);
+    return says(
+      inconclusive / all <= MAX_INCONCLUSIVE,
+      `${count(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
+    );
   },
 
   suspects: ({ suspects, suspect, frozen }) => {
@@ -203,7 +284,8 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
 
   verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
     if (verified === null) return untold('its keys were never verified: run shadow-compare verify');
-    if (verified.keys === 0) return untold(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
+    if (verified.keys === 0)
+      return untold(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
     const found = `${count(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${count(maxVerifyHours)} h), ${count(verified.differences)} differed, ${count(verified.failed + verified.unsure)} could not be told`;
     return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);
@@ -216,27 +298,43 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
     const hours = `${count(gates.unsupportedHours)} h`;
     const found = (['target', 'source'] as const).flatMap((side) => {
       const forms = blocking.filter(({ lacks }) => lacks === side);
-      return forms.length === 0 ? [] : [`the ${side} does not support ${forms.map((form) => seenForm(form, now)).join(', ')}`];
+      return forms.length === 0
+        ? []
+        : [`the ${side} does not support ${forms.map((form) => seenForm(form, now)).join(', ')}`];
     });
-    if (found.length > 0) found.push(`opens when none is seen for ${hours}, or for those that gates.allowUnsupported names with a reason`);
+    if (found.length > 0)
+      found.push(`opens when none is seen for ${hours}, or for those that gates.allowUnsupported names with a reason`);
     else found.push(`none in the last ${hours}`);
     if (old.length > 0) found.push(`before that: ${old.map((form) => seenForm(form, now)).join(', ')}`);
-    if (allowed.length > 0) found.push(`allowed: ${allowed.map((form) => `${seenForm(form, now)}: ${form.reason}`).join('; ')}`);
+    if (allowed.length > 0)
+      found.push(`allowed: ${allowed.map((form) => `${seenForm(form, now)}: ${form.reason}`).join('; ')}`);
     return says(blocking.length === 0, found.join('; '));
   },
 
   bypass: ({ bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
     if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
-      return says(false, `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${count(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${count(Math.max(1, minMinutes))} minutes, verify --repair`);
+      return says(
+        false,
+        `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${count(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${count(Math.max(1, minMinutes))} minutes, verify --repair`,
+      );
     }
     if (bypassing === null) return untold('the source does not list its clients: allow CLIENT LIST to the kit’s user');
-    return says(bypassing.length === 0, bypassing.length === 0 ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${count(minutes(since))} minutes its counts of writes are the proxy’s own`}` : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`);
+    return says(
+      bypassing.length === 0,
+      bypassing.length === 0
+        ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${count(minutes(since))} minutes its counts of writes are the proxy’s own`}`
+        : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`,
+    );
   },
 
   counters: ({ counters, writtenIn }) => {
     // What is copied here would be written through a second node.
-    if (writtenIn !== null) return says(false, `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`);
+    if (writtenIn !== null)
+      return says(
+        false,
+        `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`,
+      );
     if (counters === null) return untold('the nodes of the target do not tell what they are to each other');
     if (counters === 'none') return says(true, 'no counter by its class, and none was seen');
     const { verdict, why, lost, todo } = counters;
@@ -246,21 +344,34 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
 
   evictions: ({ evicted, sourceEvicted }) => {
     if (evicted === null) return untold('the target does not tell');
-    const kept = sourceEvicted === 0 ? '' : `; the source has evicted ${count(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
+    const kept =
+      sourceEvicted === 0
+        ? ''
+        : `; the source has evicted ${count(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
     return says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started${kept}`);
   },
 
   drill: ({ evidence: { drill }, gates: { drill: needed } }) => {
-    if (drill !== null) return says(true, `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`);
-    return needed ? untold('no rollback was rehearsed: run shadow-compare rollback --drill') : says(true, 'not asked for by the plan');
+    if (drill !== null)
+      return says(
+        true,
+        `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`,
+      );
+    return needed
+      ? untold('no rollback was rehearsed: run shadow-compare rollback --drill')
+      : says(true, 'not asked for by the plan');
   },
 
   steps: ({ spanning, gates: { steps } }, _now, from, to) => {
     const most = nextShare(from);
     if (to.percent <= most) return says(true, `${to.percent} % of the keys; at most ${most} % in this step`);
     if (!steps) return says(true, 'not asked for by the plan');
-    if (spanning > 0) return says(true, `taken whole: ${count(spanning)} commands spanned hash slots or hid their keys`);
-    return says(false, `${to.percent} % of the keys at once, at most ${most} % in this step: leave out --percent, and take ${STEPS.join(', ')} % one after the other`);
+    if (spanning > 0)
+      return says(true, `taken whole: ${count(spanning)} commands spanned hash slots or hid their keys`);
+    return says(
+      false,
+      `${to.percent} % of the keys at once, at most ${most} % in this step: leave out --percent, and take ${STEPS.join(', ')} % one after the other`,
+    );
   },
 };
 
@@ -269,14 +380,27 @@ interface SeenForm extends UnsupportedForm {
   readonly name: string;
 }
 
-/** What clients use and one of the servers does not support: what blocks, what was not seen for long, what is allowed and why. */
+/**
+ * What clients use and one of the servers does not support: what blocks, what was not seen for long, what is allowed
+ * and why.
+ */
 export function unsupportedForms(
   { unsupported }: Pick<WorkloadEvidence, 'unsupported'>,
   { allowUnsupported, unsupportedHours }: Pick<Gates, 'allowUnsupported' | 'unsupportedHours'>,
   now: Date,
-): { readonly blocking: SeenForm[]; readonly old: SeenForm[]; readonly allowed: (SeenForm & { readonly reason: string })[] } {
-  const reasons = new Map(Object.entries({ ...HARMLESS, ...allowUnsupported }).map(([name, reason]) => [name.toLowerCase(), reason]));
-  const forms = Object.entries(unsupported).map(([name, form]) => ({ name, ...form, reason: reasons.get(name.toLowerCase()) }));
+): {
+  readonly blocking: SeenForm[];
+  readonly old: SeenForm[];
+  readonly allowed: (SeenForm & { readonly reason: string })[];
+} {
+  const reasons = new Map(
+    Object.entries({ ...HARMLESS, ...allowUnsupported }).map(([name, reason]) => [name.toLowerCase(), reason]),
+  );
+  const forms = Object.entries(unsupported).map(([name, form]) => ({
+    name,
+    ...form,
+    reason: reasons.get(name.toLowerCase()),
+  }));
   const isOld = ({ last }: SeenForm): boolean => now.getTime() - Date.parse(last) > unsupportedHours * HOUR_MS;
   return {
     blocking: forms.filter((form) => form.reason === undefined && !isOld(form)),
@@ -288,27 +412,55 @@ export function unsupportedForms(
 const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
   `${name} (${count(calls)}, last ${ago(now.getTime() - Date.parse(last))} ago)`;
 
-const ago = (ms: number): string => (ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`);
+const ago = (ms: number): string =>
+  ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`;
 
 /** How `live` is taken, in percent of the keys. */
 export const STEPS = [1, 10, 50, 100];
 
 /** The share of the keys that comes next. */
-export const nextShare = ({ stage, percent }: StagePoint): number => (stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0]);
+export const nextShare = ({ stage, percent }: StagePoint): number =>
+  stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0];
 
-/** By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio. */
+/**
+ * By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio.
+ */
 function judgeLatency(windows: readonly LatencyWindow[], most: number): Judged {
-  const replies = windows.reduce((least, { source, target }) => ({ source: least.source + source.count, target: least.target + target.count }), { source: 0, target: 0 });
-  if (Math.min(replies.source, replies.target) < MIN_REPLIES) return untold(`${count(replies.source)} replies of the source and ${count(replies.target)} of the target were timed, at least ${count(MIN_REPLIES)} of each are needed`);
-  const ratios = windows.map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99)).sort((a, b) => a - b);
-  const middle = (at: 'p50' | 'p99' | 'p999', side: 'source' | 'target'): string => `${(quantile(windows.map((window) => window[side][at]).sort((a, b) => a - b), 0.5) / 1000).toFixed(2)}`;
-  const times = (side: 'source' | 'target'): string => `${side} ${middle('p50', side)} / ${middle('p99', side)} / ${middle('p999', side)} ms`;
+  const replies = windows.reduce(
+    (least, { source, target }) => ({ source: least.source + source.count, target: least.target + target.count }),
+    { source: 0, target: 0 },
+  );
+  if (Math.min(replies.source, replies.target) < MIN_REPLIES)
+    return untold(
+      `${count(replies.source)} replies of the source and ${count(replies.target)} of the target were timed, at least ${count(MIN_REPLIES)} of each are needed`,
+    );
+  const ratios = windows
+    .map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99))
+    .sort((a, b) => a - b);
+  const middle = (at: 'p50' | 'p99' | 'p999', side: 'source' | 'target'): string =>
+    `${(
+      quantile(
+        windows.map((window) => window[side][at]).sort((a, b) => a - b),
+        0.5,
+      ) / 1000
+    ).toFixed(2)}`;
+  const times = (side: 'source' | 'target'): string =>
+    `${side} ${middle('p50', side)} / ${middle('p99', side)} / ${middle('p999', side)} ms`;
   const ratio = quantile(ratios, 0.5);
   const spread = `${quantile(ratios, 0.25).toFixed(2)} to ${quantile(ratios, 0.75).toFixed(2)}`;
-  return says(ratio <= most, `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} minutes), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${count(replies.source)} and ${count(replies.target)} replies`);
+  return says(
+    ratio <= most,
+    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} minutes), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${count(replies.source)} and ${count(replies.target)} replies`,
+  );
 }
 
-const quantile = (sorted: readonly number[], share: number): number => sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
+const quantile = (sorted: readonly number[], share: number): number =>
+  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
 const count = (value: number): string => value.toLocaleString('en-US');
 const percent = (share: number): string => `${(share * 100).toFixed(share < 0.01 ? 2 : 0)} %`;
-const listed = (counts: Readonly<Record<string, number>>): string => (sum(counts) === 0 ? '' : ` (${Object.entries(counts).map(([name, each]) => `${name} ${count(each)}`).join(', ')})`);
+const listed = (counts: Readonly<Record<string, number>>): string =>
+  sum(counts) === 0
+    ? ''
+    : ` (${Object.entries(counts)
+        .map(([name, each]) => `${name} ${count(each)}`)
+        .join(', ')})`;

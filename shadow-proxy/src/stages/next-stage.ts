@@ -1,6 +1,6 @@
 /**
- * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging changes
- * nothing.
+ * What lies before each workload, for the status page and the report: its next stage, and that one's gates. Judging
+ * changes nothing.
  */
 import type { StagePoint, WorkloadClass, WorkloadPlan } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
@@ -29,8 +29,21 @@ export interface ShardEvidence {
 }
 
 /** @param judge as `judgeGates`, for those who know less than a running proxy */
-export function outlookOf(workload: Pick<WorkloadPlan, 'name' | 'class'>, { stage, percent, ...more }: Standing, facts: GateFacts, now: Date, judge = judgeGates): Outlook {
+export function outlookOf(
+  workload: Pick<WorkloadPlan, 'name' | 'class'>,
+  { stage, percent, ...more }: Standing,
+  facts: GateFacts,
+  now: Date,
+  judge = judgeGates,
+): Outlook {
   const from = { stage, percent };
   const to = stage === 'complete' ? null : nextPoint({ ...from, ...more });
-  return { workload: workload.name, class: workload.class, from, to, gates: to === null ? [] : judge(facts, from, to, now), evidence: facts.evidence };
+  return {
+    workload: workload.name,
+    class: workload.class,
+    from,
+    to,
+    gates: to === null ? [] : judge(facts, from, to, now),
+    evidence: facts.evidence,
+  };
 }

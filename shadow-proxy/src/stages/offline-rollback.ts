@@ -1,7 +1,7 @@
 /**
- * The red button when nobody answers at the admin HTTP: the shard's lease is taken from the process that has it, which ends
- * it, or fences it where it hangs; what it had on its way is copied to the source; and the state says `shadow`. Whoever starts
- * next (a standby, the service manager) sends clients to the source again.
+ * The red button when nobody answers at the admin HTTP: the shard's lease is taken from the process that has it, which
+ * ends it, or fences it where it hangs; what it had on its way is copied to the source; and the state says `shadow`.
+ * Whoever starts next (a standby, the service manager) sends clients to the source again.
  *
  *   take the lease ─▶ journal: what was on its way ─▶ compared, copied target → source ─▶ state: shadow ─▶ give the lease back
  *
@@ -54,16 +54,38 @@ const ACQUIRE_MS = 15_000;
 const SHADOW: StagePoint = { stage: 'shadow', percent: 100 };
 const TOLERANCE_MS = 1_000;
 
-/** @throws {StageError} with nothing changed but the process that had the shard; {Error} where the source cannot be reached */
+/**
+ * @throws {StageError} with nothing changed but the process that had the shard; {Error} where the source cannot be
+ * reached
+ */
 export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: OfflineRequest): Promise<OfflineRollback> {
   const directory = join(plan.state, shard.name);
-  if ((await readState(directory, shard.name)) === null) throw new StageError('refused', `there is no state of shard ${shard.name} in ${directory}, and nothing was changed: run this where the state folder of its proxy is`);
-  const dialers = { source: new Dialer(shard.source, plan.limits.connectMs), target: new Dialer(shard.target, plan.limits.connectMs) };
+  if ((await readState(directory, shard.name)) === null)
+    throw new StageError(
+      'refused',
+      `there is no state of shard ${shard.name} in ${directory}, and nothing was changed: run this where the state folder of its proxy is`,
+    );
+  const dialers = {
+    source: new Dialer(shard.source, plan.limits.connectMs),
+    target: new Dialer(shard.target, plan.limits.connectMs),
+  };
   const ownership = new Ownership({ shard: shard.name, dialers, lost: () => undefined });
   let fenced: string | null = null;
-  const late = sleep(ACQUIRE_MS, undefined, { ref: false }).then(() => Promise.reject(new Error(`the lease of shard ${shard.name} was not to be had within ${ACQUIRE_MS / 1000} s: is the source up?`)));
+  const late = sleep(ACQUIRE_MS, undefined, { ref: false }).then(() =>
+    Promise.reject(
+      new Error(`the lease of shard ${shard.name} was not to be had within ${ACQUIRE_MS / 1000} s: is the source up?`),
+    ),
+  );
   try {
-    await Promise.race([ownership.acquire({ standby: true, takeOver: true, needed: () => Promise.resolve(['source'] as const), waiting: (holder) => (fenced = holder) }), late]);
+    await Promise.race([
+      ownership.acquire({
+        standby: true,
+        takeOver: true,
+        needed: () => Promise.resolve(['source'] as const),
+        waiting: (holder) => (fenced = holder),
+      }),
+      late,
+    ]);
     const done = await rollBack(plan, shard, request, dialers, ownership);
     return { shard: shard.name, fenced, ...done };
   } finally {
@@ -71,35 +93,87 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
   }
 }
 
-async function rollBack(plan: Plan, shard: ShardPlan, { workload: wanted, force, note }: OfflineRequest, dialers: { source: Dialer; target: Dialer }, ownership: Ownership): Promise<Omit<OfflineRollback, 'shard' | 'fenced'>> {
+async function rollBack(
+  plan: Plan,
+  shard: ShardPlan,
+  { workload: wanted, force, note }: OfflineRequest,
+  dialers: { source: Dialer; target: Dialer },
+  ownership: Ownership,
+): Promise<Omit<OfflineRollback, 'shard' | 'fenced'>> {
   const state = await StateStore.open(plan.state, shard.name);
   const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
-  const router = new Router(plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })), point('default', plan.default));
-  const moving = router.workloads.filter((each) => (wanted === null || each.name === wanted) && (each.stage === 'live' || each.stage === 'rampdown'));
-  const stuck = router.workloads.filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete').map(({ name }) => name);
+  const router = new Router(
+    plan.workloads.map((each) => ({ ...each, ...point(each.name, each) })),
+    point('default', plan.default),
+  );
+  const moving = router.workloads.filter(
+    (each) => (wanted === null || each.name === wanted) && (each.stage === 'live' || each.stage === 'rampdown'),
+  );
+  const stuck = router.workloads
+    .filter((each) => (wanted === null || each.name === wanted) && each.stage === 'complete')
+    .map(({ name }) => name);
   if (moving.length === 0 && stuck.length > 0) throw new StageError('no-return', stuck.map(noReturn).join('\n'));
-  if (moving.length === 0) throw new StageError('refused', `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`);
-  const { healed, lost } = await heal(shard.name, readHashKey(join(plan.state, shard.name)) ?? makeHashKey(join(plan.state, shard.name)), readJournal(join(plan.state, shard.name), state.previous), router, moving, dialers);
+  if (moving.length === 0)
+    throw new StageError(
+      'refused',
+      `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`,
+    );
+  const { healed, lost } = await heal(
+    shard.name,
+    readHashKey(join(plan.state, shard.name)) ?? makeHashKey(join(plan.state, shard.name)),
+    readJournal(join(plan.state, shard.name), state.previous),
+    router,
+    moving,
+    dialers,
+  );
   if (lost.length > 0 && !force) {
-    throw new StageError('not-clean', `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again to heal it from the target, or add --force to lose it`, { lost });
+    throw new StageError(
+      'not-clean',
+      `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again to heal it from the target, or add --force to lose it`,
+      { lost },
+    );
   }
   const changes = moving.map(({ name, stage, percent }) => ({ workload: name, from: { stage, percent }, to: SHADOW }));
   for (const change of changes) {
-    const event: HistoryEvent = { event: 'stage', ...change, ...note, rollback: true, offline: true, ...(lost.length > 0 && { forced: true, lost }) };
-    await state.update(({ workloads }) => ({ workloads: { ...workloads, [change.workload]: change.to }, owner: ownership.epoch }), event);
+    const event: HistoryEvent = {
+      event: 'stage',
+      ...change,
+      ...note,
+      rollback: true,
+      offline: true,
+      ...(lost.length > 0 && { forced: true, lost }),
+    };
+    await state.update(
+      ({ workloads }) => ({ workloads: { ...workloads, [change.workload]: change.to }, owner: ownership.epoch }),
+      event,
+    );
   }
   await state.close();
   return { changes, healed, lost, stuck };
 }
 
 /** What was on its way to the source when the process ended is compared, and copied there. */
-async function heal(shard: string, hashKey: Buffer, left: JournalRecords, router: Router, moving: readonly Workload[], dialers: { source: Dialer; target: Dialer }): Promise<{ healed: number; lost: string[] }> {
-  const lost = moving.flatMap(({ name }) => (left.workloads.has(name) ? [`keys of ${name} (every key is in doubt: ${left.workloads.get(name)!})`] : []));
+async function heal(
+  shard: string,
+  hashKey: Buffer,
+  left: JournalRecords,
+  router: Router,
+  moving: readonly Workload[],
+  dialers: { source: Dialer; target: Dialer },
+): Promise<{ healed: number; lost: string[] }> {
+  const lost = moving.flatMap(({ name }) =>
+    left.workloads.has(name) ? [`keys of ${name} (every key is in doubt: ${left.workloads.get(name)!})`] : [],
+  );
   if (left.everything !== null) lost.push(`writes whose keys are not known (${left.everything})`);
-  const keys: CopiedKey[] = left.keys.map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) })).filter(({ workload }) => moving.includes(workload));
+  const keys: CopiedKey[] = left.keys
+    .map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) }))
+    .filter(({ workload }) => moving.includes(workload));
   if (keys.length === 0) return { healed: 0, lost };
-  const open = (side: 'source' | 'target'): Promise<Connection> => connectTo(dialers[side], `shadow-proxy-rollback:${shard}`, new Turn());
-  const [source, target] = (['source', 'target'] as const).map((side) => new KeyReader(`the ${side}`, () => open(side)));
+  const open = (side: 'source' | 'target'): Promise<Connection> =>
+    connectTo(dialers[side], `shadow-proxy-rollback:${shard}`, new Turn());
+  const [source, target] = (['source', 'target'] as const).map(
+    (side) => new KeyReader(`the ${side}`, () => open(side)),
+  );
   let writer: Connection | undefined;
   let healed = 0;
   try {
@@ -107,7 +181,9 @@ async function heal(shard: string, hashKey: Buffer, left: JournalRecords, router
     for (const each of keys) if (await healKey(each, source, target, writer)) healed++;
   } catch (problem) {
     const names = keys.slice(0, 5).map(({ key }) => redactKey(key, hashKey));
-    lost.push(`writes to ${keys.length} keys (${names.join(', ')}${keys.length > names.length ? ', …' : ''}): ${(problem as Error).message}`);
+    lost.push(
+      `writes to ${keys.length} keys (${names.join(', ')}${keys.length > names.length ? ', …' : ''}): ${(problem as Error).message}`,
+    );
   } finally {
     source.close();
     target.close();
@@ -123,7 +199,9 @@ async function healKey(key: CopiedKey, source: KeyReader, target: KeyReader, wri
   const out = new CommandWriter();
   const commands = put(key, right, out);
   const selected = await writer.ask('SELECT', key.db);
-  const refusal = isError(selected) ? text(selected) : refusalOf(commands, new Scalars(await writer.askBytes(out.finish(), commands.commands)));
+  const refusal = isError(selected)
+    ? text(selected)
+    : refusalOf(commands, new Scalars(await writer.askBytes(out.finish(), commands.commands)));
   if (refusal !== null) throw new Error(`the source refused: ${refusal}`);
   return true;
 }

@@ -1,10 +1,19 @@
 /**
- * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A drill is
- * both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
+ * promote: a workload's next stage, if its gates are open. rollback: back to where clients get the source's replies. A
+ * drill is both, for a share of the keys and a moment, so that going back was seen to work before it is needed.
  */
 import type { Drill } from '../storage/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
-import { closedGates, isOpen, judgeGates, nextShare, NO_CONSENT, type Consent, type Gate, type GateFacts } from './gates.js';
+import {
+  closedGates,
+  isOpen,
+  judgeGates,
+  nextShare,
+  NO_CONSENT,
+  type Consent,
+  type Gate,
+  type GateFacts,
+} from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import { StageError, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
@@ -15,7 +24,10 @@ export interface PromoteRequest {
   readonly to?: Stage;
   /** Of the keys, with `live`; default: the next of 1, 10, 50, 100. */
   readonly percent?: number;
-  /** From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to how many. */
+  /**
+   * From off to dualwrite, where the target holds keys that the shard did not write: what may happen to them, and to
+   * how many.
+   */
   readonly consent?: Consent;
   /** Only judge. */
   readonly dryRun?: boolean;
@@ -90,12 +102,23 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const from = context.standing(workload);
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
-  if (request.percent !== undefined && stage !== 'live') throw new StageError('refused', `percent goes with live, and "${workload}" would go to ${stage}: leave it out`);
-  const to = { stage, percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100 };
-  if (STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) || (to.stage === from.stage && to.percent <= from.percent)) {
-    throw new StageError('refused', `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``);
+  if (request.percent !== undefined && stage !== 'live')
+    throw new StageError('refused', `percent goes with live, and "${workload}" would go to ${stage}: leave it out`);
+  const to = {
+    stage,
+    percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100,
+  };
+  if (
+    STAGES.indexOf(to.stage) < STAGES.indexOf(from.stage) ||
+    (to.stage === from.stage && to.percent <= from.percent)
+  ) {
+    throw new StageError(
+      'refused',
+      `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``,
+    );
   }
-  if ((force || forceUsers) && !reason) throw new StageError('refused', 'to force a gate is written down: say why with --reason');
+  if ((force || forceUsers) && !reason)
+    throw new StageError('refused', 'to force a gate is written down: say why with --reason');
   const facts = await context.facts(workload, request.consent);
   const gates = judgeGates(facts, from, to, new Date());
   const targetKeys = facts.target?.keys ?? null;
@@ -103,12 +126,29 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   if (request.dryRun) return { workload, from: point, to, gates, targetKeys, change: null };
   const closed = closedGates(gates, request);
   if (closed.length > 0) {
-    throw new StageError('gates-closed', `"${workload}" stays in ${from.stage}: closed gates: ${closed.map(({ name }) => name).join(', ')}`, { workload, from: point, to, gates, targetKeys, change: null });
+    throw new StageError(
+      'gates-closed',
+      `"${workload}" stays in ${from.stage}: closed gates: ${closed.map(({ name }) => name).join(', ')}`,
+      { workload, from: point, to, gates, targetKeys, change: null },
+    );
   }
   const { consent = NO_CONSENT } = request;
   const said = from.stage === 'off' && (consent.overwrite || consent.deleteForeign);
-  const note = { by, reason, forced: !isOpen(gates), ...(said && { consent }), gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })) };
-  return { workload, from: point, to, gates, targetKeys, change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }) };
+  const note = {
+    by,
+    reason,
+    forced: !isOpen(gates),
+    ...(said && { consent }),
+    gates: gates.map(({ name, answer, evidence }) => ({ name, answer, evidence })),
+  };
+  return {
+    workload,
+    from: point,
+    to,
+    gates,
+    targetKeys,
+    change: await context.change({ workload, stage: to.stage, percent: to.percent, consent, note }),
+  };
 }
 
 /** @throws {StageError} where a step is refused: those before it hold */
@@ -118,14 +158,20 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   const from = context.standing(workload);
   if (from.stage === 'complete') throw new StageError('no-return', noReturn(workload));
   const at = STAGES.indexOf(from.stage);
-  const to = request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
+  const to =
+    request.to ?? (stageRule(from.stage).authority === 'target' || from.stage === 'live' ? 'shadow' : STAGES[at - 1]);
   const end = to === undefined ? -1 : STAGES.indexOf(to);
-  if (end === -1 || end >= at) throw new StageError('refused', `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`);
+  if (end === -1 || end >= at)
+    throw new StageError(
+      'refused',
+      `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`,
+    );
   const changes: StageChange[] = [];
   const note = { by, reason, rollback: true };
   // From rampdown to shadow is one change: nothing is in between for clients.
   const first = from.stage === 'rampdown' && end <= STAGES.indexOf('shadow') ? STAGES.indexOf('shadow') : at - 1;
-  for (let step = first; step >= end; step--) changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
+  for (let step = first; step >= end; step--)
+    changes.push(await context.change({ workload, stage: STAGES[step], force, note }));
   return { workload, changes };
 }
 
@@ -136,10 +182,21 @@ export const noReturn = (workload: string): string =>
 /** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
 async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
   const { stage, spanning } = context.standing(workload);
-  if (stage !== 'shadow') throw new StageError('refused', `"${workload}" is in ${stage}: a rollback is rehearsed from shadow`);
+  if (stage !== 'shadow')
+    throw new StageError('refused', `"${workload}" is in ${stage}: a rollback is rehearsed from shadow`);
   const facts = await context.facts(workload);
-  const bar = judgeGates(facts, { stage: 'shadow', percent: 100 }, { stage: 'live', percent: DRILL_PERCENT }, new Date()).filter(({ name, answer }) => answer !== 'yes' && MUST_BE_OPEN.has(name));
-  if (bar.length > 0) throw new StageError('gates-closed', `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`, { workload, gates: bar });
+  const bar = judgeGates(
+    facts,
+    { stage: 'shadow', percent: 100 },
+    { stage: 'live', percent: DRILL_PERCENT },
+    new Date(),
+  ).filter(({ name, answer }) => answer !== 'yes' && MUST_BE_OPEN.has(name));
+  if (bar.length > 0)
+    throw new StageError(
+      'gates-closed',
+      `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`,
+      { workload, gates: bar },
+    );
   const percent = spanning > 0 ? 100 : DRILL_PERCENT;
   const note = { by, drill: true };
   context.drilling(workload, true);
@@ -154,4 +211,13 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
 }
 
 /** Without these, clients could be told what is wrong, be it for a moment. */
-const MUST_BE_OPEN: ReadonlySet<string> = new Set(['servers', 'users', 'suspects', 'mismatches', 'verify', 'counters', 'unsupported', 'bypass']);
+const MUST_BE_OPEN: ReadonlySet<string> = new Set([
+  'servers',
+  'users',
+  'suspects',
+  'mismatches',
+  'verify',
+  'counters',
+  'unsupported',
+  'bypass',
+]);

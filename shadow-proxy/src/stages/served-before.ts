@@ -1,6 +1,6 @@
 /**
- * Whether a shard without a state was served before: its state folder may be lost, or its volume not mounted, and the plan's
- * stages would send clients to the wrong server. What the target holds of the shard's keys tells.
+ * Whether a shard without a state was served before: its state folder may be lost, or its volume not mounted, and the
+ * plan's stages would send clients to the wrong server. What the target holds of the shard's keys tells.
  */
 import { neighboursOf } from '../plan/normalise.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
@@ -26,8 +26,12 @@ const MAX_MS = 60_000;
  */
 export async function tracesOf(plan: Plan, shard: ShardPlan): Promise<string | null> {
   const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
-  const { mine } = new Owners(shard.owns, neighbours.map(({ owns }) => owns));
-  // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in `shadow`.
+  const { mine } = new Owners(
+    shard.owns,
+    neighbours.map(({ owns }) => owns),
+  );
+  // Nobody was ever sent there: on a target that is shared, a shard that does not say which keys it has stays in
+  // `shadow`.
   if (shard.sharedTarget && mine === null) return null;
   const dialer = new Dialer(shard.target, plan.limits.connectMs);
   const connection = await opened(dialer, connectTo(dialer, `shadow-proxy-asks:${shard.name}`, new Turn()));
@@ -70,7 +74,8 @@ async function findOwned(connection: Connection, databases: readonly number[], m
       const [next, keys] = reply.items!;
       if (keys.items!.some(({ data }) => mine(data!, 0, data!.length))) return 'holds keys that this shard owns';
       seen += keys.items!.length;
-      if (seen > MAX_KEYS) return `holds so many keys that only the first ${seen} were looked at; none of them is this shard's`;
+      if (seen > MAX_KEYS)
+        return `holds so many keys that only the first ${seen} were looked at; none of them is this shard's`;
       cursor = text(next);
     }
   }

@@ -26,8 +26,8 @@ export interface ServerFacts {
 /** A server that hangs is not waited for longer than this. */
 const ANSWER_MS = 2_000;
 /**
- * Sets the score of a member that is there, and none is: nothing is created, yet it is a write that needs memory. `guard`
- * must not take it for a counter (`command/counting.ts`).
+ * Sets the score of a member that is there, and none is: nothing is created, yet it is a write that needs memory.
+ * `guard` must not take it for a counter (`command/counting.ts`).
  */
 const PROBE = ['ZADD', 'shadow-proxy:probe', 'XX', 0, 'none'] as const;
 /** Connections that carry data, or stand for the lease of the process that has the shard. */
@@ -37,8 +37,13 @@ const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s
 export async function lookAt(server: Server, probe: boolean): Promise<ServerFacts> {
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
-    const [refusal, clients] = await Promise.all([probe ? server.ask(...PROBE) : null, listClients((...args) => server.ask(...args)).catch(() => null)]);
-    const names = [...(clients?.values() ?? [])].map((line) => PROXY.exec(line)).map((found) => found?.[1] ?? found?.[2]);
+    const [refusal, clients] = await Promise.all([
+      probe ? server.ask(...PROBE) : null,
+      listClients((...args) => server.ask(...args)).catch(() => null),
+    ]);
+    const names = [...(clients?.values() ?? [])]
+      .map((line) => PROXY.exec(line))
+      .map((found) => found?.[1] ?? found?.[2]);
     const { address } = server;
     return {
       identity: server.identity,
@@ -51,7 +56,13 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
   try {
     return await inTime(asked(), ANSWER_MS, () => new Error(`no answer within ${ANSWER_MS / 1000} s`));
   } catch (problem) {
-    return { identity: null, unreachable: server.problem ?? (problem as Error).message, address: null, refusal: null, shards: [] };
+    return {
+      identity: null,
+      unreachable: server.problem ?? (problem as Error).message,
+      address: null,
+      refusal: null,
+      shards: [],
+    };
   }
 }
 
@@ -60,28 +71,59 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
  * @param shard its name
  * @param sharing the other shards that the plan lets have the target
  */
-export function serverProblems({ source, target }: Readonly<Record<Side, ServerFacts>>, shard: string, sharing: readonly string[]): string[] {
+export function serverProblems(
+  { source, target }: Readonly<Record<Side, ServerFacts>>,
+  shard: string,
+  sharing: readonly string[],
+): string[] {
   const problems: string[] = [];
   const [from, to] = [source.identity, target.identity];
-  for (const [side, { identity, unreachable }] of [['source', source], ['target', target]] as const) {
+  for (const [side, { identity, unreachable }] of [
+    ['source', source],
+    ['target', target],
+  ] as const) {
     if (identity === null) problems.push(`the ${side} cannot be used: ${unreachable}`);
-    else if (identity.mode === 'cluster') problems.push(`the ${side} is in cluster mode, which is not supported: it would redirect clients to servers behind the proxy`);
-    else if (identity.mode === 'sentinel') problems.push(`the ${side} is a Sentinel: write redis+sentinel://host:port/master`);
+    else if (identity.mode === 'cluster')
+      problems.push(
+        `the ${side} is in cluster mode, which is not supported: it would redirect clients to servers behind the proxy`,
+      );
+    else if (identity.mode === 'sentinel')
+      problems.push(`the ${side} is a Sentinel: write redis+sentinel://host:port/master`);
   }
-  if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId) problems.push(oneServer('target', to.runId));
-  if (from !== null && isReplica(from)) problems.push(`the source is a replica of ${from.replicates ?? 'another server'}, and takes no writes: name its master as the source, or promote it`);
-  if (to !== null && follows(to, source)) problems.push('the target is a replica of the source, and would get every write twice: end its replication first (REPLICAOF NO ONE)');
-  else if (to !== null && isReplica(to)) problems.push(`the target is a replica of ${to.replicates ?? 'another server'}, which replaces its data: name its master as the target, or promote it`);
+  if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId)
+    problems.push(oneServer('target', to.runId));
+  if (from !== null && isReplica(from))
+    problems.push(
+      `the source is a replica of ${from.replicates ?? 'another server'}, and takes no writes: name its master as the source, or promote it`,
+    );
+  if (to !== null && follows(to, source))
+    problems.push(
+      'the target is a replica of the source, and would get every write twice: end its replication first (REPLICAOF NO ONE)',
+    );
+  else if (to !== null && isReplica(to))
+    problems.push(
+      `the target is a replica of ${to.replicates ?? 'another server'}, which replaces its data: name its master as the target, or promote it`,
+    );
   else if (target.refusal !== null) problems.push(`the target refuses writes: ${target.refusal}`);
-  const others = (shards: readonly string[], allowed: readonly string[]): string[] => shards.filter((name) => name !== shard && !allowed.includes(name));
-  for (const name of others(source.shards, [])) problems.push(`a proxy of shard ${name} uses the source, too, and writes to it bypassing this one: each source belongs to one shard`);
-  for (const name of others(target.shards, sharing)) problems.push(`a proxy of shard ${name} uses the target, too, and the plan does not say so: give both shards the same address of the target, and say with \`owns\` which keys are whose`);
+  const others = (shards: readonly string[], allowed: readonly string[]): string[] =>
+    shards.filter((name) => name !== shard && !allowed.includes(name));
+  for (const name of others(source.shards, []))
+    problems.push(
+      `a proxy of shard ${name} uses the source, too, and writes to it bypassing this one: each source belongs to one shard`,
+    );
+  for (const name of others(target.shards, sharing))
+    problems.push(
+      `a proxy of shard ${name} uses the target, too, and the plan does not say so: give both shards the same address of the target, and say with \`owns\` which keys are whose`,
+    );
   return problems;
 }
 
 /** Whether it takes its data from the source: it says so, or it tells the same history. */
 const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>
-  target.replicates !== null && (sameAddress(target.replicates, address) || (isReplica(target) && target.replId !== '' && target.replId === identity?.replId));
+  target.replicates !== null &&
+  (sameAddress(target.replicates, address) ||
+    (isReplica(target) && target.replId !== '' && target.replId === identity?.replId));
 
 const sameAddress = (a: string, b: string | null): boolean => b !== null && loopback(a) === loopback(b);
-const loopback = (address: string): string => address.replace(/^(localhost|127\.\d+\.\d+\.\d+|::1):(?=\d+$)/, 'loopback:');
+const loopback = (address: string): string =>
+  address.replace(/^(localhost|127\.\d+\.\d+\.\d+|::1):(?=\d+$)/, 'loopback:');

@@ -3,7 +3,8 @@
  *
  *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
  *
- * What a sudden end loses makes the evidence less, never more. A file that cannot be believed is begun anew, for the same reason.
+ * What a sudden end loses makes the evidence less, never more. A file that cannot be believed is begun anew, for the
+ * same reason.
  */
 import { join } from 'node:path';
 import { z } from 'zod';
@@ -15,7 +16,13 @@ import type { LatencySnapshot } from '../telemetry/snapshot.js';
 
 const counts = z.record(z.string(), z.number());
 const latency = z.strictObject({ p50: z.number(), p99: z.number(), p999: z.number(), count: z.number() });
-const verification = z.strictObject({ endedAt: z.string(), keys: z.number(), differences: z.number(), failed: z.number(), unsure: z.number() });
+const verification = z.strictObject({
+  endedAt: z.string(),
+  keys: z.number(),
+  differences: z.number(),
+  failed: z.number(),
+  unsure: z.number(),
+});
 const drill = z.strictObject({ at: z.string(), percent: z.number(), heldMs: z.number() });
 const unsupported = z.strictObject({
   /** The server that does not support it. */
@@ -145,7 +152,11 @@ export class EvidenceBook {
 
   /** @throws {Error} when the disk does not take it */
   save(): void {
-    writeSealed(this.#path, this.author, { version: 1, workloads: Object.fromEntries(this.#workloads), latencies: this.#latencies });
+    writeSealed(this.#path, this.author, {
+      version: 1,
+      workloads: Object.fromEntries(this.#workloads),
+      latencies: this.#latencies,
+    });
   }
 
   #add(now: Date, seen: Seen): void {
@@ -183,8 +194,14 @@ export class EvidenceBook {
   /** A workload that is in another stage than before begins anew. */
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
-    if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent))) return known;
-    const fresh: Mutable = { ...noEvidence({ stage, percent }, now), verified: known?.verified ?? null, drill: known?.drill ?? null, unsupported: known?.unsupported ?? {} };
+    if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent)))
+      return known;
+    const fresh: Mutable = {
+      ...noEvidence({ stage, percent }, now),
+      verified: known?.verified ?? null,
+      drill: known?.drill ?? null,
+      unsupported: known?.unsupported ?? {},
+    };
     this.#workloads.set(name, fresh);
     this.#minute.delete(name);
     return fresh;
@@ -207,7 +224,11 @@ export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadE
   unsupported: {},
 });
 
-function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, before: ReadonlyMap<string, number> | undefined): void {
+function addEach(
+  to: Record<string, number>,
+  now: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, number> | undefined,
+): void {
   for (const [name, count] of now) {
     const more = count - (before?.get(name) ?? 0);
     if (more > 0) to[name] = (to[name] ?? 0) + more;
@@ -215,4 +236,5 @@ function addEach(to: Record<string, number>, now: ReadonlyMap<string, number>, b
 }
 
 /** What the process that served last wrote of it: `served`, as the state names it. */
-export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> => readSealed(join(directory, FILE), served, file);
+export const readEvidence = (directory: string, served: string | null): Read<z.infer<typeof file>> =>
+  readSealed(join(directory, FILE), served, file);

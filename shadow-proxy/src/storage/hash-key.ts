@@ -1,6 +1,7 @@
 /**
- * The key of the hashes under which keys stand in the ledger, the log and the reports: `<state>/<shard>/hash-key`, 32 bytes in hex. Who has
- * it can look up a key that he knows; without it a hash tells nothing, however short or guessable the key is.
+ * The key of the hashes under which keys stand in the ledger, the log and the reports: `<state>/<shard>/hash-key`, 32
+ * bytes in hex. Who has it can look up a key that he knows; without it a hash tells nothing, however short or guessable
+ * the key is.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';

@@ -27,10 +27,25 @@ export const jobRequest = z.strictObject({
 });
 export type JobRequest = z.infer<typeof jobRequest>;
 
-const counts = z.strictObject({ seen: z.number(), copied: z.number(), verified: z.number(), repaired: z.number(), overwritten: z.number().default(0), deleted: z.number().default(0), keptForeign: z.number().default(0), failed: z.number(), unsure: z.number(), bytes: z.number(), differences: z.record(z.string(), z.number()), listed: z.record(z.string(), z.number()).default({}), verifiedBy: z.record(z.string(), z.number()).default({}) });
+const counts = z.strictObject({
+  seen: z.number(),
+  copied: z.number(),
+  verified: z.number(),
+  repaired: z.number(),
+  overwritten: z.number().default(0),
+  deleted: z.number().default(0),
+  keptForeign: z.number().default(0),
+  failed: z.number(),
+  unsure: z.number(),
+  bytes: z.number(),
+  differences: z.record(z.string(), z.number()),
+  listed: z.record(z.string(), z.number()).default({}),
+  verifiedBy: z.record(z.string(), z.number()).default({}),
+});
 /**
- * In keys. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of the mirror that the kit is not known to have written. `deleted`: from the
- * mirror, for the authority does not have them. `keptForeign`: likewise, but left alone. A dry run counts what would be.
+ * In keys. `verifiedBy`: those that were compared, by workload. `overwritten`: copied over keys of the mirror that the
+ * kit is not known to have written. `deleted`: from the mirror, for the authority does not have them. `keptForeign`:
+ * likewise, but left alone. A dry run counts what would be.
  */
 export type JobCounts = z.infer<typeof counts>;
 
@@ -42,17 +57,38 @@ const jobRecord = z.object({
   startedAt: z.string(),
   endedAt: z.string().nullable(),
   /** Where the walk goes on; null at its beginning. */
-  at: z.object({ side: z.enum(SIDES), checkpoint: z.object({ runId: z.string(), db: z.number(), cursor: z.string() }).nullable() }).nullable(),
+  at: z
+    .object({
+      side: z.enum(SIDES),
+      checkpoint: z.object({ runId: z.string(), db: z.number(), cursor: z.string() }).nullable(),
+    })
+    .nullable(),
   counts,
 });
 export type JobRecord = z.infer<typeof jobRecord>;
 
-export const noCounts = (): JobCounts => ({ seen: 0, copied: 0, verified: 0, repaired: 0, overwritten: 0, deleted: 0, keptForeign: 0, failed: 0, unsure: 0, bytes: 0, differences: {}, listed: {}, verifiedBy: {} });
+export const noCounts = (): JobCounts => ({
+  seen: 0,
+  copied: 0,
+  verified: 0,
+  repaired: 0,
+  overwritten: 0,
+  deleted: 0,
+  keptForeign: 0,
+  failed: 0,
+  unsure: 0,
+  bytes: 0,
+  differences: {},
+  listed: {},
+  verifiedBy: {},
+});
 
 const FILE = 'job.json';
 
 /** The last job of the process that served last: `served`, as the state names it. */
-export const readJob = (directory: string, served: string | null): Read<JobRecord> => readSealed(join(directory, FILE), served, jobRecord);
+export const readJob = (directory: string, served: string | null): Read<JobRecord> =>
+  readSealed(join(directory, FILE), served, jobRecord);
 
 /** It outlives the process, not the host. @throws {Error} when the disk does not take it */
-export const writeJob = (directory: string, author: Author, record: JobRecord): void => writeSealed(join(directory, FILE), author, record);
+export const writeJob = (directory: string, author: Author, record: JobRecord): void =>
+  writeSealed(join(directory, FILE), author, record);

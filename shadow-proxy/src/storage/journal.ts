@@ -7,8 +7,8 @@
  * It survives the process, SIGKILL too, for the page cache does; after the loss of a host nothing of it is believed.
  * Two files take turns: one is written, the other waits until what it tells is confirmed, and is emptied.
  *
- * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was cut
- * is known by its length, wherever the cut is. Numbers are little-endian.
+ * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was
+ * cut is known by its length, wherever the cut is. Numbers are little-endian.
  *
  *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it tells again, 36 of the host's boot ID, 4 of
  *            CRC-32 of those; 4 that are not zero while something could not be written; 4 that are not once it serves
@@ -47,7 +47,10 @@ export interface JournalRecords {
   readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
   /** Workloads in doubt as a whole, and why. */
   readonly workloads: ReadonlyMap<string, string>;
-  /** Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be believed. Null where that is not so. */
+  /**
+   * Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be
+   * believed. Null where that is not so.
+   */
   readonly everything: string | null;
 }
 
@@ -119,11 +122,15 @@ export class Journal {
     this.#current = current;
     this.#other = other;
     this.#noteLeft();
-    // Either file may be the old one still when the process ends here: both are read, and together they tell everything.
+    // Either file may be the old one still when the process ends here: both are read, and together they tell
+    // everything.
     for (const path of paths) renameSync(`${path}.new`, path);
   }
 
-  /** To be called when the state names this process, before the first client comes: from then on a state that names another is an older copy. */
+  /**
+   * To be called when the state names this process, before the first client comes: from then on a state that names
+   * another is an older copy.
+   */
   serve(): void {
     for (const { fd } of [this.#current, this.#other]) writeSync(fd, YES, 0, YES.length, SERVES_AT);
   }
@@ -144,8 +151,9 @@ export class Journal {
   }
 
   /**
-   * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the process
-   * leaves every key in doubt. One record is enough for a file; soon after the last such script it is forgotten.
+   * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the
+   * process leaves every key in doubt. One record is enough for a file; soon after the last such script it is
+   * forgotten.
    */
   noteHidden(): void {
     if (this.#hidden) return;
@@ -190,7 +198,10 @@ export class Journal {
     if (this.#turning === null && !this.#closed) this.#turn();
   }
 
-  /** Everything is confirmed: nothing is left to tell but what is in doubt all the same. At any moment, one of the files tells it. */
+  /**
+   * Everything is confirmed: nothing is left to tell but what is in doubt all the same. At any moment, one of the files
+   * tells it.
+   */
   settled(): void {
     this.#used = FRAME;
     this.#turning = null;
@@ -238,7 +249,7 @@ export class Journal {
     // At least so many zeros are behind the last batch: where they are missing, the file was cut.
     if (segment.bytes + used + FRAME > segment.size) grow(segment, used + FRAME);
     try {
-      for (let at = 0; at < used; ) at += writeSync(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
+      for (let at = 0; at < used;) at += writeSync(segment.fd, this.#buffer, at, used - at, segment.bytes + at);
     } catch (problem) {
       ftruncateSync(segment.fd, segment.bytes);
       ftruncateSync(segment.fd, segment.size);
@@ -274,7 +285,9 @@ export class Journal {
     });
   }
 
-  /** Where much is in doubt, all the file may tell of that: as much again has to come before it is worth another turn. */
+  /**
+   * Where much is in doubt, all the file may tell of that: as much again has to come before it is worth another turn.
+   */
   #carry(): void {
     this.#by.carry();
     this.flush();
@@ -287,7 +300,10 @@ export class Journal {
     this.noteEverything(`more was under way, or in doubt, than the journal holds (${MAX_BYTES >> 20} MiB)`);
   }
 
-  /** Between the two calls the file looks as if it had been cut: an end of the process there puts more in doubt than need be. */
+  /**
+   * Between the two calls the file looks as if it had been cut: an end of the process there puts more in doubt than
+   * need be.
+   */
   #empty(segment: Segment): void {
     if (this.#closed || (segment.bytes === HEADER && !segment.gap)) return;
     try {
@@ -381,18 +397,26 @@ type Note = (kind: number, db: number, body: Buffer) => void;
 function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
   const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
   if (bytes === null) return unless('is missing');
-  if (bytes.length < HEADER || !bytes.subarray(0, MAGIC.length).equals(MAGIC) || bytes.readUInt32LE(CHECKED) !== crc32(bytes, 0, CHECKED)) {
-    return unless(journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`);
+  if (
+    bytes.length < HEADER ||
+    !bytes.subarray(0, MAGIC.length).equals(MAGIC) ||
+    bytes.readUInt32LE(CHECKED) !== crc32(bytes, 0, CHECKED)
+  ) {
+    return unless(
+      journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`,
+    );
   }
   if (journal === null && !cleanShutdown) return EARLIER;
   const [id, before] = [8, 16].map((at) => bytes.toString('hex', at, at + 8));
   const isFollower = before === journal && isNo(bytes, SERVES_AT);
-  if (journal !== null && id !== journal && !isFollower) return 'is not of the process that state.json names: one of them is an older copy';
+  if (journal !== null && id !== journal && !isFollower)
+    return 'is not of the process that state.json names: one of them is an older copy';
   const torn = readBatches(bytes, note);
   if (torn !== null) return unless(torn);
   if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');
   const now = bootId();
-  if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now) return unless('may lack its last records: the host was restarted since (its boot ID is another)');
+  if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now)
+    return unless('may lack its last records: the host was restarted since (its boot ID is another)');
   return null;
 }
 
@@ -402,21 +426,22 @@ const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.
 function readBatches(bytes: Buffer, note: Note): string | null {
   let crc = bytes.readUInt32LE(CHECKED);
   let at = HEADER;
-  for (; at + FRAME <= bytes.length; ) {
+  for (; at + FRAME <= bytes.length;) {
     const length = bytes.readUInt32LE(at + 4);
     const end = at + FRAME + length;
     if (length === 0) break;
     if (end > bytes.length) return `is damaged at byte ${at}: the record is longer than the file`;
     crc = crc32(bytes, at + 4, end, crc);
     if (crc !== bytes.readUInt32LE(at)) return `is damaged at byte ${at}: its checksum does not match`;
-    for (let record = at + FRAME; record < end; ) {
+    for (let record = at + FRAME; record < end;) {
       const body = record + HEAD + bytes.readUInt32LE(record + 5);
       note(bytes[record], bytes.readUInt32LE(record + 1), bytes.subarray(record + HEAD, body));
       record = body;
     }
     at = end;
   }
-  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length) return `was cut: it ends after ${bytes.length} bytes`;
+  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
+    return `was cut: it ends after ${bytes.length} bytes`;
   return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;
 }
 

@@ -1,16 +1,19 @@
 /**
- * JSON documents that tell whether they are what was written: with a checksum (against damage, not against forgery), and, where
- * a process wrote them for the one after it, with the names of both (against an older copy that was put back).
+ * JSON documents that tell whether they are what was written: with a checksum (against damage, not against forgery),
+ * and, where a process wrote them for the one after it, with the names of both (against an older copy that was put
+ * back).
  */
 import { createHash } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import type { z } from 'zod';
 
 const DIGITS = 16;
-const digest = (value: object): string => createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, DIGITS);
+const digest = (value: object): string =>
+  createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, DIGITS);
 
 /** With a checksum of the rest in `checksum`, its last field. */
-export const seal = (value: object, indent?: number): string => JSON.stringify({ ...value, checksum: digest(value) }, null, indent);
+export const seal = (value: object, indent?: number): string =>
+  JSON.stringify({ ...value, checksum: digest(value) }, null, indent);
 
 /**
  * The value that `seal` was given.
@@ -29,7 +32,9 @@ export function unseal(text: string): unknown {
   return rest;
 }
 
-/** Who writes a document: a process, and the one that served before it. 16 hex digits each; null before any has served. */
+/**
+ * Who writes a document: a process, and the one that served before it. 16 hex digits each; null before any has served.
+ */
 export interface Author {
   readonly process: string;
   readonly before: string | null;
@@ -53,7 +58,10 @@ export interface Read<T> {
  * @param served the process that served last, as the state names it; null where none did
  */
 export function readSealed<T>(path: string, served: string | null, schema: z.ZodType<T>): Read<T> {
-  const no = (problem: string | null): Read<T> => ({ value: null, problem: problem && `${path} cannot be believed: ${problem}` });
+  const no = (problem: string | null): Read<T> => ({
+    value: null,
+    problem: problem && `${path} cannot be believed: ${problem}`,
+  });
   let sealed: { author?: Author; value?: unknown };
   try {
     sealed = unseal(readFileSync(path, 'utf8')) as typeof sealed;
@@ -61,7 +69,10 @@ export function readSealed<T>(path: string, served: string | null, schema: z.Zod
     return no((error as NodeJS.ErrnoException).code === 'ENOENT' ? null : (error as Error).message);
   }
   const { author } = sealed;
-  if (author === undefined || (author.process !== served && author.before !== served)) return no('it is not of the process that served last, but an older copy');
+  if (author === undefined || (author.process !== served && author.before !== served))
+    return no('it is not of the process that served last, but an older copy');
   const parsed = schema.safeParse(sealed.value);
-  return parsed.success ? { value: parsed.data, problem: null } : no(`it has another form (${parsed.error.issues[0].message})`);
+  return parsed.success
+    ? { value: parsed.data, problem: null }
+    : no(`it has another form (${parsed.error.issues[0].message})`);
 }

@@ -5,7 +5,8 @@
  *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
  *   <state>/<shard>/reserve         room for both on a disk that is full: nobody should be unable to go back for want of it
  *
- * A file that cannot be read, or that is older than its history, stops the shard: a state that is guessed could send clients to the wrong server.
+ * A file that cannot be read, or that is older than its history, stops the shard: a state that is guessed could send
+ * clients to the wrong server.
  */
 import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -52,9 +53,10 @@ const shardState = z.strictObject({
   /** Workloads whose counters the target has in parts, one a region. */
   perRegion: z.array(z.string()).default([]),
   /**
-   * Workloads that may be written to the target, and what was there before: `at` that time (ISO 8601) the target was the
-   * process `target` (run ID). `foreign` keys only it had; `overwrites` keys the source had, too, and no copy has replaced
-   * them yet; `deleteForeign` of the foreign keys may be deleted. With none of the three, the shard wrote all that is there.
+   * Workloads that may be written to the target, and what was there before: `at` that time (ISO 8601) the target was
+   * the process `target` (run ID). `foreign` keys only it had; `overwrites` keys the source had, too, and no copy has
+   * replaced them yet; `deleteForeign` of the foreign keys may be deleted. With none of the three, the shard wrote all
+   * that is there.
    */
   admitted: z.record(z.string(), admission).default({}),
   source: serverSeen.nullable(),
@@ -62,8 +64,14 @@ const shardState = z.strictObject({
   cleanShutdown: z.boolean(),
   /** Which process writes the journal; null before the first one serves. */
   journal: z.string().nullable(),
-  /** The process that had the shard last, and under what: run id of the server and number of its lease's connection there. */
-  owner: z.strictObject({ process: z.string(), source: z.string().nullable(), target: z.string().nullable() }).nullable().default(null),
+  /**
+   * The process that had the shard last, and under what: run id of the server and number of its lease's connection
+   * there.
+   */
+  owner: z
+    .strictObject({ process: z.string(), source: z.string().nullable(), target: z.string().nullable() })
+    .nullable()
+    .default(null),
 });
 
 /** The server behind an endpoint when it was last seen. */
@@ -113,7 +121,11 @@ export class StateStore {
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
     } catch (error) {
-      throw new StateError('state-io', `${directory} cannot be made: ${(error as Error).message}. Set \`state\` to a directory that can be written`, error);
+      throw new StateError(
+        'state-io',
+        `${directory} cannot be made: ${(error as Error).message}. Set \`state\` to a directory that can be written`,
+        error,
+      );
     }
     return new StateStore(directory, shard, await read(directory, shard));
   }
@@ -124,21 +136,28 @@ export class StateStore {
   }
 
   /**
-   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk; changes are made one
-   * after the other. `current` has the change from then on, and never one that failed. A patch that builds on the current state
-   * is given as a function, which is called when its turn has come.
+   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk; changes are
+   * made one after the other. `current` has the change from then on, and never one that failed. A patch that builds on
+   * the current state is given as a function, which is called when its turn has come.
    * @throws {StateError} code `state-io`
    * @throws {Error} of `fence`
    */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
     const done = this.#queue.then(async () => {
       const revision = this.#current.revision + 1;
-      const next: ShardState = { ...this.#current, ...(typeof patch === 'function' ? patch(this.#current) : patch), revision };
+      const next: ShardState = {
+        ...this.#current,
+        ...(typeof patch === 'function' ? patch(this.#current) : patch),
+        revision,
+      };
       await this.fence(next);
       try {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
         this.#current = next;
-        if (event) await this.#write(() => appendLine(this.#directory, redacted({ time: new Date().toISOString(), revision, ...event })));
+        if (event)
+          await this.#write(() =>
+            appendLine(this.#directory, redacted({ time: new Date().toISOString(), revision, ...event })),
+          );
       } catch (error) {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
@@ -167,7 +186,9 @@ export class StateStore {
   async #keepReserve(): Promise<void> {
     const kept = await stat(this.#reserve).catch(() => null);
     if (kept?.size === RESERVE_BYTES) return;
-    await writeFile(this.#reserve, Buffer.alloc(RESERVE_BYTES), { mode: 0o600 }).catch(() => rm(this.#reserve, { force: true }));
+    await writeFile(this.#reserve, Buffer.alloc(RESERVE_BYTES), { mode: 0o600 }).catch(() =>
+      rm(this.#reserve, { force: true }),
+    );
   }
 
   /** The last lines of the history, oldest first; those that a sudden end has cut are left out. */
@@ -205,7 +226,9 @@ export async function readHistory(directory: string, most: number): Promise<read
   const cut = lines.pop()!;
   return [...lines.filter(({ line }) => line !== ''), ...(parseJson(cut.line) === null ? [] : [cut])]
     .slice(-most)
-    .map(({ line, number }) => redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number });
+    .map(
+      ({ line, number }) => redacted(parseJson(line) as HistoryEvent | null) ?? { event: 'unreadable', line: number },
+    );
 }
 
 /** Whoever wrote it: texts in it have no passwords. */
@@ -233,8 +256,7 @@ const TRACES = [HISTORY, 'journal-a', 'journal-b', 'evidence.json', 'job.json'];
 
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');
-  const wayOut =
-    `Restore it from a copy. Only if no client was ever sent to the target: move ${directory} away, and the plan's stages hold again`;
+  const wayOut = `Restore it from a copy. Only if no client was ever sent to the target: move ${directory} away, and the plan's stages hold again`;
   // Before the state: whoever changes it now writes the state first.
   const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
@@ -246,14 +268,20 @@ async function read(directory: string, shard: string): Promise<ShardState | null
     }
     const traces = (await readdir(directory).catch(() => [])).filter((name) => TRACES.includes(name));
     if (traces.length > 0) {
-      throw new StateError('state-missing', `${path} is missing, but the shard was served before: ${traces.join(', ')} beside it. ${wayOut}`);
+      throw new StateError(
+        'state-missing',
+        `${path} is missing, but the shard was served before: ${traces.join(', ')} beside it. ${wayOut}`,
+      );
     }
     return null;
   }
   const state = check(text, path, shard, wayOut);
   if (newest !== undefined && (newest.revision as number) > state.revision) {
     const what = `${String(newest.time)}: ${describeEvent(newest)}`;
-    throw new StateError('state-old', `${path} is older than the history beside it, whose last change is missing in it (${what}). Restore the newest copy of state.json. Only if its stages are the right ones: move ${join(directory, HISTORY)} away`);
+    throw new StateError(
+      'state-old',
+      `${path} is older than the history beside it, whose last change is missing in it (${what}). Restore the newest copy of state.json. Only if its stages are the right ones: move ${join(directory, HISTORY)} away`,
+    );
   }
   return state;
 }
@@ -261,7 +289,10 @@ async function read(directory: string, shard: string): Promise<ShardState | null
 function check(text: string, path: string, shard: string, wayOut: string): ShardState {
   const version = (parseJson(text) as { version?: unknown } | null)?.version;
   if (typeof version === 'number' && version > VERSION) {
-    throw new StateError('state-version', `${path} has version ${version}, and this proxy reads ${VERSION}: start the release that wrote it`);
+    throw new StateError(
+      'state-version',
+      `${path} has version ${version}, and this proxy reads ${VERSION}: start the release that wrote it`,
+    );
   }
   let value: unknown;
   try {
@@ -272,18 +303,29 @@ function check(text: string, path: string, shard: string, wayOut: string): Shard
   const parsed = shardState.safeParse(value);
   if (!parsed.success) {
     const [issue] = parsed.error.issues;
-    throw new StateError('state-corrupt', `${path} is damaged at ${issue.path.join('.') || 'its top'}: ${issue.message}. ${wayOut}`);
+    throw new StateError(
+      'state-corrupt',
+      `${path} is damaged at ${issue.path.join('.') || 'its top'}: ${issue.message}. ${wayOut}`,
+    );
   }
   if (parsed.data.shard !== shard) {
-    throw new StateError('state-corrupt', `${path} is the state of shard ${parsed.data.shard}, not of ${shard}. ${wayOut}`);
+    throw new StateError(
+      'state-corrupt',
+      `${path} is the state of shard ${parsed.data.shard}, not of ${shard}. ${wayOut}`,
+    );
   }
   return parsed.data;
 }
 
-/** A state of the release before checksums, as this one writes it; null where it is none. Its journal cannot be checked either. */
+/**
+ * A state of the release before checksums, as this one writes it; null where it is none. Its journal cannot be checked
+ * either.
+ */
 function fromEarlier(text: string): unknown {
   const value = parseJson(text) as { version?: unknown; checksum?: unknown } | null;
-  return value?.version === 1 && value.checksum === undefined ? { ...value, version: VERSION, revision: 0, journal: null } : null;
+  return value?.version === 1 && value.checksum === undefined
+    ? { ...value, version: VERSION, revision: 0, journal: null }
+    : null;
 }
 
 async function replaceFile(directory: string, name: string, text: string): Promise<void> {
@@ -338,7 +380,13 @@ export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
   const notices = Object.entries(first).flatMap(([name, point]) => {
     const now = known(name);
     if (now === undefined || (now.stage === point.stage && now.percent === point.percent)) return [];
-    return [`workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only its first stage and is ignored`];
+    return [
+      `workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only its first stage and is ignored`,
+    ];
   });
-  return { stages, notices, problems: checkRouting(state.routing, routingOf(plan), state.workloads, first, perRegionOf(plan)) };
+  return {
+    stages,
+    notices,
+    problems: checkRouting(state.routing, routingOf(plan), state.workloads, first, perRegionOf(plan)),
+  };
 }

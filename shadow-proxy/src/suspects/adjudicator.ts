@@ -2,7 +2,17 @@
  * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
  * or the mismatch; asks both servers where the frames alone do not tell; and has the keys healed.
  */
-import { compareEachOfExec, compareReplies, judgeAbsence, judgeRefusal, MIRROR_FULL, needsEvidence, type CommandView, type Tolerances, type Verdict } from '../compare/compare.js';
+import {
+  compareEachOfExec,
+  compareReplies,
+  judgeAbsence,
+  judgeRefusal,
+  MIRROR_FULL,
+  needsEvidence,
+  type CommandView,
+  type Tolerances,
+  type Verdict,
+} from '../compare/compare.js';
 import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
 import { formsOf, titleOf } from '../command/forms.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
@@ -37,7 +47,10 @@ const MAX_QUESTIONS = 256;
 export class Judge implements Verdicts {
   #questions = 0;
   /** Keys about which both servers are being asked, and how many questions there are. */
-  readonly #asked = new Map<string, { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }>();
+  readonly #asked = new Map<
+    string,
+    { readonly db: number; readonly key: Buffer; readonly workload: Workload; questions: number }
+  >();
   /** How many lost connections may still run what each server holds of them. */
   readonly #burying = new Map<Server, number>();
   /** Servers with connections that may still run what they hold. */
@@ -104,10 +117,13 @@ export class Judge implements Verdicts {
     const { follow, batch, db } = operation;
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
-      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start)) this.sequencer.doubts.operation(operation, 'ttl-lag');
+      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start))
+        this.sequencer.doubts.operation(operation, 'ttl-lag');
       return;
     }
-    for (const [i, frame] of batch.frames.entries()) if (batch.writes[i] && this.#counts(batch.names[i], frame, 0)) this.sequencer.doubts.frame(db, frame, 0, 'ttl-lag');
+    for (const [i, frame] of batch.frames.entries())
+      if (batch.writes[i] && this.#counts(batch.names[i], frame, 0))
+        this.sequencer.doubts.frame(db, frame, 0, 'ttl-lag');
   }
 
   /** Whether the command gives a time to live that counts from the moment it runs. */
@@ -120,7 +136,10 @@ export class Judge implements Verdicts {
   differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
     const authority = operation.reply.subarray(operation.replyStart, operation.replyEnd);
     const mirror = Buffer.from(buffer.subarray(start, end));
-    const limits = { ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs, clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs };
+    const limits = {
+      ttlMs: TTL_TOLERANCE_MS + (now - operation.answeredAt) + operation.stalledMs,
+      clockAheadMs: this.sequencer.mirrorOf(operation).clockAheadMs,
+    };
     for (const pair of pairsOf(operation, authority, mirror, limits)) this.#judge(pair, now, limits.ttlMs);
   }
 
@@ -132,7 +151,11 @@ export class Judge implements Verdicts {
       increment(operation.workload.counters.inconclusive, 'suspect');
       // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
       if (pair.writes) this.#doubtKeys(pair, 'derived');
-    } else if (verdict.kind === 'mismatch' && authority.length > 0 && needsEvidence(verdict, command, authority, mirror) !== null) {
+    } else if (
+      verdict.kind === 'mismatch' &&
+      authority.length > 0 &&
+      needsEvidence(verdict, command, authority, mirror) !== null
+    ) {
       this.#ask(pair, now, toleranceMs);
     } else {
       this.#conclude(pair, verdict);
@@ -173,7 +196,16 @@ export class Judge implements Verdicts {
     });
     const side = operation.lane!.server.side;
     const [source, target] = side === 'source' ? [authority, mirror] : [mirror, authority];
-    this.found({ workload: operation.workload.name, command: name, db: operation.db, key, kind, authority: side, source, target });
+    this.found({
+      workload: operation.workload.name,
+      command: name,
+      db: operation.db,
+      key,
+      kind,
+      authority: side,
+      source,
+      target,
+    });
   }
 
   /** Every key of the command, read or written, is in doubt. */
@@ -183,7 +215,10 @@ export class Judge implements Verdicts {
     if (writes) this.sequencer.doubts.frame(operation.db, frame, start, reason);
   }
 
-  /** Whether the one key that the mirror was told of is being copied in parts: that the mirror lacks some of it is known, and all that a difference tells. */
+  /**
+   * Whether the one key that the mirror was told of is being copied in parts: that the mirror lacks some of it is
+   * known, and all that a difference tells.
+   */
   #isInParts({ operation, frame, start }: Pair): boolean {
     const { inParts } = this.sequencer.doubts;
     if (inParts.size === 0) return false;
@@ -219,11 +254,17 @@ export class Judge implements Verdicts {
       return;
     }
     this.#questions++;
-    const watch: Watch = { keys, unplaced: keys.length, written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys) };
+    const watch: Watch = {
+      keys,
+      unplaced: keys.length,
+      written: pair.writtenInside(keys.map(({ key }) => key)) || this.#writtenSince(operation, keys),
+    };
     const unlisten = sequencer.mirrorOf(operation).listen((other) => {
-      // What is copied because of this very difference comes behind the questions; what clients write may have been answered before them.
+      // What is copied because of this very difference comes behind the questions; what clients write may have been
+      // answered before them.
       const isCopy = other.confirmed !== null;
-      if (other.follow === WRITE && !(isCopy && watch.unplaced === 0)) watch.written ||= this.#writes(other, watch.keys);
+      if (other.follow === WRITE && !(isCopy && watch.unplaced === 0))
+        watch.written ||= this.#writes(other, watch.keys);
     });
     const ids = keys.map(({ db, key }) => keyId(db, key));
     for (const [i, id] of ids.entries()) {
@@ -231,16 +272,32 @@ export class Judge implements Verdicts {
       if (asked) asked.questions++;
       else this.#asked.set(id, { ...keys[i], workload: operation.workload, questions: 1 });
     }
-    Promise.all(keys.map(async ({ db, key }) => pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--)))
+    Promise.all(
+      keys.map(async ({ db, key }) =>
+        pttlOnBoth(sequencer, await this.#inDatabase(operation, db), key, () => watch.unplaced--),
+      ),
+    )
       .then(async (answers) => {
         const elapsedMs = performance.now() - now;
         const authorityEvicted = await lane.server.hasEvicted();
         const mirrorEvicted = await sequencer.mirrorOf(operation).server.hasEvicted();
         const verdicts = answers.map((pttl) =>
-          judgeAbsence(verdict, { authorityPttl: pttl.authority, mirrorPttl: pttl.mirror, authorityEvicted, mirrorEvicted, writtenSince: watch.written, toleranceMs, elapsedMs, readOnly: !pair.writes }),
+          judgeAbsence(verdict, {
+            authorityPttl: pttl.authority,
+            mirrorPttl: pttl.mirror,
+            authorityEvicted,
+            mirrorEvicted,
+            writtenSince: watch.written,
+            toleranceMs,
+            elapsedMs,
+            readOnly: !pair.writes,
+          }),
         );
         // With several keys, one that explains it is enough.
-        const final = verdicts.find(({ kind }) => kind === 'explained') ?? verdicts.find(({ kind }) => kind === 'inconclusive') ?? verdict;
+        const final =
+          verdicts.find(({ kind }) => kind === 'explained') ??
+          verdicts.find(({ kind }) => kind === 'inconclusive') ??
+          verdict;
         if (final.kind === 'explained' && final.rule === 'evicted') {
           const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
           (lostHere ? lane.server : sequencer.mirrorOf(operation).server).spendEviction();
@@ -275,9 +332,17 @@ export class Judge implements Verdicts {
     return there;
   }
 
-  /** Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database. */
+  /**
+   * Whether the write may have touched one of the keys; FLUSHALL and its like may have touched any, in any database.
+   */
   #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
-    return operation.spec?.handling === 'barrier' || this.#hasKey(operation, keys.filter(({ db }) => db === operation.db));
+    return (
+      operation.spec?.handling === 'barrier' ||
+      this.#hasKey(
+        operation,
+        keys.filter(({ db }) => db === operation.db),
+      )
+    );
   }
 
   #hasKey(operation: Operation, keys: readonly PlacedKey[]): boolean {
@@ -335,7 +400,10 @@ interface Pair {
   writtenInside(keys: readonly Buffer[]): boolean;
 }
 
-/** The target gave the client an error where the source did not; what is known of it by its form was counted when it was sent. */
+/**
+ * The target gave the client an error where the source did not; what is known of it by its form was counted when it was
+ * sent.
+ */
 function isNewError({ operation, authority, mirror, name, frame, start }: Pair): boolean {
   if (operation.lane?.server.side !== 'target' || authority[0] !== MINUS || mirror[0] === MINUS) return false;
   const forms = operation.spec?.name === name ? operation.spec.forms : formsOf(name);
@@ -351,9 +419,18 @@ function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits
   const args = argumentsOf(operation.frame, operation.start);
   const asItWas = operation.asked === null && operation.spec !== undefined;
   const command = { name: asItWas ? operation.spec!.name : args[0].toString('latin1').toLowerCase(), args };
-  const whole = { operation, command, frame, start, name: operation.spec?.name ?? command.name, writes: operation.follow === WRITE, writtenInside: () => false };
+  const whole = {
+    operation,
+    command,
+    frame,
+    start,
+    name: operation.spec?.name ?? command.name,
+    writes: operation.follow === WRITE,
+    writtenInside: () => false,
+  };
   if (authority.length === 0) return [{ ...whole, verdict: judgeRefusal(command, mirror), authority, mirror }];
-  if (batch === null) return [{ ...whole, verdict: compareReplies(command, authority, mirror, limits), authority, mirror }];
+  if (batch === null)
+    return [{ ...whole, verdict: compareReplies(command, authority, mirror, limits), authority, mirror }];
   const findings = compareEachOfExec(batch.views, batch.expected(authority, mirror), mirror, limits);
   return findings.flatMap((finding): Pair[] => {
     const of = (index: number): Pair => ({
@@ -364,7 +441,8 @@ function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits
       frame: batch.frames[index],
       start: 0,
       writes: batch.writes[index],
-      writtenInside: (keys) => batch.frames.some((later, i) => i > index && batch.writes[i] && keys.some((key) => later.includes(key))),
+      writtenInside: (keys) =>
+        batch.frames.some((later, i) => i > index && batch.writes[i] && keys.some((key) => later.includes(key))),
     });
     // Where the replies differ as a whole, nothing is known of any of the commands.
     return finding.index === null ? batch.frames.map((_, index) => of(index)) : [of(finding.index)];

@@ -91,11 +91,13 @@ export class Deadlines {
     let live = 0;
     const sample: number[] = [];
     for (let slot = 0; slot < hashes.length; slot++) {
-      if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past && live++ % SAMPLED === 0) sample.push(earliest[slot]);
+      if (hashes[slot] !== 0 && earliest[slot] + spans[slot] >= past && live++ % SAMPLED === 0)
+        sample.push(earliest[slot]);
     }
     let slots = hashes.length;
     while (live * 2 > slots && slots < MAX_SLOTS) slots *= 2;
-    const nearest = live * 2 > slots ? sample.sort((a, b) => a - b)[Math.floor((sample.length * slots) / 2 / live)] : Infinity;
+    const nearest =
+      live * 2 > slots ? sample.sort((a, b) => a - b)[Math.floor((sample.length * slots) / 2 / live)] : Infinity;
     this.#hashes = new Float64Array(slots);
     this.#earliest = new Float64Array(slots);
     this.#spans = new Uint32Array(slots);

@@ -33,7 +33,10 @@ const MOVES = 4;
 const RUNS = 8;
 const SWAPS = 16;
 
-/** Writes after which it is the same whether or not the key was there. GETSET is none: its reply differs, and no question afterwards tells why. */
+/**
+ * Writes after which it is the same whether or not the key was there. GETSET is none: its reply differs, and no
+ * question afterwards tells why.
+ */
 const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getdel', 'restore', 'flushall', 'flushdb']);
 const MOVING = new Set(['rename', 'renamenx', 'copy', 'move']);
 
@@ -62,7 +65,13 @@ export class Expiry implements ExpiryEdges {
     this.#roles = Uint8Array.from(table.all, ({ name, write, handling }) => {
       const touches = (write || handling === 'script') && !REPLACES.has(name) ? TOUCHES : 0;
       const times = RELATIVE_TTL.has(name) || ABSOLUTE_TTL.has(name) ? TIMES : 0;
-      return touches | times | (MOVING.has(name) ? MOVES : 0) | (handling === 'script' ? RUNS : 0) | (name === 'swapdb' ? SWAPS : 0);
+      return (
+        touches |
+        times |
+        (MOVING.has(name) ? MOVES : 0) |
+        (handling === 'script' ? RUNS : 0) |
+        (name === 'swapdb' ? SWAPS : 0)
+      );
     });
   }
 
@@ -113,13 +122,22 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** The command frame `asked` was carried out on the mirror as `frame`. */
-  #look(operation: Operation, spec: CommandSpec, asked: Buffer, askedStart: number, frame: Buffer, start: number, now: number): void {
+  #look(
+    operation: Operation,
+    spec: CommandSpec,
+    asked: Buffer,
+    askedStart: number,
+    frame: Buffer,
+    start: number,
+    now: number,
+  ): void {
     const role = this.#roles[spec.id];
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
       const from = keepsTtl(spec, asked, askedStart) ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS)) this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
+      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS))
+        this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
     }
     if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
     if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
@@ -170,7 +188,8 @@ export class Expiry implements ExpiryEdges {
     if (!option && !(length >= 5 && (argc === 3 || argc === 4))) return -1;
     const at = option ? 4 : 2;
     const unit = option ? frame[starts[3]] | 0x20 : frame[starts[0]] | 0x20;
-    if (option && (ends[3] - starts[3] !== 2 || (frame[starts[3] + 1] | 0x20) !== X || (unit !== E && unit !== P))) return -1;
+    if (option && (ends[3] - starts[3] !== 2 || (frame[starts[3] + 1] | 0x20) !== X || (unit !== E && unit !== P)))
+      return -1;
     // GETEX, and EXPIREAT with its like.
     if (!option && ((frame[ends[0] - 1] | 0x20) === T || unit === G)) return -1;
     let value = 0;
@@ -194,7 +213,9 @@ export class Expiry implements ExpiryEdges {
     const from = this.#hash(db, args[1]);
     const option = args.findIndex((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'DB');
     const moves = args[0].toString('latin1').toUpperCase() === 'MOVE';
-    const to = moves ? this.#hash(Number(args[2].toString()), args[1]) : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
+    const to = moves
+      ? this.#hash(Number(args[2].toString()), args[1])
+      : this.#hash(option === -1 ? db : Number(args[option + 1].toString()), args[2]);
     this.#deadlines.copy(from, to);
   }
 
@@ -240,7 +261,13 @@ export class Expiry implements ExpiryEdges {
       if (authority === null || mirror === null) return;
       if (authority < 0 !== mirror < 0) return this.sequencer.doubts.key(db, key, 'expiry-edge');
       if (authority < 0) return this.#deadlines.forget(hash);
-      this.#note(hash, from + Math.min(authority, mirror) - authority, to + Math.max(authority, mirror) - authority, authority, false);
+      this.#note(
+        hash,
+        from + Math.min(authority, mirror) - authority,
+        to + Math.max(authority, mirror) - authority,
+        authority,
+        false,
+      );
       if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubts.key(db, key, 'ttl-lag');
     });
   }
@@ -257,5 +284,8 @@ function countsFrom({ submittedAt, answeredAt, ttlFrom, batch }: Operation): num
 /** Whether the mirror is told SET … KEEPTTL. */
 function keepsTtl(spec: CommandSpec, frame: Buffer, start: number): boolean {
   if (spec.name === 'incrbyfloat') return true;
-  return spec.name === 'set' && argumentsOf(frame, start).some((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'KEEPTTL');
+  return (
+    spec.name === 'set' &&
+    argumentsOf(frame, start).some((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'KEEPTTL')
+  );
 }

@@ -22,7 +22,14 @@ export interface Suspect {
 }
 
 /** Doubts about a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
-const UNTOUCHED: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted', 'not-copied', 'swapped', 'process-ended']);
+const UNTOUCHED: ReadonlySet<string> = new Set([
+  'mismatch',
+  'inconclusive',
+  'evicted',
+  'not-copied',
+  'swapped',
+  'process-ended',
+]);
 
 /** More keys than this are not listed one by one: their workload as a whole becomes suspect. */
 const MAX_LISTED = 100_000;
@@ -72,7 +79,17 @@ export class Suspects {
       workload.doubt(`more than ${MAX_LISTED} keys in doubt (${reason})`);
       return;
     }
-    const suspect: Suspect = { db, key: Buffer.from(key), workload, reason, acknowledged: reason !== REPLY_LOST, touched: !UNTOUCHED.has(reason), generation: ++this.#generation, copied: 0, lateCopies: 0 };
+    const suspect: Suspect = {
+      db,
+      key: Buffer.from(key),
+      workload,
+      reason,
+      acknowledged: reason !== REPLY_LOST,
+      touched: !UNTOUCHED.has(reason),
+      generation: ++this.#generation,
+      copied: 0,
+      lateCopies: 0,
+    };
     this.#keys.set(id, suspect);
     this.marked(suspect);
   }
@@ -92,7 +109,9 @@ export class Suspects {
     return count;
   }
 
-  /** Of each workload that has any, in one pass: how many keys are in doubt, and of how many an effect may be missing. */
+  /**
+   * Of each workload that has any, in one pass: how many keys are in doubt, and of how many an effect may be missing.
+   */
   byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
     const counts = new Map<Workload, { total: number; acknowledged: number }>();
     for (const { workload, acknowledged } of this.#keys.values()) {

@@ -42,7 +42,8 @@ export class Doubts implements SuspectKeys {
   note(db: number, frame: Buffer, start: number): void {
     const { journal } = this.by;
     const { keys } = this.by.sequencer;
-    if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length))) journal.noteEverything();
+    if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length)))
+      journal.noteEverything();
     else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(frame, start)) journal.noteHidden();
   }
 
@@ -99,7 +100,8 @@ export class Doubts implements SuspectKeys {
       return;
     }
     // Those of a function are all that its library names.
-    if (routine !== undefined && !(routine instanceof Script)) for (const key of writes ?? []) this.key(db, key, reason);
+    if (routine !== undefined && !(routine instanceof Script))
+      for (const key of writes ?? []) this.key(db, key, reason);
     const trusted = routine instanceof Script ? writes?.length === 0 : routine !== undefined && writes !== null;
     if (!trusted) this.hidden(reason);
   }
@@ -107,7 +109,8 @@ export class Doubts implements SuspectKeys {
   /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
   hidden(reason: string): void {
     for (const workload of this.by.sequencer.router.workloads) {
-      if (!workload.whole || workload.keylessRule.mirrorsWrites) this.#workload(workload, `a write whose keys are not known (${reason})`);
+      if (!workload.whole || workload.keylessRule.mirrorsWrites)
+        this.#workload(workload, `a write whose keys are not known (${reason})`);
     }
   }
 
@@ -122,12 +125,15 @@ export class Doubts implements SuspectKeys {
    * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
    */
   swapped(frame: Buffer, start: number): void {
-    const [a, b] = argumentsOf(frame, start).slice(1).map((arg) => Number(arg.toString('latin1')));
+    const [a, b] = argumentsOf(frame, start)
+      .slice(1)
+      .map((arg) => Number(arg.toString('latin1')));
     for (const { db, key } of [...this.by.suspects.all(), ...this.by.judge.keysAsked()]) {
       if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
     }
     // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
-    for (const workload of this.by.sequencer.router.workloads) if (workload.suspect !== null) workload.doubt(workload.suspect);
+    for (const workload of this.by.sequencer.router.workloads)
+      if (workload.suspect !== null) workload.doubt(workload.suspect);
   }
 
   // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
@@ -154,7 +160,8 @@ export class Doubts implements SuspectKeys {
     if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
     if (operation.calm) return;
     if (batch === null) {
-      if (spec !== undefined && mayDerive(spec) && this.#touchedBy(db, ...askedFrame(operation), READS, () => true)) this.operation(operation, 'derived');
+      if (spec !== undefined && mayDerive(spec) && this.#touchedBy(db, ...askedFrame(operation), READS, () => true))
+        this.operation(operation, 'derived');
       return;
     }
     for (const [i, frame] of batch.frames.entries()) {
@@ -162,7 +169,13 @@ export class Doubts implements SuspectKeys {
     }
   }
 
-  #touchedBy(db: number, frame: Buffer, start: number, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
+  #touchedBy(
+    db: number,
+    frame: Buffer,
+    start: number,
+    accesses: number,
+    counts: (suspect: Suspect) => boolean,
+  ): boolean {
     if (!this.any) return false;
     const { suspects, judge } = this.by;
     const { router, keys } = this.by.sequencer;
@@ -174,7 +187,10 @@ export class Doubts implements SuspectKeys {
     const otherDb = otherDatabase(frame, start);
     const all = keys.each(frame, start, (key, access) => {
       if (found || (access & accesses) === 0) return;
-      found = inDoubt(keyId(db, key)) || (otherDb !== null && inDoubt(keyId(otherDb, key))) || router.match(key, 0, key.length).suspect !== null;
+      found =
+        inDoubt(keyId(db, key)) ||
+        (otherDb !== null && inDoubt(keyId(otherDb, key))) ||
+        router.match(key, 0, key.length).suspect !== null;
     });
     return found || !all;
   }

@@ -4,7 +4,11 @@ import { otherSide, type Side } from '../route/stage.js';
 import { count, duration } from '../text/figures.js';
 
 /** @param now in ms since 1970 @returns empty where the server has evicted nothing */
-export function evictionNote(side: Side, { evicted, evictedAt, evicting }: Pick<ServerSnapshot, 'evicted' | 'evictedAt' | 'evicting'>, now: number): string {
+export function evictionNote(
+  side: Side,
+  { evicted, evictedAt, evicting }: Pick<ServerSnapshot, 'evicted' | 'evictedAt' | 'evicting'>,
+  now: number,
+): string {
   if (evicted === 0 || evictedAt === null) return '';
   const ago = duration(Math.max(0, now - Date.parse(evictedAt)) / 1000);
   const state = evicting ? `the ${side} is evicting keys` : `the ${side} has evicted keys`;

@@ -25,7 +25,8 @@ async function prune(path: string, before: Date, oldest: string): Promise<boolea
   // A whole file, unread.
   const isOld = (await stat(path)).mtime < before;
   const lines = isOld ? [] : (await readFile(path, 'utf8')).split('\n');
-  // They are in the order of their times: whatever is before the first that stays goes, a line that cannot be read, too.
+  // They are in the order of their times: whatever is before the first that stays goes, a line that cannot be read,
+  // too.
   const first = lines.findIndex((line) => (timeOf(line) ?? '') >= oldest);
   if (first === 0) return false;
   if (first === -1) {

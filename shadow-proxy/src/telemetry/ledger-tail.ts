@@ -1,4 +1,6 @@
-/** The end of a ledger for whoever may not see keys and replies: what a line has of them is left out, whoever wrote it. */
+/**
+ * The end of a ledger for whoever may not see keys and replies: what a line has of them is left out, whoever wrote it.
+ */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { z } from 'zod';
 import { SIDES } from '../route/stage.js';
@@ -28,18 +30,24 @@ export const redactEntry = (line: unknown): RedactedEntry => entry.parse(line);
 
 const TAIL_BYTES = 256 * 1024;
 
-/** The last lines of a ledger, the newest last, those of the file before the last rotation among them; none where it cannot be read. */
-export const readLatest = (file: string, most: number): readonly RedactedEntry[] => [`${file}.1`, file].flatMap(entriesOf).slice(-most);
+/**
+ * The last lines of a ledger, the newest last, those of the file before the last rotation among them; none where it
+ * cannot be read.
+ */
+export const readLatest = (file: string, most: number): readonly RedactedEntry[] =>
+  [`${file}.1`, file].flatMap(entriesOf).slice(-most);
 
 function entriesOf(file: string): readonly RedactedEntry[] {
-  return readTail(file).split('\n').flatMap((line) => {
-    try {
-      return [redactEntry(JSON.parse(line))];
-    } catch {
-      // The first may be cut, the last is empty.
-      return [];
-    }
-  });
+  return readTail(file)
+    .split('\n')
+    .flatMap((line) => {
+      try {
+        return [redactEntry(JSON.parse(line))];
+      } catch {
+        // The first may be cut, the last is empty.
+        return [];
+      }
+    });
 }
 
 function readTail(file: string): string {

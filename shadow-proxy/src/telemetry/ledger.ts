@@ -3,8 +3,8 @@
  *
  *   record() → a line in memory → one append at a time → ledger.jsonl → ledger.jsonl.1 → …
  *
- * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are counted and
- * not written, and the next line that is written says how many were left out.
+ * A flood of mismatches must not stall the proxy: past a rate, past a queue, or where the disk fails, entries are
+ * counted and not written, and the next line that is written says how many were left out.
  */
 import { randomBytes } from 'node:crypto';
 import { mkdir, open, rename, type FileHandle } from 'node:fs/promises';
@@ -35,7 +35,9 @@ export interface ReplyRecord {
   /** First byte of the frame: `$`, `*`, `:`, `-`, … */
   readonly type: string;
   readonly bytes: number;
-  /** Salted anew by each process, so that short values cannot be looked up: tells equal from different, nothing more. */
+  /**
+   * Salted anew by each process, so that short values cannot be looked up: tells equal from different, nothing more.
+   */
   readonly hash: string;
   /** The frame as text with escapes; unredacted ledgers only. */
   readonly reply?: string;
@@ -146,7 +148,12 @@ export class Ledger {
   }
 
   /** From the next entry on. */
-  configure({ maxBytes, files, redact, keepDays }: Required<Pick<LedgerOptions, 'maxBytes' | 'files' | 'redact' | 'keepDays'>>): void {
+  configure({
+    maxBytes,
+    files,
+    redact,
+    keepDays,
+  }: Required<Pick<LedgerOptions, 'maxBytes' | 'files' | 'redact' | 'keepDays'>>): void {
     this.#options = { ...this.#options, maxBytes, files, redact, keepDays };
   }
 
@@ -180,9 +187,16 @@ export class Ledger {
     return [...this.#latest];
   }
 
-  /** For those who may not see keys and replies, whatever the files hold: the last ones, those before a restart among them. */
+  /**
+   * For those who may not see keys and replies, whatever the files hold: the last ones, those before a restart among
+   * them.
+   */
   tail(): LedgerTail {
-    return { total: this.#total, notWritten: this.#notWritten, latest: [...this.#recalled, ...this.#latest.map(redactEntry)].slice(-IN_MEMORY) };
+    return {
+      total: this.#total,
+      notWritten: this.#notWritten,
+      latest: [...this.#recalled, ...this.#latest.map(redactEntry)].slice(-IN_MEMORY),
+    };
   }
 
   /** Writes what waits and closes the file. */
@@ -201,7 +215,10 @@ export class Ledger {
   /** A bucket that may go below zero, so that a reply of any size can be told, and is paid for afterwards. */
   #takeToken({ source, target }: Mismatch): boolean {
     const now = this.#options.now();
-    this.#tokens = Math.min(this.#burst, this.#tokens + ((now - this.#refilledAt) / 1000) * this.#options.entriesPerSecond);
+    this.#tokens = Math.min(
+      this.#burst,
+      this.#tokens + ((now - this.#refilledAt) / 1000) * this.#options.entriesPerSecond,
+    );
     this.#refilledAt = now;
     if (this.#tokens <= 0) return false;
     this.#tokens -= 1 + (source.length + target.length) / (1024 * 1024);
@@ -338,11 +355,16 @@ function ignoreMissing(error: NodeJS.ErrnoException): void {
 
 /** Printable ASCII as it is, every other byte as `\xNN`, a backslash as `\\`. */
 const escaped = (bytes: Buffer): string =>
-  bytes.toString('latin1').replace(/[^\x20-\x7e]|\\/g, (c) => (c === '\\' ? '\\\\' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`));
+  bytes
+    .toString('latin1')
+    .replace(/[^\x20-\x7e]|\\/g, (c) => (c === '\\' ? '\\\\' : `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`));
 
 const STEP = 4096;
 
-/** Offset of the first byte that differs, the shorter one's length where it is a start of the other, -1 where both are equal. */
+/**
+ * Offset of the first byte that differs, the shorter one's length where it is a start of the other, -1 where both are
+ * equal.
+ */
 export function firstDifference(a: Buffer, b: Buffer): number {
   const common = Math.min(a.length, b.length);
   for (let at = 0; at < common; at += STEP) {

@@ -1,7 +1,10 @@
 /** Which keys are counted in, by prefix: bounded, so that no client can grow it. */
 import type { CountingSnapshot } from './snapshot.js';
 
-/** Prefixes that are told apart. Whatever has more than its 1/256th of the commands is among them (Misra and Gries, 1982). */
+/**
+ * Prefixes that are told apart. Whatever has more than its 1/256th of the commands is among them (Misra and Gries,
+ * 1982).
+ */
 const MAX_PREFIXES = 256;
 const WINDOW_MS = 60_000;
 /** Of a key, what may be a name: the next part is an ID, a user or a moment. */
@@ -60,7 +63,11 @@ export class Prefixes {
     const seconds = Math.max(1, (now - this.#windowAt + this.#beforeMs) / 1000);
     const sum = ({ commands }: CountingSnapshot): number => Object.values(commands).reduce((a, b) => a + b, 0);
     return [...this.#entries.values()]
-      .map(({ of, commands, recent, before }) => ({ ...of, commands: Object.fromEntries([...commands].map(([name, times]) => [name, Math.round(times)])), perSecond: (recent + before) / seconds }))
+      .map(({ of, commands, recent, before }) => ({
+        ...of,
+        commands: Object.fromEntries([...commands].map(([name, times]) => [name, Math.round(times)])),
+        perSecond: (recent + before) / seconds,
+      }))
       .sort((a, b) => sum(b) - sum(a));
   }
 }
@@ -70,6 +77,7 @@ export function prefixOf(key: string): string {
   const parts = key.slice(0, 128).split(/([:/.|])/);
   if (parts.length === 1) return WORD.test(key) ? key : `${/^[A-Za-z_-]{1,24}(?=\d)/.exec(key)?.[0] ?? ''}*`;
   let prefix = '';
-  for (let i = 0; i < Math.min(parts.length - 2, 2 * MAX_PARTS) && WORD.test(parts[i]); i += 2) prefix += parts[i] + parts[i + 1];
+  for (let i = 0; i < Math.min(parts.length - 2, 2 * MAX_PARTS) && WORD.test(parts[i]); i += 2)
+    prefix += parts[i] + parts[i + 1];
   return `${prefix}*`;
 }

@@ -43,7 +43,10 @@ export class Series {
 
   constructor(private readonly points = MAX_POINTS) {
     this.#at = new Float64Array(points);
-    this.#columns = Object.fromEntries(COLUMNS.map((name) => [name, new Float64Array(points)])) as Record<Column, Float64Array>;
+    this.#columns = Object.fromEntries(COLUMNS.map((name) => [name, new Float64Array(points)])) as Record<
+      Column,
+      Float64Array
+    >;
   }
 
   /** @param latencies of the replies since the point before */
@@ -59,17 +62,27 @@ export class Series {
   since(moment: number): SeriesSnapshot {
     const first = Math.max(0, this.#count - this.points);
     const indexes: number[] = [];
-    for (let point = this.#count - 1; point >= first && this.#at[point % this.points] > moment; point--) indexes.push(point % this.points);
+    for (let point = this.#count - 1; point >= first && this.#at[point % this.points] > moment; point--)
+      indexes.push(point % this.points);
     indexes.reverse();
     const values = (name: Column): (number | null)[] => indexes.map((index) => toDigits(this.#columns[name][index]));
-    return { at: indexes.map((index) => this.#at[index]), columns: Object.fromEntries(COLUMNS.map((name) => [name, values(name)])) as Record<Column, (number | null)[]> };
+    return {
+      at: indexes.map((index) => this.#at[index]),
+      columns: Object.fromEntries(COLUMNS.map((name) => [name, values(name)])) as Record<Column, (number | null)[]>,
+    };
   }
 }
 
-function pointOf(now: ShardSnapshot, before: ShardSnapshot | null, { source, target }: Latest): Readonly<Record<Column, number | null>> {
+function pointOf(
+  now: ShardSnapshot,
+  before: ShardSnapshot | null,
+  { source, target }: Latest,
+): Readonly<Record<Column, number | null>> {
   const seconds = (now.uptimeMs - (before?.uptimeMs ?? now.uptimeMs)) / 1000;
-  const rate = (count: (snapshot: ShardSnapshot) => number): number | null => (before === null || seconds <= 0 ? null : Math.max(0, count(now) - count(before)) / seconds);
-  const of = (latency: LatencySnapshot, at: 'p50' | 'p99' | 'p999'): number | null => (latency.count === 0 ? null : latency[at]);
+  const rate = (count: (snapshot: ShardSnapshot) => number): number | null =>
+    before === null || seconds <= 0 ? null : Math.max(0, count(now) - count(before)) / seconds;
+  const of = (latency: LatencySnapshot, at: 'p50' | 'p99' | 'p999'): number | null =>
+    latency.count === 0 ? null : latency[at];
   return {
     sourceP50: of(source, 'p50'),
     sourceP99: of(source, 'p99'),
@@ -90,4 +103,5 @@ function pointOf(now: ShardSnapshot, before: ShardSnapshot | null, { source, tar
 }
 
 /** Three digits are enough for a plot, and short on the wire; counts stay what they are. */
-const toDigits = (value: number): number | null => (Number.isNaN(value) ? null : Number.isInteger(value) ? value : Number(value.toPrecision(3)));
+const toDigits = (value: number): number | null =>
+  Number.isNaN(value) ? null : Number.isInteger(value) ? value : Number(value.toPrecision(3));

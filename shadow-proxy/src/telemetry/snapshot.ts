@@ -17,7 +17,10 @@ export interface ServerSnapshot {
   readonly role: string | null;
   /** Redis version that the server reports (KeyDB 6.3.4 says 6.3.4); null until the first connection. */
   readonly version: string | null;
-  /** Whether it answers; null where no workload uses it, so that nobody looks: the target while all are `off`, the source once all are `complete`. */
+  /**
+   * Whether it answers; null where no workload uses it, so that nobody looks: the target while all are `off`, the
+   * source once all are `complete`.
+   */
   readonly up: boolean | null;
   /** Why it is not used although it answers; null where it may be. */
   readonly problem: string | null;
@@ -141,7 +144,10 @@ export interface JobSnapshot {
   /** The same by workload: one that is not there had no key. */
   readonly verifiedBy: Readonly<Record<string, number>>;
   readonly repaired: number;
-  /** Keys of the mirror that the kit is not known to have written, and that a copy has replaced; a dry run counts what would be. */
+  /**
+   * Keys of the mirror that the kit is not known to have written, and that a copy has replaced; a dry run counts what
+   * would be.
+   */
   readonly overwritten: number;
   /** Keys that the authority does not have: deleted from the mirror, or kept, for the kit did not write them. */
   readonly deleted: number;
@@ -151,7 +157,10 @@ export interface JobSnapshot {
   /** Keys that differ, and of which the proxy knew already. */
   readonly unsure: number;
   readonly bytes: number;
-  /** By kind: `missing`, `extra`, `foreign`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where shards share a target. */
+  /**
+   * By kind: `missing`, `extra`, `foreign`, `type`, `value`, `ttl`; `contested`, `undeclared` and `unowned` where
+   * shards share a target.
+   */
   readonly differences: Readonly<Record<string, number>>;
   /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
   readonly listed: Readonly<Record<string, number>>;
@@ -196,7 +205,10 @@ export interface OutageWorkload {
 /** Errors of a client that may not log in, or may not run a command. */
 export const ACCESS_ERRORS = ['NOAUTH', 'WRONGPASS', 'NOPERM'] as const;
 
-/** Errors that clients were answered with, since the start: by the server that was their authority, by code such as `NOAUTH`. */
+/**
+ * Errors that clients were answered with, since the start: by the server that was their authority, by code such as
+ * `NOAUTH`.
+ */
 export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string, number>>>>;
 
 /** Keys that one command has to itself, and the commands that wait for them. */
@@ -236,7 +248,10 @@ export interface ShardSnapshot {
   readonly inconclusive: Readonly<Record<string, number>>;
   /** Differences about which the servers are being asked: they have no verdict yet. */
   readonly undecided: number;
-  /** By form, such as `lmpop` and `expire GT`: calls of what only one of the two servers supports; without what breaks no client. */
+  /**
+   * By form, such as `lmpop` and `expire GT`: calls of what only one of the two servers supports; without what breaks
+   * no client.
+   */
   readonly unsupported: Readonly<Record<string, number>>;
   readonly crossWorkload: { readonly split: number; readonly refused: number };
   /** Commands on keys that are another shard's, where several share a target: the source alone answers them. */
@@ -268,8 +283,8 @@ export interface ShardSnapshot {
 }
 
 /**
- * What a shard tells besides to who scrapes it. No server is asked for it while they wait, so what only servers tell is up to a
- * minute old, or null.
+ * What a shard tells besides to who scrapes it. No server is asked for it while they wait, so what only servers tell is
+ * up to a minute old, or null.
  */
 export interface WatchSnapshot {
   /** Whether the process holds the shard's lease there. */
@@ -307,4 +322,5 @@ export interface ScrapedShard extends ShardSnapshot {
 }
 
 /** The sum of a table of counts. */
-export const sum = (counts: Readonly<Record<string, number>>): number => Object.values(counts).reduce((a, b) => a + b, 0);
+export const sum = (counts: Readonly<Record<string, number>>): number =>
+  Object.values(counts).reduce((a, b) => a + b, 0);

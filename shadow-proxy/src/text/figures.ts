@@ -15,12 +15,17 @@ export const list = (counts: Readonly<Record<string, number>>): string =>
     .join(', ');
 
 /** `12.3 KiB`, `45 MiB`. */
-export const bytes = (count: number): string => (count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`);
+export const bytes = (count: number): string =>
+  count < 2 ** 20 ? `${(count / 1024).toFixed(1)} KiB` : `${number(Math.round(count / 2 ** 20))} MiB`;
 
 /** `41 s`, `3 min 20 s`, `5 h 2 min`. */
 export function duration(seconds: number): string {
   const whole = Math.ceil(seconds);
-  return whole < 60 ? `${whole} s` : whole < 3600 ? `${Math.floor(whole / 60)} min ${whole % 60} s` : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
+  return whole < 60
+    ? `${whole} s`
+    : whole < 3600
+      ? `${Math.floor(whole / 60)} min ${whole % 60} s`
+      : `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`;
 }
 
 /** Said behind the name of a server: nothing where it answers. */

@@ -29,7 +29,12 @@ export class Asker {
       const connection = new Connection(await dialer.connect(await dialer.resolve()), new Turn());
       const asker = new Asker(connection, endpoint);
       const { credentials } = dialer;
-      if (credentials !== undefined) await asker.must('AUTH', ...(credentials.username === undefined ? [] : [credentials.username]), credentials.password);
+      if (credentials !== undefined)
+        await asker.must(
+          'AUTH',
+          ...(credentials.username === undefined ? [] : [credentials.username]),
+          credentials.password,
+        );
       return asker;
     } catch (problem) {
       throw new AskError(`${endpoint.label}: ${(problem as Error).message}`);
@@ -69,7 +74,10 @@ export async function clockOf(asker: Asker): Promise<{ offsetMs: number; errorMs
   const since = Date.now();
   const [seconds, micros] = (await asker.must('TIME')).items!.map((part) => Number(text(part)));
   const until = Date.now();
-  return { offsetMs: Math.round(seconds * 1000 + micros / 1000 - (since + until) / 2), errorMs: Math.ceil((until - since) / 2) };
+  return {
+    offsetMs: Math.round(seconds * 1000 + micros / 1000 - (since + until) / 2),
+    errorMs: Math.ceil((until - since) / 2),
+  };
 }
 
 /** Calls since the server started, by the command's name. @param stats of INFO commandstats */

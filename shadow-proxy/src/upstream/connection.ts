@@ -99,7 +99,12 @@ export class Connection {
     if (this.#ended) return Promise.reject(new ConnectionLost('not connected'));
     return new Promise((resolve, reject) => {
       const replies: Reply[] = [];
-      const asked: Asked = { replies: 1, take: (buffer, start) => void (replies.push(decodeReply(buffer, start).reply) === commands.length && resolve(replies)), reject };
+      const asked: Asked = {
+        replies: 1,
+        take: (buffer, start) =>
+          void (replies.push(decodeReply(buffer, start).reply) === commands.length && resolve(replies)),
+        reject,
+      };
       for (const command of commands) {
         this.#asked.push(asked);
         this.outbox.addWhole(encodeCommand(command));

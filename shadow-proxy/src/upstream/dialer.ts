@@ -83,7 +83,9 @@ export class Dialer {
     return socket;
   }
 
-  /** Looks at the server's certificate as it is now: connections that were made before a renewal still have the old one. */
+  /**
+   * Looks at the server's certificate as it is now: connections that were made before a renewal still have the old one.
+   */
   async lookAtCertificate(): Promise<void> {
     if (this.endpoint.tls === null) return;
     (await this.connect(await this.resolve())).destroy();
@@ -148,6 +150,7 @@ function open({ host, port }: Address, tls: ClientTls | null, timeoutMs: number)
   });
 }
 
-const credentialsOf = ({ username, password }: Endpoint): Credentials | undefined => (password === null ? undefined : { username: username ?? undefined, password });
+const credentialsOf = ({ username, password }: Endpoint): Credentials | undefined =>
+  password === null ? undefined : { username: username ?? undefined, password };
 
 const isIp = (host: string): boolean => /^[\d.]+$|:/.test(host);

@@ -32,7 +32,12 @@ const KILL_TIMEOUT_MS = 5_000;
  * @returns whether the server wants a password that it was not given: its every command will be told so
  * @throws {HandshakeRefused}
  */
-export async function greet(connection: Connection, protocol: 2 | 3, credentials: Credentials | undefined, name: string): Promise<boolean> {
+export async function greet(
+  connection: Connection,
+  protocol: 2 | 3,
+  credentials: Credentials | undefined,
+  name: string,
+): Promise<boolean> {
   const login = credentials ? ['AUTH', credentials.username ?? 'default', credentials.password] : [];
   const hello = await connection.ask('HELLO', protocol, ...login, 'SETNAME', name);
   if (hello.items) {
@@ -45,7 +50,11 @@ export async function greet(connection: Connection, protocol: 2 | 3, credentials
   if (refused.startsWith('NOAUTH') && !credentials) return true;
   if (!/unknown command/i.test(refused) || protocol === 3) throw new HandshakeRefused(refused);
   if (credentials) {
-    const auth = await connection.ask('AUTH', ...(credentials.username ? [credentials.username] : []), credentials.password);
+    const auth = await connection.ask(
+      'AUTH',
+      ...(credentials.username ? [credentials.username] : []),
+      credentials.password,
+    );
     if (isError(auth)) throw new HandshakeRefused(text(auth));
   }
   const [id] = await Promise.all([connection.ask('CLIENT', 'ID'), connection.ask('CLIENT', 'SETNAME', name)]);
@@ -56,7 +65,8 @@ export async function greet(connection: Connection, protocol: 2 | 3, credentials
 /** During a failover Sentinel may still name the old master, which is a replica by then. @throws {Error} */
 export async function requireMaster(connection: Connection, label: string): Promise<void> {
   const role = await connection.ask('ROLE');
-  if (role.items && text(role.items[0]) !== 'master') throw new Error(`${label} is a ${text(role.items[0])}, waiting for the failover to end`);
+  if (role.items && text(role.items[0]) !== 'master')
+    throw new Error(`${label} is a ${text(role.items[0])}, waiting for the failover to end`);
 }
 
 /** The server's connections: a line of `field=value` for each number. @throws {HandshakeRefused} */
@@ -68,7 +78,8 @@ export async function listClients(ask: Ask, ...filter: Argument[]): Promise<Map<
 }
 
 /** A field of such a line; empty where it has none. */
-export const clientField = (line: string, name: string): string => new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? '';
+export const clientField = (line: string, name: string): string =>
+  new RegExp(`(?:^| )${name}=(\\S*)`).exec(line)?.[1] ?? '';
 
 /**
  * Ends a connection, and waits until the server does not know it any more: commands may still sit in its receive

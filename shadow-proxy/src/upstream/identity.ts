@@ -55,9 +55,11 @@ export const fingerprint = ({ runId, replId }: KnownIdentity): string => (replId
  */
 export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number): string | null {
   if (before.runId === '') return null;
-  if (before.runId !== now.runId) return `is another process than before (run id ${short(before.runId)} → ${short(now.runId)})`;
+  if (before.runId !== now.runId)
+    return `is another process than before (run id ${short(before.runId)} → ${short(now.runId)})`;
   // Active replicas merge what their peers hold; their IDs tell nothing about that.
-  if (before.replId === '' || now.replId === '' || before.replId === now.replId || now.role === 'active-replica') return null;
+  if (before.replId === '' || now.replId === '' || before.replId === now.replId || now.role === 'active-replica')
+    return null;
   const replaced = `was made a replica of another server (replication ID ${short(before.replId)} → ${short(now.replId)})`;
   if (isReplica(now)) return replaced;
   if (now.replIdBefore === before.replId) return null;

@@ -1,6 +1,7 @@
 /**
- * Rule 20: a connection can go silent without closing, because a firewall or a connection table forgot it, while new ones
- * work. One that waits for replies and has brought nothing for `limits.silentMs` is asked about on another connection:
+ * Rule 20: a connection can go silent without closing, because a firewall or a connection table forgot it, while new
+ * ones work. One that waits for replies and has brought nothing for `limits.silentMs` is asked about on another
+ * connection:
  *
  *   waits, and brings nothing ─▶ CLIENT LIST beside ─┬─ no answer, BUSY, LOADING ─▶ the server is slow or down, not the connection
  *                                                    ├─ it blocks, or still sends ─▶ it may take its time
@@ -15,7 +16,10 @@ import { afterReading, listenedMs } from '../io/listening-clock.js';
 import type { Server } from './server.js';
 
 const LOOK_MS = 200;
-/** So often must the server have answered beside it: a KeyDB has threads, and a client that blocked may just have been woken. */
+/**
+ * So often must the server have answered beside it: a KeyDB has threads, and a client that blocked may just have been
+ * woken.
+ */
 const STRIKES = 3;
 /** A connection that only listens is asked for a sign of life after so much silence, in ms. */
 const LISTENER_MS = 15_000;

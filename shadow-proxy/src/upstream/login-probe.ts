@@ -1,6 +1,6 @@
 /**
- * Asks a server whether a client that connects now, and does not log in, may run commands. A connection keeps what it was
- * given when it was made, so the probe's is made anew for each question, by RESET: one round trip.
+ * Asks a server whether a client that connects now, and does not log in, may run commands. A connection keeps what it
+ * was given when it was made, so the probe's is made anew for each question, by RESET: one round trip.
  *
  *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─ HELLO AUTH SETNAME (the kit again)
  */
@@ -47,7 +47,8 @@ export class LoginProbe {
     const connection = await this.#connected();
     const { name } = this.context;
     const credentials = this.context.credentials();
-    const login: Argument[] = credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
+    const login: Argument[] =
+      credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
     const [reset, ping] = await connection.askAll([['RESET'], ['PING'], ['HELLO', 2, ...login, 'SETNAME', name]]);
     if (isNoAuth(reset) || isNoAuth(ping)) return true;
     if (!isError(reset)) return false;

@@ -18,7 +18,10 @@ export class Login {
   readonly at = performance.now();
   readonly standing: Record<Side, Standing> = { source: 'unknown', target: 'unknown' };
 
-  /** @param credentials undefined for a client that has not logged in: it is the user `default` where no password is needed */
+  /**
+   * @param credentials undefined for a client that has not logged in: it is the user `default` where no password is
+   * needed
+   */
   constructor(readonly credentials: Credentials | undefined) {}
 }
 
@@ -28,7 +31,9 @@ const digests = new WeakMap<Credentials, string>();
 export function digestOf(credentials: Credentials): string {
   let digest = digests.get(credentials);
   if (digest === undefined) {
-    digest = createHash('sha256').update(`${credentials.username ?? 'default'}\0${credentials.password}`).digest('base64');
+    digest = createHash('sha256')
+      .update(`${credentials.username ?? 'default'}\0${credentials.password}`)
+      .digest('base64');
     digests.set(credentials, digest);
   }
   return digest;

@@ -46,8 +46,8 @@ export class Privileges {
   }
 
   /**
-   * Has the user looked up from now on. Resolves when the server has answered, or has not for a while; null where it was
-   * asked before. Never rejects.
+   * Has the user looked up from now on. Resolves when the server has answered, or has not for a while; null where it
+   * was asked before. Never rejects.
    */
   learn(credentials: Credentials | undefined): Promise<unknown> | null {
     const name = nameOf(credentials);
@@ -91,7 +91,10 @@ export class Privileges {
 
 const nameOf = (credentials: Credentials | undefined): string => credentials?.username ?? 'default';
 
-/** Whether `ACL GETUSER` tells of a user with `+@all ~* &*`: Redis 7 tells patterns in one text, servers before it in a list. */
+/**
+ * Whether `ACL GETUSER` tells of a user with `+@all ~* &*`: Redis 7 tells patterns in one text, servers before it in a
+ * list.
+ */
 export function isUnrestricted(reply: Reply): boolean {
   if (isError(reply) || reply.items === null) return false;
   const field = (name: string): Reply | undefined => {
@@ -100,7 +103,12 @@ export function isUnrestricted(reply: Reply): boolean {
   };
   const [commands, keys, channels] = ['commands', 'keys', 'channels'].map(field);
   // Redis 6.0 has no rules for channels.
-  return commands !== undefined && text(commands) === '+@all' && hasAll(keys, '~*') && (channels === undefined || hasAll(channels, '&*'));
+  return (
+    commands !== undefined &&
+    text(commands) === '+@all' &&
+    hasAll(keys, '~*') &&
+    (channels === undefined || hasAll(channels, '&*'))
+  );
 }
 
 /** Whether one of the patterns, with or without its sign, is for everything. */

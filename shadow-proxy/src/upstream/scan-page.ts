@@ -36,9 +36,16 @@ const EXEC = encodeCommand(['EXEC']);
  * @throws {ScanError} where the server refuses
  * @throws {ConnectionLost}
  */
-export async function scanPage(server: Server, connection: Connection, cursor: string, count: number): Promise<KeyPage> {
+export async function scanPage(
+  server: Server,
+  connection: Connection,
+  cursor: string,
+  count: number,
+): Promise<KeyPage> {
   const scan = encodeCommand(['SCAN', cursor, 'COUNT', count]);
-  const replies = new Scalars(await (server.isKeydb ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3) : connection.askBytes(scan)));
+  const replies = new Scalars(
+    await (server.isKeydb ? connection.askBytes(Buffer.concat([MULTI, scan, EXEC]), 3) : connection.askBytes(scan)),
+  );
   const orRefused = (): void => {
     if (replies.isError) throw new ScanError(`${server.endpoint.label} refuses SCAN`, replies.text());
   };

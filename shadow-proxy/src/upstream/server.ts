@@ -229,7 +229,10 @@ export class Server {
     return refused;
   }
 
-  /** Whether a number that a script gives a command becomes the shortest text that tells it, as since Redis 7.2; else 17 digits. */
+  /**
+   * Whether a number that a script gives a command becomes the shortest text that tells it, as since Redis 7.2; else 17
+   * digits.
+   */
   get writesShortNumbers(): boolean {
     const [major, minor] = this.version.split('.').map(Number);
     return major > 7 || (major === 7 && minor >= 2);
@@ -350,7 +353,9 @@ export class Server {
     return isError(reply) ? text(reply) : null;
   }
 
-  /** Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question. */
+  /**
+   * Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question.
+   */
   async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
     const connection = await this.#connect({ db: 0, protocol: 2, credentials });
     try {
@@ -399,7 +404,9 @@ export class Server {
     this.#evictionsSpent++;
   }
 
-  /** Counts the keys that it has removed by itself. @returns those evicted since it started; null where it does not tell */
+  /**
+   * Counts the keys that it has removed by itself. @returns those evicted since it started; null where it does not tell
+   */
   async readStats(): Promise<number | null> {
     const reply = await this.ask('INFO', 'stats');
     if (isError(reply)) return null;
@@ -442,7 +449,8 @@ export class Server {
   async glance(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
     const control = this.#asking;
     type Lines = ReadonlyMap<number, string> | null;
-    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> => inTime(lines, ms, () => new Error('no answer')).catch(() => null);
+    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> =>
+      inTime(lines, ms, () => new Error('no answer')).catch(() => null);
     if (control !== undefined && !control.ended && !silent.includes(control)) {
       const lines = await soon(linesOf(control, silent), GLANCE_MS);
       if (lines !== null) return lines;

@@ -4,7 +4,16 @@ import type { TestContext } from 'node:test';
 import { chromium, type Browser, type Page } from 'playwright-core';
 
 const CHROMIUM = process.env.CHROMIUM ?? '/usr/bin/chromium';
-const FLAGS = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'];
+const FLAGS = [
+  '--headless',
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
 
 /** Null, with the test skipped and a line on stderr that names it, where there is no Chromium. */
 export async function openBrowser(t: TestContext): Promise<Browser | null> {
@@ -50,7 +59,8 @@ export async function openPage(browser: Browser, { width = 1280, dark = false }:
 }
 
 /** How far the page can be moved sideways, in pixels; 0 where it fits. */
-export const overflow = (page: Page): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+export const overflow = (page: Page): Promise<number> =>
+  page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
 /** Whether there is anything drawn on each of its plots. */
 export const plotsDrawn = (page: Page): Promise<boolean[]> =>

@@ -1,6 +1,7 @@
 /**
- * A clock that a test can set, for a process of its own: a library, loaded before the others, that answers questions for the
- * time of day by the real clock plus what a file says. Steady clocks go on as they are. (libfaketime does not get on with jemalloc.)
+ * A clock that a test can set, for a process of its own: a library, loaded before the others, that answers questions
+ * for the time of day by the real clock plus what a file says. Steady clocks go on as they are. (libfaketime does not
+ * get on with jemalloc.)
  */
 import { execFile } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';

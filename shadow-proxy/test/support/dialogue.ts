@@ -6,7 +6,10 @@ import { Wire } from './wire.js';
 /** One command, or bytes as they are. */
 export type Line = readonly Argument[] | Buffer;
 
-/** What is answered to all lines, each sent when the one before was answered; `(closed)` at the end if the connection was. */
+/**
+ * What is answered to all lines, each sent when the one before was answered; `(closed)` at the end if the connection
+ * was.
+ */
 export async function answers(port: number, lines: readonly Line[]): Promise<string[]> {
   const wire = await Wire.open({ port });
   const replies: string[] = [];
@@ -34,7 +37,9 @@ const masked = (frame: string): string =>
 export async function assertSame(proxy: number, redis: number, dialogues: readonly (readonly Line[])[]): Promise<void> {
   for (const lines of dialogues) {
     const [got, expected] = [await answers(proxy, lines), await answers(redis, lines)];
-    const shown = lines.map((line) => (Buffer.isBuffer(line) ? JSON.stringify(line.toString('latin1')).slice(0, 80) : line.join(' ').slice(0, 80)));
+    const shown = lines.map((line) =>
+      Buffer.isBuffer(line) ? JSON.stringify(line.toString('latin1')).slice(0, 80) : line.join(' ').slice(0, 80),
+    );
     assert.deepEqual(got, expected, shown.join(' ⏎ '));
   }
 }

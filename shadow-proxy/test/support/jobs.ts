@@ -7,13 +7,28 @@ interface Rig {
   readonly shard: TestShard;
 }
 
-const whole = { workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: false };
+const whole = {
+  workloads: null,
+  repair: false,
+  dryRun: false,
+  again: false,
+  deletes: 0,
+  sample: 100,
+  limits: {},
+  automatic: false,
+};
 
 /** Begins one. @throws {JobError} */
-export const ask = ({ shard }: Rig, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): JobSnapshot => shard.shard.startJob({ ...whole, ...request });
+export const ask = ({ shard }: Rig, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): JobSnapshot =>
+  shard.shard.startJob({ ...whole, ...request });
 
 /** The one that runs, or the last. */
 export const job = ({ shard }: Rig): JobSnapshot => shard.snapshot().job!;
 
 /** Waits for its end. @throws after `ms` with how it stands */
-export const ended = (rig: Rig, ms = 30_000): Promise<void> => until(() => job(rig).state !== 'running', ms, () => JSON.stringify(job(rig)));
+export const ended = (rig: Rig, ms = 30_000): Promise<void> =>
+  until(
+    () => job(rig).state !== 'running',
+    ms,
+    () => JSON.stringify(job(rig)),
+  );

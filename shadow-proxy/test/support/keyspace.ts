@@ -1,4 +1,6 @@
-/** What two servers hold, key by key, read with ordinary commands: it shares no code with the proxy's own comparison. */
+/**
+ * What two servers hold, key by key, read with ordinary commands: it shares no code with the proxy's own comparison.
+ */
 import { Redis } from 'ioredis';
 
 /** By how much the ends of two keys may differ, in ms: the proxy tolerates 50 on either side of a copy. */
@@ -37,7 +39,8 @@ export async function keyspace({ host, port }: Address): Promise<Map<string, Key
       await Promise.all(
         keys.map(async (key) => {
           const [type, endsAt] = await Promise.all([client.type(key), endOf(client, key)]);
-          if (type !== 'none') all.set(`${db}:${key.toString('latin1')}`, { type, endsAt, value: await read(client, type, key) });
+          if (type !== 'none')
+            all.set(`${db}:${key.toString('latin1')}`, { type, endsAt, value: await read(client, type, key) });
         }),
       );
     }
@@ -48,9 +51,11 @@ export async function keyspace({ host, port }: Address): Promise<Map<string, Key
 }
 
 /** At one moment of the server: when our replies are read says nothing on a busy machine. */
-const ENDS_AT = "local ttl = redis.call('PTTL', KEYS[1]) if ttl < 0 then return false end local now = redis.call('TIME') return now[1] * 1000 + math.floor(now[2] / 1000) + ttl";
+const ENDS_AT =
+  "local ttl = redis.call('PTTL', KEYS[1]) if ttl < 0 then return false end local now = redis.call('TIME') return now[1] * 1000 + math.floor(now[2] / 1000) + ttl";
 
-const endOf = (client: Redis, key: Buffer): Promise<number | null> => client.eval(ENDS_AT, 1, key) as Promise<number | null>;
+const endOf = (client: Redis, key: Buffer): Promise<number | null> =>
+  client.eval(ENDS_AT, 1, key) as Promise<number | null>;
 
 async function read(client: Redis, type: string, key: Buffer): Promise<string> {
   const reply = await client.callBuffer(...READS[type](key));
@@ -63,7 +68,8 @@ async function read(client: Redis, type: string, key: Buffer): Promise<string> {
 }
 
 const text = (bytes: Buffer): string => bytes.toString('latin1');
-const nested = (reply: unknown): unknown => (Buffer.isBuffer(reply) ? text(reply) : Array.isArray(reply) ? reply.map(nested) : reply);
+const nested = (reply: unknown): unknown =>
+  Buffer.isBuffer(reply) ? text(reply) : Array.isArray(reply) ? reply.map(nested) : reply;
 
 /** How the two differ: a line for each key, empty where they are equal. */
 export async function differences(source: Address, target: Address): Promise<string[]> {
@@ -72,8 +78,13 @@ export async function differences(source: Address, target: Address): Promise<str
   for (const [id, key] of a) {
     const twin = b.get(id);
     if (twin === undefined) found.push(`${id} is not on the target: ${key.value.slice(0, 120)}`);
-    else if (twin.type !== key.type || twin.value !== key.value) found.push(`${id}: ${key.type} ${key.value.slice(0, 200)} ≠ ${twin.type} ${twin.value.slice(0, 200)}`);
-    else if (key.endsAt === null || twin.endsAt === null ? key.endsAt !== twin.endsAt : Math.abs(key.endsAt - twin.endsAt) > TTL_MS) {
+    else if (twin.type !== key.type || twin.value !== key.value)
+      found.push(`${id}: ${key.type} ${key.value.slice(0, 200)} ≠ ${twin.type} ${twin.value.slice(0, 200)}`);
+    else if (
+      key.endsAt === null || twin.endsAt === null
+        ? key.endsAt !== twin.endsAt
+        : Math.abs(key.endsAt - twin.endsAt) > TTL_MS
+    ) {
       found.push(`${id}: it ends at ${key.endsAt} ≠ ${twin.endsAt} ms`);
     }
   }

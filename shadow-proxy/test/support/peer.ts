@@ -1,4 +1,7 @@
-/** A server that misbehaves as it is told: it answers the handshake of the proxy like Redis, and everything else by a script. */
+/**
+ * A server that misbehaves as it is told: it answers the handshake of the proxy like Redis, and everything else by a
+ * script.
+ */
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { bulk, array, integer, OK, simple } from '../../src/resp/encode.js';
 import { RequestParser } from '../../src/resp/request.js';
@@ -10,7 +13,10 @@ export interface Call {
   readonly args: readonly string[];
 }
 
-/** What the peer does with a command that is none of the handshake's. Returns the reply, or null where it has seen to it itself. */
+/**
+ * What the peer does with a command that is none of the handshake's. Returns the reply, or null where it has seen to it
+ * itself.
+ */
 export type Script = (call: Call) => Buffer | string | null;
 
 export class Peer {
@@ -74,9 +80,15 @@ export class Peer {
       if (silent) return;
       parser.feed(chunk);
       while (parser.next()) {
-        const args = Array.from({ length: parser.argc }, (_, i) => parser.frame.toString('latin1', parser.argStart[i], parser.argEnd[i]));
+        const args = Array.from({ length: parser.argc }, (_, i) =>
+          parser.frame.toString('latin1', parser.argStart[i], parser.argEnd[i]),
+        );
         args[0] = args[0].toUpperCase();
-        const reply = this.#handshake(args, id) ?? (args[0] === 'PING' && (this.#leases.has(id) || this.#probes.has(id)) ? simple('PONG') : this.#scripted(socket, args));
+        const reply =
+          this.#handshake(args, id) ??
+          (args[0] === 'PING' && (this.#leases.has(id) || this.#probes.has(id))
+            ? simple('PONG')
+            : this.#scripted(socket, args));
         if (reply !== null) socket.write(reply);
       }
     });
@@ -92,13 +104,24 @@ export class Peer {
     switch (name) {
       case 'HELLO': {
         if (more.at(-1)?.startsWith('shadow-proxy-lease:')) this.#leases.add(id);
-        const fields = [bulk('server'), bulk('redis'), bulk('version'), bulk('7.0.15'), bulk('proto'), integer(Number(word)), bulk('id'), integer(id)];
+        const fields = [
+          bulk('server'),
+          bulk('redis'),
+          bulk('version'),
+          bulk('7.0.15'),
+          bulk('proto'),
+          integer(Number(word)),
+          bulk('id'),
+          integer(id),
+        ];
         return word === '3' ? Buffer.concat([Buffer.from('%4\r\n'), ...fields]) : array(fields);
       }
       case 'INFO':
         return bulk(`run_id:${this.runId}\r\nredis_version:7.0.15\r\nevicted_keys:0\r\n`);
       case 'COMMAND':
-        return array(['get', 'set', 'incr', 'mget', 'ping', 'del', 'xadd'].map((command) => array([bulk(command), integer(-2)])));
+        return array(
+          ['get', 'set', 'incr', 'mget', 'ping', 'del', 'xadd'].map((command) => array([bulk(command), integer(-2)])),
+        );
       case 'SELECT':
         return OK;
       case 'RESET':

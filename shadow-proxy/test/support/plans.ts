@@ -15,7 +15,14 @@ export function smallPlan(): PlanObject {
   return {
     version: 1,
     name: 'test',
-    shards: [{ name: 'a', listen: 'redis://127.0.0.1:6400', source: 'redis://127.0.0.1:6379', target: 'redis://127.0.0.1:6390' }],
+    shards: [
+      {
+        name: 'a',
+        listen: 'redis://127.0.0.1:6400',
+        source: 'redis://127.0.0.1:6379',
+        target: 'redis://127.0.0.1:6390',
+      },
+    ],
     workloads: [{ name: 'sessions', keys: ['session:*'] }],
   };
 }
@@ -28,10 +35,15 @@ export const otherShard = (): PlanObject => ({
   target: 'redis://127.0.0.1:6391',
 });
 
-export const toPlan = (plan: PlanObject, env: NodeJS.ProcessEnv = {}, directory = '/nowhere'): Plan => planFrom(plan, 'test', { directory, env });
+export const toPlan = (plan: PlanObject, env: NodeJS.ProcessEnv = {}, directory = '/nowhere'): Plan =>
+  planFrom(plan, 'test', { directory, env });
 
 /** What is wrong with the small plan after `change`; empty where nothing is. */
-export function problemsOf(change: (plan: PlanObject) => void, env: NodeJS.ProcessEnv = {}, directory = '/nowhere'): readonly PlanProblem[] {
+export function problemsOf(
+  change: (plan: PlanObject) => void,
+  env: NodeJS.ProcessEnv = {},
+  directory = '/nowhere',
+): readonly PlanProblem[] {
   const plan = smallPlan();
   change(plan);
   try {
@@ -44,7 +56,8 @@ export function problemsOf(change: (plan: PlanObject) => void, env: NodeJS.Proce
 }
 
 /** The problems as lines: `path: message`. */
-export const told = (problems: readonly PlanProblem[]): string => problems.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n');
+export const told = (problems: readonly PlanProblem[]): string =>
+  problems.map(({ path, message }) => `${path.join('.')}: ${message}`).join('\n');
 
 /** A directory that is gone after the test. */
 export function scratch(t: TestContext, files: Readonly<Record<string, string>> = {}): string {

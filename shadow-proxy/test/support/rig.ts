@@ -12,11 +12,16 @@ export interface Rig extends Clients {
   /** KeyDB. */
   readonly target: LocalServer;
   readonly shard: TestShard;
-  /** Waits until the mirror has everything, then asserts that both servers hold the same, and that no difference was found on the way. */
+  /**
+   * Waits until the mirror has everything, then asserts that both servers hold the same, and that no difference was
+   * found on the way.
+   */
   assertEqual(): Promise<void>;
 }
 
-export type RigOptions = Omit<TestShardOptions, 'source' | 'target'> & { readonly servers?: { readonly source?: ServerOptions; readonly target?: ServerOptions } };
+export type RigOptions = Omit<TestShardOptions, 'source' | 'target'> & {
+  readonly servers?: { readonly source?: ServerOptions; readonly target?: ServerOptions };
+};
 
 /** Starts a rig, and stops it after `body`, however that ends. */
 export async function withRig<T>(options: RigOptions, body: (rig: Rig) => Promise<T>): Promise<T> {
@@ -29,7 +34,9 @@ export async function withRig<T>(options: RigOptions, body: (rig: Rig) => Promis
 }
 
 /** Starts servers and a shard; `stop` ends them all. */
-export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {}): Promise<Rig & { stop(): Promise<void> }> {
+export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {}): Promise<
+  Rig & { stop(): Promise<void> }
+> {
   const source = await startRedis(servers.source);
   const target = await startTargetKeydb(servers.target);
   const stop = async (): Promise<void> => void (await Promise.all([source.stop(), target.stop()]));
@@ -43,7 +50,9 @@ export async function startRig({ servers = {}, ...shardOptions }: RigOptions = {
 }
 
 /** A rig on servers that are there already, and stay. */
-export async function startOn(options: TestShardOptions & { readonly source: LocalServer; readonly target: LocalServer }): Promise<Rig & { stop(): Promise<void> }> {
+export async function startOn(
+  options: TestShardOptions & { readonly source: LocalServer; readonly target: LocalServer },
+): Promise<Rig & { stop(): Promise<void> }> {
   const { source, target } = options;
   const shard = await startTestShard(options);
   const { closeAll, ...clients } = clientsOf(() => shard.port);
@@ -66,4 +75,5 @@ export async function startOn(options: TestShardOptions & { readonly source: Loc
 }
 
 /** Workloads that are in doubt as a whole. */
-const suspectWorkloads = (shard: TestShard): string[] => shard.snapshot().workloads.flatMap(({ name, clean }) => (clean ? [] : [name]));
+const suspectWorkloads = (shard: TestShard): string[] =>
+  shard.snapshot().workloads.flatMap(({ name, clean }) => (clean ? [] : [name]));

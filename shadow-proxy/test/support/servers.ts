@@ -19,7 +19,8 @@ const DENIED = ['KEYDB.NHGET', 'KEYDB.NHSET', 'KEYDB.CRON'];
 export const EVERY_COMMAND: ServerOptions = { config: { 'rename-command': [] } };
 
 /** A KeyDB as Ansible's role sets it up. */
-export const startTargetKeydb = (options: ServerOptions = {}): Promise<LocalServer> => startKeydb({ ...options, config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config } });
+export const startTargetKeydb = (options: ServerOptions = {}): Promise<LocalServer> =>
+  startKeydb({ ...options, config: { 'rename-command': DENIED.map((command) => `${command} ""`), ...options.config } });
 
 /** Starts both servers, and stops them after `body`, however it ends. */
 export async function withServers<T>(

@@ -86,7 +86,10 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
   const discard = async (): Promise<void> => {
     if (options.stateDir === undefined) await rm(stateDir, { recursive: true, force: true });
   };
-  const launched = await launch(plan, shardPlan, logger, { alike: options.alike, firstStart: options.firstStart ?? true }).catch(async (error: unknown) => {
+  const launched = await launch(plan, shardPlan, logger, {
+    alike: options.alike,
+    firstStart: options.firstStart ?? true,
+  }).catch(async (error: unknown) => {
     await discard();
     throw error;
   });
@@ -104,7 +107,13 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
     settled: (ms = 30_000) => {
       const left = (): string => {
         const { mirror, suspects, undecided, workloads, frozen } = shard.snapshot();
-        return JSON.stringify({ mirror, suspects, undecided, frozen, unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name) });
+        return JSON.stringify({
+          mirror,
+          suspects,
+          undecided,
+          frozen,
+          unclean: workloads.filter(({ clean }) => !clean).map(({ name }) => name),
+        });
       };
       return until(() => isSettled(shard.snapshot()), ms, left);
     },
@@ -115,7 +124,11 @@ export async function startTestShard(options: TestShardOptions): Promise<TestSha
 function asPlan(options: TestShardOptions, stateDir: string): unknown {
   const { source, target, listenTls, sourceTls, targetTls } = options;
   const url = (server: string | { readonly url: string }): string => (typeof server === 'string' ? server : server.url);
-  const tls = { ...(listenTls && { listen: listenTls }), ...(sourceTls && { source: sourceTls }), ...(targetTls && { target: targetTls }) };
+  const tls = {
+    ...(listenTls && { listen: listenTls }),
+    ...(sourceTls && { source: sourceTls }),
+    ...(targetTls && { target: targetTls }),
+  };
   return {
     version: 1,
     name: 'test',
@@ -123,7 +136,10 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
       {
         name: options.name ?? 'test',
         listen: `${listenTls ? 'rediss' : 'redis'}://127.0.0.1:${options.port ?? 0}`,
-        source: url(source).replace('://', options.sourcePassword === undefined ? '://' : `://:${options.sourcePassword}@`),
+        source: url(source).replace(
+          '://',
+          options.sourcePassword === undefined ? '://' : `://:${options.sourcePassword}@`,
+        ),
         target: url(target),
         ...(Object.keys(tls).length > 0 && { tls }),
         ...options.shard,
@@ -141,13 +157,18 @@ function asPlan(options: TestShardOptions, stateDir: string): unknown {
   };
 }
 
-const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean => mirror.connected && mirror.queuedEffects === 0 && undecided === 0 && suspects.total === 0;
+const isSettled = ({ mirror, suspects, undecided }: ShardSnapshot): boolean =>
+  mirror.connected && mirror.queuedEffects === 0 && undecided === 0 && suspects.total === 0;
 
 /**
  * Waits until the condition holds.
  * @throws after `ms` milliseconds, with what `left` says of how things stand
  */
-export async function until(condition: () => boolean | Promise<boolean>, ms = 30_000, left: () => string = () => condition.toString()): Promise<void> {
+export async function until(
+  condition: () => boolean | Promise<boolean>,
+  ms = 30_000,
+  left: () => string = () => condition.toString(),
+): Promise<void> {
   const deadline = performance.now() + ms;
   while (!(await condition())) {
     if (performance.now() > deadline) throw new Error(`not so within ${ms} ms: ${left()}`);

@@ -35,7 +35,12 @@ export interface Reported {
   readonly workload: string;
   readonly db: number;
   readonly key: string;
-  readonly holders?: Readonly<Record<string, { readonly type: string; readonly bytes: number; readonly pttl: number; readonly digest: string } | null>>;
+  readonly holders?: Readonly<
+    Record<
+      string,
+      { readonly type: string; readonly bytes: number; readonly pttl: number; readonly digest: string } | null
+    >
+  >;
 }
 
 export class Shared {
@@ -58,9 +63,33 @@ export class Shared {
   async start(owns: readonly OwnsOfPlan[] = this.options.owns): Promise<void> {
     await this.stop();
     const { stage = 'shadow', workloads = [] } = this.options;
-    const shards = this.sources.map(({ url }, i) => ({ name: `s${i}`, listen: 'redis://127.0.0.1:0', source: url, target: this.targets[i % this.targets.length].url, ...(owns[i] && { owns: owns[i] }) }));
-    const plan = planFrom({ version: 1, name: 'shared', shards, workloads, default: { stage }, admin: { listen: '127.0.0.1:0' }, state: this.state }, 'the test', { directory: this.state, env: {} });
-    for (const shard of plan.shards) this.shards.push(await launch(plan, shard, pino({ level: 'silent' }), { firstStart: true, shards: () => this.shards.map((each) => each.shard) }));
+    const shards = this.sources.map(({ url }, i) => ({
+      name: `s${i}`,
+      listen: 'redis://127.0.0.1:0',
+      source: url,
+      target: this.targets[i % this.targets.length].url,
+      ...(owns[i] && { owns: owns[i] }),
+    }));
+    const plan = planFrom(
+      {
+        version: 1,
+        name: 'shared',
+        shards,
+        workloads,
+        default: { stage },
+        admin: { listen: '127.0.0.1:0' },
+        state: this.state,
+      },
+      'the test',
+      { directory: this.state, env: {} },
+    );
+    for (const shard of plan.shards)
+      this.shards.push(
+        await launch(plan, shard, pino({ level: 'silent' }), {
+          firstStart: true,
+          shards: () => this.shards.map((each) => each.shard),
+        }),
+      );
     this.#wires = await Promise.all(this.shards.map(({ shard }) => Wire.open({ port: shard.port })));
   }
 
@@ -75,7 +104,14 @@ export class Shared {
   }
 
   settled(): Promise<void> {
-    return until(() => this.shards.every(({ shard }) => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().undecided === 0 && shard.snapshot().suspects.total === 0));
+    return until(() =>
+      this.shards.every(
+        ({ shard }) =>
+          shard.snapshot().mirror.queuedEffects === 0 &&
+          shard.snapshot().undecided === 0 &&
+          shard.snapshot().suspects.total === 0,
+      ),
+    );
   }
 
   /** `<database>:<key>` of all that the server has, sorted. */
@@ -84,7 +120,10 @@ export class Shared {
   }
 
   async keys(): Promise<{ sources: string[][]; target: string[] }> {
-    return { sources: await Promise.all(this.sources.map((source) => this.keysOf(source))), target: await this.keysOf(this.target) };
+    return {
+      sources: await Promise.all(this.sources.map((source) => this.keysOf(source))),
+      target: await this.keysOf(this.target),
+    };
   }
 
   async moveAll(stage: Stage, workload = 'default'): Promise<void> {
@@ -94,14 +133,30 @@ export class Shared {
   /** Runs a job of one shard to its end. */
   async job(of: number, request: Pick<JobRequest, 'kind'> & Partial<JobRequest>): Promise<JobSnapshot> {
     const { shard } = this.shards[of];
-    shard.startJob({ workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: false, ...request });
-    await until(() => shard.snapshot().job!.state !== 'running', 20_000, () => JSON.stringify(shard.snapshot().job));
+    shard.startJob({
+      workloads: null,
+      repair: false,
+      dryRun: false,
+      again: false,
+      deletes: 0,
+      sample: 100,
+      limits: {},
+      automatic: false,
+      ...request,
+    });
+    await until(
+      () => shard.snapshot().job!.state !== 'running',
+      20_000,
+      () => JSON.stringify(shard.snapshot().job),
+    );
     return shard.snapshot().job!;
   }
 
   /** What the shard's last job has reported. */
   report(of: number): Reported[] {
-    const lines = readFileSync(join(this.state, `s${of}`, 'differences.jsonl'), 'utf8').split('\n').filter(Boolean);
+    const lines = readFileSync(join(this.state, `s${of}`, 'differences.jsonl'), 'utf8')
+      .split('\n')
+      .filter(Boolean);
     return lines.map((line) => JSON.parse(line) as Reported);
   }
 }
@@ -109,7 +164,9 @@ export class Shared {
 /** Starts servers and shards, and stops them after `body`, however it ends. */
 export async function withSharedTarget(options: SharedOptions, body: (shared: Shared) => Promise<void>): Promise<void> {
   await withServers(async ({ source, target }) => {
-    const more = await Promise.all(options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })));
+    const more = await Promise.all(
+      options.owns.slice(1).map(() => startRedis({ config: { databases: options.databases ?? 16 } })),
+    );
     const moreTargets = await Promise.all(Array.from({ length: (options.targets ?? 1) - 1 }, () => startTargetKeydb()));
     const state = mkdtempSync(join(tmpdir(), 'shared-'));
     const shared = new Shared([source, ...more], [target, ...moreTargets], options, state);
@@ -125,7 +182,10 @@ export async function withSharedTarget(options: SharedOptions, body: (shared: Sh
 }
 
 /** Asks a server itself. */
-export async function direct(server: LocalServer, ...commands: readonly (readonly (string | number)[])[]): Promise<string[]> {
+export async function direct(
+  server: LocalServer,
+  ...commands: readonly (readonly (string | number)[])[]
+): Promise<string[]> {
   const wire = await Wire.open({ port: server.port });
   try {
     return await wire.pipeline(commands);

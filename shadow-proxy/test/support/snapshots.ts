@@ -1,5 +1,11 @@
 /** Snapshots for tests: a shard at rest that has compared everything, and ways to change it. */
-import type { JobSnapshot, ScrapedShard, ShardSnapshot, WatchSnapshot, WorkloadSnapshot } from '../../src/telemetry/snapshot.js';
+import type {
+  JobSnapshot,
+  ScrapedShard,
+  ShardSnapshot,
+  WatchSnapshot,
+  WorkloadSnapshot,
+} from '../../src/telemetry/snapshot.js';
 
 export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): WorkloadSnapshot => ({
   name: 'sessions',
@@ -25,8 +31,38 @@ export const workloadSnapshot = (change: Partial<WorkloadSnapshot> = {}): Worklo
 
 export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapshot => ({
   name: 'cache-0',
-  source: { url: 'redis://127.0.0.1:6379', runId: 'aaaa', version: '7.0.15', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0, silentConnections: 0 },
-  target: { url: 'redis://127.0.0.1:6390', runId: 'bbbb', version: '6.3.4', replId: null, role: 'master', up: true, problem: null, full: false, evicted: 0, expired: 0, evictedAt: null, evicting: false, silentMs: 0, silentConnections: 0 },
+  source: {
+    url: 'redis://127.0.0.1:6379',
+    runId: 'aaaa',
+    version: '7.0.15',
+    replId: null,
+    role: 'master',
+    up: true,
+    problem: null,
+    full: false,
+    evicted: 0,
+    expired: 0,
+    evictedAt: null,
+    evicting: false,
+    silentMs: 0,
+    silentConnections: 0,
+  },
+  target: {
+    url: 'redis://127.0.0.1:6390',
+    runId: 'bbbb',
+    version: '6.3.4',
+    replId: null,
+    role: 'master',
+    up: true,
+    problem: null,
+    full: false,
+    evicted: 0,
+    expired: 0,
+    evictedAt: null,
+    evicting: false,
+    silentMs: 0,
+    silentConnections: 0,
+  },
   clients: 3,
   operations: 1000,
   compared: 990,
@@ -42,7 +78,10 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   clientBytes: 0,
   clientsClosed: { output: 0, memory: 0, connections: 0, login: 0, idle: 0 },
   clientErrors: { source: {}, target: {} },
-  latency: { source: { p50: 100, p99: 250, p999: 900, count: 1000 }, target: { p50: 120, p99: 300, p999: 1000, count: 990 } },
+  latency: {
+    source: { p50: 100, p99: 250, p999: 900, count: 1000 },
+    target: { p50: 120, p99: 300, p999: 1000, count: 990 },
+  },
   clockAheadMs: 0,
   mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },
   reservations: { byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 }, oldestMs: 0, longestWaitMs: 0 },
@@ -61,17 +100,30 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
 export const watchSnapshot = (change: Partial<WatchSnapshot> = {}): WatchSnapshot => ({
   leases: { source: true, target: true },
   queueLimitBytes: 67_108_864,
-  workloads: [{ workload: 'sessions', gates: { compared: 'no', suspects: 'yes', bypass: 'unknown' }, since: 1_795_000_000_000, verifiedAt: null }],
+  workloads: [
+    {
+      workload: 'sessions',
+      gates: { compared: 'no', suspects: 'yes', bypass: 'unknown' },
+      since: 1_795_000_000_000,
+      verifiedAt: null,
+    },
+  ],
   guard: [],
   bypassing: 0,
   passedWrites: 0,
   passedTold: true,
-  latency: { source: { p50: 100, p99: 250, p999: 900, count: 60 }, target: { p50: 120, p99: 400, p999: 950, count: 60 } },
+  latency: {
+    source: { p50: 100, p99: 250, p999: 900, count: 60 },
+    target: { p50: 120, p99: 400, p999: 950, count: 60 },
+  },
   certificates: {},
   ...change,
 });
 
-export const scrapedShard = (change: Partial<ShardSnapshot> = {}, watch: Partial<WatchSnapshot> = {}): ScrapedShard => ({
+export const scrapedShard = (
+  change: Partial<ShardSnapshot> = {},
+  watch: Partial<WatchSnapshot> = {},
+): ScrapedShard => ({
   ...shardSnapshot(change),
   watch: watchSnapshot(watch),
 });
@@ -91,7 +143,11 @@ export const jobSnapshot = (change: Partial<JobSnapshot> = {}): JobSnapshot => (
   seen: 500,
   copied: 0,
   verified: 498,
-  verifiedBy: {}, overwritten: 0, deleted: 0, keptForeign: 0, repaired: 0,
+  verifiedBy: {},
+  overwritten: 0,
+  deleted: 0,
+  keptForeign: 0,
+  repaired: 0,
   failed: 0,
   unsure: 0,
   bytes: 50_000,

@@ -1,4 +1,7 @@
-/** A rig, and a Redis like its source that nothing stands before: what the proxy says is held against what that one says. */
+/**
+ * A rig, and a Redis like its source that nothing stands before: what the proxy says is held against what that one
+ * says.
+ */
 import { after, before } from 'node:test';
 import { startRedis, type LocalServer, type ServerOptions } from '../../src/local/servers.js';
 import { assertSame, type Line } from './dialogue.js';
@@ -16,7 +19,10 @@ export function besideRedis(options?: ServerOptions): Beside {
   let rig: Beside['rig'];
   let twin: LocalServer;
   before(async () => {
-    [rig, twin] = await Promise.all([startRig(options && { servers: { source: options, target: options } }), startRedis(options)]);
+    [rig, twin] = await Promise.all([
+      startRig(options && { servers: { source: options, target: options } }),
+      startRedis(options),
+    ]);
   });
   after(() => Promise.all([rig.stop(), twin.stop()]));
   return {

@@ -24,7 +24,8 @@ export class Wire {
     socket.setNoDelay(true);
     socket.on('data', (chunk: Buffer) => {
       this.#reader.feed(chunk);
-      while (this.#reader.next()) this.#frames.push(this.#reader.buffer.toString('latin1', this.#reader.start, this.#reader.end - 2));
+      while (this.#reader.next())
+        this.#frames.push(this.#reader.buffer.toString('latin1', this.#reader.start, this.#reader.end - 2));
       this.#serve();
     });
     socket.on('error', () => undefined);
@@ -73,12 +74,18 @@ export class Wire {
     return new Promise((resolve, reject) => {
       const timer = setTimeout(() => {
         this.#waiting.splice(this.#waiting.indexOf(waiter), 1);
-        reject(new Error(`${this.#frames.length} of ${count} replies within ${ms} ms: ${this.#frames.slice(0, 3).join(' | ').slice(0, 300)}`));
+        reject(
+          new Error(
+            `${this.#frames.length} of ${count} replies within ${ms} ms: ${this.#frames.slice(0, 3).join(' | ').slice(0, 300)}`,
+          ),
+        );
       }, ms);
-      const settled = <T>(then: (value: T) => void) => (value: T): void => {
-        clearTimeout(timer);
-        then(value);
-      };
+      const settled =
+        <T>(then: (value: T) => void) =>
+        (value: T): void => {
+          clearTimeout(timer);
+          then(value);
+        };
       const waiter = { count, resolve: settled(resolve), reject: settled(reject) };
       this.#waiting.push(waiter);
       this.#serve();
@@ -112,7 +119,12 @@ export class Wire {
       if (this.#frames.length < count && !this.#ended) return;
       this.#waiting.shift();
       if (this.#frames.length >= count) resolve(this.#frames.splice(0, count));
-      else reject(new Error(`the connection was closed; ${this.#frames.length} of ${count} replies had come: ${this.#frames.join(' | ').slice(0, 300)}`));
+      else
+        reject(
+          new Error(
+            `the connection was closed; ${this.#frames.length} of ${count} replies had come: ${this.#frames.join(' | ').slice(0, 300)}`,
+          ),
+        );
     }
   }
 }

@@ -58,7 +58,10 @@ export interface App {
   close(): void;
 }
 
-/** Two connections. Their libraries are loaded here, for they would take a third of the time in which any other command starts. */
+/**
+ * Two connections. Their libraries are loaded here, for they would take a third of the time in which any other command
+ * starts.
+ */
 export async function connectApps(port: number): Promise<App[]> {
   const [{ Redis }, { createClient }] = await Promise.all([import('ioredis'), import('redis')]);
   const io = new Redis({ host: '127.0.0.1', port, lazyConnect: true, maxRetriesPerRequest: 0 });
@@ -74,8 +77,15 @@ export async function connectApps(port: number): Promise<App[]> {
 
 const IN_FLIGHT = 16;
 
-/** Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered. @returns how many errors came back, and the first */
-export async function drive(apps: readonly App[], stopped: () => boolean, rate = Infinity): Promise<{ errors: number; first: string | null }> {
+/**
+ * Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered.
+ * @returns how many errors came back, and the first
+ */
+export async function drive(
+  apps: readonly App[],
+  stopped: () => boolean,
+  rate = Infinity,
+): Promise<{ errors: number; first: string | null }> {
   let errors = 0;
   let first: string | null = null;
   const pauseMs = (apps.length * IN_FLIGHT * 1000) / rate;

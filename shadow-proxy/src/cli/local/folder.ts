@@ -55,13 +55,25 @@ export class Folder {
   /** Makes the folder, empty. @throws {CliError} where something runs in it, or it holds what is not ours */
   async claim(): Promise<void> {
     const running = await this.running();
-    if (running !== null) throw new CliError('running', `a migration runs in ${this.path} already (process ${running.pid}): end it with shadow-compare local down --directory ${this.path}`, exitCode.fails);
+    if (running !== null)
+      throw new CliError(
+        'running',
+        `a migration runs in ${this.path} already (process ${running.pid}): end it with shadow-compare local down --directory ${this.path}`,
+        exitCode.fails,
+      );
     if (existsSync(this.path) && readdirSync(this.path).length > 0 && !this.#isMarked()) {
-      throw new CliError('directory', `--directory ${this.path} holds other files: name a folder that is empty or not there`, exitCode.usage);
+      throw new CliError(
+        'directory',
+        `--directory ${this.path} holds other files: name a folder that is empty or not there`,
+        exitCode.usage,
+      );
     }
     this.remove();
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
-    writeFileSync(join(this.path, MARK), 'shadow-compare local: this folder is removed when the migration in it ends\n');
+    writeFileSync(
+      join(this.path, MARK),
+      'shadow-compare local: this folder is removed when the migration in it ends\n',
+    );
   }
 
   write(running: Running): void {
@@ -76,7 +88,8 @@ export class Folder {
     const ran = running !== null && (await this.#isOurs(running));
     if (ran) await endProcess(running.pid, () => this.#isOurs(running));
     // Where that process was killed before us, its servers may be on their way out.
-    for (const server of running === null ? [] : [running.source, running.target]) await gone(() => isServer(server), KILL_MS);
+    for (const server of running === null ? [] : [running.source, running.target])
+      await gone(() => isServer(server), KILL_MS);
     this.remove();
     return ran;
   }
@@ -84,7 +97,12 @@ export class Folder {
   /** What the process said, for an error's message. */
   log(): string {
     const text = existsSync(this.file('log')) ? readFileSync(this.file('log'), 'utf8') : '';
-    return text.trim().split('\n').filter((line) => !line.startsWith('{')).slice(-5).join('\n');
+    return text
+      .trim()
+      .split('\n')
+      .filter((line) => !line.startsWith('{'))
+      .slice(-5)
+      .join('\n');
   }
 
   remove(): void {
@@ -134,6 +152,9 @@ async function gone(alive: () => Promise<boolean>, forMs: number): Promise<boole
 
 /** The command line of a process; empty where there is none, or nothing but its exit code. Linux may have no `ps`. */
 export async function commandOf(pid: number): Promise<string> {
-  if (existsSync('/proc/self/cmdline')) return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');
-  return new Promise((done) => execFile('ps', ['-o', 'args=', '-ww', '-p', String(pid)], (error, stdout) => done(error ? '' : stdout)));
+  if (existsSync('/proc/self/cmdline'))
+    return (await readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => '')).replaceAll('\0', ' ');
+  return new Promise((done) =>
+    execFile('ps', ['-o', 'args=', '-ww', '-p', String(pid)], (error, stdout) => done(error ? '' : stdout)),
+  );
 }

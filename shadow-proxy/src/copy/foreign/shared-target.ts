@@ -20,11 +20,14 @@ export interface StraysContext {
   /** The sources of the other shards. */
   readonly neighbours: readonly KeyReader[];
   /**
-   * Waits until the target has confirmed what it was told up to now by every shard of this process. Gives those of the keys about
-   * which none of them is in doubt then, and none was too far behind to tell.
+   * Waits until the target has confirmed what it was told up to now by every shard of this process. Gives those of the
+   * keys about which none of them is in doubt then, and none was too far behind to tell.
    */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
-  /** Whether every shard that has keys on the target is of this process, so that `settled` knows of all that is on the way there. */
+  /**
+   * Whether every shard that has keys on the target is of this process, so that `settled` knows of all that is on the
+   * way there.
+   */
   knowsAll(): boolean;
 }
 
@@ -35,14 +38,22 @@ type Tell = (kind: StrayKind, db: number, key: Buffer, holders: Holders) => void
 
 /** Values that are read at once. */
 const READ = 16;
-/** What only the target has is looked at so often, after times that double: it may come and go, and its delete may be on the way. */
+/**
+ * What only the target has is looked at so often, after times that double: it may come and go, and its delete may be on
+ * the way.
+ */
 const LOOKS = 5;
 const AGAIN_MS = 10;
 /** Where a shard of another process may be the one that deletes it. */
 const AGAIN_ELSEWHERE_MS = 200;
 
 /** Those of the keys, of this shard's source and nobody's by the plan, that it may copy and compare all the same. */
-export async function claim({ owners, readers, neighbours }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<ScannedKey[]> {
+export async function claim(
+  { owners, readers, neighbours }: StraysContext,
+  db: number,
+  keys: readonly ScannedKey[],
+  tell: Tell,
+): Promise<ScannedKey[]> {
   const absent = await Promise.all(neighbours.map(async (neighbour) => new Set(await neighbour.absent(db, keys))));
   const isHeld = (scanned: ScannedKey): boolean => absent.some((from) => !from.has(scanned));
   const mine = keys.filter((scanned) => !isHeld(scanned));
@@ -52,7 +63,9 @@ export async function claim({ owners, readers, neighbours }: StraysContext, db: 
     const some = held.slice(at, at + READ);
     const values = await Promise.all(all.map((reader) => reader.read(db, some)));
     for (const [i, scanned] of some.entries()) {
-      const holders = Object.fromEntries(all.flatMap(({ name }, of) => (values[of][i].payload === null ? [] : [[name, values[of][i]]])));
+      const holders = Object.fromEntries(
+        all.flatMap(({ name }, of) => (values[of][i].payload === null ? [] : [[name, values[of][i]]])),
+      );
       // It may have gone meanwhile.
       if (values[0][i].payload === null) continue;
       if (Object.keys(holders).length === 1) mine.push(scanned);
@@ -65,7 +78,12 @@ export async function claim({ owners, readers, neighbours }: StraysContext, db: 
 }
 
 /** Tells of those of the keys, of the target and nobody's by the plan, that no source has. */
-export async function tellUnheld({ readers, neighbours, settled, knowsAll }: StraysContext, db: number, keys: readonly ScannedKey[], tell: Tell): Promise<void> {
+export async function tellUnheld(
+  { readers, neighbours, settled, knowsAll }: StraysContext,
+  db: number,
+  keys: readonly ScannedKey[],
+  tell: Tell,
+): Promise<void> {
   const againMs = knowsAll() ? AGAIN_MS : AGAIN_ELSEWHERE_MS;
   let left = keys;
   for (let look = 1; left.length > 0; look++) {

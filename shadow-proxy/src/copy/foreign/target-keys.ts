@@ -1,6 +1,6 @@
 /**
- * What a target holds of a workload before the kit first writes it there. The whole target is scanned on a connection of its
- * own, page by page, and no key is changed.
+ * What a target holds of a workload before the kit first writes it there. The whole target is scanned on a connection
+ * of its own, page by page, and no key is changed.
  *
  *   scan(target) ─▶ keys of the workload, of this shard ─▶ still there? ─▶ found ─▶ on the source, too? ─▶ onSource
  */
@@ -88,7 +88,9 @@ class Count {
     private readonly workload: Workload,
     private readonly closed: () => boolean,
   ) {
-    this.ended = this.#run().catch((problem: Error) => void (this.#problem = problem)).then(() => void (this.#endedAt = performance.now()));
+    this.ended = this.#run()
+      .catch((problem: Error) => void (this.#problem = problem))
+      .then(() => void (this.#endedAt = performance.now()));
   }
 
   /** Whether it tells nothing any more: the next who asks has it counted anew. */
@@ -107,7 +109,14 @@ class Count {
   get sum(): TargetKeys {
     const complete = this.#endedAt !== null && this.#problem === null;
     const examples = this.#examples;
-    return { found: this.#found, onSource: this.#onSource, examples, looked: this.#looked, of: Math.max(this.#of, this.#looked), complete };
+    return {
+      found: this.#found,
+      onSource: this.#onSource,
+      examples,
+      looked: this.#looked,
+      of: Math.max(this.#of, this.#looked),
+      complete,
+    };
   }
 
   async #run(): Promise<void> {
@@ -137,7 +146,10 @@ class Count {
     }
   }
 
-  /** Keys of the workload and of this shard; of those that no shard of a shared target owns, those that its source alone has: it copies them. */
+  /**
+   * Keys of the workload and of this shard; of those that no shard of a shared target owns, those that its source alone
+   * has: it copies them.
+   */
   async #mine(db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
     const { sequencer, owners, readers, neighbours } = this.context;
     const mine: ScannedKey[] = [];

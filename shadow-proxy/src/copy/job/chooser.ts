@@ -1,6 +1,6 @@
 /**
- * The keys of a page that a job is about: those whose authority the server is, and those that theirs does not have. What is
- * nobody's, another shard's, or in no workload, is told.
+ * The keys of a page that a job is about: those whose authority the server is, and those that theirs does not have.
+ * What is nobody's, another shard's, or in no workload, is told.
  */
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { JobRequest } from '../../storage/job-file.js';
@@ -52,7 +52,8 @@ export class Chooser {
     private readonly tell: (told: Told) => void,
   ) {
     const { router } = context.sequencer;
-    this.#tellsOfDefault = router.workloads.length > 1 && (request.workloads === null || request.workloads.includes('default'));
+    this.#tellsOfDefault =
+      router.workloads.length > 1 && (request.workloads === null || request.workloads.includes('default'));
   }
 
   async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
@@ -68,7 +69,8 @@ export class Chooser {
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);
       const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
-      if (workload === router.default && authority === side && (owner === 'mine' || side === 'source')) this.#tellOfDefault(db, key);
+      if (workload === router.default && authority === side && (owner === 'mine' || side === 'source'))
+        this.#tellOfDefault(db, key);
       if (!mirrorsWrites || !this.workloads.includes(workload)) continue;
       if (owner === 'nobody') nobodys.push(scanned);
       else if (owner === 'another') this.#tellOfOther(side, db, key);
@@ -82,7 +84,8 @@ export class Chooser {
   }
 
   async #claimed(side: Side, db: number, keys: readonly ScannedKey[]): Promise<ScannedKey[]> {
-    const tell = (kind: StrayKind, _db: number, key: Buffer, holders: Holders): void => this.#tell(kind, db, key, holders);
+    const tell = (kind: StrayKind, _db: number, key: Buffer, holders: Holders): void =>
+      this.#tell(kind, db, key, holders);
     if (side === 'source') return claim(this.context, db, keys, tell);
     await tellUnheld(this.context, db, keys, tell);
     return [];

@@ -1,6 +1,6 @@
 /**
- * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs (verify),
- * in the order of the sequencer, while clients go on.
+ * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs
+ * (verify), in the order of the sequencer, while clients go on.
  *
  *   scan(side) ─▶ page ─▶ choose: keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
  *                                                                      └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
@@ -100,7 +100,9 @@ export class Job {
     resumed: JobRecord | null,
   ) {
     const { router, latencies } = context.sequencer;
-    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    const wanted = router.workloads.filter(
+      ({ name }) => request.workloads === null || request.workloads.includes(name),
+    );
     this.#workloads = wanted.filter(({ keylessRule, whole }) => keylessRule.mirrorsWrites || !whole);
     this.#at = resumed?.at ?? null;
     this.#counts = resumed?.counts ?? noCounts();
@@ -108,7 +110,9 @@ export class Job {
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
     this.#pace = new Pace(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
-    this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) => this.#told(told));
+    this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) =>
+      this.#told(told),
+    );
   }
 
   get running(): boolean {
@@ -139,10 +143,14 @@ export class Job {
   async run(): Promise<void> {
     const { logger } = this.context;
     const { kind } = this.request;
-    logger.info({ job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null }, 'walking over all keys');
+    logger.info(
+      { job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null },
+      'walking over all keys',
+    );
     const room = new Room(this.context.sequencer, this.#authorities, (why) => this.stop(why));
     try {
-      if (this.#copies) for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
+      if (this.#copies)
+        for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
       this.#remember();
       // The list of what is lost stays until it is given back.
       if (this.#at === null && kind !== 'restore') this.context.begun();
@@ -156,7 +164,10 @@ export class Job {
     }
     room.close();
     this.#pace.close();
-    logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'the walk over all keys has ended');
+    logger.info(
+      { job: kind, state: this.#state, reason: this.#reason, ...this.#counts },
+      'the walk over all keys has ended',
+    );
   }
 
   /** Ends it where it is. */
@@ -175,7 +186,7 @@ export class Job {
   // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
 
   async #wholeWalk(): Promise<void> {
-    for (let walks = 1; ; ) {
+    for (let walks = 1; ;) {
       try {
         return await this.#walk();
       } catch (error) {
@@ -199,9 +210,21 @@ export class Job {
     const writes = this.#copies || this.request.repair;
     const report: JobContext['report'] = (key, difference) => {
       this.context.report(key, difference);
-      if (this.#examples.length < TOLD) this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
+      if (this.#examples.length < TOLD)
+        this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
     };
-    return new Flow({ ...this.context, report, mayDelete: (workload, key) => this.#mayDelete(workload, key), hindrance: () => this.context.hindrance(writes), failed: ({ db, key }, { message }) => this.#failed(db, key, message) }, this.request, () => this.#counts, this.#pace);
+    return new Flow(
+      {
+        ...this.context,
+        report,
+        mayDelete: (workload, key) => this.#mayDelete(workload, key),
+        hindrance: () => this.context.hindrance(writes),
+        failed: ({ db, key }, { message }) => this.#failed(db, key, message),
+      },
+      this.request,
+      () => this.#counts,
+      this.#pace,
+    );
   }
 
   #anew(): void {
@@ -262,14 +285,17 @@ export class Job {
   /** Keys of a page that the mirror has before they are copied, where the kit is not known to have written them. */
   async #countOverwritten(side: Side, db: number, keys: readonly ScannedKey[]): Promise<void> {
     const { router } = this.context.sequencer;
-    const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite) ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite) : [];
+    const uncertain = this.#workloads.some(({ mayOverwrite }) => mayOverwrite)
+      ? keys.filter(({ key }) => router.match(key, 0, key.length).mayOverwrite)
+      : [];
     if (uncertain.length === 0) return;
-    this.#counts.overwritten += uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
+    this.#counts.overwritten +=
+      uncertain.length - (await this.context.readers[otherSide(side)].absent(db, uncertain)).length;
   }
 
   /**
-   * A key that only its mirror has: whether it may be deleted, which it is then. In a repair that an operator asked for, as many
-   * may be as were confirmed; else what the kit wrote, and what was confirmed before the dual write.
+   * A key that only its mirror has: whether it may be deleted, which it is then. In a repair that an operator asked
+   * for, as many may be as were confirmed; else what the kit wrote, and what was confirmed before the dual write.
    */
   #mayDelete(workload: Workload, key: Buffer): boolean {
     if (isTemporary(key)) return true;
@@ -306,7 +332,9 @@ export class Job {
   }
 
   get #authorities(): Side[] {
-    const sides = this.#workloads.flatMap(({ keylessRule, whole }): Side[] => (whole ? [keylessRule.authority] : ['source', 'target']));
+    const sides = this.#workloads.flatMap(({ keylessRule, whole }): Side[] =>
+      whole ? [keylessRule.authority] : ['source', 'target'],
+    );
     return [...new Set(sides)];
   }
 
@@ -417,4 +445,5 @@ export class Job {
   }
 }
 
-const isFinal = (error: unknown): boolean => error instanceof Halt || error instanceof ScanError || error instanceof RoomError;
+const isFinal = (error: unknown): boolean =>
+  error instanceof Halt || error instanceof ScanError || error instanceof RoomError;

@@ -1,6 +1,6 @@
 /**
- * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the next; and
- * workloads that are in doubt as a whole are verified and repaired without anybody asking.
+ * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the
+ * next; and workloads that are in doubt as a whole are verified and repaired without anybody asking.
  */
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
@@ -33,7 +33,10 @@ export class JobError extends Error {
 const WAITING: ReadonlySet<string> = new Set([NOT_COPIED, CONTESTED]);
 
 const LOOK_MS = 500;
-/** Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where that has failed. */
+/**
+ * Before the proxy begins another by itself it waits as long as the last one took, and at least so long; longer where
+ * that has failed.
+ */
 const REST_MS = 2_000;
 const REST_AFTER_FAILURE_MS = 10_000;
 
@@ -59,21 +62,33 @@ export class Jobs {
   }
 
   /**
-   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing came in doubt since, is not done again.
+   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing came in doubt since, is not done
+   * again.
    * @throws {JobError}
    */
   start(request: JobRequest): JobSnapshot {
-    if (this.#job?.running === true && !this.#job.request.automatic) throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
+    if (this.#job?.running === true && !this.#job.request.automatic)
+      throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
     const { router } = this.context.sequencer;
     const unknown = request.workloads?.find((name) => router.named(name) === undefined);
-    if (unknown !== undefined) throw new JobError('unknown-workload', `there is no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`);
-    const wanted = router.workloads.filter(({ name }) => request.workloads === null || request.workloads.includes(name));
+    if (unknown !== undefined)
+      throw new JobError(
+        'unknown-workload',
+        `there is no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`,
+      );
+    const wanted = router.workloads.filter(
+      ({ name }) => request.workloads === null || request.workloads.includes(name),
+    );
     if (!wanted.some(isWrittenTwice)) {
       const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
-      throw new JobError('nothing-to-do', `no such workload is written to both servers (${stages}): move one to dualwrite first`);
+      throw new JobError(
+        'nothing-to-do',
+        `no such workload is written to both servers (${stages}): move one to dualwrite first`,
+      );
     }
     const frozen = this.frozen();
-    if (frozen !== null && (request.kind === 'backfill' || request.repair)) throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
+    if (frozen !== null && (request.kind === 'backfill' || request.repair))
+      throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
     if (request.kind === 'restore') this.#assertRestorable(frozen);
     const last = this.#job;
     const same = last !== null && asks(last.request) === asks(request);
@@ -83,9 +98,13 @@ export class Jobs {
   }
 
   #assertRestorable(frozen: string | null): void {
-    if (frozen === null) throw new JobError('nothing-to-do', 'nothing is frozen: every authority is the server that it was');
+    if (frozen === null)
+      throw new JobError('nothing-to-do', 'nothing is frozen: every authority is the server that it was');
     if (this.context.since() === null) {
-      throw new JobError('nothing-to-do', 'it is not known what was written since the authority came back: that was before this process began. Nothing can be given back; accept it as it is, or give it up');
+      throw new JobError(
+        'nothing-to-do',
+        'it is not known what was written since the authority came back: that was before this process began. Nothing can be given back; accept it as it is, or give it up',
+      );
     }
   }
 
@@ -118,14 +137,36 @@ export class Jobs {
   }
 
   #look(): void {
-    if (this.#job?.running === true || performance.now() < this.#restUntil || this.frozen() !== null || this.context.hindrance(true) !== null) return;
-    const doubted = this.context.sequencer.router.workloads.filter((workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect));
+    if (
+      this.#job?.running === true ||
+      performance.now() < this.#restUntil ||
+      this.frozen() !== null ||
+      this.context.hindrance(true) !== null
+    )
+      return;
+    const doubted = this.context.sequencer.router.workloads.filter(
+      (workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect),
+    );
     if (doubted.length === 0) return;
-    this.#run({ kind: 'verify', workloads: doubted.map(({ name }) => name), repair: true, dryRun: false, again: false, deletes: 0, sample: 100, limits: {}, automatic: true }, null);
+    this.#run(
+      {
+        kind: 'verify',
+        workloads: doubted.map(({ name }) => name),
+        repair: true,
+        dryRun: false,
+        again: false,
+        deletes: 0,
+        sample: 100,
+        limits: {},
+        automatic: true,
+      },
+      null,
+    );
   }
 }
 
 const isWrittenTwice = ({ keylessRule, whole }: Workload): boolean => keylessRule.mirrorsWrites || !whole;
 
 /** What it is about: limits may be others. */
-const asks = ({ kind, workloads, repair, dryRun, deletes, sample }: JobRequest): string => JSON.stringify([kind, workloads, repair, dryRun, deletes, sample]);
+const asks = ({ kind, workloads, repair, dryRun, deletes, sample }: JobRequest): string =>
+  JSON.stringify([kind, workloads, repair, dryRun, deletes, sample]);

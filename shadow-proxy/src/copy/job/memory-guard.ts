@@ -54,7 +54,8 @@ export class Room {
   /** From now on looks again and again. */
   watch(): void {
     this.#timer = setInterval(() => {
-      for (const side of this.authorities) void this.#look(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
+      for (const side of this.authorities)
+        void this.#look(this.sequencer.servers[otherSide(side)]).catch(() => undefined);
     }, LOOK_MS).unref();
   }
 
@@ -62,8 +63,12 @@ export class Room {
     const { used, max, evicted } = await memoryOf(mirror);
     const before = this.#evicted.get(mirror.side);
     this.#evicted.set(mirror.side, evicted);
-    if (used > max * FULL) this.full(`the ${mirror.side} is full: ${mebibytes(used)} of maxmemory ${mebibytes(max)} are used; raise it, and begin again: what is copied stays`);
-    else if (before !== undefined && evicted > before) this.full(`the ${mirror.side} has begun to evict keys (maxmemory ${mebibytes(max)}): raise it, and begin again`);
+    if (used > max * FULL)
+      this.full(
+        `the ${mirror.side} is full: ${mebibytes(used)} of maxmemory ${mebibytes(max)} are used; raise it, and begin again: what is copied stays`,
+      );
+    else if (before !== undefined && evicted > before)
+      this.full(`the ${mirror.side} has begun to evict keys (maxmemory ${mebibytes(max)}): raise it, and begin again`);
   }
 
   close(): void {
@@ -75,7 +80,12 @@ async function memoryOf(server: Server): Promise<Memory> {
   const info = parseInfo(text(await server.ask('INFO', 'memory')) + text(await server.ask('INFO', 'stats')));
   const field = (name: string): number => Number(info.get(name) ?? 0);
   const used = field('used_memory');
-  return { used, max: field('maxmemory') || Infinity, data: field('used_memory_dataset') || used, evicted: field('evicted_keys') };
+  return {
+    used,
+    max: field('maxmemory') || Infinity,
+    data: field('used_memory_dataset') || used,
+    evicted: field('evicted_keys'),
+  };
 }
 
 const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;

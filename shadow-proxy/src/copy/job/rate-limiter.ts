@@ -1,6 +1,6 @@
 /**
- * How fast keys are copied or verified: no faster than was asked for, half as fast as clients get their commands answered
- * while they keep the servers busy, and slower where the authority's latency is above what was asked for.
+ * How fast keys are copied or verified: no faster than was asked for, half as fast as clients get their commands
+ * answered while they keep the servers busy, and slower where the authority's latency is above what was asked for.
  */
 import { build, type Histogram } from 'hdr-histogram-js';
 import type { Latencies } from '../../io/latency.js';
@@ -26,7 +26,9 @@ const ENOUGH_REPLIES = 100;
 const CREDIT_MS = 50;
 /** Clients that have so many commands under way, on average, keep the servers busy. */
 const BUSY = 4;
-/** Keys a second that are copied for each command that busy clients get answered: one costs about as much as the other. */
+/**
+ * Keys a second that are copied for each command that busy clients get answered: one costs about as much as the other.
+ */
 const SHARE = 0.5;
 /** Keys a second that are copied however few that are. */
 const LEAST_RATE = 5_000;
@@ -45,7 +47,11 @@ export class Pace {
   /** Replies of the authority to what was asked for its keys. */
   #own = 0;
   #unwatch: () => void = () => undefined;
-  readonly #recent: Histogram = build({ lowestDiscernibleValue: 1, highestTrackableValue: 60_000_000, numberOfSignificantValueDigits: 2 });
+  readonly #recent: Histogram = build({
+    lowestDiscernibleValue: 1,
+    highestTrackableValue: 60_000_000,
+    numberOfSignificantValueDigits: 2,
+  });
 
   /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
   constructor(

@@ -28,13 +28,29 @@ export class Report {
 
   /** What does not fit into the file is counted by the job all the same. */
   add({ db, key, workload }: CopiedKey, { kind, authority, mirror }: Difference | LargeDifference): void {
-    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), authority: describe(authority), mirror: describe(mirror) });
+    this.#write({
+      kind,
+      workload: workload.name,
+      db,
+      key: this.nameOf(key),
+      authority: describe(authority),
+      mirror: describe(mirror),
+    });
   }
 
-  /** A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process lives. */
+  /**
+   * A key that is left alone, who holds it, and the digest of what: equal ones are equal values, as long as the process
+   * lives.
+   */
   tell({ kind, workload, db, key, holders }: Told): void {
     const held = Object.entries(holders).map(([name, each]) => [name, each && this.#digested(each)]);
-    this.#write({ kind, workload: workload.name, db, key: this.nameOf(key), ...(held.length > 0 && { holders: Object.fromEntries(held) as object }) });
+    this.#write({
+      kind,
+      workload: workload.name,
+      db,
+      key: this.nameOf(key),
+      ...(held.length > 0 && { holders: Object.fromEntries(held) as object }),
+    });
   }
 
   #digested(held: Held): object | null {
@@ -53,7 +69,10 @@ export class Report {
   }
 }
 
-/** Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none); null where the key is not there. */
+/**
+ * Type, bytes of the DUMP payload (or length, of what is too large for that), and time to live in ms (-1 for none);
+ * null where the key is not there.
+ */
 function describe(held: Held | Summary | null): object | null {
   if (held === null || !('payload' in held)) return held;
   return held.payload && { type: decodeDump(held.payload).type, bytes: held.payload.length, pttl: held.pttl };

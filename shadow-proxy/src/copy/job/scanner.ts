@@ -1,6 +1,6 @@
 /**
- * Walks over all keys of a server with SCAN, database by database, on a connection of its own. What is written meanwhile
- * may be met or not, or twice; what is there from the beginning to the end is met.
+ * Walks over all keys of a server with SCAN, database by database, on a connection of its own. What is written
+ * meanwhile may be met or not, or twice; what is there from the beginning to the end is met.
  *
  * A cursor means something to the process that gave it, and to no other: where another one answers, the database that
  * was being walked over starts over.
@@ -65,13 +65,21 @@ export class Scanner {
     const databases = await this.#databases(from?.db ?? 0);
     for (const [i, db] of databases.entries()) {
       if (db !== this.#db) await this.#select(connection, db);
-      let coming = this.#scan(connection, from !== null && from.db === db && from.runId === runId ? from.cursor : FIRST_PAGE);
-      for (let cursor = ''; cursor !== FIRST_PAGE; ) {
+      let coming = this.#scan(
+        connection,
+        from !== null && from.db === db && from.runId === runId ? from.cursor : FIRST_PAGE,
+      );
+      for (let cursor = ''; cursor !== FIRST_PAGE;) {
         const page = await coming;
         cursor = page.cursor;
         if (cursor !== FIRST_PAGE) coming = this.#scan(connection, cursor);
         const keys = await this.#measured(connection, page.keys);
-        const after = cursor !== FIRST_PAGE ? { runId, db, cursor } : i + 1 < databases.length ? { runId, db: databases[i + 1], cursor } : null;
+        const after =
+          cursor !== FIRST_PAGE
+            ? { runId, db, cursor }
+            : i + 1 < databases.length
+              ? { runId, db: databases[i + 1], cursor }
+              : null;
         yield { db, keys, next: after };
       }
     }
@@ -110,7 +118,10 @@ export class Scanner {
     return this.#connection;
   }
 
-  /** The databases that have keys now, from `first` on, ascending: one that is begun later has only what is written twice. */
+  /**
+   * The databases that have keys now, from `first` on, ascending: one that is begun later has only what is written
+   * twice.
+   */
   async #databases(first: number): Promise<number[]> {
     return [...(await this.server.databases()).keys()].filter((db) => db >= first).sort((a, b) => a - b);
   }

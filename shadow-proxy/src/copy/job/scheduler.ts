@@ -102,11 +102,12 @@ export class Flow {
    * @throws what `halt` was given
    */
   async take(db: number, keys: readonly ScannedKey[], ended: () => void): Promise<void> {
-    for (let i = 0; i < keys.length; ) {
+    for (let i = 0; i < keys.length;) {
       if (this.#halted !== null) throw this.#halted;
       const end = Math.min(keys.length, i + Math.max(0, this.#room()));
       const tasks: Task[] = [];
-      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++) tasks.push(this.#begin(db, keys[i], ended));
+      for (; i < end && (this.#bytes < MAX_BYTES || this.#underWay === 0); i++)
+        tasks.push(this.#begin(db, keys[i], ended));
       this.#start(tasks, this.request.kind === 'backfill');
       if (i < keys.length) await this.#change();
     }
@@ -130,7 +131,8 @@ export class Flow {
     if (this.hindrance !== null) return 0;
     if (sequencer.mirrors.source.queuedBytes + sequencer.mirrors.target.queuedBytes > QUEUED_BYTES) return 0;
     let inFlight = 0;
-    for (const side of ['source', 'target'] as const) for (const lane of sequencer.lanes[side].all()) inFlight += lane.inFlight;
+    for (const side of ['source', 'target'] as const)
+      for (const lane of sequencer.lanes[side].all()) inFlight += lane.inFlight;
     return this.pace.room(performance.now(), this.#underWay, Math.max(0, inFlight - this.#asked));
   }
 
@@ -197,7 +199,8 @@ export class Flow {
     if (tasks.length === 0) return;
     const { db } = tasks[0];
     const last = this.#lane;
-    if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db) return this.#inTurn(tasks, last, copies);
+    if (last !== undefined && !last.closed && last.server.side === authority && last.identity.db === db)
+      return this.#inTurn(tasks, last, copies);
     const lanes = this.context.sequencer.lanes[authority];
     lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).then(
       (lane) => this.#inTurn(tasks, (this.#lane = lane), copies),
@@ -215,7 +218,8 @@ export class Flow {
   #send(tasks: readonly Task[], lane: Lane, copies: boolean): void {
     const { sequencer } = this.context;
     const { side } = lane.server;
-    if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null) return this.#again(tasks, copies);
+    if (lane.closed || !sequencer.mirrors[otherSide(side)].connected || this.context.hindrance() !== null)
+      return this.#again(tasks, copies);
     const stays = ({ key, workload }: Task): boolean => workload.rule(key, 0, key.length).authority === side;
     if (!tasks.every(stays)) return this.#again(tasks, copies);
     this.pace.spent(performance.now(), tasks.length, 0);
@@ -284,15 +288,34 @@ export class Flow {
       const { db, key, workload } = task;
       try {
         const { sequencer, suspects } = this.context;
-        const options = { sequencer, suspects, workload, db, key, signal: this.#halting.signal, pace: (size: number) => this.#paced(size) };
+        const options = {
+          sequencer,
+          suspects,
+          workload,
+          db,
+          key,
+          signal: this.#halting.signal,
+          pace: (size: number) => this.#paced(size),
+        };
         if (!copies) return this.#compared(task, await verifyLarge(options));
         const { outcome, bytes, why } = await copyLarge(options);
         this.counts().bytes += bytes;
         if (outcome !== 'moving') this.#count();
-        else this.#refused(task, new CopyError('moving', `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`));
+        else
+          this.#refused(
+            task,
+            new CopyError(
+              'moving',
+              `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`,
+            ),
+          );
         this.#end(task);
       } catch (error) {
-        this.#problem(task, error instanceof CopyError ? error : new CopyError('lost', (error as Error).message), copies);
+        this.#problem(
+          task,
+          error instanceof CopyError ? error : new CopyError('lost', (error as Error).message),
+          copies,
+        );
       }
     });
   }
@@ -368,7 +391,8 @@ export class Flow {
 
   #problem(task: Task, error: CopyError, copies: boolean): void {
     if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
-    if (error.code === 'memory') this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
+    if (error.code === 'memory')
+      this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
     else this.#refused(task, error);
     this.#end(task);
   }

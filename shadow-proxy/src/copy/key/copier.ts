@@ -11,7 +11,16 @@
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';
 import type { Lane } from '../../pipeline/lane.js';
-import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE, type Sink } from '../../pipeline/operation.js';
+import {
+  ACCEPT,
+  NOTHING,
+  Operation,
+  questions,
+  TTL_TOLERANCE_MS,
+  ttlErrorMs,
+  WRITE,
+  type Sink,
+} from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from './held.js';
 import { COMMAND_BYTES, isRemoval, put, refusalOf, shortened, type Put } from './put.js';
@@ -49,11 +58,14 @@ export interface CopyEvents<K extends CopiedKey> {
   /** The copies, so large together, are in the mirror's order: from here on they hold. */
   ordered(bytes: number): void;
   /**
-   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. `gone` where the authority
-   * does not have the key: `deleted` from the mirror, or on neither.
+   * The mirror has confirmed it; `late` where its time to live may be off by more than is tolerated. `gone` where the
+   * authority does not have the key: `deleted` from the mirror, or on neither.
    */
   confirmed(key: K, late: boolean, gone: 'deleted' | 'neither' | null): void;
-  /** Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called. Absent: it does not. */
+  /**
+   * Whether the mirror keeps a key that the authority does not have: then nothing is sent, and `kept` is called.
+   * Absent: it does not.
+   */
   keeps?(key: K): boolean;
   kept?(key: K): void;
   /** It is not copied. */
@@ -91,7 +103,8 @@ export class Copy<K extends CopiedKey> implements Sink {
   }
 
   #put(key: K, held: Held, commands: CommandWriter): void {
-    if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true) return this.events.kept?.(key);
+    if ((held.payload === null || held.pttl === -2 || held.pttl === 0) && this.events.keeps?.(key) === true)
+      return this.events.kept?.(key);
     try {
       this.#puts.push(put(key, held, commands));
     } catch (error) {
@@ -155,7 +168,9 @@ export class Copy<K extends CopiedKey> implements Sink {
 const isOne = (replies: Buffer, at: number): boolean => replies[at + 1] === ONE;
 const ONE = '1'.charCodeAt(0);
 
-/** Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile. */
+/**
+ * Asks for what the lane's server holds under the keys, of all of them as one operation; other lanes wait meanwhile.
+ */
 export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[], sink: Sink): void {
   const frame = questionsAbout(keys);
   const { db, workload } = keys[0];
@@ -163,7 +178,12 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
   operation.bundle = questions(QUESTIONS * keys.length);
   sequencer.submit(operation, lane);
   const { active } = sequencer.lanes[lane.server.side].order(db);
-  if (active) sequencer.hold(operation, lane, keys.map(({ key }) => key.toString('latin1')));
+  if (active)
+    sequencer.hold(
+      operation,
+      lane,
+      keys.map(({ key }) => key.toString('latin1')),
+    );
 }
 
 /**
@@ -171,7 +191,12 @@ export function ask(sequencer: Sequencer, lane: Lane, keys: readonly CopiedKey[]
  * @param events.keeps whether it does; absent: it does not
  * @throws {CopyError} when either server refuses, the payload cannot be translated, or a connection is lost
  */
-export function copyKey(sequencer: Sequencer, lane: Lane, key: CopiedKey, events: { ordered(bytes: number): void; confirmed(late: boolean): void; keeps?(): boolean }): Promise<boolean> {
+export function copyKey(
+  sequencer: Sequencer,
+  lane: Lane,
+  key: CopiedKey,
+  events: { ordered(bytes: number): void; confirmed(late: boolean): void; keeps?(): boolean },
+): Promise<boolean> {
   return new Promise((resolve, reject) => {
     new Copy(sequencer, lane, [key], {
       answered: () => undefined,

@@ -33,7 +33,11 @@ export interface Put<K> {
  * append-only file as they got it, and the time to live would begin anew with each restart.
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
-export function put<K extends Pick<CopiedKey, 'key'>>(key: K, { payload, pttl: told }: Held, to: CommandWriter): Put<K> {
+export function put<K extends Pick<CopiedKey, 'key'>>(
+  key: K,
+  { payload, pttl: told }: Held,
+  to: CommandWriter,
+): Put<K> {
   const pttl = payload === null ? -2 : told;
   const name = key.key;
   const timeless: Put<K> = { key, commands: 1, pttl, ttlStart: 0, ttlEnd: 0 };
@@ -44,7 +48,11 @@ export function put<K extends Pick<CopiedKey, 'key'>>(key: K, { payload, pttl: t
   }
   const value = openString(payload!);
   const restored = value === null ? transcode(payload!, RDB_VERSION) : null;
-  if (restored === null) to.command(pttl === -1 ? 3 : 5).raw(SET).argument(name).argument(value!);
+  if (restored === null)
+    to.command(pttl === -1 ? 3 : 5)
+      .raw(SET)
+      .argument(name)
+      .argument(value!);
   else to.raw(RESTORE).argument(name).raw(FOR_EVER).argument(restored).raw(REPLACE);
   if (pttl === -1) return timeless;
   if (restored === null) to.raw(PX);

@@ -23,18 +23,36 @@ export class KeyReader {
 
   /** Those of the keys that the server does not have. @throws {ScanError} {Error} */
   async absent<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<T[]> {
-    const groups = Array.from({ length: Math.ceil(keys.length / TOGETHER) }, (_, i) => keys.slice(i * TOGETHER, (i + 1) * TOGETHER));
-    const found = await this.#ask(db, groups.map((group) => ['EXISTS', ...group.map(({ key }) => key)]));
+    const groups = Array.from({ length: Math.ceil(keys.length / TOGETHER) }, (_, i) =>
+      keys.slice(i * TOGETHER, (i + 1) * TOGETHER),
+    );
+    const found = await this.#ask(
+      db,
+      groups.map((group) => ['EXISTS', ...group.map(({ key }) => key)]),
+    );
     if (found === null) return [...keys];
     const incomplete = groups.filter((group, i) => Number(text(found[i])) < group.length).flat();
-    const each = await this.#ask(db, incomplete.map(({ key }) => ['EXISTS', key]));
+    const each = await this.#ask(
+      db,
+      incomplete.map(({ key }) => ['EXISTS', key]),
+    );
     return incomplete.filter((_, i) => each === null || text(each[i]) === '0');
   }
 
   /** What each key holds. @throws {ScanError} {Error} */
   async read(db: number, keys: readonly { readonly key: Buffer }[]): Promise<Held[]> {
-    const replies = await this.#ask(db, keys.flatMap(({ key }) => [['DUMP', key], ['PTTL', key]]));
-    return keys.map((_, i) => replies === null ? ABSENT : { payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) });
+    const replies = await this.#ask(
+      db,
+      keys.flatMap(({ key }) => [
+        ['DUMP', key],
+        ['PTTL', key],
+      ]),
+    );
+    return keys.map((_, i) =>
+      replies === null
+        ? ABSENT
+        : { payload: isNull(replies[2 * i]) ? null : replies[2 * i].data!, pttl: Number(text(replies[2 * i + 1])) },
+    );
   }
 
   close(): void {

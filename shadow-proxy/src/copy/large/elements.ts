@@ -1,7 +1,7 @@
 /**
  * Hashes, sets and sorted sets, by element. A scan off the lane finds the elements; each is read again on the lane, and
- * set or removed on the mirror at that place. What clients write meanwhile is mirrored as ever: an element is right from
- * its own chunk on, or from the write that removed it; and one that came later is right from the beginning.
+ * set or removed on the mirror at that place. What clients write meanwhile is mirrored as ever: an element is right
+ * from its own chunk on, or from the write that removed it; and one that came later is right from the beginning.
  */
 import { isNull, text, type Reply } from '../../resp/decode.js';
 import { CopyError } from '../key/copier.js';
@@ -30,16 +30,21 @@ interface ElementType {
   readonly written?: (parts: Parts, doubtful: Map<string, Buffer>) => Written;
 }
 
-const each = (replies: readonly Reply[], count: number): readonly Reply[] => replies[0].items ?? replies.slice(0, count);
+const each = (replies: readonly Reply[], count: number): readonly Reply[] =>
+  replies[0].items ?? replies.slice(0, count);
 
 const HASH: ElementType = {
   scan: 'HSCAN',
   pairs: true,
   set: 'HSET',
   remove: 'HDEL',
-  reads: (key, fields, knows) => [['HMGET', key, ...fields], ...(knows('hpttl') ? [['HPTTL', key, 'FIELDS', fields.length, ...fields]] : [])],
+  reads: (key, fields, knows) => [
+    ['HMGET', key, ...fields],
+    ...(knows('hpttl') ? [['HPTTL', key, 'FIELDS', fields.length, ...fields]] : []),
+  ],
   values: ([values, ttls], fields) => {
-    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0)) throw new CopyError('payload', 'it has fields with a time to live of their own, which cannot be copied in parts');
+    if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0))
+      throw new CopyError('payload', 'it has fields with a time to live of their own, which cannot be copied in parts');
     return values.items!.map((value, i) => (isNull(value) ? null : [fields[i], value.data!]));
   },
 };
@@ -49,7 +54,8 @@ const SET: ElementType = {
   pairs: false,
   set: 'SADD',
   remove: 'SREM',
-  reads: (key, members, knows) => (knows('smismember') ? [['SMISMEMBER', key, ...members]] : members.map((member) => ['SISMEMBER', key, member])),
+  reads: (key, members, knows) =>
+    knows('smismember') ? [['SMISMEMBER', key, ...members]] : members.map((member) => ['SISMEMBER', key, member]),
   values: (replies, members) => each(replies, members.length).map((is, i) => (text(is) === '1' ? [members[i]] : null)),
 };
 
@@ -58,8 +64,10 @@ const SORTED_SET: ElementType = {
   pairs: true,
   set: 'ZADD',
   remove: 'ZREM',
-  reads: (key, members, knows) => (knows('zmscore') ? [['ZMSCORE', key, ...members]] : members.map((member) => ['ZSCORE', key, member])),
-  values: (replies, members) => each(replies, members.length).map((score, i) => (isNull(score) ? null : [score.data!, members[i]])),
+  reads: (key, members, knows) =>
+    knows('zmscore') ? [['ZMSCORE', key, ...members]] : members.map((member) => ['ZSCORE', key, member]),
+  values: (replies, members) =>
+    each(replies, members.length).map((score, i) => (isNull(score) ? null : [score.data!, members[i]])),
   written: writtenScores,
 };
 
@@ -72,16 +80,19 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   if (type.written !== undefined) meanwhile.written = type.written(parts, doubtful);
   let timed = false;
   const copy = async (elements: readonly Buffer[]): Promise<void> => {
-    await parts.at(type.reads(parts.key, elements, (name) => commands.has(name)), (replies, pttl) => {
-      const values = type.values(replies, elements);
-      const effects = effectsOf(type, parts.key, elements, values);
-      const present = values.filter((value) => value !== null).length;
-      parts.elements += present;
-      if (timed || present === 0) return effects;
-      // So that it ends on the mirror, too, should it end before its copy.
-      timed = true;
-      return [...effects, parts.timeToLive(pttl)];
-    });
+    await parts.at(
+      type.reads(parts.key, elements, (name) => commands.has(name)),
+      (replies, pttl) => {
+        const values = type.values(replies, elements);
+        const effects = effectsOf(type, parts.key, elements, values);
+        const present = values.filter((value) => value !== null).length;
+        parts.elements += present;
+        if (timed || present === 0) return effects;
+        // So that it ends on the mirror, too, should it end before its copy.
+        timed = true;
+        return [...effects, parts.timeToLive(pttl)];
+      },
+    );
   };
   for await (const page of pages(parts, type, size)) {
     for (const chunk of chunks(page, limits)) await copy(chunk.map(({ element }) => element));
@@ -92,10 +103,18 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   meanwhile.written = () => undefined;
 }
 
-function effectsOf({ set, remove }: ElementType, key: Buffer, elements: readonly Buffer[], values: readonly (readonly Buffer[] | null)[]): Command[] {
+function effectsOf(
+  { set, remove }: ElementType,
+  key: Buffer,
+  elements: readonly Buffer[],
+  values: readonly (readonly Buffer[] | null)[],
+): Command[] {
   const present = values.flatMap((value) => value ?? []);
   const missing = elements.filter((_, i) => values[i] === null);
-  return [...(present.length > 0 ? [[set, key, ...present]] : []), ...(missing.length > 0 ? [[remove, key, ...missing]] : [])];
+  return [
+    ...(present.length > 0 ? [[set, key, ...present]] : []),
+    ...(missing.length > 0 ? [[remove, key, ...missing]] : []),
+  ];
 }
 
 /** The scan's pages, each asked for before the one before is copied. */
@@ -128,7 +147,8 @@ export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: K
 }
 
 /** So many elements of this size, on average, make a chunk. */
-export const fitting = (bytes: number, average: number, most: number): number => Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
+export const fitting = (bytes: number, average: number, most: number): number =>
+  Math.max(1, Math.min(most, Number.isFinite(average) && average > 0 ? Math.floor(bytes / average) : most));
 
 export function* chunks(page: readonly Found[], limits: ChunkLimits): Generator<Found[]> {
   let chunk: Found[] = [];

@@ -67,7 +67,9 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   sequencer.doubts.inParts.set(id, meanwhile);
   suspects.mark(db, key, workload, 'copy');
   try {
-    return await meet(given, meanwhile, (lane, scout) => new Large({ ...given, limits }, lane, scout, meanwhile).copy());
+    return await meet(given, meanwhile, (lane, scout) =>
+      new Large({ ...given, limits }, lane, scout, meanwhile).copy(),
+    );
   } finally {
     if (sequencer.doubts.inParts.get(id) === meanwhile) sequencer.doubts.inParts.delete(id);
   }
@@ -78,7 +80,11 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
  * happens to the key until that has ended.
  * @throws {CopyError} of the work; `lost` for whatever else fails
  */
-export async function meet<T>({ sequencer, workload, db, key }: Omit<PartsOptions, 'limits'>, meanwhile: Meanwhile, work: (lane: Lane, scout: Connection) => Promise<T>): Promise<T> {
+export async function meet<T>(
+  { sequencer, workload, db, key }: Omit<PartsOptions, 'limits'>,
+  meanwhile: Meanwhile,
+  work: (lane: Lane, scout: Connection) => Promise<T>,
+): Promise<T> {
   const { authority } = workload.rule(key, 0, key.length);
   const unlisten = sequencer.mirrors[otherSide(authority)].listen((operation) => meanwhile.ordered(operation));
   const { server } = sequencer.lanes[authority];
@@ -109,7 +115,15 @@ class Large {
   ) {
     this.#parts = new Parts(options, lane, scout, meanwhile);
     // More keys than are listed are in doubt: then its workload is, as a whole.
-    this.#suspect = options.suspects.get(keyId(options.db, options.key)) ?? { ...options, reason: 'copy', acknowledged: true, touched: true, generation: 0, copied: 0, lateCopies: 0 };
+    this.#suspect = options.suspects.get(keyId(options.db, options.key)) ?? {
+      ...options,
+      reason: 'copy',
+      acknowledged: true,
+      touched: true,
+      generation: 0,
+      copied: 0,
+      lateCopies: 0,
+    };
   }
 
   async copy(): Promise<LargeCopy> {
@@ -148,7 +162,11 @@ class Large {
     await parts.look('SELECT', this.options.db);
     const size = await sizeOf(this.scout, key);
     const { type, length, bytes } = size;
-    if (length === 0 || ((type === 'string' || length <= limits.chunkElements) && bytes > 0 && bytes <= limits.chunkBytes)) return this.#whole();
+    if (
+      length === 0 ||
+      ((type === 'string' || length <= limits.chunkElements) && bytes > 0 && bytes <= limits.chunkBytes)
+    )
+      return this.#whole();
     await parts.at([['TYPE', key]], ([now]) => {
       if (text(now) !== type) throw new Disturbed('it is of another type now');
       return [
@@ -164,7 +182,11 @@ class Large {
     switch (size.type) {
       case 'string': {
         const { server } = this.#parts.mirror;
-        const freight = await server.open({ db: this.options.db, protocol: 2, credentials: server.endpoint.credentials });
+        const freight = await server.open({
+          db: this.options.db,
+          protocol: 2,
+          credentials: server.endpoint.credentials,
+        });
         return copyString(this.#parts, size.length, freight).finally(() => freight.destroy());
       }
       case 'list':

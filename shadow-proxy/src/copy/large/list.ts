@@ -17,7 +17,7 @@ export async function copyList(parts: Parts, size: KeySize): Promise<void> {
     if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
   };
   let count = fitting(limits.chunkBytes, size.bytes / size.length, limits.chunkElements);
-  for (let index = 0, done = false; !done; ) {
+  for (let index = 0, done = false; !done;) {
     await parts.at(
       [
         ['LRANGE', key, index, index + count - 1],

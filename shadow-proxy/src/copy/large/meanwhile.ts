@@ -95,7 +95,12 @@ export class Meanwhile implements InParts {
       if (!swapped.includes(this.db)) return;
       this.leaving();
       for (const each of swapped) this.sequencer.doubts.key(each, this.key, 'swapped');
-    } else if ((name === 'FLUSHALL' || (name === 'FLUSHDB' && db === this.db)) || frame.subarray(start, end).includes(this.key)) this.disturb(`${name} has run`);
+    } else if (
+      name === 'FLUSHALL' ||
+      (name === 'FLUSHDB' && db === this.db) ||
+      frame.subarray(start, end).includes(this.key)
+    )
+      this.disturb(`${name} has run`);
   }
 
   /** What a script did that is repeated on the mirror. */
@@ -103,7 +108,8 @@ export class Meanwhile implements InParts {
     const args = argumentsOf(operation.frame, operation.start);
     if (args[0].toString('latin1').toUpperCase() === 'SCRIPT') return;
     const { writes } = this.sequencer.scripts.undeclared(args, this.sequencer.table);
-    if (this.#isWritten(operation) || writes === null || writes.some((key) => key.equals(this.key))) this.disturb('a script may have changed it');
+    if (this.#isWritten(operation) || writes === null || writes.some((key) => key.equals(this.key)))
+      this.disturb('a script may have changed it');
   }
 
   /** A time to live that a client gives counts from here on, whether or not the mirror has the key to give it to. */

@@ -9,7 +9,15 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../upstream/connection.js';
 import type { Lane } from '../../pipeline/lane.js';
 import type { MirrorLane } from '../../pipeline/mirror.js';
-import { ACCEPT, NOTHING, Operation, questions, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../../pipeline/operation.js';
+import {
+  ACCEPT,
+  NOTHING,
+  Operation,
+  questions,
+  TTL_TOLERANCE_MS,
+  ttlErrorMs,
+  WRITE,
+} from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { decodeReply, errorCode, isError, text, type Reply } from '../../resp/decode.js';
 import { encodeCommand, type Argument } from '../../resp/encode.js';
@@ -90,12 +98,17 @@ export class Parts {
   }
 
   /**
-   * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that place.
-   * `effects` is called at that place, with the key's time to live (-1 without); `confirmed` when the mirror has answered.
+   * Reads on the authority's lane, neighbours, and has `effects` of the replies carried out on the mirror at that
+   * place. `effects` is called at that place, with the key's time to live (-1 without); `confirmed` when the mirror has
+   * answered.
    * @returns the mirror's answers
    * @throws {Disturbed} where the key is not what it was, {CopyError} when a server refuses or a connection is lost
    */
-  async at(reads: readonly Command[], effects: (replies: readonly Reply[], pttl: number) => readonly Command[], confirmed: Confirmed = () => undefined): Promise<readonly Reply[]> {
+  async at(
+    reads: readonly Command[],
+    effects: (replies: readonly Reply[], pttl: number) => readonly Command[],
+    confirmed: Confirmed = () => undefined,
+  ): Promise<readonly Reply[]> {
     await this.pace();
     return this.inTurn(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
   }
@@ -106,7 +119,10 @@ export class Parts {
     this.#paced = this.bytes;
   }
 
-  /** Does the work, which submits to the lane before it first awaits anything, when the key has its turn, and nothing is moved or comes late. */
+  /**
+   * Does the work, which submits to the lane before it first awaits anything, when the key has its turn, and nothing is
+   * moved or comes late.
+   */
   async inTurn<T>(work: () => Promise<T>): Promise<T> {
     const { sequencer, db } = this.options;
     const order = sequencer.lanes[this.lane.server.side].order(db);
@@ -145,7 +161,8 @@ export class Parts {
     const frame = Buffer.concat(reads.map((command) => encodeCommand(command)));
     const bundle = questions(reads.length);
     return new Promise((resolve, reject) => {
-      const lost = (which: string) => (): void => reject(new CopyError('lost', `the connection to the ${which} was lost`));
+      const lost = (which: string) => (): void =>
+        reject(new CopyError('lost', `the connection to the ${which} was lost`));
       const answered = (asked: Operation, buffer: Buffer, start: number): void => {
         const authority = repliesIn(buffer, start, reads.length);
         const question = new Operation(frame, 0, frame.length, null, undefined, workload, db, 2, NOTHING);
@@ -156,19 +173,35 @@ export class Parts {
         question.confirmed = (answer) => {
           if (answer === null) return lost('mirror')();
           this.bytes += answer.length;
-          resolve({ authority, mirror: repliesIn(answer, 0, reads.length), lagMs: performance.now() - asked.answeredAt + asked.stalledMs });
+          resolve({
+            authority,
+            mirror: repliesIn(answer, 0, reads.length),
+            lagMs: performance.now() - asked.answeredAt + asked.stalledMs,
+          });
         };
         this.mirror.append(question);
         this.mirror.flush();
       };
-      const operation = new Operation(frame, 0, frame.length, { answered, lost: lost('authority') }, undefined, workload, db, 2, NOTHING);
+      const operation = new Operation(
+        frame,
+        0,
+        frame.length,
+        { answered, lost: lost('authority') },
+        undefined,
+        workload,
+        db,
+        2,
+        NOTHING,
+      );
       operation.bundle = bundle;
       sequencer.submit(operation, this.lane);
       sequencer.hold(operation, this.lane, [this.key.toString('latin1')]);
     });
   }
 
-  /** Removes what there is of a copy that is given up; where the mirror is away, it stays, and can be told by its name. */
+  /**
+   * Removes what there is of a copy that is given up; where the mirror is away, it stays, and can be told by its name.
+   */
   async discard(): Promise<void> {
     if (!this.mirror.connected) return;
     const [unlink] = this.#effects([['UNLINK', this.temporary]], performance.now());
@@ -189,12 +222,18 @@ export class Parts {
 
   #assertServers(): void {
     const { workload } = this.options;
-    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side) throw new CopyError('declined', 'its authority has changed');
+    if (workload.rule(this.key, 0, this.key.length).authority !== this.lane.server.side)
+      throw new CopyError('declined', 'its authority has changed');
     if (this.lane.closed) throw new CopyError('lost', 'the connection to the authority was lost');
-    if (!this.mirror.connected || this.mirror.server.runId !== this.#runId) throw new CopyError('lost', 'the connection to the mirror was lost');
+    if (!this.mirror.connected || this.mirror.server.runId !== this.#runId)
+      throw new CopyError('lost', 'the connection to the mirror was lost');
   }
 
-  #send(reads: readonly Command[], effects: (replies: readonly Reply[], pttl: number) => readonly Command[], confirmed: Confirmed): Promise<readonly Reply[]> {
+  #send(
+    reads: readonly Command[],
+    effects: (replies: readonly Reply[], pttl: number) => readonly Command[],
+    confirmed: Confirmed,
+  ): Promise<readonly Reply[]> {
     const { sequencer, workload, db } = this.options;
     return new Promise((resolve, reject) => {
       const replies: Reply[] = [];
@@ -251,9 +290,15 @@ export class Parts {
     for (const [i, effect] of effects.entries()) {
       effect.stalledMs = asked.stalledMs;
       effect.confirmed = (answer) => {
-        if (answer === null) return reject(new CopyError('lost', 'the connection to the mirror was lost, or it has no room'));
+        if (answer === null)
+          return reject(new CopyError('lost', 'the connection to the mirror was lost, or it has no room'));
         const { reply } = decodeReply(answer, 0);
-        if (isError(reply)) return reject(UNEQUAL.test(text(reply)) ? new Disturbed(`the mirror has another value (${text(reply)})`) : refusedByMirror(reply));
+        if (isError(reply))
+          return reject(
+            UNEQUAL.test(text(reply))
+              ? new Disturbed(`the mirror has another value (${text(reply)})`)
+              : refusedByMirror(reply),
+          );
         answers.push(reply);
         if (TIMES.has(commands[i][0] as string)) {
           const now = performance.now();
@@ -292,7 +337,8 @@ export class Parts {
 
 const TIMES = new Set(['PEXPIRE', 'PERSIST']);
 
-export const refusedByMirror = (reply: Reply): CopyError => new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${text(reply)}`);
+export const refusedByMirror = (reply: Reply): CopyError =>
+  new CopyError(errorCode(reply) === 'OOM' ? 'memory' : 'mirror', `the mirror refused: ${text(reply)}`);
 
 function lostAuthority(): never {
   throw new CopyError('lost', 'the connection to the authority was lost');
@@ -305,7 +351,7 @@ function refused(reply: Reply): never {
 
 function repliesIn(buffer: Buffer, start: number, count: number): Reply[] {
   const replies: Reply[] = [];
-  for (let at = start; replies.length < count; ) {
+  for (let at = start; replies.length < count;) {
     const { reply, end } = decodeReply(buffer, at);
     replies.push(reply);
     at = end;

@@ -30,7 +30,20 @@ const pendingOf = (group: Buffer, { items }: Reply): Pending => ({
 
 const claim = ({ mirror }: Parts, key: Buffer, { group, consumer, id, idleMs, deliveries }: Pending): Command => {
   const delivered = mirror.server.unixTimeAtZero + performance.now() - idleMs;
-  return ['XCLAIM', key, group, consumer, 0, id, 'TIME', Math.round(delivered), 'RETRYCOUNT', deliveries, 'FORCE', 'JUSTID'];
+  return [
+    'XCLAIM',
+    key,
+    group,
+    consumer,
+    0,
+    id,
+    'TIME',
+    Math.round(delivered),
+    'RETRYCOUNT',
+    deliveries,
+    'FORCE',
+    'JUSTID',
+  ];
 };
 
 /** Makes what is pending and deleted, in a new stream without entries beside the key. */
@@ -48,7 +61,12 @@ export async function copyOrphans(parts: Parts): Promise<readonly Pending[]> {
         last = orphan.id;
         return [...(again ? [] : [['XADD', temporary, orphan.id, '', '']]), claim(parts, temporary, orphan)];
       });
-      return i > 0 ? made : [...[...groups.values()].map((group): Command => ['XGROUP', 'CREATE', temporary, group, 0, 'MKSTREAM']), ...made];
+      return i > 0
+        ? made
+        : [
+            ...[...groups.values()].map((group): Command => ['XGROUP', 'CREATE', temporary, group, 0, 'MKSTREAM']),
+            ...made,
+          ];
     });
   }
   // Not XDEL, of which servers keep the greatest ID.
@@ -64,11 +82,17 @@ async function orphansOf(parts: Parts): Promise<Pending[]> {
   const orphans: Pending[] = [];
   for (const told of (await parts.look('XINFO', 'GROUPS', key)).items!) {
     const group = fieldOf(told, 'name');
-    for (let from: string | null = '-'; from !== null; ) {
-      const page: Pending[] = (await parts.look('XPENDING', key, group, from, '+', limits.chunkElements)).items!.map((entry) => pendingOf(group, entry));
+    for (let from: string | null = '-'; from !== null;) {
+      const page: Pending[] = (await parts.look('XPENDING', key, group, from, '+', limits.chunkElements)).items!.map(
+        (entry) => pendingOf(group, entry),
+      );
       const found = await Promise.all(page.map(({ id }) => parts.look('XRANGE', key, id, id)));
       orphans.push(...page.filter((_, i) => found[i].items!.length === 0));
-      if (orphans.length > MAX_ORPHANS) throw new CopyError('payload', `more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in parts`);
+      if (orphans.length > MAX_ORPHANS)
+        throw new CopyError(
+          'payload',
+          `more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in parts`,
+        );
       from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
     }
   }
@@ -79,28 +103,33 @@ async function orphansOf(parts: Parts): Promise<Pending[]> {
 export async function copyPending(parts: Parts, group: Buffer, orphans: readonly Pending[]): Promise<void> {
   const { key, limits } = parts;
   const known = new Map(orphans.filter((orphan) => orphan.group.equals(group)).map((orphan) => [orphan.id, orphan]));
-  for (let from: string | null = '-'; from !== null; ) {
+  for (let from: string | null = '-'; from !== null;) {
     let claims = 0;
-    const answers: readonly Reply[] = await parts.at([['XPENDING', key, group, from, '+', limits.chunkElements]], ([told]) => {
-      const page = isError(told) ? [] : told.items!.map((entry) => pendingOf(group, entry));
-      from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
-      const alive = page.filter((entry) => !isKnown(known, entry));
-      claims = alive.length;
-      return alive.map((entry) => claim(parts, key, entry));
-    });
+    const answers: readonly Reply[] = await parts.at(
+      [['XPENDING', key, group, from, '+', limits.chunkElements]],
+      ([told]) => {
+        const page = isError(told) ? [] : told.items!.map((entry) => pendingOf(group, entry));
+        from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
+        const alive = page.filter((entry) => !isKnown(known, entry));
+        claims = alive.length;
+        return alive.map((entry) => claim(parts, key, entry));
+      },
+    );
     const claimed = answers.filter(({ items }) => items?.length === 1 && items[0].data !== null).length;
     if (claimed < claims) throw new Disturbed('an entry that is pending was deleted');
   }
   // Acknowledged since they were made.
   const gone = [...known.keys()];
-  for (let i = 0; i < gone.length; i += limits.chunkElements) await parts.at([], () => [['XACK', key, group, ...gone.slice(i, i + limits.chunkElements)]]);
+  for (let i = 0; i < gone.length; i += limits.chunkElements)
+    await parts.at([], () => [['XACK', key, group, ...gone.slice(i, i + limits.chunkElements)]]);
 }
 
 /** Whether the entry is an orphan that was made already; those that are left in `known` are not pending any more. */
 function isKnown(known: Map<string, Pending>, { id, consumer, deliveries }: Pending): boolean {
   const orphan = known.get(id);
   if (orphan === undefined) return false;
-  if (!orphan.consumer.equals(consumer) || orphan.deliveries !== deliveries) throw new Disturbed('an entry that is pending and deleted was claimed');
+  if (!orphan.consumer.equals(consumer) || orphan.deliveries !== deliveries)
+    throw new Disturbed('an entry that is pending and deleted was claimed');
   return known.delete(id);
 }
 

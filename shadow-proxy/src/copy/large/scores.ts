@@ -44,7 +44,9 @@ function conditional(name: string, args: readonly Buffer[]): Buffer[] {
 function removeSame(key: Buffer, operation: Operation): boolean {
   if (operation.check !== COMPARE || operation.replyEnd === operation.replyStart) return false;
   const items = decodeReply(operation.reply, operation.replyStart).reply.items ?? [];
-  const members = items.flatMap((item, i) => (item.items !== null ? [item.items[0].data!] : i % 2 === 0 ? [item.data!] : []));
+  const members = items.flatMap((item, i) =>
+    item.items !== null ? [item.items[0].data!] : i % 2 === 0 ? [item.data!] : [],
+  );
   // Empty on the authority, it is empty on the mirror.
   if (members.length === 0) return true;
   const frame = encodeCommand(['ZREM', key, ...members]);

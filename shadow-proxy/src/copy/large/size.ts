@@ -14,7 +14,14 @@ export interface Thresholds {
 }
 
 /** By type, as `TYPE` tells it: how to ask for the length. */
-export const LENGTH: Readonly<Record<string, string>> = { string: 'STRLEN', list: 'LLEN', hash: 'HLEN', set: 'SCARD', zset: 'ZCARD', stream: 'XLEN' };
+export const LENGTH: Readonly<Record<string, string>> = {
+  string: 'STRLEN',
+  list: 'LLEN',
+  hash: 'HLEN',
+  set: 'SCARD',
+  zset: 'ZCARD',
+  stream: 'XLEN',
+};
 
 export interface KeySize {
   /** As `TYPE` tells it; `none` where there is no such key. */
@@ -63,8 +70,13 @@ export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null
 /** What an element takes at least, in a list of small numbers. */
 const ELEMENT_BYTES = 2;
 
-/** Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null where the server does not tell. */
-export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds): boolean => used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
+/**
+ * Whether a key with so much `MEMORY USAGE` may be large: most need no second question. Null where the server does not
+ * tell.
+ */
+export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds): boolean =>
+  used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
 
 /** Whether a key of this size is to be copied in parts. */
-export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds): boolean => bytes >= most || (type !== 'string' && length >= elements);
+export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds): boolean =>
+  bytes >= most || (type !== 'string' && length >= elements);

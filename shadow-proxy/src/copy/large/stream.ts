@@ -1,7 +1,8 @@
 /**
- * Streams: the entries by ID, beside the key, until none is left; with them it takes the key's place, and its groups are
- * there. Then the groups' consumers, and what is pending, by ID: from a group's beginning on the mirror, XREADGROUP,
- * XACK and XCLAIM change it as they change the authority's. What is pending and deleted comes before all else.
+ * Streams: the entries by ID, beside the key, until none is left; with them it takes the key's place, and its groups
+ * are there. Then the groups' consumers, and what is pending, by ID: from a group's beginning on the mirror,
+ * XREADGROUP, XACK and XCLAIM change it as they change the authority's. What is pending and deleted comes before all
+ * else.
  */
 import { isError, type Reply } from '../../resp/decode.js';
 import { fitting } from './elements.js';
@@ -43,36 +44,54 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
       ['XINFO', 'STREAM', key],
       ['XINFO', 'GROUPS', key],
     ];
-    await parts.at([['XRANGE', key, from, '+', 'COUNT', count], ...(nearEnd ? atEnd : [])], ([range, head, stream, told], pttl) => {
-      const entries = range.items!;
-      const effects: Command[] = entries.map((entry) => ['XADD', temporary, ...fieldsOf(entry)]);
-      if (deleted.length > 0) effects.push(['XDEL', temporary, ...deleted]);
-      deleted = [];
-      parts.elements += entries.length;
-      if (entries.length > 0) {
-        from = after(idOf(entries.at(-1)!));
-        const bytes = entries.reduce((sum, entry) => sum + entry.items![1].items!.reduce((all, { data }) => all + data!.length, 0), 0);
-        count = fitting(limits.chunkBytes, bytes / entries.length, limits.chunkElements);
-      }
-      if (nearEnd && entries.length < count) {
-        done = true;
-        groups.push(...told.items!.map((group) => fieldOf(group, 'name')));
-        // From here on the mirror's entries are the authority's.
-        meanwhile.written = () => undefined;
-        effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(pttl));
-      }
-      nearEnd = entries.length < count;
-      return effects;
-    });
+    await parts.at(
+      [['XRANGE', key, from, '+', 'COUNT', count], ...(nearEnd ? atEnd : [])],
+      ([range, head, stream, told], pttl) => {
+        const entries = range.items!;
+        const effects: Command[] = entries.map((entry) => ['XADD', temporary, ...fieldsOf(entry)]);
+        if (deleted.length > 0) effects.push(['XDEL', temporary, ...deleted]);
+        deleted = [];
+        parts.elements += entries.length;
+        if (entries.length > 0) {
+          from = after(idOf(entries.at(-1)!));
+          const bytes = entries.reduce(
+            (sum, entry) => sum + entry.items![1].items!.reduce((all, { data }) => all + data!.length, 0),
+            0,
+          );
+          count = fitting(limits.chunkBytes, bytes / entries.length, limits.chunkElements);
+        }
+        if (nearEnd && entries.length < count) {
+          done = true;
+          groups.push(...told.items!.map((group) => fieldOf(group, 'name')));
+          // From here on the mirror's entries are the authority's.
+          meanwhile.written = () => undefined;
+          effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(pttl));
+        }
+        nearEnd = entries.length < count;
+        return effects;
+      },
+    );
   }
   return groups;
 }
 
-function takePlace({ key, temporary }: Parts, head: Reply, stream: Reply, told: readonly Reply[], known: Set<string>): Command[] {
+function takePlace(
+  { key, temporary }: Parts,
+  head: Reply,
+  stream: Reply,
+  told: readonly Reply[],
+  known: Set<string>,
+): Command[] {
   const first = head.items!.at(0);
   const groups = told.map((group): Command => {
     const name = fieldOf(group, 'name');
-    return ['XGROUP', known.delete(name.toString('latin1')) ? 'SETID' : 'CREATE', key, name, fieldOf(group, 'last-delivered-id')];
+    return [
+      'XGROUP',
+      known.delete(name.toString('latin1')) ? 'SETID' : 'CREATE',
+      key,
+      name,
+      fieldOf(group, 'last-delivered-id'),
+    ];
   });
   return [
     // What was cut from the head meanwhile.
@@ -89,6 +108,8 @@ async function copyConsumers(parts: Parts, group: Buffer): Promise<void> {
   const { key } = parts;
   await parts.at([['XINFO', 'CONSUMERS', key, group]], ([consumers]) =>
     // The group may have been removed since.
-    isError(consumers) ? [] : consumers.items!.map((consumer) => ['XGROUP', 'CREATECONSUMER', key, group, fieldOf(consumer, 'name')]),
+    isError(consumers)
+      ? []
+      : consumers.items!.map((consumer) => ['XGROUP', 'CREATECONSUMER', key, group, fieldOf(consumer, 'name')]),
   );
 }

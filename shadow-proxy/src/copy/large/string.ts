@@ -39,7 +39,7 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
     meanwhile.written = () => undefined;
     return;
   }
-  for (let done = false; !done; ) {
+  for (let done = false; !done;) {
     const from = position;
     await parts.at(
       [
@@ -61,10 +61,13 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
 /** SET, whose value is on its way while it is read. */
 async function send(parts: Parts, length: number, freight: Connection): Promise<void> {
   const { key, temporary, meanwhile, limits } = parts;
-  const head = Buffer.from(`*3\r\n$3\r\nSET\r\n$${temporary.length}\r\n${temporary.toString('latin1')}\r\n$${length}\r\n`, 'latin1');
+  const head = Buffer.from(
+    `*3\r\n$3\r\nSET\r\n$${temporary.length}\r\n${temporary.toString('latin1')}\r\n$${length}\r\n`,
+    'latin1',
+  );
   const answer = freight.askFrame(head);
   answer.catch(() => undefined);
-  for (let sent = 0; sent < length; ) {
+  for (let sent = 0; sent < length;) {
     meanwhile.assertUndisturbed();
     const piece = (await parts.look('GETRANGE', key, sent, Math.min(length, sent + limits.chunkBytes) - 1)).data!;
     if (piece.length === 0) throw new Disturbed('it is shorter than it was');

@@ -1,8 +1,8 @@
 /**
- * verifyLarge(key): a key that is too large to be read at once is compared in parts. Both servers are asked the same at one
- * place in the order, for each part; what clients write meanwhile reaches both. So what was equal in its part stays equal,
- * and what came later was written to both. When every part of the authority's is on the mirror, and both have as many, they
- * hold the same.
+ * verifyLarge(key): a key that is too large to be read at once is compared in parts. Both servers are asked the same at
+ * one place in the order, for each part; what clients write meanwhile reaches both. So what was equal in its part stays
+ * equal, and what came later was written to both. When every part of the authority's is on the mirror, and both have as
+ * many, they hold the same.
  */
 import type { Connection } from '../../upstream/connection.js';
 import { TTL_TOLERANCE_MS } from '../../pipeline/operation.js';
@@ -74,7 +74,9 @@ class Comparison {
     // SWAPDB leaves a connection to KeyDB with what its database held before.
     await parts.look('SELECT', this.db);
     const size = await sizeOf(this.scout, parts.key);
-    const differing = surely(await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ?? (size.length === 0 ? null : await this.#values(size.type, size.length, size.bytes));
+    const differing =
+      surely(await this.#whatThereIs(LENGTH[size.type] ?? 'EXISTS')) ??
+      (size.length === 0 ? null : await this.#values(size.type, size.length, size.bytes));
     return differing && { ...differing, ...this.#told };
   }
 
@@ -92,11 +94,17 @@ class Comparison {
   /** Type, length and time to live. */
   async #whatThereIs(length: string): Promise<Differing | null> {
     const { key } = this.parts;
-    const both = await this.parts.both([['TYPE', key], ['PTTL', key], [length, key]]);
-    const summary = ([type, pttl, size]: readonly Reply[]): Summary | null => (text(type) === 'none' ? null : { type: text(type), length: Number(text(size)), pttl: Number(text(pttl)) });
+    const both = await this.parts.both([
+      ['TYPE', key],
+      ['PTTL', key],
+      [length, key],
+    ]);
+    const summary = ([type, pttl, size]: readonly Reply[]): Summary | null =>
+      text(type) === 'none' ? null : { type: text(type), length: Number(text(size)), pttl: Number(text(pttl)) };
     const [authority, mirror] = [summary(both.authority), summary(both.mirror)];
     this.#told = { authority, mirror };
-    const ending = (one: Summary | null): boolean => one !== null && one.pttl >= 0 && one.pttl <= both.lagMs + TTL_TOLERANCE_MS;
+    const ending = (one: Summary | null): boolean =>
+      one !== null && one.pttl >= 0 && one.pttl <= both.lagMs + TTL_TOLERANCE_MS;
     if (authority === null || mirror === null) {
       if (authority === mirror || ending(authority) || ending(mirror)) return null;
       return { kind: mirror === null ? 'missing' : 'extra', sure: true };
@@ -110,7 +118,10 @@ class Comparison {
   async #string(): Promise<boolean> {
     const { key, limits } = this.parts;
     for (let at = 0, length = Infinity; at < length; at += limits.chunkBytes) {
-      const both = await this.parts.both([['STRLEN', key], ['GETRANGE', key, at, at + limits.chunkBytes - 1]]);
+      const both = await this.parts.both([
+        ['STRLEN', key],
+        ['GETRANGE', key, at, at + limits.chunkBytes - 1],
+      ]);
       if (!same(both)) return false;
       length = Number(text(both.authority[0]));
     }
@@ -124,7 +135,10 @@ class Comparison {
       if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
     };
     for (let at = 0, length = Infinity; at < length; at += count) {
-      const both = await this.parts.both([['LLEN', key], ['LRANGE', key, at, at + count - 1]]);
+      const both = await this.parts.both([
+        ['LLEN', key],
+        ['LRANGE', key, at, at + count - 1],
+      ]);
       meanwhile.assertUndisturbed();
       if (!same(both)) return false;
       length = Number(text(both.authority[0]));
@@ -149,17 +163,28 @@ class Comparison {
 
   async #stream(count: number): Promise<boolean> {
     const { key } = this.parts;
-    for (let from: string | null = '-'; from !== null; ) {
+    for (let from: string | null = '-'; from !== null;) {
       const both: Both = await this.parts.both([['XRANGE', key, from, '+', 'COUNT', count]]);
       if (!same(both)) return false;
       const entries: readonly Reply[] = both.authority[0].items ?? [];
       from = entries.length < count ? null : after(idOf(entries.at(-1)!));
     }
-    const end = await this.parts.both([['XINFO', 'STREAM', key], ['XINFO', 'GROUPS', key]]);
+    const end = await this.parts.both([
+      ['XINFO', 'STREAM', key],
+      ['XINFO', 'GROUPS', key],
+    ]);
     if (gone(end)) return true;
     const lastId = (replies: readonly Reply[]): string => fieldOf(replies[0], 'last-generated-id').toString();
-    const groups = (replies: readonly Reply[]): string[] => (replies[1].items ?? []).map((group) => JSON.stringify(['name', 'last-delivered-id', 'pending'].map((name) => fieldOf(group, name).toString('latin1')))).sort();
-    if (lastId(end.authority) !== lastId(end.mirror) || String(groups(end.authority)) !== String(groups(end.mirror))) return false;
+    const groups = (replies: readonly Reply[]): string[] =>
+      (replies[1].items ?? [])
+        .map((group) =>
+          JSON.stringify(
+            ['name', 'last-delivered-id', 'pending'].map((name) => fieldOf(group, name).toString('latin1')),
+          ),
+        )
+        .sort();
+    if (lastId(end.authority) !== lastId(end.mirror) || String(groups(end.authority)) !== String(groups(end.mirror)))
+      return false;
     for (const group of end.authority[1].items ?? []) {
       const name = fieldOf(group, 'name');
       if (!(await this.#consumers(name)) || !(await this.#pending(name, count))) return false;
@@ -172,15 +197,17 @@ class Comparison {
     const both: Both = await this.parts.both([['XINFO', 'CONSUMERS', this.parts.key, group]]);
     // The group may have been removed since, on both.
     if (gone(both)) return true;
-    const names = ([reply]: readonly Reply[]): string => JSON.stringify((reply.items ?? []).map((each) => fieldOf(each, 'name').toString('latin1')).sort());
+    const names = ([reply]: readonly Reply[]): string =>
+      JSON.stringify((reply.items ?? []).map((each) => fieldOf(each, 'name').toString('latin1')).sort());
     return names(both.authority) === names(both.mirror);
   }
 
   /** By ID: whose, and how often it was delivered; since when is each server's own. */
   async #pending(group: Buffer, count: number): Promise<boolean> {
     const { key } = this.parts;
-    const told = (reply: Reply): string => JSON.stringify((reply.items ?? []).map(({ items }) => [0, 1, 3].map((i) => text(items![i]))));
-    for (let from: string | null = '-'; from !== null; ) {
+    const told = (reply: Reply): string =>
+      JSON.stringify((reply.items ?? []).map(({ items }) => [0, 1, 3].map((i) => text(items![i]))));
+    for (let from: string | null = '-'; from !== null;) {
       const both: Both = await this.parts.both([['XPENDING', key, group, from, '+', count]]);
       // The group may have been removed since, on both.
       if (gone(both)) return true;
@@ -198,7 +225,13 @@ const gone = ({ authority, mirror }: Both): boolean => authority.some(isError) &
 /** @param scores numbers are compared as such: KeyDB alone keeps the sign of a zero */
 function same({ authority, mirror }: Both, scores = false): boolean {
   const equal = (a: Reply, b: Reply): boolean => {
-    if (a.items !== null || b.items !== null) return a.items !== null && b.items !== null && a.items.length === b.items.length && a.items.every((item, i) => equal(item, b.items![i]));
+    if (a.items !== null || b.items !== null)
+      return (
+        a.items !== null &&
+        b.items !== null &&
+        a.items.length === b.items.length &&
+        a.items.every((item, i) => equal(item, b.items![i]))
+      );
     if (a.data === null || b.data === null) return a.data === b.data;
     // Each in its own words.
     if (isError(a) && isError(b)) return true;

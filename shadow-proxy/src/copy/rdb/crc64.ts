@@ -15,7 +15,12 @@ export class Crc64 {
     for (; at + 8 <= end; at += 8) {
       low ^= bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24);
       high ^= bytes[at + 4] | (bytes[at + 5] << 8) | (bytes[at + 6] << 16) | (bytes[at + 7] << 24);
-      const [a, b, c, d] = [1792 | (low & 255), 1536 | ((low >>> 8) & 255), 1280 | ((low >>> 16) & 255), 1024 | (low >>> 24)];
+      const [a, b, c, d] = [
+        1792 | (low & 255),
+        1536 | ((low >>> 8) & 255),
+        1280 | ((low >>> 16) & 255),
+        1024 | (low >>> 24),
+      ];
       const [e, f, g, h] = [768 | (high & 255), 512 | ((high >>> 8) & 255), 256 | ((high >>> 16) & 255), high >>> 24];
       low = LOW[a] ^ LOW[b] ^ LOW[c] ^ LOW[d] ^ LOW[e] ^ LOW[f] ^ LOW[g] ^ LOW[h];
       high = HIGH[a] ^ HIGH[b] ^ HIGH[c] ^ HIGH[d] ^ HIGH[e] ^ HIGH[f] ^ HIGH[g] ^ HIGH[h];

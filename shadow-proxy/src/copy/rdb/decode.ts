@@ -4,7 +4,16 @@ import { Intset } from './intset.js';
 import { Listpack, type Elements } from './listpack.js';
 import { Reader } from './reader.js';
 import { readStream } from './stream-decode.js';
-import { KEYDB_CRON, LAST_SHARED_VERSION, MAX_FIELD_EXPIRY, MODULE, MODULE_2, TYPES, VALKEY_VERSIONS, WRITTEN } from './types.js';
+import {
+  KEYDB_CRON,
+  LAST_SHARED_VERSION,
+  MAX_FIELD_EXPIRY,
+  MODULE,
+  MODULE_2,
+  TYPES,
+  VALKEY_VERSIONS,
+  WRITTEN,
+} from './types.js';
 import type { Form, TypeByte } from './types.js';
 import type { HashField, Value, ZsetMember } from './value.js';
 import { Ziplist, Zipmap } from './ziplist.js';
@@ -53,9 +62,19 @@ export function openString(payload: Buffer): Buffer | null {
 function typeOf(payload: Buffer, version: number): TypeByte {
   const type = TYPES.get(payload[0]);
   if (type) {
-    if (VALKEY_VERSIONS.includes(version) && type.since > LAST_SHARED_VERSION) throw new TranscodeError('TYPE', `type ${payload[0]}, which only Valkey has: a hash whose fields expire, or later`, 0);
+    if (VALKEY_VERSIONS.includes(version) && type.since > LAST_SHARED_VERSION)
+      throw new TranscodeError(
+        'TYPE',
+        `type ${payload[0]}, which only Valkey has: a hash whose fields expire, or later`,
+        0,
+      );
     if (type.since <= version) return type;
-    throw new TranscodeError('CORRUPT', `type ${payload[0]}, which RDB ${version} does not have`, 0, `${type.kind} (${type.form})`);
+    throw new TranscodeError(
+      'CORRUPT',
+      `type ${payload[0]}, which RDB ${version} does not have`,
+      0,
+      `${type.kind} (${type.form})`,
+    );
   }
   switch (payload[0]) {
     case MODULE:
@@ -80,7 +99,8 @@ function skipExtras(from: Reader): void {
   while (from.left > 0) {
     if (from.u8() !== AUX) from.fail(`${from.left + 1} bytes after the value`);
     const name = from.string().toString('latin1');
-    if (name !== KEYDB_TIMESTAMP) from.fail(`unknown extra ${JSON.stringify(name.slice(0, 40))} after the value`, 'TYPE');
+    if (name !== KEYDB_TIMESTAMP)
+      from.fail(`unknown extra ${JSON.stringify(name.slice(0, 40))} after the value`, 'TYPE');
     from.string();
   }
 }
@@ -182,8 +202,10 @@ function readZset(from: Reader, form: Form): ZsetMember[] {
     const flat = readElements(from, form, 2);
     if (flat.length % 2 !== 0) from.fail('member without a score');
     for (let i = 0; i < flat.length; i += 2) members.push({ member: flat[i], score: parseScore(from, flat[i + 1]) });
-    // Servers search packed members by their order, so what is out of order would answer differently from a sorted copy.
-    if (!members.every((member, i) => i === 0 || ascends(members[i - 1], member))) from.fail('members out of the order of their scores');
+    // Servers search packed members by their order, so what is out of order would answer differently from a sorted
+    // copy.
+    if (!members.every((member, i) => i === 0 || ascends(members[i - 1], member)))
+      from.fail('members out of the order of their scores');
   }
   if (members.some(({ score }) => Number.isNaN(score))) from.fail('score that is not a number');
   return members;

@@ -19,7 +19,11 @@ export function encodeDump(value: Value, version: number): Buffer {
 /** @throws {TranscodeError} `TARGET` when this code cannot write the version */
 export function checkTarget(version: number): void {
   if (Number.isInteger(version) && version >= OLDEST_VERSION && version <= NEWEST_VERSION) return;
-  throw new TranscodeError('TARGET', `cannot write RDB version ${version}, only ${OLDEST_VERSION} to ${NEWEST_VERSION}`, 0);
+  throw new TranscodeError(
+    'TARGET',
+    `cannot write RDB version ${version}, only ${OLDEST_VERSION} to ${NEWEST_VERSION}`,
+    0,
+  );
 }
 
 function writeValue(to: Writer, value: Value, version: number): void {
@@ -52,7 +56,10 @@ function writeHash(to: Writer, { fields }: HashValue, version: number): void {
   for (const { expireAt } of fields) if (expireAt !== undefined && expireAt < earliest) earliest = expireAt;
   const expiring = earliest !== Infinity;
   if (expiring && version < SINCE.fieldExpiry) {
-    refuse('hash', `fields that expire, which RDB ${version} cannot hold, nor KeyDB alike: there a field keeps its expiry when it is set anew, and is lost. Remove it (HPERSIST) and the key is copied`);
+    refuse(
+      'hash',
+      `fields that expire, which RDB ${version} cannot hold, nor KeyDB alike: there a field keeps its expiry when it is set anew, and is lost. Remove it (HPERSIST) and the key is copied`,
+    );
   }
   to.u8(expiring ? WRITTEN.hashExpiry : WRITTEN.hash);
   if (expiring) to.int64(BigInt(earliest));

@@ -19,7 +19,11 @@ export function checkFooter(payload: Buffer): number {
     throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
   }
   if ((version < OLDEST_VERSION || version > NEWEST_VERSION) && !VALKEY_VERSIONS.includes(version)) {
-    throw new TranscodeError('VERSION', `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}, and of Valkey ${VALKEY_VERSIONS.join(' and ')}`, at);
+    throw new TranscodeError(
+      'VERSION',
+      `RDB version ${version}, known are ${OLDEST_VERSION} to ${NEWEST_VERSION}, and of Valkey ${VALKEY_VERSIONS.join(' and ')}`,
+      at,
+    );
   }
   return version;
 }

@@ -11,7 +11,8 @@ export class Intset implements Elements {
     this.#in = blob;
     if (blob.left < 8) blob.fail('intset shorter than its header');
     this.#width = blob.bytes.readUInt32LE(blob.skip(4));
-    if (this.#width !== 2 && this.#width !== 4 && this.#width !== 8) blob.fail(`intset with numbers of ${this.#width} bytes`);
+    if (this.#width !== 2 && this.#width !== 4 && this.#width !== 8)
+      blob.fail(`intset with numbers of ${this.#width} bytes`);
     const count = blob.bytes.readUInt32LE(blob.skip(4));
     if (count * this.#width !== blob.left) blob.fail(`intset of ${blob.left} bytes that claims ${count} numbers`);
   }

@@ -61,7 +61,8 @@ export class Listpack implements Elements {
     const element = this.#content();
     const size = from.at - start;
     for (let left = backlengthSize(size) - 1, mark = 0; left >= 0; left--, mark = 128) {
-      if (from.u8() !== (((size >>> (7 * left)) & 127) | mark)) from.fail('listpack element with a wrong length at its back');
+      if (from.u8() !== (((size >>> (7 * left)) & 127) | mark))
+        from.fail('listpack element with a wrong length at its back');
     }
     this.#seen++;
     return element;
@@ -115,7 +116,8 @@ export class ListpackWriter {
 
   string(bytes: Buffer): void {
     const { length } = bytes;
-    const head = length < 64 ? [0x80 | length] : length < 4096 ? [0xe0 | (length >> 8), length & 255] : [0xf0, 0, 0, 0, 0];
+    const head =
+      length < 64 ? [0x80 | length] : length < 4096 ? [0xe0 | (length >> 8), length & 255] : [0xf0, 0, 0, 0, 0];
     const header = Buffer.from(head);
     if (length >= 4096) header.writeUInt32LE(length, 1);
     this.#push(header, bytes);
@@ -144,7 +146,8 @@ export class ListpackWriter {
   #push(...element: Buffer[]): void {
     const size = element.reduce((sum, part) => sum + part.length, 0);
     const back = Buffer.alloc(backlengthSize(size));
-    for (let i = 0; i < back.length; i++) back[i] = ((size >>> (7 * (back.length - 1 - i))) & 127) | (i === 0 ? 0 : 128);
+    for (let i = 0; i < back.length; i++)
+      back[i] = ((size >>> (7 * (back.length - 1 - i))) & 127) | (i === 0 ? 0 : 128);
     this.#parts.push(...element, back);
     this.#bytes += size + back.length;
     this.#count++;

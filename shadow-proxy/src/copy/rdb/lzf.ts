@@ -12,7 +12,7 @@ const LITERAL_LIMIT = 32;
  */
 export function inflatedLength(packed: Buffer): number {
   let length = 0;
-  for (let at = 0; at < packed.length; ) {
+  for (let at = 0; at < packed.length;) {
     const control = packed[at++];
     if (control < LITERAL_LIMIT) {
       at += control + 1;
@@ -33,7 +33,7 @@ export function inflatedLength(packed: Buffer): number {
 export function inflate(packed: Buffer, length: number): Buffer {
   const out = Buffer.allocUnsafe(length);
   let end = 0;
-  for (let at = 0; at < packed.length; ) {
+  for (let at = 0; at < packed.length;) {
     const control = packed[at++];
     if (control < LITERAL_LIMIT) {
       for (let left = control; left >= 0; left--) out[end++] = packed[at++];

@@ -126,7 +126,8 @@ export class Reader {
     const size = this.length();
     const packed = this.take(packedSize);
     const real = inflatedLength(packed);
-    if (real !== size) this.fail(`compressed string of ${size} bytes that ${real < 0 ? 'is not LZF' : `inflates to ${real}`}`);
+    if (real !== size)
+      this.fail(`compressed string of ${size} bytes that ${real < 0 ? 'is not LZF' : `inflates to ${real}`}`);
     return inflate(packed, size);
   }
 }

@@ -1,7 +1,7 @@
 /**
  * The payload that most often has to be translated, a small hash in a listpack, straight into the plain form, without
- * taking it apart into objects: less than half the time. Whatever is unusual about it is left to those who do, and who say
- * what is wrong.
+ * taking it apart into objects: less than half the time. Whatever is unusual about it is left to those who do, and who
+ * say what is wrong.
  */
 import { copyBytes } from '../../io/copy-bytes.js';
 import { FOOTER, seal } from './footer.js';
@@ -20,7 +20,8 @@ const starts = new Int32Array(MAX_FIELDS);
 const ends = new Int32Array(MAX_FIELDS);
 
 /**
- * The hash in plain RDB `targetVersion`; null where it is something else, large, damaged, or fit for the target as it is.
+ * The hash in plain RDB `targetVersion`; null where it is something else, large, damaged, or fit for the target as it
+ * is.
  * @param version of the payload, whose footer is right
  * @throws {TranscodeError} when the payload ends within its listpack
  */
@@ -55,7 +56,17 @@ export function repackHash(payload: Buffer, version: number, targetVersion: numb
     } else {
       size = first < 0xe0 ? 2 : first === 0xf1 ? 3 : first === 0xf2 ? 4 : first === 0xf3 ? 5 : first === 0xf4 ? 9 : 0;
       if (size === 0 || at + size >= end) return null;
-      to = writeText(out, to, String(first < 0xe0 ? ((((first & 31) << 8) | bytes[at + 1]) << 19) >> 19 : first === 0xf4 ? bytes.readBigInt64LE(at + 1) : bytes.readIntLE(at + 1, size - 1)));
+      to = writeText(
+        out,
+        to,
+        String(
+          first < 0xe0
+            ? ((((first & 31) << 8) | bytes[at + 1]) << 19) >> 19
+            : first === 0xf4
+              ? bytes.readBigInt64LE(at + 1)
+              : bytes.readIntLE(at + 1, size - 1),
+        ),
+      );
     }
     at = passBack(bytes, at + size, end, size);
     if (at === -1) return null;

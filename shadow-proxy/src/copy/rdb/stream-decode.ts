@@ -63,7 +63,10 @@ function readNode(from: Reader, entries: StreamEntry[], previousNode: StreamId |
   let dead = 0;
   while (pack.more()) {
     const flags = pack.integer();
-    const id = { ms: BigInt.asUintN(64, master.ms + pack.integer()), seq: BigInt.asUintN(64, master.seq + pack.integer()) };
+    const id = {
+      ms: BigInt.asUintN(64, master.ms + pack.integer()),
+      seq: BigInt.asUintN(64, master.seq + pack.integer()),
+    };
     const fields = readFields(blob, pack, flags & SAME_FIELDS ? common : null);
     if (flags & ~(DELETED | SAME_FIELDS)) blob.fail(`stream entry with unknown flags ${flags}`);
     if (flags & DELETED) {
@@ -76,7 +79,9 @@ function readNode(from: Reader, entries: StreamEntry[], previousNode: StreamId |
     entries.push({ id, fields });
   }
   if (BigInt(entries.length - before) !== live || BigInt(dead) !== deleted) {
-    blob.fail(`stream node of ${entries.length - before} entries and ${dead} deleted ones that claims ${live} and ${deleted}`);
+    blob.fail(
+      `stream node of ${entries.length - before} entries and ${dead} deleted ones that claims ${live} and ${deleted}`,
+    );
   }
   return master;
 }
@@ -137,5 +142,6 @@ function readConsumer(from: Reader, generation: 1 | 2 | 3, unowned: Map<string, 
 }
 
 function distinctNames(from: Reader, named: readonly { readonly name: Buffer }[], what: string): void {
-  if (new Set(named.map(({ name }) => name.toString('latin1'))).size !== named.length) from.fail(`two ${what}s of one name`);
+  if (new Set(named.map(({ name }) => name.toString('latin1'))).size !== named.length)
+    from.fail(`two ${what}s of one name`);
 }

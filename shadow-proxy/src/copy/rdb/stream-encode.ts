@@ -93,7 +93,9 @@ function writeGroup(to: Writer, group: StreamGroup, generation: 1 | 2 | 3): void
   to.string(group.name);
   to.id(group.lastId);
   if (generation >= 2) to.length64(group.entriesRead ?? UNKNOWN_COUNT);
-  const pending = group.consumers.flatMap((consumer) => consumer.pending).map((entry) => ({ ...entry, raw: idBytes(entry.id) }));
+  const pending = group.consumers
+    .flatMap((consumer) => consumer.pending)
+    .map((entry) => ({ ...entry, raw: idBytes(entry.id) }));
   pending.sort((a, b) => a.raw.compare(b.raw));
   to.length(pending.length);
   for (const { raw, deliveredAt, deliveries } of pending) {

@@ -9,9 +9,9 @@ export { TranscodeError, type TranscodeErrorCode } from './error.js';
 export type * from './value.js';
 
 /**
- * A DUMP payload of Redis 2.8 to 8.x, KeyDB (RDB 6 to 12) or Valkey as one that servers reading RDB `targetVersion` restore.
- * The whole value is checked even where its bytes can stay as they are, because a server that restores a damaged
- * encoding may crash on it.
+ * A DUMP payload of Redis 2.8 to 8.x, KeyDB (RDB 6 to 12) or Valkey as one that servers reading RDB `targetVersion`
+ * restore. The whole value is checked even where its bytes can stay as they are, because a server that restores a
+ * damaged encoding may crash on it.
  * @param targetVersion 6 to 12; KeyDB 6.3 reads 9, Redis 7.0 reads 10
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the target cannot hold the value
  */

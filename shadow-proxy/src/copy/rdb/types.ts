@@ -78,12 +78,15 @@ export const KEYDB_CRON = 64;
 /** RDB versions whose payloads are read and written. */
 export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
 /**
- * Those of Valkey 9.0 and 9.2, which are read only. Valkey went its own way after RDB 11: up to there the types are the same, later
- * ones are its own, whatever their number means elsewhere. Source: `RDB_VERSION` and `RDB_TYPE_*` in rdb.h of Valkey.
+ * Those of Valkey 9.0 and 9.2, which are read only. Valkey went its own way after RDB 11: up to there the types are the
+ * same, later ones are its own, whatever their number means elsewhere. Source: `RDB_VERSION` and `RDB_TYPE_*` in rdb.h
+ * of Valkey.
  */
 export const VALKEY_VERSIONS = [80, 81];
 export const LAST_SHARED_VERSION = 11;
-/** Versions that first had: binary scores; streams; counters of streams; consumers' active time; expiry of hash fields. */
+/**
+ * Versions that first had: binary scores; streams; counters of streams; consumers' active time; expiry of hash fields.
+ */
 export const SINCE = { binaryScores: 8, streams: 9, streamCounters: 10, activeTime: 11, fieldExpiry: 12 };
 
 /** When a hash field may expire at the latest, in Unix milliseconds (48 bits). */

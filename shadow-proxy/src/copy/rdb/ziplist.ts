@@ -31,7 +31,8 @@ export class Ziplist implements Elements {
     const { at, end, bytes } = this.#in;
     if (at < end - 1 && bytes[at] !== END) return true;
     if (at !== end - 1 || bytes[at] !== END) this.#in.fail('ziplist without its end');
-    if (this.#tail !== this.#last) this.#in.fail(`ziplist whose last element is at ${this.#last}, not at ${this.#tail}`);
+    if (this.#tail !== this.#last)
+      this.#in.fail(`ziplist whose last element is at ${this.#last}, not at ${this.#tail}`);
     if (this.#announced !== COUNT_UNKNOWN && this.#announced !== this.#seen) {
       this.#in.fail(`ziplist of ${this.#seen} elements that claims ${this.#announced}`);
     }
@@ -44,7 +45,8 @@ export class Ziplist implements Elements {
     const start = from.at;
     const before = from.u8();
     const size = before < BIG ? before : from.bytes.readUInt32LE(from.skip(4));
-    if (size !== (this.#seen === 0 ? 0 : start - this.#last)) from.fail('ziplist element with a wrong length of the one before it');
+    if (size !== (this.#seen === 0 ? 0 : start - this.#last))
+      from.fail('ziplist element with a wrong length of the one before it');
     const element = this.#content();
     this.#last = start;
     this.#seen++;

@@ -26,7 +26,10 @@ const MAX_LATE_MS = 2_000;
 /** A mirror that is always late is given up to: its times to live are off by its lateness. */
 const MAX_LATE_COPIES = 8;
 
-/** A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a flip waits for less). */
+/**
+ * A key whose copy is larger is left alone for a while after it: a millisecond for so many bytes, at most so long (a
+ * flip waits for less).
+ */
 const LARGE_BYTES = 32 * 1024;
 const REST_BYTES_PER_MS = 4 * 1024;
 const MAX_REST_MS = 400;
@@ -34,7 +37,10 @@ const MAX_REST_MS = 400;
 const MOVING_MS = 30_000;
 /** While the mirror has no memory left it is tried so often. */
 const FULL_MS = 1_000;
-/** What moves all the time is copied whole up to so many times the size from which on a key is large: no server takes 20 ms for that. */
+/**
+ * What moves all the time is copied whole up to so many times the size from which on a key is large: no server takes 20
+ * ms for that.
+ */
 const BEARABLE = 2;
 /** Reasons of keys in which a reply has differed: the authority may hold other data since a moment. */
 const DIFFERED: ReadonlySet<string> = new Set(['mismatch', 'evicted']);
@@ -130,7 +136,9 @@ export class Healer {
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
       if (this.suspects.get(id) !== suspect) continue;
-      const rest = this.sequencer.doubts.inParts.has(id) ? RETRY_MS : (this.#restUntil.get(id) ?? 0) - performance.now();
+      const rest = this.sequencer.doubts.inParts.has(id)
+        ? RETRY_MS
+        : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
         this.#resting.add(suspect);
         setTimeout(() => {
@@ -161,8 +169,8 @@ export class Healer {
   }
 
   /**
-   * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it is copied in
-   * parts, such as a log that scripts write to without declaring it, and is not much too large.
+   * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it
+   * is copied in parts, such as a log that scripts write to without declaring it, and is not much too large.
    */
   async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
     const id = keyId(db, key);
@@ -174,7 +182,9 @@ export class Healer {
       this.#moved.add(id);
       if (bearable) return false;
       this.#rest(id, MOVING_MS);
-      throw new Error(`it moves while it is copied in parts (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`);
+      throw new Error(
+        `it moves while it is copied in parts (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`,
+      );
     }
     this.#moved.delete(id);
     if (this.suspects.get(id) === undefined) this.healed++;
@@ -184,7 +194,10 @@ export class Healer {
 
   #keep({ workload, db }: Suspect): void {
     if (this.keptForeign++ > 0) return;
-    this.logger.warn({ workload: workload.name, db }, 'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys');
+    this.logger.warn(
+      { workload: workload.name, db },
+      'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys',
+    );
   }
 
   /** Whether it was copied. */
@@ -197,7 +210,8 @@ export class Healer {
         this.suspects.clear(suspect, suspect.generation);
         return true;
       }
-      if (this.isContested !== null && (await this.isContested(db, key))) throw new Error('another source holds it, too: say with `owns` whose it is');
+      if (this.isContested !== null && (await this.isContested(db, key)))
+        throw new Error('another source holds it, too: say with `owns` whose it is');
       const lanes = this.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
@@ -213,9 +227,16 @@ export class Healer {
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
-        if (this.sequencer.passing || workload.moving || this.frozen !== null || workload.rule(key, 0, key.length).authority !== rule.authority) throw new NotNow();
+        if (
+          this.sequencer.passing ||
+          workload.moving ||
+          this.frozen !== null ||
+          workload.rule(key, 0, key.length).authority !== rule.authority
+        )
+          throw new NotNow();
         if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
-        // As it is asked: what is told until the answer comes may have happened after it (the authority names what scripts change).
+        // As it is asked: what is told until the answer comes may have happened after it (the authority names what
+        // scripts change).
         const { generation } = suspect;
         const copied = await copyKey(this.sequencer, lane, suspect, {
           // Nothing has written it but, perhaps, somebody else.
@@ -246,7 +267,11 @@ export class Healer {
         return false;
       }
       const before = this.#failing.get(id);
-      if (before?.why !== why) this.logger.warn({ workload: workload.name, db, reason: suspect.reason, why }, 'a suspect key could not be copied yet');
+      if (before?.why !== why)
+        this.logger.warn(
+          { workload: workload.name, db, reason: suspect.reason, why },
+          'a suspect key could not be copied yet',
+        );
       this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });
       return false;
     }

@@ -1,9 +1,11 @@
 /**
- * restore(key): what an authority that came back has lost is given back to it from its mirror, unless it was written since.
+ * restore(key): what an authority that came back has lost is given back to it from its mirror, unless it was written
+ * since.
  *
  *   reserved ─▶ nothing in flight ─▶ both servers asked at one place in the order ─▶ RESTORE PEXPIRE on the authority ─▶ free again
  *
- * Clients' commands on the key wait meanwhile, for two round trips. What came back although it was deleted is left as it is.
+ * Clients' commands on the key wait meanwhile, for two round trips. What came back although it was deleted is left as
+ * it is.
  */
 import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
@@ -35,13 +37,21 @@ export async function restoreKey(sequencer: Sequencer, since: Since, restored: C
   if (order.wokenBy([name]).size > 0 || !order.admits(null, [name], true)) return 'busy';
   const reservation = order.reserve([name]);
   try {
-    const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials }).catch((problem: Error) => {
-      throw new CopyError('lost', problem.message);
-    });
+    const lane = await lanes
+      .open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials })
+      .catch((problem: Error) => {
+        throw new CopyError('lost', problem.message);
+      });
     await lanes.emptied(db);
     if (!untouched()) return 'written';
     const difference = await differenceAt(sequencer, lane, restored);
-    if (!difference?.sure || difference.mirror.payload === null || difference.mirror.pttl === -2 || difference.mirror.pttl === 0) return 'equal';
+    if (
+      !difference?.sure ||
+      difference.mirror.payload === null ||
+      difference.mirror.pttl === -2 ||
+      difference.mirror.pttl === 0
+    )
+      return 'equal';
     await give(sequencer, lane, restored, difference.mirror);
     return untouched() ? 'restored' : 'written';
   } finally {

@@ -1,6 +1,6 @@
 /**
- * What was written since an authority came back as another process. On everything else its mirror is right: it has confirmed what
- * the authority acknowledged before, and nothing came after that.
+ * What was written since an authority came back as another process. On everything else its mirror is right: it has
+ * confirmed what the authority acknowledged before, and nothing came after that.
  */
 import { askedFrame, WRITE, type Operation } from '../../pipeline/operation.js';
 import { otherDatabase } from '../../script/frame-keys.js';

@@ -9,7 +9,11 @@ const DIGITS = 16;
  * @param salt hides what a short value is: digests of one salt tell equal from different, nothing more
  * @throws {TranscodeError} where the payload cannot be read
  */
-export const digestOf = (payload: Buffer, salt: Buffer): string => createHmac('sha256', salt).update(JSON.stringify(canonical(decodeDump(payload)))).digest('hex').slice(0, DIGITS);
+export const digestOf = (payload: Buffer, salt: Buffer): string =>
+  createHmac('sha256', salt)
+    .update(JSON.stringify(canonical(decodeDump(payload))))
+    .digest('hex')
+    .slice(0, DIGITS);
 
 const text = (bytes: Buffer): string => bytes.toString('latin1');
 const id = ({ ms, seq }: StreamId): string => `${ms}-${seq}`;
@@ -24,15 +28,27 @@ function canonical(value: Value): unknown {
     case 'set':
       return ['set', value.members.map(text).sort()];
     case 'hash':
-      return ['hash', value.fields.map(({ field, value: held, expireAt }) => JSON.stringify([text(field), text(held), expireAt])).sort()];
+      return [
+        'hash',
+        value.fields
+          .map(({ field, value: held, expireAt }) => JSON.stringify([text(field), text(held), expireAt]))
+          .sort(),
+      ];
     case 'zset':
       return ['zset', value.members.map(({ member, score }) => JSON.stringify([text(member), String(score)])).sort()];
     case 'stream':
-      return ['stream', id(value.lastId), value.entries.map((entry) => [id(entry.id), entry.fields.map(text)]), value.groups.map(canonicalGroup).sort()];
+      return [
+        'stream',
+        id(value.lastId),
+        value.entries.map((entry) => [id(entry.id), entry.fields.map(text)]),
+        value.groups.map(canonicalGroup).sort(),
+      ];
   }
 }
 
 function canonicalGroup({ name, lastId, consumers }: StreamGroup): string {
-  const pending = consumers.map((consumer) => JSON.stringify([text(consumer.name), consumer.pending.map((entry) => [id(entry.id), String(entry.deliveries)])]));
+  const pending = consumers.map((consumer) =>
+    JSON.stringify([text(consumer.name), consumer.pending.map((entry) => [id(entry.id), String(entry.deliveries)])]),
+  );
   return JSON.stringify([text(name), id(lastId), pending.sort()]);
 }

@@ -17,7 +17,9 @@ const [CACHED_FROM, CACHED_TO] = [8, 16];
 export function equalStrings(a: Buffer, b: Buffer): boolean {
   if (a.equals(b)) return true;
   if (a.length !== b.length || a.length < CACHED_TO || a.compare(HYPERLOGLOG, 0, 4, 0, 4) !== 0) return false;
-  return a.compare(b, 0, CACHED_FROM, 0, CACHED_FROM) === 0 && a.compare(b, CACHED_TO, b.length, CACHED_TO, a.length) === 0;
+  return (
+    a.compare(b, 0, CACHED_FROM, 0, CACHED_FROM) === 0 && a.compare(b, CACHED_TO, b.length, CACHED_TO, a.length) === 0
+  );
 }
 
 const nameOfField = ({ field }: HashField): Buffer => field;
@@ -39,7 +41,12 @@ function sameNames(a: readonly Buffer[], b: readonly Buffer[]): boolean {
 }
 
 /** Names are distinct on either side. */
-function sameByName<T>(a: readonly T[], b: readonly T[], nameOf: (item: T) => Buffer, equal: (x: T, y: T) => boolean): boolean {
+function sameByName<T>(
+  a: readonly T[],
+  b: readonly T[],
+  nameOf: (item: T) => Buffer,
+  equal: (x: T, y: T) => boolean,
+): boolean {
   if (a.length !== b.length) return false;
   const items = new Map(a.map((item) => [text(nameOf(item)), item]));
   return b.every((item) => {
@@ -50,10 +57,16 @@ function sameByName<T>(a: readonly T[], b: readonly T[], nameOf: (item: T) => Bu
 
 /** Counters that only Redis 7 keeps are left out, and moments: each server takes its own. */
 function equalStreams(a: StreamValue, b: StreamValue): boolean {
-  return a.lastId.ms === b.lastId.ms && a.lastId.seq === b.lastId.seq && sameList(a.entries, b.entries, equalEntries) && sameByName(a.groups, b.groups, ({ name }) => name, equalGroups);
+  return (
+    a.lastId.ms === b.lastId.ms &&
+    a.lastId.seq === b.lastId.seq &&
+    sameList(a.entries, b.entries, equalEntries) &&
+    sameByName(a.groups, b.groups, ({ name }) => name, equalGroups)
+  );
 }
 
-const equalEntries = (a: StreamEntry, b: StreamEntry): boolean => a.id.ms === b.id.ms && a.id.seq === b.id.seq && sameList(a.fields, b.fields, (x, y) => x.equals(y));
+const equalEntries = (a: StreamEntry, b: StreamEntry): boolean =>
+  a.id.ms === b.id.ms && a.id.seq === b.id.seq && sameList(a.fields, b.fields, (x, y) => x.equals(y));
 
 function equalGroups(a: StreamGroup, b: StreamGroup): boolean {
   if (a.lastId.ms !== b.lastId.ms || a.lastId.seq !== b.lastId.seq) return false;
@@ -61,6 +74,11 @@ function equalGroups(a: StreamGroup, b: StreamGroup): boolean {
     a.consumers,
     b.consumers,
     ({ name }) => name,
-    (x, y) => sameList(x.pending, y.pending, (p, q) => p.id.ms === q.id.ms && p.id.seq === q.id.seq && p.deliveries === q.deliveries),
+    (x, y) =>
+      sameList(
+        x.pending,
+        y.pending,
+        (p, q) => p.id.ms === q.id.ms && p.id.seq === q.id.seq && p.deliveries === q.deliveries,
+      ),
   );
 }

@@ -14,7 +14,10 @@ import { equalStrings, equalValues } from './equal.js';
 import { readHeld, type CopiedKey, type Held } from '../key/held.js';
 import { decodeDump, openString } from '../rdb/transcode.js';
 
-/** How a key differs: the mirror lacks it; it alone has it, written by the kit or perhaps not; another type, value or time to live. */
+/**
+ * How a key differs: the mirror lacks it; it alone has it, written by the kit or perhaps not; another type, value or
+ * time to live.
+ */
 export type DifferenceKind = 'missing' | 'extra' | 'foreign' | 'type' | 'value' | 'ttl';
 
 /** How two differ. */
@@ -81,7 +84,8 @@ export class Verification<K extends CopiedKey> implements Sink {
     for (const key of this.keys) {
       const [one, other] = [readHeld(authority), readHeld(mirror)];
       const refusal = [one, other].find((held) => typeof held === 'string');
-      if (refusal !== undefined) this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
+      if (refusal !== undefined)
+        this.events.failed(key, new CopyError('authority', `a server refused: ${refusal as string}`));
       else this.#judge(key, one as Held, other as Held, lagMs);
     }
   }
@@ -103,7 +107,12 @@ export class Verification<K extends CopiedKey> implements Sink {
  * @param toleranceMs by how much times to live may differ; so close to its end a key may be there or not
  * @throws {TranscodeError} where a payload cannot be read
  */
-export function differenceOf(authority: Held, mirror: Held, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+export function differenceOf(
+  authority: Held,
+  mirror: Held,
+  lagMs: number,
+  toleranceMs = TTL_TOLERANCE_MS,
+): Differing | null {
   const ending = ({ pttl }: Held): boolean => pttl >= 0 && pttl <= toleranceMs + lagMs;
   if (authority.payload === null || mirror.payload === null) {
     if (authority.payload === mirror.payload || ending(authority) || ending(mirror)) return null;
@@ -115,7 +124,12 @@ export function differenceOf(authority: Held, mirror: Held, lagMs: number, toler
 }
 
 /** Whether two times to live in ms differ; the mirror's was read up to `lagMs` later, and is so much the shorter. */
-export function ttlsDiffer(authority: number, mirror: number, lagMs: number, toleranceMs = TTL_TOLERANCE_MS): Differing | null {
+export function ttlsDiffer(
+  authority: number,
+  mirror: number,
+  lagMs: number,
+  toleranceMs = TTL_TOLERANCE_MS,
+): Differing | null {
   // Since its value was read it may have ended.
   if (authority === -2 || mirror === -2) return null;
   if (authority === -1 || mirror === -1) return authority === mirror ? null : { kind: 'ttl', sure: true };

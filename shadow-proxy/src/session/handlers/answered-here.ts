@@ -35,7 +35,10 @@ const auth: Handler = (session) => {
   if (session.parser.argc > 3) return syntax(session);
   notInTransaction(session, () => {
     const named = session.parser.argc === 3;
-    const credentials: Credentials = { username: named ? text(session, 1) : undefined, password: text(session, named ? 2 : 1) };
+    const credentials: Credentials = {
+      username: named ? text(session, 1) : undefined,
+      password: text(session, named ? 2 : 1),
+    };
     alone(session, () => void login(session, credentials, named).then(finish(session, OK), () => session.destroy()));
   });
 };
@@ -82,7 +85,17 @@ const hello: Handler = (session) => {
       }
       session.reply(refusal ?? (complaint === null ? greeting(session) : error(complaint)));
     };
-    if (credentials !== null) alone(session, () => void login(session, credentials, true).then(done).then(() => session.resume(), () => session.destroy()));
+    if (credentials !== null)
+      alone(
+        session,
+        () =>
+          void login(session, credentials, true)
+            .then(done)
+            .then(
+              () => session.resume(),
+              () => session.destroy(),
+            ),
+      );
     else if (complaint !== null) done(null);
     // Without AUTH it is refused where a password is needed.
     else session.inquire(encodeCommand(['HELLO', session.protocol]), done);
@@ -90,7 +103,11 @@ const hello: Handler = (session) => {
 };
 
 /** HELLO's options as Redis takes them: one after the other, up to the first that is wrong. */
-function helloOptions(session: Session): { credentials: Credentials | null; name: string | null; complaint: string | null } {
+function helloOptions(session: Session): {
+  credentials: Credentials | null;
+  name: string | null;
+  complaint: string | null;
+} {
   const { argc } = session.parser;
   let credentials: Credentials | null = null;
   let name: string | null = null;
@@ -101,7 +118,12 @@ function helloOptions(session: Session): { credentials: Credentials | null; name
       i += 2;
     } else if (option === 'SETNAME' && i + 1 < argc) {
       const given = text(session, ++i);
-      if (!isName(given)) return { credentials, name, complaint: 'ERR Client names cannot contain spaces, newlines or special characters.' };
+      if (!isName(given))
+        return {
+          credentials,
+          name,
+          complaint: 'ERR Client names cannot contain spaces, newlines or special characters.',
+        };
       const refusal = refusalOfName(given);
       if (refusal !== null) return { credentials: null, name, complaint: refusal };
       name = given;
@@ -197,7 +219,9 @@ const exec: Handler = (session) => {
   if (session.parser.argc !== 1) {
     session.transaction = null;
     session.watch?.end();
-    return session.reply(error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"));
+    return session.reply(
+      error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"),
+    );
   }
   if (session.transaction === null) return session.reply(error('ERR EXEC without MULTI'));
   session.transaction.exec();
@@ -211,7 +235,9 @@ const discard: Handler = (session) => {
   session.reply(OK);
 };
 
-/** SCRIPT KILL, FUNCTION KILL: the lane waits for the script that is to be ended. The server says whether this user may. */
+/**
+ * SCRIPT KILL, FUNCTION KILL: the lane waits for the script that is to be ended. The server says whether this user may.
+ */
 const kill: Handler = (session) => {
   const { servers, router } = session.clients.sequencer;
   const { authority } = router.default.keylessRule;
@@ -219,10 +245,13 @@ const kill: Handler = (session) => {
   const ask = async (side: Side): Promise<Reply> => servers[side].askAs(session.credentials, ...command);
   notInTransaction(session, () =>
     alone(session, () => {
-      const asked = ask(authority).then((reply) => (router.oneAuthority || errorCode(reply) !== 'NOTBUSY' ? reply : ask(otherSide(authority))));
+      const asked = ask(authority).then((reply) =>
+        router.oneAuthority || errorCode(reply) !== 'NOTBUSY' ? reply : ask(otherSide(authority)),
+      );
       asked.then(
         (reply) => finish(session, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
-        (problem) => (problem instanceof HandshakeRefused ? finish(session, OK)(error(problem.reply)) : session.destroy()),
+        (problem) =>
+          problem instanceof HandshakeRefused ? finish(session, OK)(error(problem.reply)) : session.destroy(),
       );
     }),
   );
@@ -234,7 +263,8 @@ const http: Handler = (session) => session.destroy();
 /** Answers the command at hand. A client that has to log in gets no transaction. */
 export function answerLocally(session: Session, name: string): void {
   const handler = LOCAL[name];
-  if (session.credentials !== undefined || !(handler === multi || handler === exec || handler === discard)) return handler(session);
+  if (session.credentials !== undefined || !(handler === multi || handler === exec || handler === discard))
+    return handler(session);
   const { side, sequencer } = session.clients;
   if (session.login.standing[side] === 'unknown') {
     session.awaitLane(sequencer.lanes[side].admit(session.login));
@@ -244,4 +274,20 @@ export function answerLocally(session: Session, name: string): void {
 
 const NOAUTH = 'NOAUTH Authentication required.';
 
-export const LOCAL: Readonly<Record<string, Handler>> = { auth, hello, select, reset, quit, multi, exec, discard, watch, unwatch, 'script|kill': kill, 'function|kill': kill, post: http, 'host:': http, ...CLIENT };
+export const LOCAL: Readonly<Record<string, Handler>> = {
+  auth,
+  hello,
+  select,
+  reset,
+  quit,
+  multi,
+  exec,
+  discard,
+  watch,
+  unwatch,
+  'script|kill': kill,
+  'function|kill': kill,
+  post: http,
+  'host:': http,
+  ...CLIENT,
+};

@@ -33,17 +33,19 @@ interface Way {
 }
 
 /**
- * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue #11687),
- * cut what they make of 0.001 down to 0 ms, and so block for ever.
+ * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue
+ * #11687), cut what they make of 0.001 down to 0 ms, and so block for ever.
  */
 const LEAST_MS = 2;
 /** How often a command is told to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
 
-const argumentsAtHand = (session: Session): Buffer[] => Array.from({ length: session.parser.argc }, (_, i) => session.argument(i));
+const argumentsAtHand = (session: Session): Buffer[] =>
+  Array.from({ length: session.parser.argc }, (_, i) => session.argument(i));
 
 /** Whether the command at hand asks to block. */
-export const asksToBlock = (session: Session, { timeout }: Blocking): boolean => timeout !== 'option' || blockOption(argumentsAtHand(session)) !== -1;
+export const asksToBlock = (session: Session, { timeout }: Blocking): boolean =>
+  timeout !== 'option' || blockOption(argumentsAtHand(session)) !== -1;
 
 /** Which argument says how long. */
 function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
@@ -65,7 +67,8 @@ export function block(session: Session, spec: CommandSpec): void {
   const blocked = (session.blocked ??= new Blocked(session, spec, route.rule.authority));
   if (blocked.isOver) return blocked.timeOut();
   const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
-  if (!blocked.attempt(route, follow)) void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
+  if (!blocked.attempt(route, follow))
+    void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
 }
 
 export class Blocked {
@@ -113,7 +116,8 @@ export class Blocked {
     const { servers } = session.clients.sequencer;
     // Clients will miss it once they have left the proxy.
     const lacks = otherSide(authority);
-    if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb) session.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
+    if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb)
+      session.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
     this.place = session.clients.nextPlace();
     session.clients.blocked.add(this);
   }
@@ -189,7 +193,17 @@ export class Blocked {
         session.destroy();
       },
     };
-    const operation = new Operation(attempt.frame, 0, attempt.frame.length, sink, spec, workload, session.db, session.protocol, follow);
+    const operation = new Operation(
+      attempt.frame,
+      0,
+      attempt.frame.length,
+      sink,
+      spec,
+      workload,
+      session.db,
+      session.protocol,
+      follow,
+    );
     operation.mustCopy = mixed;
     sequencer.hold(operation, lane, this.#keys, spec.write);
     sequencer.submit(operation, lane);
@@ -239,16 +253,28 @@ export class Blocked {
     const turn = this.#turn?.ticket ?? null;
     this.#turn = null;
     if (this.session.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
-    // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not compared.
+    // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not
+    // compared.
     if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
     const lanes = this.session.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
-    const waiter: Waiter = { lane, keys: this.#keys, waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1), destination, waking: null, untold: false };
+    const waiter: Waiter = {
+      lane,
+      keys: this.#keys,
+      waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1),
+      destination,
+      waking: null,
+      untold: false,
+    };
     const wakes = destination === null ? [] : order.wokenBy([destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
     if (!order.admits(null, keys, true, turn)) {
-      this.#turn = { lane, way, ticket: order.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, turn) };
+      this.#turn = {
+        lane,
+        way,
+        ticket: order.wait({ lane: null, keys, writes: true, go: () => this.#enter(lane, way) }, turn),
+      };
       return;
     }
     order.block(waiter);
@@ -274,14 +300,25 @@ export class Blocked {
     this.#lane = lane;
     this.#comes(false);
     session.clients.count(spec, workload);
-    const followUp = new Operation(this.#frame, 0, this.#frame.length, null, spec, workload, db, session.protocol, follow);
+    const followUp = new Operation(
+      this.#frame,
+      0,
+      this.#frame.length,
+      null,
+      spec,
+      workload,
+      db,
+      session.protocol,
+      follow,
+    );
     followUp.mustCopy = mixed;
     const settle = (taken: Parameters<Waking['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
       const { waking, untold } = waiter;
       order.unblock(waiter);
-      // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of the keys tells.
+      // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
+      // the keys tells.
       const place = waking !== null && !untold;
       if (taken !== null && !place && follow === WRITE) sequencer.doubts.operation(followUp, 'copy');
       waking?.settled(waiter, place ? taken : null);
@@ -296,7 +333,11 @@ export class Blocked {
         followUp.lane = lane;
         followUp.answeredAt = each.answeredAt;
         followUp.submittedAt = each.submittedAt;
-        settle(tookNothing ? null : { domain: this.#domain(), tell: (ordered) => sequencer.followWoken(followUp, reply, ordered) });
+        settle(
+          tookNothing
+            ? null
+            : { domain: this.#domain(), tell: (ordered) => sequencer.followWoken(followUp, reply, ordered) },
+        );
         this.#answered(reply);
       },
       lost: () => {
@@ -306,12 +347,19 @@ export class Blocked {
         session.destroy();
       },
     };
-    if (spec.name.startsWith('wait')) sequencer.submit(new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, session.protocol, NOTHING), lane);
+    if (spec.name.startsWith('wait'))
+      sequencer.submit(
+        new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, session.protocol, NOTHING),
+        lane,
+      );
     sequencer.submit(operation, lane);
     waking?.answered();
   }
 
-  /** The command; or, when it is sent anew, or has less time than every server can tell from none, the command with another time. */
+  /**
+   * The command; or, when it is sent anew, or has less time than every server can tell from none, the command with
+   * another time.
+   */
   #frameNow(): Buffer {
     const { unit } = this.spec.blocking!;
     const leastMs = unit === 1 ? 1 : LEAST_MS;
@@ -324,7 +372,10 @@ export class Blocked {
   /** What two clients of different domains take may be told to the mirror in any order. */
   #domain(): string {
     if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
-    const group = this.spec.name === 'xreadgroup' ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP') : -1;
+    const group =
+      this.spec.name === 'xreadgroup'
+        ? this.#args.findIndex((arg) => arg.toString('latin1').toUpperCase() === 'GROUP')
+        : -1;
     return `${this.#keys.join(' ')} ${group === -1 ? '' : this.#args[group + 1].toString('latin1')}`;
   }
 
@@ -430,7 +481,8 @@ export class Blocked {
 
   /** It may be still under way to the server, and block only then. */
   async #unblock(): Promise<void> {
-    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS)) await this.unblock('TIMEOUT').catch(() => undefined);
+    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS))
+      await this.unblock('TIMEOUT').catch(() => undefined);
   }
 }
 

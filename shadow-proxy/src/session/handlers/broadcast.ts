@@ -1,4 +1,7 @@
-/** Commands that go to the authority of `default` and, as far as they concern it, to its mirror: SCRIPT LOAD, CONFIG SET. */
+/**
+ * Commands that go to the authority of `default` and, as far as they concern it, to its mirror: SCRIPT LOAD, CONFIG
+ * SET.
+ */
 import type { CommandSpec } from '../../command/table.js';
 import { Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
 import { noting } from './script.js';
@@ -12,7 +15,17 @@ export function both(session: Session, spec: CommandSpec): void {
   if (lane === null) return;
   if (spec.name === 'script|load' && parser.argc > 2) scripts.learn(session.argument(2));
   clients.count(spec, router.default);
-  const operation = new Operation(parser.frame, parser.start, parser.end, session, spec, router.default, session.db, session.protocol, router.mirrors ? WRITE : NOTHING);
+  const operation = new Operation(
+    parser.frame,
+    parser.start,
+    parser.end,
+    session,
+    spec,
+    router.default,
+    session.db,
+    session.protocol,
+    router.mirrors ? WRITE : NOTHING,
+  );
   if (spec.name === 'script|load') operation.sink = noting(session);
   // A mirror that knows fewer events refuses the setting: that is its own affair.
   if (spec.name === 'config|set') operation.confirmed = () => undefined;

@@ -22,7 +22,9 @@ export const isName = (name: string): boolean => /^[!-~]*$/.test(name);
 const OF_A_PROXY = /^shadow-proxy(-[a-z]+)?:/;
 /** The refusal of a client by its name; null where there is none. */
 export const refusalOfName = (name: string): string | null =>
-  OF_A_PROXY.test(name) ? 'ERR this is a shadow-proxy, not a server: name the servers themselves as source and target' : null;
+  OF_A_PROXY.test(name)
+    ? 'ERR this is a shadow-proxy, not a server: name the servers themselves as source and target'
+    : null;
 /** The highest client id: of no client. */
 const NOBODY = '9223372036854775807';
 
@@ -64,7 +66,8 @@ const subscriptionsOf = ({ subscriptions }: Session): string =>
   `sub=${subscriptions?.count('channel') ?? 0} psub=${subscriptions?.count('pattern') ?? 0} ssub=${subscriptions?.count('shard') ?? 0}`;
 
 /** Whether a client is of a TYPE. */
-const isOfType = (each: Session, type: string): boolean => type.toLowerCase() === (isSubscriber(each) ? 'pubsub' : 'normal');
+const isOfType = (each: Session, type: string): boolean =>
+  type.toLowerCase() === (isSubscriber(each) ? 'pubsub' : 'normal');
 
 const list = (session: Session): Answer => {
   const { argc } = session.parser;
@@ -132,7 +135,8 @@ function filtersOf(session: Session): string | ((each: Session) => boolean) {
         filters.push(({ credentials }) => (credentials?.username ?? 'default') === value);
         break;
       case 'TYPE':
-        if (!/^(normal|master|replica|slave|pubsub)$/i.test(value)) return `ERR Unknown client type '${value.slice(0, 100)}'`;
+        if (!/^(normal|master|replica|slave|pubsub)$/i.test(value))
+          return `ERR Unknown client type '${value.slice(0, 100)}'`;
         filters.push((each) => isOfType(each, value));
         break;
       case 'SKIPME':
@@ -145,7 +149,6 @@ function filtersOf(session: Session): string | ((each: Session) => boolean) {
   }
   return (each) => filters.every((filter) => filter(each)) && (each !== session || !skipMe);
 }
-
 
 /** What a transaction may hold: answered as it is queued. */
 const QUEUEABLE = new Set(['id', 'setname', 'getname', 'setinfo', 'no-evict', 'no-touch', 'list', 'info']);
@@ -169,7 +172,8 @@ const handler =
     });
   };
 
-const notQueued = (session: Session, name: string): void => session.refuse(`ERR shadow-proxy: CLIENT ${name.toUpperCase()} inside MULTI is not supported`);
+const notQueued = (session: Session, name: string): void =>
+  session.refuse(`ERR shadow-proxy: CLIENT ${name.toUpperCase()} inside MULTI is not supported`);
 
 /** CLIENT REPLY ON|OFF|SKIP: only ON is answered. */
 function replies(session: Session): void {
@@ -189,7 +193,8 @@ function unblock(session: Session): void {
   if (session.transaction !== null) return notQueued(session, 'unblock');
   const { argc } = session.parser;
   const how = argc === 4 ? option(session, 3) : 'TIMEOUT';
-  const valid = (argc === 3 || argc === 4) && /^-?\d{1,18}$/.test(text(session, 2)) && (how === 'TIMEOUT' || how === 'ERROR');
+  const valid =
+    (argc === 3 || argc === 4) && /^-?\d{1,18}$/.test(text(session, 2)) && (how === 'TIMEOUT' || how === 'ERROR');
   const blocked = valid ? session.clients.sessions.get(Number(text(session, 2)))?.blocked : undefined;
   session.inquire(valid ? encodeCommand(['CLIENT', 'UNBLOCK', NOBODY]) : session.command, (refusal) => {
     if (refusal !== null) return session.reply(refusal);

@@ -45,7 +45,10 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
     return session.refuse(crossing(spec.name, route.workload, route.other));
   }
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
-  const mirrored = route === null ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec)) : route.rule.mirrorsWrites || route.mixed;
+  const mirrored =
+    route === null
+      ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec))
+      : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
   const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, session.command);
   alone(session, side, blind, async (lane, calm) => {
@@ -75,9 +78,13 @@ export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clien
 }
 
 /** Whether the script in `frame` may touch keys that neither it nor its text tells. */
-export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean => !sequencer.keys.each(frame, 0, () => undefined);
+export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean =>
+  !sequencer.keys.each(frame, 0, () => undefined);
 
-/** Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the command waits. */
+/**
+ * Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the
+ * command waits.
+ */
 export function mayBegin(session: Session): boolean {
   if (session.inFlight > 0) session.awaitIdle();
   else if (session.clients.sequencer.router.workloads.some(({ held }) => held)) session.awaitOpen();
@@ -155,7 +162,15 @@ async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
   return calm();
 }
 
-async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: boolean, workload: Operation['workload'], mustCopy: boolean, calm: boolean): Promise<void> {
+async function run(
+  session: Session,
+  spec: CommandSpec,
+  lane: Lane,
+  mirrored: boolean,
+  workload: Operation['workload'],
+  mustCopy: boolean,
+  calm: boolean,
+): Promise<void> {
   const { clients, parser } = session;
   const { sequencer } = clients;
   const { frame, start, end } = parser;
@@ -167,10 +182,21 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
       answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
       lost: (_operation, reason) => reject(reason),
     };
-    const operation = new Operation(frame, start, end, sink, spec, workload, session.db, session.protocol, mirrored ? WRITE : NOTHING);
+    const operation = new Operation(
+      frame,
+      start,
+      end,
+      sink,
+      spec,
+      workload,
+      session.db,
+      session.protocol,
+      mirrored ? WRITE : NOTHING,
+    );
     operation.mustCopy = mustCopy;
     operation.calm = calm;
-    if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, lane.server.side);
+    if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start))
+      sequencer.beginSpan(operation, lane.server.side);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
   });
@@ -191,8 +217,15 @@ async function run(session: Session, spec: CommandSpec, lane: Lane, mirrored: bo
   session.reply(reply);
 }
 
-/** The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it anew, at both servers. */
-export async function databasesSwapped({ clients, db, protocol }: Session, side: Side, mirrored: boolean): Promise<void> {
+/**
+ * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it anew, at
+ * both servers.
+ */
+export async function databasesSwapped(
+  { clients, db, protocol }: Session,
+  side: Side,
+  mirrored: boolean,
+): Promise<void> {
   const { sequencer } = clients;
   const selectAgain = (at: Side): void => {
     sequencer.selectAgain(at);
@@ -204,7 +237,17 @@ export async function databasesSwapped({ clients, db, protocol }: Session, side:
     const mirror = sequencer.mirrors[other];
     // Its lane is in the database of the SWAPDB that it was just told.
     const frame = encodeCommand(['SELECT', db]);
-    const again = new Operation(frame, 0, frame.length, null, undefined, sequencer.router.default, db, protocol, NOTHING);
+    const again = new Operation(
+      frame,
+      0,
+      frame.length,
+      null,
+      undefined,
+      sequencer.router.default,
+      db,
+      protocol,
+      NOTHING,
+    );
     again.check = ACCEPT;
     again.answeredAt = performance.now();
     mirror.append(again);
@@ -216,4 +259,5 @@ export async function databasesSwapped({ clients, db, protocol }: Session, side:
 
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
 
-const withDeadline = <T>(wait: Promise<T>): Promise<T> => inTime(wait, DRAIN_MS, () => new Error('the lanes did not empty in time'));
+const withDeadline = <T>(wait: Promise<T>): Promise<T> =>
+  inTime(wait, DRAIN_MS, () => new Error('the lanes did not empty in time'));

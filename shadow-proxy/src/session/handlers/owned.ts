@@ -1,7 +1,7 @@
 /**
- * DBSIZE and RANDOMKEY on a target that several shards share: a client is told of its own shard's keys. The server cannot
- * tell them apart, so that its keys are walked over, on a connection of its own: DBSIZE costs as much as a SCAN of
- * the whole database, and counts twice what a table that shrinks meanwhile shows twice.
+ * DBSIZE and RANDOMKEY on a target that several shards share: a client is told of its own shard's keys. The server
+ * cannot tell them apart, so that its keys are walked over, on a connection of its own: DBSIZE costs as much as a SCAN
+ * of the whole database, and counts twice what a table that shrinks meanwhile shows twice.
  */
 import type { Connection } from '../../upstream/connection.js';
 import { FIRST_PAGE, scanPage } from '../../upstream/scan-page.js';
@@ -32,7 +32,8 @@ const ANSWERS: Readonly<Record<string, Answer>> = {
     const tried = await connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
     const mine = ownedOf(tried, owned);
     if (mine.length > 0) return bulk(mine[0]);
-    for await (const keys of pages(session, connection, owned)) if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
+    for await (const keys of pages(session, connection, owned))
+      if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
     return bulk(null, session.protocol);
   },
 };
@@ -73,7 +74,11 @@ async function ask(session: Session, name: string, answer: Answer, owned: Matche
   }
 }
 
-async function* pages(session: Session, connection: Connection, owned: Matcher): AsyncGenerator<Buffer[], void, undefined> {
+async function* pages(
+  session: Session,
+  connection: Connection,
+  owned: Matcher,
+): AsyncGenerator<Buffer[], void, undefined> {
   const server = session.clients.sequencer.servers.target;
   let cursor = FIRST_PAGE;
   do {
@@ -83,4 +88,5 @@ async function* pages(session: Session, connection: Connection, owned: Matcher):
   } while (cursor !== FIRST_PAGE && !session.closed);
 }
 
-const ownedOf = (keys: readonly Reply[], owned: Matcher): Buffer[] => keys.flatMap(({ data }) => (data && owned(data, 0, data.length) ? [data] : []));
+const ownedOf = (keys: readonly Reply[], owned: Matcher): Buffer[] =>
+  keys.flatMap(({ data }) => (data && owned(data, 0, data.length) ? [data] : []));

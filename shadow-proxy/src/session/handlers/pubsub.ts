@@ -29,11 +29,28 @@ export function publish(session: Session, spec: CommandSpec): void {
   const lane = session.laneTo(rule.authority);
   if (lane === null) return;
   clients.count(spec, workload);
-  session.submit(new Operation(frame, start, end, session, spec, workload, session.db, session.protocol, followOfPublish(clients, spec, rule.authority, mirrorsMessages(clients, rule))), lane);
+  session.submit(
+    new Operation(
+      frame,
+      start,
+      end,
+      session,
+      spec,
+      workload,
+      session.db,
+      session.protocol,
+      followOfPublish(clients, spec, rule.authority, mirrorsMessages(clients, rule)),
+    ),
+    lane,
+  );
 }
 
-/** Whether messages to a channel with this rule go to both servers: not to a target where only other shards' subscribers would hear them. */
-export const mirrorsMessages = ({ sharedTarget }: Clients, { authority, mirrorsWrites }: StageRule): boolean => mirrorsWrites && !(sharedTarget && authority === 'source');
+/**
+ * Whether messages to a channel with this rule go to both servers: not to a target where only other shards' subscribers
+ * would hear them.
+ */
+export const mirrorsMessages = ({ sharedTarget }: Clients, { authority, mirrorsWrites }: StageRule): boolean =>
+  mirrorsWrites && !(sharedTarget && authority === 'source');
 
 /** A server that lacks SPUBLISH has no subscribers to it. */
 export function followOfPublish(clients: Clients, spec: CommandSpec, authority: Side, mirrors: boolean): Follow {
@@ -62,8 +79,8 @@ const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: b
 );
 
 /**
- * SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed. What
- * others publish meanwhile waits, too: at a server it would come after this.
+ * SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed.
+ * What others publish meanwhile waits, too: at a server it would come after this.
  */
 export function subscription(session: Session, spec: CommandSpec): void {
   const { clients } = session;
@@ -110,11 +127,15 @@ export class Subscriptions {
     return this.count('channel') + this.count('pattern') + this.count('shard');
   }
 
-  /** A RESP2 client that is subscribed may do little else; the server says so. Whether the command at hand was taken to it. */
+  /**
+   * A RESP2 client that is subscribed may do little else; the server says so. Whether the command at hand was taken to
+   * it.
+   */
   takes(spec: CommandSpec | undefined): boolean {
     const { session } = this;
     if (session.protocol === 3 || this.total === 0) return false;
-    if (spec !== undefined && (spec.handling === 'subscribe' || spec.name === 'quit' || spec.name === 'reset')) return false;
+    if (spec !== undefined && (spec.handling === 'subscribe' || spec.name === 'quit' || spec.name === 'reset'))
+      return false;
     if (session.clients.subscribers.moving) session.awaitOpen();
     else this.#run([{ side: this.#someSide, frame: session.command, replies: 1 }]);
     return true;
@@ -123,7 +144,9 @@ export class Subscriptions {
   /** Sends the SUBSCRIBE, UNSUBSCRIBE … at hand to where its channels are. */
   change(spec: CommandSpec): void {
     const name = this.session.argument(0);
-    this.#run(this.#partsOf(spec).map(({ side, args, replies }) => ({ side, frame: encodeCommand([name, ...args]), replies })));
+    this.#run(
+      this.#partsOf(spec).map(({ side, args, replies }) => ({ side, frame: encodeCommand([name, ...args]), replies })),
+    );
   }
 
   #partsOf(spec: CommandSpec): Part[] {
@@ -137,7 +160,8 @@ export class Subscriptions {
     const parts: Part[] = [];
     for (let i = 1; i < argc; i++) {
       const name = this.session.argument(i);
-      const side = this.#sideOf(kind, name) ?? (joins ? this.workloadOf(kind, name).keylessRule.authority : this.#someSide);
+      const side =
+        this.#sideOf(kind, name) ?? (joins ? this.workloadOf(kind, name).keylessRule.authority : this.#someSide);
       let part = parts.at(-1);
       if (part?.side !== side) parts.push((part = { side, args: [], replies: 0 }));
       part.args.push(name);
@@ -158,7 +182,10 @@ export class Subscriptions {
 
   /** Where to ask what any server may answer. */
   get #someSide(): Side {
-    return SIDES.find((side) => this.links[side] !== null) ?? this.session.clients.sequencer.router.default.keylessRule.authority;
+    return (
+      SIDES.find((side) => this.links[side] !== null) ??
+      this.session.clients.sequencer.router.default.keylessRule.authority
+    );
   }
 
   /** Sends commands in turn, up to the first that is refused; the client is held until they are answered. */
@@ -168,7 +195,8 @@ export class Subscriptions {
     const run = async (): Promise<void> => {
       for (const { side, frame, replies } of commands) {
         const link = this.links[side] ?? (this.links[side] = await this.open(side));
-        if ((await link.ask(frame, replies, (buffer, start, end) => this.#answer(side, buffer, start, end))) !== null) break;
+        if ((await link.ask(frame, replies, (buffer, start, end) => this.#answer(side, buffer, start, end))) !== null)
+          break;
       }
       this.tidy();
       if (session.replies === 'skip') session.replies = 'on';
@@ -213,7 +241,17 @@ export class Subscriptions {
     const total = this.#confirmed(side, meaning.kind, meaning.joins, name.data);
     // A server counts what it knows of.
     if (text(count) === String(total)) this.#pass(buffer, start, end);
-    else this.#pass(...whole(Buffer.concat([frame.subarray(0, 4), bulk(what.data), bulk(name.data, this.session.protocol), integer(total)])));
+    else
+      this.#pass(
+        ...whole(
+          Buffer.concat([
+            frame.subarray(0, 4),
+            bulk(what.data),
+            bulk(name.data, this.session.protocol),
+            integer(total),
+          ]),
+        ),
+      );
   }
 
   /** @returns what the confirmation is to say: channels and patterns are counted together */
@@ -247,7 +285,8 @@ export class Subscriptions {
     for (const link of Object.values(this.links)) {
       if (link === null || (link.identity.protocol === protocol && link.identity.credentials === credentials)) continue;
       link.identity = this.session.identity;
-      const login: Argument[] = credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
+      const login: Argument[] =
+        credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
       link.ask(encodeCommand(['HELLO', protocol, ...login]), 1, IGNORE).then(
         (refusal) => refusal !== null && this.session.destroy(),
         () => undefined,

@@ -1,6 +1,6 @@
 /**
- * Commands on workloads whose layout is `per-region`: answered from this region's counters instead of a lane, or refused by
- * name.
+ * Commands on workloads whose layout is `per-region`: answered from this region's counters instead of a lane, or
+ * refused by name.
  *
  *   MULTI, the command, DISCARD ─▶ the client's own lane: may its user, and is the command well-formed?
  *                               ─▶ regional/commands.ts ─▶ the counters package ─▶ the target
@@ -31,18 +31,27 @@ export function takeRegional(session: Session, spec: CommandSpec): boolean {
     session.refuse(notAllowed(name, workload));
   } else if (beside !== null) {
     session.clients.crossRefused++;
-    session.refuse(`ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`);
+    session.refuse(
+      `ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`,
+    );
   } else if (session.db !== 0) {
-    session.refuse(`ERR shadow-proxy: ${name} is refused on ${layout}, in database ${session.db}: such counters are in database 0`);
+    session.refuse(
+      `ERR shadow-proxy: ${name} is refused on ${layout}, in database ${session.db}: such counters are in database 0`,
+    );
   } else if (session.transaction !== null) session.transaction.queueRegional(spec, workload);
   else answerAlone(session, spec, workload);
   return true;
 }
 
-export const notAllowed = (name: string, workload: Workload): string => `ERR shadow-proxy: ${name} is refused on "${workload.name}", whose counterLayout is per-region: ${REWRITTEN} are allowed`;
+export const notAllowed = (name: string, workload: Workload): string =>
+  `ERR shadow-proxy: ${name} is refused on "${workload.name}", whose counterLayout is per-region: ${REWRITTEN} are allowed`;
 
 /** The first of a command's keys that is rewritten, and the first that is not. */
-export function rewrittenIn(router: Router, spec: CommandSpec, { frame, argStart, argEnd, argc }: CommandBytes): { workload: Workload | null; beside: Workload | null } {
+export function rewrittenIn(
+  router: Router,
+  spec: CommandSpec,
+  { frame, argStart, argEnd, argc }: CommandBytes,
+): { workload: Workload | null; beside: Workload | null } {
   const keys = new KeyList();
   const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
   let [workload, beside]: (Workload | null)[] = [null, null];
@@ -58,11 +67,18 @@ export function rewrittenIn(router: Router, spec: CommandSpec, { frame, argStart
 function refuseHidden(session: Session, spec: CommandSpec): boolean {
   const { sequencer } = session.clients;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
-  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || isAboutCode(spec)) return false;
+  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || isAboutCode(spec))
+    return false;
   if (spec.name === 'move' || spec.name === 'copy') return false;
-  if (spec.handling === 'script' && hiddenBy(sequencer, spec, session.command, sequencer.router.default.keylessRule.authority) === 'nothing') return false;
+  if (
+    spec.handling === 'script' &&
+    hiddenBy(sequencer, spec, session.command, sequencer.router.default.keylessRule.authority) === 'nothing'
+  )
+    return false;
   const todo = spec.handling === 'script' ? 'declare its keys' : 'delete keys by their names';
-  session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not tell its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`);
+  session.refuse(
+    `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not tell its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`,
+  );
   return true;
 }
 
@@ -77,10 +93,15 @@ function answerAlone(session: Session, spec: CommandSpec, workload: Workload): v
 }
 
 /**
- * Answers the command at hand with what `work` gives, if the client's user may run `commands`. Once all that the client sent
- * before is answered; it is held meanwhile.
+ * Answers the command at hand with what `work` gives, if the client's user may run `commands`. Once all that the client
+ * sent before is answered; it is held meanwhile.
  */
-export function carryOut(session: Session, commands: readonly Buffer[], workload: Workload, work: (plain: PlainCounters) => Promise<Buffer>): boolean {
+export function carryOut(
+  session: Session,
+  commands: readonly Buffer[],
+  workload: Workload,
+  work: (plain: PlainCounters) => Promise<Buffer>,
+): boolean {
   const lane = session.laneTo('target');
   if (lane === null) return false;
   if (session.inFlight > 0) {
@@ -88,10 +109,21 @@ export function carryOut(session: Session, commands: readonly Buffer[], workload
     return false;
   }
   const { frame, start, end } = session.parser;
-  const operation = new Operation(frame, start, end, session, undefined, workload, session.db, session.protocol, NOTHING);
+  const operation = new Operation(
+    frame,
+    start,
+    end,
+    session,
+    undefined,
+    workload,
+    session.db,
+    session.protocol,
+    NOTHING,
+  );
   session.adopt(operation, lane);
   session.hold();
-  const answer = async (): Promise<Buffer> => (await refusalOf(session, lane, commands, workload)) ?? work(await session.clients.regional!.counters());
+  const answer = async (): Promise<Buffer> =>
+    (await refusalOf(session, lane, commands, workload)) ?? work(await session.clients.regional!.counters());
   const deliver = (reply: Buffer): void => {
     session.deliver(operation, reply);
     session.resume();
@@ -116,18 +148,33 @@ function errorOf(problem: Error): Buffer | null {
 const [MULTI, DISCARD] = [encodeCommand(['MULTI']), encodeCommand(['DISCARD'])];
 
 /** What the server says to the commands in the client's name without running them: an error, or null. */
-async function refusalOf(session: Session, lane: Lane, commands: readonly Buffer[], workload: Workload): Promise<Buffer | null> {
+async function refusalOf(
+  session: Session,
+  lane: Lane,
+  commands: readonly Buffer[],
+  workload: Workload,
+): Promise<Buffer | null> {
   const frame = Buffer.concat([MULTI, ...commands, DISCARD]);
   const replies = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => resolve(buffer.subarray(start, end)),
       lost: (_operation, reason) => reject(reason),
     };
-    const operation = new Operation(frame, 0, frame.length, sink, undefined, workload, session.db, session.protocol, NOTHING);
+    const operation = new Operation(
+      frame,
+      0,
+      frame.length,
+      sink,
+      undefined,
+      workload,
+      session.db,
+      session.protocol,
+      NOTHING,
+    );
     operation.bundle = questions(commands.length + 2);
     session.clients.sequencer.submit(operation, lane);
   });
-  for (let at = 0; at < replies.length; ) {
+  for (let at = 0; at < replies.length;) {
     const { reply, end } = decodeReply(replies, at);
     if (isError(reply)) return replies.subarray(at, end);
     at = end;
@@ -135,13 +182,17 @@ async function refusalOf(session: Session, lane: Lane, commands: readonly Buffer
   return null;
 }
 
-/** Runs the commands in their order; those on one counter that follow each other, with nothing of this region in between. */
+/**
+ * Runs the commands in their order; those on one counter that follow each other, with nothing of this region in
+ * between.
+ */
 export async function perform(plain: PlainCounters, commands: readonly Rewritten[]): Promise<Buffer[]> {
   const replies: Buffer[] = [];
-  for (let at = 0; at < commands.length; ) {
+  for (let at = 0; at < commands.length;) {
     const { names, asks } = commands[at];
     let to = at + 1;
-    if (names.length === 1) while (to < commands.length && commands[to].names.length === 1 && commands[to].names[0] === names[0]) to++;
+    if (names.length === 1)
+      while (to < commands.length && commands[to].names.length === 1 && commands[to].names[0] === names[0]) to++;
     const some = commands.slice(at, to);
     const answers = some.length === 1 && asks ? [await plain.look(names)] : await together(plain, some);
     some.forEach((command, i) => replies.push(command.reply(answers[i])));
@@ -154,5 +205,10 @@ export async function perform(plain: PlainCounters, commands: readonly Rewritten
 async function together(plain: PlainCounters, commands: readonly Rewritten[]): Promise<(readonly Answer[])[]> {
   const [{ names, step }] = commands;
   if (commands.length === 1) return [await Promise.all(names.map((name) => plain.run(name, step)))];
-  return (await plain.runAll(names[0], commands.map((command) => command.step))).map((answer) => [answer]);
+  return (
+    await plain.runAll(
+      names[0],
+      commands.map((command) => command.step),
+    )
+  ).map((answer) => [answer]);
 }

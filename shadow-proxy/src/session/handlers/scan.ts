@@ -28,7 +28,10 @@ export function scanOf(session: Session, authority: Side): Scan {
   return { side: 'target', frame: encodeCommand(args) };
 }
 
-/** What a client gets instead of the target's reply to SCAN or KEYS, of which `owned` are this shard's keys; null where it gets that one. */
+/**
+ * What a client gets instead of the target's reply to SCAN or KEYS, of which `owned` are this shard's keys; null where
+ * it gets that one.
+ */
 export function shapeOf(name: string, owned: Matcher | null): ((reply: Buffer) => Buffer) | null {
   if (name === 'keys') return owned && ((reply) => keysOwned(decodeReply(reply).reply, owned) ?? reply);
   if (name !== 'scan') return null;

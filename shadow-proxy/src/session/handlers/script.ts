@@ -26,7 +26,12 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
   const { sequencer } = clients;
   const { authority } = route.rule;
   if (!prepared(session, spec, session.command, authority)) return true;
-  if (clients.subscribers.changing && sequencer.scripts.mayPublish(session.command) && clients.subscribers.holds(session, null)) return true;
+  if (
+    clients.subscribers.changing &&
+    sequencer.scripts.mayPublish(session.command) &&
+    clients.subscribers.holds(session, null)
+  )
+    return true;
   const hidden = hiddenBy(sequencer, spec, session.command, authority);
   const refused = refusalOf(clients, spec, session.command, hidden, authority);
   if (refused !== null) {
@@ -81,10 +86,14 @@ function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side)
   return false;
 }
 
-/** The sink of a command with a script's text or digest, which notes that the server has taken it before the client is told. */
+/**
+ * The sink of a command with a script's text or digest, which notes that the server has taken it before the client is
+ * told.
+ */
 export const noting = (session: Session): Sink => ({
   answered: (operation, buffer, start, end) => {
-    if (buffer[start] !== MINUS) session.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
+    if (buffer[start] !== MINUS)
+      session.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
     session.answered(operation, buffer, start, end);
   },
   lost: (operation, reason) => session.lost(operation, reason),
@@ -93,11 +102,19 @@ export const noting = (session: Session): Sink => ({
 const MINUS = '-'.charCodeAt(0);
 
 /** Counts what the other server would not run of a script, or not survive. */
-function noteLacking({ support, sequencer: { servers } }: Clients, spec: CommandSpec, frame: Buffer, script: Script, side: Side): void {
+function noteLacking(
+  { support, sequencer: { servers } }: Clients,
+  spec: CommandSpec,
+  frame: Buffer,
+  script: Script,
+  side: Side,
+): void {
   const lacks = otherSide(side);
   const other = servers[lacks];
-  if (script.hasShebang && other.commands.size > 0 && !other.commands.has('fcall')) support.inScript(spec, frame, `${spec.name} #!lua`, lacks);
-  if (script.endsKeydb(argumentCount(frame, 0)) && other.isKeydb) support.inScript(spec, frame, `${spec.name} unpack`, lacks);
+  if (script.hasShebang && other.commands.size > 0 && !other.commands.has('fcall'))
+    support.inScript(spec, frame, `${spec.name} #!lua`, lacks);
+  if (script.endsKeydb(argumentCount(frame, 0)) && other.isKeydb)
+    support.inScript(spec, frame, `${spec.name} unpack`, lacks);
   support.offerScript(spec, frame, script);
 }
 
@@ -106,7 +123,8 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
   if (!spec.readOnlyScript && servers[side].knows(spec) && scripts.swapDatabases(frame)) return 'writes';
   const [argStart, argEnd]: number[][] = [[], []];
   // With keys, or with a number of them that the server does not take.
-  if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0) return 'nothing';
+  if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0)
+    return 'nothing';
   const routine = scripts.find(argumentsOf(frame));
   if (routine?.callsCommands === false) return 'nothing';
   if (spec.readOnlyScript || !servers[side].knows(spec) || routine?.writesNothing(table) === true) return 'reads';
@@ -114,17 +132,26 @@ export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSp
 }
 
 /** Why the script in `frame` cannot be run as things are; null where it can. */
-export function refusalOf({ sequencer, sharedTarget }: Clients, spec: CommandSpec, frame: Buffer, hidden: Hidden, authority: Side): string | null {
+export function refusalOf(
+  { sequencer, sharedTarget }: Clients,
+  spec: CommandSpec,
+  frame: Buffer,
+  hidden: Hidden,
+  authority: Side,
+): string | null {
   const { table, scripts, router } = sequencer;
   const name = spec.name.toUpperCase();
   const args = argumentsOf(frame);
   const notOurs = router.mayHoldForeignKeys;
   const routine = sharedTarget || notOurs ? scripts.find(args) : undefined;
   const shared = 'is refused: other shards keep their keys on the same target';
-  if (routine?.flushes === true) return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${sharedTarget ? shared : 'is refused: the target may hold keys that the proxy did not write'}`;
-  if (sharedTarget && routine?.asksForAllKeys === true && authority === 'target') return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
+  if (routine?.flushes === true)
+    return `ERR shadow-proxy: ${name} of a script with FLUSHALL, FLUSHDB or SWAPDB ${sharedTarget ? shared : 'is refused: the target may hold keys that the proxy did not write'}`;
+  if (sharedTarget && routine?.asksForAllKeys === true && authority === 'target')
+    return `ERR shadow-proxy: ${name} of a script with SCAN, KEYS, DBSIZE or RANDOMKEY ${shared}`;
   if (hidden === 'nothing' || router.oneAuthority) return null;
-  if (scripts.swapDatabases(frame)) return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
+  if (scripts.swapDatabases(frame))
+    return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
   const { reads, writes } = scripts.undeclared(args, table);
   if (reads?.length === 0 && writes?.length === 0) return null;
   return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;

@@ -1,6 +1,6 @@
 /**
- * Writes on a workload whose one writer is another region's node: with two writers it would lose increments. The plan says
- * whether they are refused, or only counted (`topology.secondWriter`).
+ * Writes on a workload whose one writer is another region's node: with two writers it would lose increments. The plan
+ * says whether they are refused, or only counted (`topology.secondWriter`).
  */
 import { KeyList, keysOf, WRITES } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
@@ -11,7 +11,10 @@ import type { StageRule } from '../../route/stage.js';
 import { hiddenBy } from './script.js';
 import type { Session } from '../session.js';
 
-/** Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was counted before. */
+/**
+ * Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was
+ * counted before.
+ */
 export function takeStray(session: Session, spec: CommandSpec, again: boolean): boolean {
   const { router } = session.clients.sequencer;
   const stray = strayOf(session, spec);
@@ -21,8 +24,12 @@ export function takeStray(session: Session, spec: CommandSpec, again: boolean): 
   if (router.secondWriter === 'count') return false;
   const name = spec.name.replace('|', ' ').toUpperCase();
   const here = router.region ?? 'another region';
-  const what = hidden ? `${name} does not tell its keys, and may write to "${workload.name}", whose` : `"${workload.name}" is not written here: its`;
-  session.refuse(`ERR shadow-proxy: ${what} one writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`);
+  const what = hidden
+    ? `${name} does not tell its keys, and may write to "${workload.name}", whose`
+    : `"${workload.name}" is not written here: its`;
+  session.refuse(
+    `ERR shadow-proxy: ${what} one writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`,
+  );
   return true;
 }
 
@@ -46,11 +53,16 @@ function strayOf(session: Session, spec: CommandSpec): Stray | null {
     if ((keys.access[i] & WRITES) === 0) continue;
     const [start, end] = [argStart[keys.index[i]], argEnd[keys.index[i]]];
     const workload = router.match(frame, start, end);
-    if (workload.writtenIn !== null && reachesTarget(workload.rule(frame, start, end))) return { workload, hidden: false };
+    if (workload.writtenIn !== null && reachesTarget(workload.rule(frame, start, end)))
+      return { workload, hidden: false };
   }
   if (count > 0) return null;
-  const hides = isScript ? hiddenBy(sequencer, spec, session.command, router.default.keylessRule.authority) === 'writes' : spec.handling === 'barrier';
-  const workload = hides ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule)) : undefined;
+  const hides = isScript
+    ? hiddenBy(sequencer, spec, session.command, router.default.keylessRule.authority) === 'writes'
+    : spec.handling === 'barrier';
+  const workload = hides
+    ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule))
+    : undefined;
   return workload === undefined ? null : { workload, hidden: true };
 }
 

@@ -92,7 +92,10 @@ export function submitSplit(session: Session, spec: CommandSpec): void {
 
 const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('latin1'));
 
-/** Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another way. */
+/**
+ * Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another
+ * way.
+ */
 function partsOf(session: Session): Part[] | 'rewritten' | null {
   const { router } = session.clients.sequencer;
   const parts = new Map<Side, Part>();
@@ -103,7 +106,11 @@ function partsOf(session: Session): Part[] | 'rewritten' | null {
     if (workload.isRewritten) return 'rewritten';
     const rule = workload.rule(key, 0, key.length);
     let part = parts.get(rule.authority);
-    if (part === undefined) parts.set(rule.authority, (part = { authority: rule.authority, workload, rule, mixed: false, places: [], keys: [] }));
+    if (part === undefined)
+      parts.set(
+        rule.authority,
+        (part = { authority: rule.authority, workload, rule, mixed: false, places: [], keys: [] }),
+      );
     else if (part.rule !== rule && !part.mixed) parts.set(rule.authority, (part = { ...part, mixed: true }));
     part.places.push(i - 1);
     part.keys.push(key);
@@ -119,7 +126,17 @@ function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): 
       answered: (_operation, buffer, start, end) => resolve(buffer.subarray(start, end)),
       lost: (_operation, reason) => reject(reason),
     };
-    const operation = new Operation(frame, 0, frame.length, sink, spec, part.workload, session.db, session.protocol, session.followOf(spec, part.rule, part.mixed));
+    const operation = new Operation(
+      frame,
+      0,
+      frame.length,
+      sink,
+      spec,
+      part.workload,
+      session.db,
+      session.protocol,
+      session.followOf(spec, part.rule, part.mixed),
+    );
     operation.mustCopy = part.mixed;
     if (operation.follow === WRITE) sequencer.doubts.note(session.db, frame, 0);
     sequencer.hold(operation, lane, idsOf(part), spec.write);
@@ -131,7 +148,8 @@ function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): 
 function join(spec: CommandSpec, parts: readonly Part[], replies: readonly Buffer[]): Buffer {
   const failed = replies.find((reply) => isError(decodeReply(reply).reply));
   if (failed) return failed;
-  if (spec.name !== 'mget') return integer(replies.reduce((sum, reply) => sum + Number(text(decodeReply(reply).reply)), 0));
+  if (spec.name !== 'mget')
+    return integer(replies.reduce((sum, reply) => sum + Number(text(decodeReply(reply).reply)), 0));
   const values: Buffer[] = [];
   for (const [i, part] of parts.entries()) {
     let at = replies[i].indexOf(10) + 1;

@@ -50,7 +50,12 @@ export class Link implements ConnectionOwner {
   /** @throws {HandshakeRefused} with the server's own error, {Error} when the server cannot be reached */
   static async open(server: Server, identity: LaneIdentity, events: LinkEvents): Promise<Link> {
     const { protocol, credentials } = identity;
-    return new Link(server.side, identity, await server.open({ db: 0, protocol, credentials, intake: new Intake(INTAKE_BYTES) }), events);
+    return new Link(
+      server.side,
+      identity,
+      await server.open({ db: 0, protocol, credentials, intake: new Intake(INTAKE_BYTES) }),
+      events,
+    );
   }
 
   get waits(): boolean {
@@ -106,11 +111,19 @@ export class Link implements ConnectionOwner {
   }
 }
 
-/** Whether a frame is a `message`, `pmessage` or `smessage`: no reply to a subscriber begins with a word of 7 or 8 letters. */
+/**
+ * Whether a frame is a `message`, `pmessage` or `smessage`: no reply to a subscriber begins with a word of 7 or 8
+ * letters.
+ */
 function isMessage(buffer: Buffer, start: number): boolean {
   const type = buffer[start];
   const length = buffer[start + 5];
-  return (type === STAR || type === PUSH) && buffer[start + 4] === DOLLAR && (length === SEVEN || length === EIGHT) && buffer[start + 6] === CR;
+  return (
+    (type === STAR || type === PUSH) &&
+    buffer[start + 4] === DOLLAR &&
+    (length === SEVEN || length === EIGHT) &&
+    buffer[start + 6] === CR
+  );
 }
 
 const PING = encodeCommand(['PING']);

@@ -6,7 +6,13 @@ import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
 import { HandshakeRefused } from '../../upstream/server.js';
 import { otherDatabase } from '../../script/frame-keys.js';
-import { isSelect, submitTransaction, type Done, type PlacedTransaction, type QueuedCommand } from '../../pipeline/transaction.js';
+import {
+  isSelect,
+  submitTransaction,
+  type Done,
+  type PlacedTransaction,
+  type QueuedCommand,
+} from '../../pipeline/transaction.js';
 import { argumentsOf, decodeReply } from '../../resp/decode.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
 import { array, encodeCommand, error, simple } from '../../resp/encode.js';
@@ -84,7 +90,10 @@ export class Transaction {
     const { transactionBytes } = session.clients.limits.bounds;
     if (this.#spoiled) session.reply(QUEUED);
     else if ((this.bytes += bytes + QUEUED_BYTES) <= transactionBytes) return true;
-    else session.refuse(`ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send it in parts, or raise the limit`);
+    else
+      session.refuse(
+        `ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send it in parts, or raise the limit`,
+      );
     return false;
   }
 
@@ -108,7 +117,8 @@ export class Transaction {
     const { session } = this;
     const { parser } = session;
     if (this.#isMalformed(spec)) return;
-    if (spec.name === 'save' && !this.#authorityIsKeydb) return session.refuse('ERR Command not allowed inside a transaction');
+    if (spec.name === 'save' && !this.#authorityIsKeydb)
+      return session.refuse('ERR Command not allowed inside a transaction');
     const loads = spec.name === 'script|load';
     // The other server is given the text when it is to run it.
     if (loads) session.clients.sequencer.scripts.learn(session.argument(2));
@@ -124,7 +134,8 @@ export class Transaction {
     if (isKeyed(spec)) {
       const route = routeKeys(session.clients.sequencer.router, spec, parser);
       if (route !== null && route.keys > 0) {
-        const other = route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
+        const other =
+          route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
         if (other !== null) {
           session.clients.crossRefused++;
           session.refuse(crossing('a transaction', route.workload, other));
@@ -279,7 +290,8 @@ export class Transaction {
   /** Whether a command of it may be a message to others who are about to subscribe. */
   #mayPublish(): boolean {
     const { subscribers, sequencer } = this.session.clients;
-    const mayPublish = ({ spec, frame }: Queued): boolean => spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
+    const mayPublish = ({ spec, frame }: Queued): boolean =>
+      spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
     return subscribers.changing && this.#queue.some(mayPublish);
   }
 
@@ -305,14 +317,26 @@ export class Transaction {
     if (this.#queue.length > 0 || this.#own.length > 0 || session.watch !== null) {
       session.transaction = null;
       session.watch?.end();
-      return session.reply(error(`EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, has nothing else in it, and no WATCH before it`));
+      return session.reply(
+        error(
+          `EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, has nothing else in it, and no WATCH before it`,
+        ),
+      );
     }
     const commands = this.#regional.map(({ frame, spec }) => rewrite(spec.name, argumentsOf(frame), session.protocol));
-    const begun = carryOut(session, this.#regional.map(({ frame }) => frame), workload, async (plain) => {
-      for (const { spec, workload: of } of this.#regional) session.clients.count(spec, of);
-      const done = await perform(plain, commands.filter((command): command is Rewritten => !(command instanceof Refusal)));
-      return array(commands.map((command) => (command instanceof Refusal ? command.reply : done.shift()!)));
-    });
+    const begun = carryOut(
+      session,
+      this.#regional.map(({ frame }) => frame),
+      workload,
+      async (plain) => {
+        for (const { spec, workload: of } of this.#regional) session.clients.count(spec, of);
+        const done = await perform(
+          plain,
+          commands.filter((command): command is Rewritten => !(command instanceof Refusal)),
+        );
+        return array(commands.map((command) => (command instanceof Refusal ? command.reply : done.shift()!)));
+      },
+    );
     if (begun) session.transaction = null;
   }
 
@@ -337,7 +361,9 @@ export class Transaction {
     const { sequencer } = session.clients;
     if (hides) sequencer.router.hid();
     const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
-    const blind = plan.commands.some(({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame));
+    const blind = plan.commands.some(
+      ({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame),
+    );
     const { watch } = session;
     alone(session, plan.authority, blind, async (own, calm) => {
       const lanes = await this.#lanesOf(plan);
@@ -357,7 +383,9 @@ export class Transaction {
       });
       watch?.giveBack();
       if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
-      if (plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))) {
+      if (
+        plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))
+      ) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
         if (mirrored) sequencer.doubts.hidden('swapped');
         await databasesSwapped(session, plan.authority, mirrored);
@@ -420,20 +448,25 @@ export class Transaction {
         continue;
       }
       // The stage may have changed since it was queued.
-      if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null) return new Error('EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again');
+      if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null)
+        return new Error(
+          'EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again',
+        );
       const route = routeKeys(router, spec, parser);
       if (route === null) return 'held';
       let own: readonly string[] = [];
       if (keyed && route.keys > 0) {
         if (route.other !== null) return new Error(crossing('a transaction', route.workload, route.other));
-        if (authority !== null && authority !== route.rule.authority) return new Error(crossing('a transaction', first!, route.workload));
+        if (authority !== null && authority !== route.rule.authority)
+          return new Error(crossing('a transaction', first!, route.workload));
         authority = route.rule.authority;
         first ??= route.workload;
         own = sequencer.keys.ids(frame, 0);
         for (const key of own) keys.add(key);
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
-      const refused = spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
+      const refused =
+        spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
       if (refused !== null) return new Error(refused);
       if (hidden !== 'nothing') {
         const follow = hidden === 'writes' && router.mirrors ? WRITE : NOTHING;
@@ -443,7 +476,10 @@ export class Transaction {
       if (isAboutEveryKey(spec)) {
         const refused = refusalOfEveryKey(session.clients, spec);
         if (refused !== null) return new Error(refused);
-        if (router.rewrites) return new Error(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while counters are counted in parts`);
+        if (router.rewrites)
+          return new Error(
+            `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while counters are counted in parts`,
+          );
         const follow = router.mirrors && !router.mayHoldForeignKeys ? WRITE : NOTHING;
         commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
         continue;
@@ -451,13 +487,20 @@ export class Transaction {
       const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
     }
-    if (spansSlots(keys)) for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
+    if (spansSlots(keys))
+      for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
     const published = commands.filter(({ spec }) => spec.handling === 'publish');
     first ??= published[0]?.workload ?? router.default;
     authority ??= first.keylessRule.authority;
     for (const command of published) command.follow = this.#followOfPublish(command, authority);
-    const all = authority === 'target' && session.clients.owned !== null ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name)) : undefined;
-    if (all !== undefined) return new Error(`ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`);
+    const all =
+      authority === 'target' && session.clients.owned !== null
+        ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name))
+        : undefined;
+    if (all !== undefined)
+      return new Error(
+        `ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`,
+      );
     return { commands, authority, workload: first, keys: new Map() };
   }
 
@@ -498,7 +541,8 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
     lost: (each, reason) => session.lost(each, reason),
   };
   const read: Sink = {
-    answered: (_each, buffer, from) => sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
+    answered: (_each, buffer, from) =>
+      sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
     lost: () => sequencer.doubts.operation(operation, REPLY_LOST),
   };
   session.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
@@ -508,15 +552,21 @@ export function sendProbed(session: Session, operation: Operation, lane: Lane, p
 }
 
 /**
- * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or more,
- * on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to come; and
- * from a snapshot, which harms it (upstream/scan-page.ts). Not so in a transaction.
+ * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or
+ * more, on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to
+ * come; and from a snapshot, which harms it (upstream/scan-page.ts). Not so in a transaction.
  * @param shape what the client gets instead of the reply
  */
-export function sendInside(session: Session, operation: Operation, lane: Lane, shape: ((reply: Buffer) => Buffer) | null): void {
+export function sendInside(
+  session: Session,
+  operation: Operation,
+  lane: Lane,
+  shape: ((reply: Buffer) => Buffer) | null,
+): void {
   const { frame, start, end, workload, db, protocol } = operation;
   const { sequencer } = session.clients;
-  const own = (bytes: Buffer, sink: Sink): Operation => new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
+  const own = (bytes: Buffer, sink: Sink): Operation =>
+    new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
   let refusal: Buffer | null = null;
   const queued: Sink = {
     answered: (_each, buffer, from, to) => {
@@ -528,7 +578,8 @@ export function sendInside(session: Session, operation: Operation, lane: Lane, s
   sequencer.submit(own(frame.subarray(start, end), queued), lane);
   const done: Sink = {
     answered: (each, buffer, from, to) => {
-      const inner = buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
+      const inner =
+        buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
       session.deliver(each, refusal ?? shape?.(inner) ?? inner);
     },
     lost: (each, reason) => session.lost(each, reason),

@@ -21,14 +21,22 @@ export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>
     case 'blpop':
     case 'brpop': {
       if (!isSeconds(args.at(-1))) return null;
-      if (keys.length === 1) return attempt([name.slice(1), keys[0]], (reply) => Buffer.concat([TWO, bulk(keys[0]), reply]));
-      return ifKnown(commands, ['lmpop', keys.length, ...keys, name === 'blpop' ? 'LEFT' : 'RIGHT'], (reply) => without(reply, '*1\r\n'));
+      if (keys.length === 1)
+        return attempt([name.slice(1), keys[0]], (reply) => Buffer.concat([TWO, bulk(keys[0]), reply]));
+      return ifKnown(commands, ['lmpop', keys.length, ...keys, name === 'blpop' ? 'LEFT' : 'RIGHT'], (reply) =>
+        without(reply, '*1\r\n'),
+      );
     }
     case 'bzpopmin':
     case 'bzpopmax': {
       if (!isSeconds(args.at(-1))) return null;
-      if (keys.length === 1) return attempt([name.slice(1), keys[0]], (reply) => Buffer.concat([THREE, bulk(keys[0]), reply.subarray(TWO.length)]));
-      return ifKnown(commands, ['zmpop', keys.length, ...keys, name === 'bzpopmin' ? 'MIN' : 'MAX'], (reply) => Buffer.concat([THREE, without(reply, '*1\r\n*2\r\n').subarray(TWO.length)]));
+      if (keys.length === 1)
+        return attempt([name.slice(1), keys[0]], (reply) =>
+          Buffer.concat([THREE, bulk(keys[0]), reply.subarray(TWO.length)]),
+        );
+      return ifKnown(commands, ['zmpop', keys.length, ...keys, name === 'bzpopmin' ? 'MIN' : 'MAX'], (reply) =>
+        Buffer.concat([THREE, without(reply, '*1\r\n*2\r\n').subarray(TWO.length)]),
+      );
     }
     case 'blmove':
     case 'brpoplpush':
@@ -39,7 +47,11 @@ export function attemptOf(args: readonly Buffer[], commands: ReadonlySet<string>
     case 'xread':
     case 'xreadgroup': {
       const at = blockOption(args);
-      if (!/^\d{1,12}$/.test(args[at + 1]?.toString('latin1') ?? '') || args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)) return null;
+      if (
+        !/^\d{1,12}$/.test(args[at + 1]?.toString('latin1') ?? '') ||
+        args.some((arg) => arg.length === 1 && arg[0] === DOLLAR)
+      )
+        return null;
       return attempt([name, ...args.slice(1, at), ...args.slice(at + 2)], asItIs);
     }
     default:
@@ -52,15 +64,18 @@ type Words = readonly (Buffer | string | number)[];
 const attempt = ([name, ...args]: Words, shape: (reply: Buffer) => Buffer): Attempt => ({
   name: String(name),
   frame: encodeCommand([name, ...args]),
-  answer: (reply) => (foundNothing(reply) ? null : reply[0] === MINUS ? (isRefusal(reply) ? null : reply) : shape(reply)),
+  answer: (reply) =>
+    foundNothing(reply) ? null : reply[0] === MINUS ? (isRefusal(reply) ? null : reply) : shape(reply),
 });
 
-const ifKnown = (commands: ReadonlySet<string>, words: Words, shape: (reply: Buffer) => Buffer): Attempt | null => (commands.has(String(words[0])) ? attempt(words, shape) : null);
+const ifKnown = (commands: ReadonlySet<string>, words: Words, shape: (reply: Buffer) => Buffer): Attempt | null =>
+  commands.has(String(words[0])) ? attempt(words, shape) : null;
 
 const asItIs = (reply: Buffer): Buffer => reply;
 const isSeconds = (arg: Buffer | undefined): boolean => /^\d{1,9}(\.\d{1,6})?$/.test(arg?.toString('latin1') ?? '');
 /** Nil in either protocol. */
-export const isNothing = (reply: Buffer): boolean => reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && reply[1] === MINUS);
+export const isNothing = (reply: Buffer): boolean =>
+  reply[0] === UNDERSCORE || ((reply[0] === STAR || reply[0] === DOLLAR) && reply[1] === MINUS);
 /** What pops answer that find nothing. */
 const foundNothing = (reply: Buffer): boolean => isNothing(reply) || (reply[0] === STAR && reply[1] === ZERO);
 /** The user may block, and not do this; or the keys are given in a way that only the command itself explains. */

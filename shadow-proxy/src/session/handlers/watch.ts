@@ -134,7 +134,20 @@ export class Watch {
 
   #send(frame: Buffer, sink: Sink): void {
     const { session, lane, workload } = this;
-    session.clients.sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, workload, lane.identity.db, lane.identity.protocol, NOTHING), lane);
+    session.clients.sequencer.submit(
+      new Operation(
+        frame,
+        0,
+        frame.length,
+        sink,
+        undefined,
+        workload,
+        lane.identity.db,
+        lane.identity.protocol,
+        NOTHING,
+      ),
+      lane,
+    );
   }
 
   /** The lane is for the next client. */
@@ -155,7 +168,9 @@ export function watch(session: Session): void {
   const route = routeKeys(router, table.byName('watch')!, session.parser);
   if (route === null) return session.awaitOpen();
   const { workload, rule, other } = route;
-  const elsewhere = other ?? (session.watch !== null && session.watch.lane.server.side !== rule.authority ? session.watch.workload : null);
+  const elsewhere =
+    other ??
+    (session.watch !== null && session.watch.lane.server.side !== rule.authority ? session.watch.workload : null);
   if (elsewhere !== null) {
     clients.crossRefused++;
     return session.refuse(crossing('watch', workload, elsewhere));

@@ -13,25 +13,42 @@ const KEYS = 300;
 test('accept lists what an authority has lost, changes nothing without a word, and then has the mirror made equal', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withServers(async (servers) => {
-    const plan = await planFor(servers, (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }]));
+    const plan = await planFor(
+      servers,
+      (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }]),
+    );
     const { admin, connect } = await start(t, plan);
-    const accept = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['accept', '--admin', admin, ...args]);
+    const accept = (...args: string[]): ReturnType<typeof runProgram> =>
+      runProgram(t, 'shadow-compare', ['accept', '--admin', admin, ...args]);
     const mirror = new Redis(servers.target.url);
     t.after(() => mirror.disconnect());
 
-    assert.deepEqual([(await accept()).stdout, (await accept('--json')).stdout], ['Nothing is frozen: every authority is the server that it was.\n', '[]\n']);
+    assert.deepEqual(
+      [(await accept()).stdout, (await accept('--json')).stdout],
+      ['Nothing is frozen: every authority is the server that it was.\n', '[]\n'],
+    );
     const client = connect();
     await Promise.all(Array.from({ length: KEYS }, (_, i) => client.set(`session:${i}`, i)));
     await until(async () => (await mirror.dbsize()) === KEYS);
     await servers.source.restart();
-    await until(async () => (await connect().set('session:0', 'new').catch(() => null)) === 'OK');
+    await until(
+      async () =>
+        (await connect()
+          .set('session:0', 'new')
+          .catch(() => null)) === 'OK',
+    );
     await until(async () => (await status(admin))[0].frozen !== null);
 
     const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
     assert.match(shown.stdout, /FROZEN[\s\S]*source\s+is\s+another\s+process[\s\S]*shadow-compare\s+accept/);
     const dry = await accept('--dry-run');
     assert.equal(dry.code, 1, dry.stderr);
-    assert.match(dry.stdout, new RegExp(`a: verify done: ${KEYS} keys compared, ${KEYS - 1} differ \\(${KEYS - 1} extra\\)\\n  db 0 session:<\\d+ bytes, [0-9a-f]{16}>: only the mirror has it`));
+    assert.match(
+      dry.stdout,
+      new RegExp(
+        `a: verify done: ${KEYS} keys compared, ${KEYS - 1} differ \\(${KEYS - 1} extra\\)\\n  db 0 session:<\\d+ bytes, [0-9a-f]{16}>: only the mirror has it`,
+      ),
+    );
     const unsaid = await accept();
     assert.equal(unsaid.code, 2);
     assert.match(unsaid.stderr, new RegExp(`nothing was changed: ${KEYS - 1} keys`));
@@ -41,16 +58,27 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     assert.equal(said.code, 0, said.stderr);
     assert.match(said.stdout, /a: the source is accepted as it is/);
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
-    assert.deepEqual([await mirror.dbsize(), await mirror.get('session:0'), (await status(admin))[0].frozen], [1, 'new', null]);
+    assert.deepEqual(
+      [await mirror.dbsize(), await mirror.get('session:0'), (await status(admin))[0].frozen],
+      [1, 'new', null],
+    );
 
     const again = connect();
     await Promise.all(Array.from({ length: KEYS }, (_, i) => again.set(`session:${i}`, i)));
     await until(async () => (await mirror.dbsize()) === KEYS);
     await servers.source.restart();
-    await until(async () => (await connect().set('session:0', 'newer').catch(() => null)) === 'OK');
+    await until(
+      async () =>
+        (await connect()
+          .set('session:0', 'newer')
+          .catch(() => null)) === 'OK',
+    );
     const given = await accept('--from-mirror', '--yes');
     assert.equal(given.code, 0, given.stderr);
-    assert.match(given.stdout, new RegExp(`a: restore done: ${KEYS} keys looked at, ${KEYS - 1} given back, 1 written since`));
+    assert.match(
+      given.stdout,
+      new RegExp(`a: restore done: ${KEYS} keys looked at, ${KEYS - 1} given back, 1 written since`),
+    );
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
     assert.equal(await mirror.dbsize(), KEYS);
     assert.deepEqual(await differences(servers.source, servers.target), []);

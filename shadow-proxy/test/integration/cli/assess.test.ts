@@ -34,13 +34,29 @@ test('an idle server is no reason to move; what clients use and the target lacks
     await client.call('LMPOP', '1', 'none', 'LEFT');
     await client.call('FUNCTION', 'LOAD', "#!lua name=l\nredis.register_function('f', function() return 1 end)");
     await client.fcall('f', 0);
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['assess', source.url, '--target', target.url, '--for', '300ms', '--json']);
+    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [
+      'assess',
+      source.url,
+      '--target',
+      target.url,
+      '--for',
+      '300ms',
+      '--json',
+    ]);
     await client.quit();
     await proxy.quit();
     assert.deepEqual([code, stderr], [1, '']);
-    const { conclusion, findings, sources } = JSON.parse(stdout) as { conclusion: string; findings: { about: string; weight: string; what: string }[]; sources: { calls: Record<string, number> }[] };
+    const { conclusion, findings, sources } = JSON.parse(stdout) as {
+      conclusion: string;
+      findings: { about: string; weight: string; what: string }[];
+      sources: { calls: Record<string, number> }[];
+    };
     assert.equal(conclusion, 'no-go');
-    const what = (about: string): string => findings.filter((finding) => finding.about === about).map((finding) => finding.what).join('\n');
+    const what = (about: string): string =>
+      findings
+        .filter((finding) => finding.about === about)
+        .map((finding) => finding.what)
+        .join('\n');
     assert.match(what('CPU'), /^one instance, idle/);
     assert.match(what('commands'), /(?=.*fcall \(1 call\))(?=.*lmpop \(1 call\))(?=.*function load \(1 call\))/);
     assert.doesNotMatch(what('commands'), /function list/, 'that was asked by assess itself');
@@ -61,7 +77,17 @@ test('--monitor names options that the target refuses, in scripts too, and is bo
       void client.call('EVAL', "return redis.call('expire', KEYS[1], 10, 'nx')", 1, 'k');
       void client.call('SET', 'NX', 'GET');
     }, 20);
-    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['assess', source.url, '--target', target.url, '--for', '100ms', '--monitor', '1s', '--json']);
+    const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [
+      'assess',
+      source.url,
+      '--target',
+      target.url,
+      '--for',
+      '100ms',
+      '--monitor',
+      '1s',
+      '--json',
+    ]);
     clearInterval(work);
     const refused = await runProgram(t, 'shadow-compare', ['assess', source.url, '--monitor', '2m']);
     await client.quit();
@@ -79,17 +105,43 @@ test('a busy server is a reason, unless a proxy could not take it; one that does
   const server = await startRedis();
   const stop = flood(server.port);
   try {
-    const { code, stdout } = await runProgram(t, 'shadow-compare', ['assess', server.url, '--for', '1500ms', '--proxy-ops', '100000000', '--json']);
-    const { conclusion, findings, sources, truths } = JSON.parse(stdout) as { conclusion: string; findings: { about: string; weight: string }[]; sources: { cpu: number; opsPerSecond: number }[]; truths: { what: string }[] };
+    const { code, stdout } = await runProgram(t, 'shadow-compare', [
+      'assess',
+      server.url,
+      '--for',
+      '1500ms',
+      '--proxy-ops',
+      '100000000',
+      '--json',
+    ]);
+    const { conclusion, findings, sources, truths } = JSON.parse(stdout) as {
+      conclusion: string;
+      findings: { about: string; weight: string }[];
+      sources: { cpu: number; opsPerSecond: number }[];
+      truths: { what: string }[];
+    };
     const [{ cpu, opsPerSecond }] = sources;
     // A machine that is busy with other things leaves it less than a whole core.
     assert.ok(cpu > 0.15 && opsPerSecond > 2_000, `${cpu} of a core, ${opsPerSecond} commands a second`);
-    assert.equal(findings.some(({ about, weight }) => about === 'CPU' && weight === 'go'), cpu >= 0.7);
+    assert.equal(
+      findings.some(({ about, weight }) => about === 'CPU' && weight === 'go'),
+      cpu >= 0.7,
+    );
     const speaks = findings.some(({ weight }) => weight === 'go');
     assert.deepEqual([conclusion, code], speaks ? ['go', 0] : ['no-go', 1]);
     assert.ok(truths.some(({ what }) => what === 'one global lock'));
-    const ceiling = await runProgram(t, 'shadow-compare', ['assess', server.url, '--for', '500ms', '--proxy-ops', '1000']);
-    assert.match(ceiling.stdout.replace(/\s+/g, ' '), /NO-GO proxy: \S+ gets [\d,]+ commands a second, over 60 % of the 1,000 that one proxy was measured to take/);
+    const ceiling = await runProgram(t, 'shadow-compare', [
+      'assess',
+      server.url,
+      '--for',
+      '500ms',
+      '--proxy-ops',
+      '1000',
+    ]);
+    assert.match(
+      ceiling.stdout.replace(/\s+/g, ' '),
+      /NO-GO proxy: \S+ gets [\d,]+ commands a second, over 60 % of the 1,000 that one proxy was measured to take/,
+    );
     assert.equal(ceiling.code, 1);
   } finally {
     stop();
@@ -105,11 +157,15 @@ test('reads at replicas are found', async (t) => {
   const replica = await startRedis({ config: { replicaof: `127.0.0.1 ${master.port}` } });
   try {
     const client = new Redis(replica.port);
-    for (let i = 0; i < 100 && !(await client.info('replication')).includes('master_link_status:up'); i++) await new Promise((resolve) => setTimeout(resolve, 100));
+    for (let i = 0; i < 100 && !(await client.info('replication')).includes('master_link_status:up'); i++)
+      await new Promise((resolve) => setTimeout(resolve, 100));
     await client.get('k');
     await client.quit();
     const { stdout } = await runProgram(t, 'shadow-compare', ['assess', master.url, '--for', '200ms']);
-    assert.match(stdout.replace(/\s+/g, ' '), new RegExp(`FIRST replicas: the replica 127\\.0\\.0\\.1:${replica.port} of \\S+ has answered 1 read`));
+    assert.match(
+      stdout.replace(/\s+/g, ' '),
+      new RegExp(`FIRST replicas: the replica 127\\.0\\.0\\.1:${replica.port} of \\S+ has answered 1 read`),
+    );
   } finally {
     await replica.stop();
     await master.stop();

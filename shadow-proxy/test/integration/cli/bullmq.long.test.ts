@@ -1,4 +1,7 @@
-/** BullMQ, which leans on Lua, blocking commands and streams, at work through every change of stage: no job is lost, and none runs twice. */
+/**
+ * BullMQ, which leans on Lua, blocking commands and streams, at work through every change of stage: no job is lost, and
+ * none runs twice.
+ */
 import assert from 'node:assert/strict';
 import type { EventEmitter } from 'node:events';
 import { test, type TestContext } from 'node:test';
@@ -66,7 +69,11 @@ function produce({ FlowProducer, Queue, Worker }: BullMQ, port: number) {
       await queue.add(want(`later-${i}`), {}, { delay: 300 });
       await queue.add(want(`again-${i}`, 2), {}, { attempts: 3, backoff: { type: 'fixed', delay: 50 } });
       await queue.add(want(`urgent-${i}`), {}, { priority: 1 + (i % 5), removeOnComplete: true });
-      await flows.add({ name: want(`parent-${i}`), queueName: 'work', children: [0, 1, 2].map((n) => ({ name: want(`child-${i}-${n}`), queueName: 'work' })) });
+      await flows.add({
+        name: want(`parent-${i}`),
+        queueName: 'work',
+        children: [0, 1, 2].map((n) => ({ name: want(`child-${i}-${n}`), queueName: 'work' })),
+      });
       await sleep(20);
     }
   };
@@ -80,7 +87,14 @@ function produce({ FlowProducer, Queue, Worker }: BullMQ, port: number) {
       running = false;
       await adding;
       const done = (): boolean => [...wanted].every(([name, times]) => (runs.get(name) ?? 0) >= times);
-      await until(async () => done() && Object.values(await queue.getJobCounts('active', 'waiting', 'delayed', 'prioritized', 'waiting-children')).every((count) => count === 0), 30_000);
+      await until(
+        async () =>
+          done() &&
+          Object.values(
+            await queue.getJobCounts('active', 'waiting', 'delayed', 'prioritized', 'waiting-children'),
+          ).every((count) => count === 0),
+        30_000,
+      );
     },
     async close(): Promise<void> {
       running = false;
@@ -100,15 +114,23 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
   const library = await bullmq(t);
   if (library === null || !(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
-    const plan = await planFor({ source, target }, (planned) => Object.assign(planned, { workloads: [{ name: 'jobs', keys: [`${PREFIX}:*`], stage: 'off' }] }));
+    const plan = await planFor({ source, target }, (planned) =>
+      Object.assign(planned, { workloads: [{ name: 'jobs', keys: [`${PREFIX}:*`], stage: 'off' }] }),
+    );
     const running = await start(t, plan);
     let refusals = 0;
-    /** What scripts write without declaring it is in doubt for a moment, again and again: who is refused for that asks once more. */
+    /**
+     * What scripts write without declaring it is in doubt for a moment, again and again: who is refused for that asks
+     * once more.
+     */
     const tool = async (...args: string[]): Promise<void> => {
       for (let left = 10; ; left--) {
         const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
         if (code === 0) return;
-        assert.ok(left > 0 && /is not clean: \d+ keys are in doubt/.test(stderr), `${args.join(' ')}: ${stdout}${stderr}`);
+        assert.ok(
+          left > 0 && /is not clean: \d+ keys are in doubt/.test(stderr),
+          `${args.join(' ')}: ${stdout}${stderr}`,
+        );
         refusals++;
       }
     };
@@ -145,11 +167,22 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
     await bull.finish();
     t.diagnostic(`${at.join(', ')}; refused for keys in doubt, and asked again: ${refusals}`);
     assert.deepEqual(bull.errors, []);
-    assert.deepEqual([...bull.runs].filter(([name, times]) => times !== bull.wanted.get(name)), [], 'each ran as often as wanted');
-    assert.deepEqual([...bull.wanted.keys()].filter((name) => !bull.runs.has(name)), []);
+    assert.deepEqual(
+      [...bull.runs].filter(([name, times]) => times !== bull.wanted.get(name)),
+      [],
+      'each ran as often as wanted',
+    );
+    assert.deepEqual(
+      [...bull.wanted.keys()].filter((name) => !bull.runs.has(name)),
+      [],
+    );
     const [{ workloads, mismatches }] = await status(running.admin);
     assert.deepEqual([workloads[0].stage, mismatches], ['rampdown', {}]);
-    await until(async () => (await status(running.admin))[0].mirror.queuedEffects === 0 && (await status(running.admin))[0].suspects.total === 0);
+    await until(
+      async () =>
+        (await status(running.admin))[0].mirror.queuedEffects === 0 &&
+        (await status(running.admin))[0].suspects.total === 0,
+    );
     // Its workers renew what they wait with: they are stopped for the comparison.
     await bull.close();
     const { differences, keys } = await compareKeyspaces(source, target);
@@ -162,7 +195,10 @@ test('BullMQ through every change of stage, there and back: no job is lost, none
     await sleep(STAGE_MS);
     await last.finish();
     assert.deepEqual(last.errors, []);
-    assert.deepEqual([...last.runs].filter(([name, times]) => times !== last.wanted.get(name)), []);
+    assert.deepEqual(
+      [...last.runs].filter(([name, times]) => times !== last.wanted.get(name)),
+      [],
+    );
     await last.close();
   });
 });

@@ -22,7 +22,10 @@ describe('the daemon', () => {
       await client.set('session:1', 'x');
       assert.equal((await fetch(`${admin}/readyz`)).status, 200);
       const [shard] = await status(admin);
-      assert.deepEqual([shard.name, shard.clients, shard.workloads.map(({ name, stage }) => `${name} ${stage}`)], ['a', 1, ['sessions off', 'default off']]);
+      assert.deepEqual(
+        [shard.name, shard.clients, shard.workloads.map(({ name, stage }) => `${name} ${stage}`)],
+        ['a', 1, ['sessions off', 'default off']],
+      );
 
       const moved = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', admin]);
       assert.deepEqual([moved.code, moved.stderr], [0, '']);
@@ -30,7 +33,8 @@ describe('the daemon', () => {
       await client.set('session:2', 'y');
       const direct = new Redis(servers.target.url);
       t.after(() => direct.disconnect());
-      for (let i = 0; i < 100 && (await direct.get('session:2')) === null; i++) await new Promise((resolve) => setTimeout(resolve, 20));
+      for (let i = 0; i < 100 && (await direct.get('session:2')) === null; i++)
+        await new Promise((resolve) => setTimeout(resolve, 20));
       assert.equal(await direct.get('session:2'), 'y');
 
       const refused = await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'complete', '--admin', admin]);
@@ -54,19 +58,32 @@ describe('the daemon', () => {
     await withServers(async (servers) => {
       const plan = await planFor(servers);
       const first = await start(t, plan);
-      assert.equal((await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', first.admin])).code, 0);
+      assert.equal(
+        (await runProgram(t, 'shadow-compare', ['stage', 'sessions', 'dualwrite', '--admin', first.admin])).code,
+        0,
+      );
       first.daemon.signal('SIGTERM');
       await first.daemon.exit();
-      const second = await start(t, { ...plan, workloads: [{ ...plan.workloads[0], stage: 'shadow' }] }, first.directory);
+      const second = await start(
+        t,
+        { ...plan, workloads: [{ ...plan.workloads[0], stage: 'shadow' }] },
+        first.directory,
+      );
       assert.equal((await status(second.admin))[0].workloads[0].stage, 'dualwrite');
-      assert.match(second.daemon.stdout, /workload sessions is in dualwrite; the plan's shadow was only its first stage and is ignored/);
+      assert.match(
+        second.daemon.stdout,
+        /workload sessions is in dualwrite; the plan's shadow was only its first stage and is ignored/,
+      );
       second.daemon.signal('SIGTERM');
       await second.daemon.exit();
 
       writeFileSync(second.file, stringify({ ...plan, workloads: [] }));
       const moved = await runProgram(t, 'shadow-proxy', ['--plan', second.file, '--log-level', 'silent']);
       assert.equal(moved.code, 2);
-      assert.match(moved.stderr, /keys of session:\* could move from workload sessions \(dualwrite\) to default \(off\)/);
+      assert.match(
+        moved.stderr,
+        /keys of session:\* could move from workload sessions \(dualwrite\) to default \(off\)/,
+      );
     });
   });
 
@@ -84,9 +101,13 @@ describe('the daemon', () => {
       await assert.rejects(second.ping(), 'the new limit of clients holds');
       first.disconnect();
       reload((plan) => (plan.workloads = []));
-      await daemon.prints(/"problem":"workloads changed: restart the proxy for that","msg":"the plan was not reloaded"/);
+      await daemon.prints(
+        /"problem":"workloads changed: restart the proxy for that","msg":"the plan was not reloaded"/,
+      );
       reload((plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'));
-      await daemon.prints(/"problem":"source of shard a changed: restart the proxy for that","msg":"the plan was not reloaded"/);
+      await daemon.prints(
+        /"problem":"source of shard a changed: restart the proxy for that","msg":"the plan was not reloaded"/,
+      );
       writeFileSync(file, 'version: 2\n');
       daemon.signal('SIGHUP');
       await daemon.prints(/"problem":"[^"]*plan\.yaml:1:10: version is 2: 1 is allowed/);
@@ -94,7 +115,10 @@ describe('the daemon', () => {
 
       daemon.signal('SIGTERM');
       assert.equal(await daemon.exit(), 0);
-      const state = JSON.parse(readFileSync(join(directory, 'state', 'a', 'state.json'), 'utf8')) as Record<string, unknown>;
+      const state = JSON.parse(readFileSync(join(directory, 'state', 'a', 'state.json'), 'utf8')) as Record<
+        string,
+        unknown
+      >;
       assert.equal(state.cleanShutdown, true);
     });
   });
@@ -103,7 +127,10 @@ describe('the daemon', () => {
     if (!(await needsKeydb(t))) return;
     const [before, after] = [makeCertificates(), makeCertificates()];
     const files = { 'proxy.crt': before.cert, 'proxy.key': before.key };
-    const directory = scratch(t, { password: 'old\n', ...Object.fromEntries(Object.entries(files).map(([name, path]) => [name, readFileSync(path, 'utf8')])) });
+    const directory = scratch(t, {
+      password: 'old\n',
+      ...Object.fromEntries(Object.entries(files).map(([name, path]) => [name, readFileSync(path, 'utf8')])),
+    });
     await withServers(
       async (servers) => {
         const port = await getPort();
@@ -120,9 +147,16 @@ describe('the daemon', () => {
           return wire;
         };
         const old = await client(before);
-        assert.deepEqual(await old.pipeline([['AUTH', 'old'], ['SET', 'k', 'secret']]), ['+OK', '+OK']);
+        assert.deepEqual(
+          await old.pipeline([
+            ['AUTH', 'old'],
+            ['SET', 'k', 'secret'],
+          ]),
+          ['+OK', '+OK'],
+        );
 
-        for (const [name, path] of Object.entries({ 'proxy.crt': after.cert, 'proxy.key': after.key })) writeFileSync(join(directory, name), readFileSync(path));
+        for (const [name, path] of Object.entries({ 'proxy.crt': after.cert, 'proxy.key': after.key }))
+          writeFileSync(join(directory, name), readFileSync(path));
         writeFileSync(join(directory, 'password'), 'new\n');
         // Both are right until the kit has the new one.
         assert.match(await old.ask('ACL', 'SETUSER', 'default', '>new'), /^-ERR shadow-proxy/);
@@ -138,21 +172,47 @@ describe('the daemon', () => {
         // One that has gone counts as a client until its end has come.
         const clientSoon = async (): Promise<Wire> => {
           let wire!: Wire;
-          await until(() => client(after).then((opened) => ((wire = opened), true), () => false));
+          await until(() =>
+            client(after).then(
+              (opened) => ((wire = opened), true),
+              () => false,
+            ),
+          );
           return wire;
         };
         const fresh = await clientSoon();
-        assert.deepEqual(await fresh.pipeline([['AUTH', 'old'], ['AUTH', 'new'], ['GET', 'k']]).then(([refused, ...rest]) => [refused.slice(0, 10), ...rest]), ['-WRONGPASS', '+OK', '$6\r\nsecret']);
+        assert.deepEqual(
+          await fresh
+            .pipeline([
+              ['AUTH', 'old'],
+              ['AUTH', 'new'],
+              ['GET', 'k'],
+            ])
+            .then(([refused, ...rest]) => [refused.slice(0, 10), ...rest]),
+          ['-WRONGPASS', '+OK', '$6\r\nsecret'],
+        );
         // As with Redis: nothing is written before the handshake.
-        await assert.rejects(client(after).then((third) => third.ask('PING')).then((answer) => assert.equal(answer, '+PONG')), /disconnected before secure TLS|ECONNRESET/);
+        await assert.rejects(
+          client(after)
+            .then((third) => third.ask('PING'))
+            .then((answer) => assert.equal(answer, '+PONG')),
+          /disconnected before secure TLS|ECONNRESET/,
+        );
 
         // The kit's own connections come again with the new password.
         await server.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
-        await until(async () => (await fetch(`${admin}/readyz`)).status === 200 && (await status(admin))[0].mirror.connected, 5_000, () => daemon.stdout);
+        await until(
+          async () => (await fetch(`${admin}/readyz`)).status === 200 && (await status(admin))[0].mirror.connected,
+          5_000,
+          () => daemon.stdout,
+        );
         old.destroy();
         fresh.destroy();
         const again = await clientSoon();
-        await again.pipeline([['AUTH', 'new'], ['SET', 'k', 'again']]);
+        await again.pipeline([
+          ['AUTH', 'new'],
+          ['SET', 'k', 'again'],
+        ]);
         const target = new Redis(servers.target.url);
         t.after(() => target.disconnect());
         await until(async () => (await target.get('k')) === 'again');
@@ -172,7 +232,12 @@ describe('the daemon', () => {
     await withServers(async (servers) => {
       const own = await getPort();
       const plan = await planFor(servers, (p) => {
-        p.shards.push({ name: 'b', listen: `redis://127.0.0.1:0`, source: 'redis://127.0.0.1:1', target: servers.target.url });
+        p.shards.push({
+          name: 'b',
+          listen: `redis://127.0.0.1:0`,
+          source: 'redis://127.0.0.1:1',
+          target: servers.target.url,
+        });
         p.shards[0].admin = { listen: `127.0.0.1:${own}`, token: '${ADMIN_TOKEN}' };
       });
       process.env.ADMIN_TOKEN = 't0ken';
@@ -180,8 +245,13 @@ describe('the daemon', () => {
       const { daemon, admin } = await start(t, plan, undefined, ['--shard', 'a']);
       await assert.rejects(fetch(`${admin}/readyz`), 'the plan’s own address stays closed');
       assert.equal((await fetch(`http://127.0.0.1:${own}/readyz`)).status, 401);
-      const shown = await runProgram(t, 'shadow-compare', ['status', '--json', '--admin', `127.0.0.1:${own}`], { SHADOW_PROXY_TOKEN: 't0ken' });
-      assert.deepEqual((JSON.parse(shown.stdout) as ShardSnapshot[]).map(({ name }) => name), ['a']);
+      const shown = await runProgram(t, 'shadow-compare', ['status', '--json', '--admin', `127.0.0.1:${own}`], {
+        SHADOW_PROXY_TOKEN: 't0ken',
+      });
+      assert.deepEqual(
+        (JSON.parse(shown.stdout) as ShardSnapshot[]).map(({ name }) => name),
+        ['a'],
+      );
       assert.doesNotMatch(daemon.stdout, /t0ken/);
     });
   });
@@ -189,9 +259,21 @@ describe('the daemon', () => {
   test('does not start where one of its shards cannot, and stops the others', async (t) => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
-      const plan = await planFor(servers, (p) => p.shards.push({ name: 'b', listen: `redis://127.0.0.1:0`, source: 'redis://127.0.0.1:1', target: servers.target.url }));
+      const plan = await planFor(servers, (p) =>
+        p.shards.push({
+          name: 'b',
+          listen: `redis://127.0.0.1:0`,
+          source: 'redis://127.0.0.1:1',
+          target: servers.target.url,
+        }),
+      );
       const directory = scratch(t, { 'plan.yaml': stringify(plan) });
-      const { code, stderr } = await runProgram(t, 'shadow-proxy', ['--plan', join(directory, 'plan.yaml'), '--log-level', 'silent']);
+      const { code, stderr } = await runProgram(t, 'shadow-proxy', [
+        '--plan',
+        join(directory, 'plan.yaml'),
+        '--log-level',
+        'silent',
+      ]);
       assert.equal(code, 3);
       assert.match(stderr, /^shard b cannot start: .*ECONNREFUSED/);
     });

@@ -20,7 +20,8 @@ async function fill(url: string): Promise<void> {
   source.disconnect();
 }
 
-const results = (text: string): { shard: string; job: JobSnapshot }[] => JSON.parse(text) as { shard: string; job: JobSnapshot }[];
+const results = (text: string): { shard: string; job: JobSnapshot }[] =>
+  JSON.parse(text) as { shard: string; job: JobSnapshot }[];
 
 describe('keys of the target that the proxy did not write', () => {
   test('promote names them and asks for their number, backfill counts them, and deletes what was confirmed', async (t) => {
@@ -39,19 +40,31 @@ describe('keys of the target that the proxy did not write', () => {
         return `${ended.stdout}${ended.stderr}`.replace(/[\s│]+/g, ' ');
       };
       const closed = await tell(1, 'promote', 'sessions', '--force', '--reason', 'in a hurry');
-      assert.match(closed, /NO target 3 keys of this workload are on the target and were not written by this shard: 1 are on the source, too, 2 are foreign keys \(examples: session:<.*nothing was changed/);
-      assert.match(await tell(2, 'promote', 'sessions', '--overwrite'), /1 that the source has, too, are overwritten, 2 that only the target has are kept.*confirm with --yes 3/);
+      assert.match(
+        closed,
+        /NO target 3 keys of this workload are on the target and were not written by this shard: 1 are on the source, too, 2 are foreign keys \(examples: session:<.*nothing was changed/,
+      );
+      assert.match(
+        await tell(2, 'promote', 'sessions', '--overwrite'),
+        /1 that the source has, too, are overwritten, 2 that only the target has are kept.*confirm with --yes 3/,
+      );
       assert.match(await tell(1, 'promote', 'sessions', '--delete-foreign', '--yes', '3'), /add --overwrite/);
       assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is less/);
       await tell(0, 'promote', 'sessions', '--overwrite', '--yes', '3');
-      assert.match(await tell(0, 'backfill', '--dry-run'), /2 keys would be copied, 1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.match(
+        await tell(0, 'backfill', '--dry-run'),
+        /2 keys would be copied, 1 overwritten, 0 deleted, 2 kept foreign/,
+      );
       assert.match(await tell(2, 'backfill', '--delete-foreign'), /Foreign keys of the target.*: 2 keys.*--yes 2/);
       assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 kept foreign/);
       assert.equal(await direct.dbsize(), 4);
       assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 kept foreign/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
       const told = await tell(0, 'history');
-      assert.match(told, /may overwrite: 3 keys of the target confirmed, by .*backfill of sessions may delete 2 keys that only the mirror has, by /);
+      assert.match(
+        told,
+        /may overwrite: 3 keys of the target confirmed, by .*backfill of sessions may delete 2 keys that only the mirror has, by /,
+      );
     });
   });
 });
@@ -61,10 +74,19 @@ describe('backfill and verify', () => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       await fill(servers.source.url);
-      const plan = await planFor(servers, (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'dualwrite' }]));
+      const plan = await planFor(
+        servers,
+        (plan) => (plan.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'dualwrite' }]),
+      );
       const first = await start(t, plan);
       const options = ['--admin', first.admin];
-      const backfill = new Program(t, 'shadow-compare', ['backfill', '--keys-per-second', '3000', '--json', ...options]);
+      const backfill = new Program(t, 'shadow-compare', [
+        'backfill',
+        '--keys-per-second',
+        '3000',
+        '--json',
+        ...options,
+      ]);
       const seen = async (): Promise<number> => (await status(first.admin))[0].job?.copied ?? 0;
       while ((await seen()) < KEYS / 3) await sleep(50);
       backfill.signal('SIGKILL');
@@ -83,7 +105,9 @@ describe('backfill and verify', () => {
       assert.equal(job.state, 'done');
       assert.ok(job.copied >= KEYS && job.copied < KEYS + 3_000, `${job.copied} copies of ${KEYS} keys`);
       // Done, and nothing came in doubt since.
-      const [{ job: still }] = results((await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options])).stdout);
+      const [{ job: still }] = results(
+        (await runProgram(t, 'shadow-compare', ['backfill', '--json', ...options])).stdout,
+      );
       assert.deepEqual([still.state, still.copied, still.endedAt], ['done', job.copied, job.endedAt]);
       assert.equal((await status(second.admin))[0].workloads[0].suspect, null);
       assert.deepEqual(await differences(servers.source, servers.target), []);
@@ -93,14 +117,20 @@ describe('backfill and verify', () => {
       await direct.set('session:new', 'secret');
       const found = await runProgram(t, 'shadow-compare', ['verify', ...options]);
       assert.equal(found.code, 1);
-      assert.match(found.stdout, /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (another value on the mirror|only the mirror has it)\n){2}$/);
+      assert.match(
+        found.stdout,
+        /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (another value on the mirror|only the mirror has it)\n){2}$/,
+      );
       const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
       assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{16}>"/);
       assert.ok(!/secret|changed|session:7/.test(report), report);
       const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
       assert.equal(asked.code, 2);
       assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 that only the mirror has kept\)/);
-      assert.match(asked.stderr, /Keys that only the mirror has are deleted there: 1 key\. This is no terminal to ask on: confirm with --yes 1/);
+      assert.match(
+        asked.stderr,
+        /Keys that only the mirror has are deleted there: 1 key\. This is no terminal to ask on: confirm with --yes 1/,
+      );
       const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
       assert.equal(repaired.code, 0, repaired.stderr);
       assert.match(repaired.stdout, /1 repaired \(1 deleted/);
@@ -119,11 +149,20 @@ describe('backfill and verify', () => {
         const { code, stderr } = await runProgram(t, 'shadow-compare', [...args, '--admin', admin]);
         return `${code} ${stderr.split('\n')[0]}`;
       };
-      assert.match(await tell('backfill'), /^1 no such workload is written to both servers \("sessions" is in off, "default" is in off\): move one to dualwrite first/);
-      assert.match(await tell('backfill', '--workload', 'session'), /^2 there is no workload "session": the plan has sessions, default/);
+      assert.match(
+        await tell('backfill'),
+        /^1 no such workload is written to both servers \("sessions" is in off, "default" is in off\): move one to dualwrite first/,
+      );
+      assert.match(
+        await tell('backfill', '--workload', 'session'),
+        /^2 there is no workload "session": the plan has sessions, default/,
+      );
       assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*from 0 to 100/);
-      assert.match(await tell('backfill', '--stop'), /^1 no backfill or verification is under way: nothing was stopped/);
+      assert.match(
+        await tell('backfill', '--stop'),
+        /^1 no backfill or verification is under way: nothing was stopped/,
+      );
       assert.match(await tell('accept', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--yes', '3'), /^2 --yes confirms what --repair deletes: add --repair/);
       assert.match(await tell('promote', 'sessions', '--yes', 'many'), /^2 .*--yes.*whole number/);

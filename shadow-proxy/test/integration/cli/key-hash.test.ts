@@ -36,9 +36,19 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
     const { key, pattern } = JSON.parse(line) as LedgerEntry;
     assert.equal(pattern, 'session:*');
     assert.notEqual(key!.hash, createHash('sha256').update('session:4217').digest('hex').slice(0, 16));
-    const ask = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['key-hash', '--plan', running.file, ...args]);
-    assert.deepEqual(await ask('session:4217'), { code: 0, stdout: `a  ${key!.hash}  sessions (session:*)\n`, stderr: '' });
-    assert.deepEqual(JSON.parse((await ask('other', '--json')).stdout).map(({ workload, pattern: of }: { workload: string; pattern: string | null }) => [workload, of]), [['default', null]]);
+    const ask = (...args: string[]): ReturnType<typeof runProgram> =>
+      runProgram(t, 'shadow-compare', ['key-hash', '--plan', running.file, ...args]);
+    assert.deepEqual(await ask('session:4217'), {
+      code: 0,
+      stdout: `a  ${key!.hash}  sessions (session:*)\n`,
+      stderr: '',
+    });
+    assert.deepEqual(
+      JSON.parse((await ask('other', '--json')).stdout).map(
+        ({ workload, pattern: of }: { workload: string; pattern: string | null }) => [workload, of],
+      ),
+      [['default', null]],
+    );
     assert.match((await ask('k', '--shard', 'b')).stderr, /^there is no shard b in the plan: a/);
     writeFileSync(join(directory, 'state', 'a', 'hash-key'), 'not a key');
     const damaged = await ask('k');
@@ -46,6 +56,9 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
     plan.state = './elsewhere';
     writeFileSync(running.file, JSON.stringify(plan));
     const missing = await ask('k');
-    assert.deepEqual([missing.code, /elsewhere\/a\/hash-key: not there\. Run this where the state folder/.test(missing.stderr)], [1, true]);
+    assert.deepEqual(
+      [missing.code, /elsewhere\/a\/hash-key: not there\. Run this where the state folder/.test(missing.stderr)],
+      [1, true],
+    );
   });
 });

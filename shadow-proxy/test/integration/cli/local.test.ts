@@ -20,7 +20,8 @@ function folder(t: TestContext): string {
 
 test('up serves, a second up is refused, down leaves nothing', async (t) => {
   const directory = folder(t);
-  const local = (command: string, ...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['local', command, '--directory', directory, ...args]);
+  const local = (command: string, ...args: string[]): ReturnType<typeof runProgram> =>
+    runProgram(t, 'shadow-compare', ['local', command, '--directory', directory, ...args]);
   const { code, stdout, stderr } = await local('up', '--json');
   assert.equal(code, 0, stderr);
   const running = JSON.parse(stdout) as Running;
@@ -55,7 +56,9 @@ test('a folder of somebody else is neither used nor removed', async (t) => {
 
 test('a server that does not start is told in one line, and nothing is left', async (t) => {
   const directory = folder(t);
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory], { REDIS_SERVER: '/nowhere/redis-server' });
+  const { code, stderr } = await runProgram(t, 'shadow-compare', ['local', 'up', '--directory', directory], {
+    REDIS_SERVER: '/nowhere/redis-server',
+  });
   assert.equal(code, 1);
   assert.equal(stderr, 'REDIS_SERVER=/nowhere/redis-server is not an executable file\n');
   assert.ok(!existsSync(directory));

@@ -21,12 +21,17 @@ test('the daemon says that the source wants a password, is not ready, and starts
     writeFileSync(file, stringify(plan));
     const began = performance.now();
     const daemon = new Program(t, 'shadow-proxy', ['--plan', file]);
-    await daemon.prints(/the source redis:\/\/127\.0\.0\.1:\d+ wants a password, and the plan gives none \(NOAUTH [^)]*\): write it into the URL, or name a passwordFile.*trying again each second/);
+    await daemon.prints(
+      /the source redis:\/\/127\.0\.0\.1:\d+ wants a password, and the plan gives none \(NOAUTH [^)]*\): write it into the URL, or name a passwordFile.*trying again each second/,
+    );
     t.diagnostic(`said after ${Math.round(performance.now() - began)} ms with the start of the program`);
     const ready = await fetch(`${admin}/readyz`);
     assert.deepEqual([ready.status, await ready.json()], [503, { ready: false, notReady: ['a'], starting: ['a'] }]);
     const { stdout } = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
-    assert.match(stdout, /^shard a\nNOT STARTED, tried again each second: shard a cannot start: the source .* wants a password/);
+    assert.match(
+      stdout,
+      /^shard a\nNOT STARTED, tried again each second: shard a cannot start: the source .* wants a password/,
+    );
     plan.shards[0].source = servers.source.url.replace('//', '//:pw@');
     writeFileSync(file, stringify(plan));
     await daemon.prints(/"listening"/);
@@ -38,8 +43,21 @@ test('the daemon says that the source wants a password, is not ready, and starts
 test('a run ends at once, with 3, where a password is missing or wrong', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
-    for (const [url, text] of [[source.url, /wants a password, and the plan gives none/], [source.url.replace('//', '//:wrong@'), /WRONGPASS/]] as const) {
-      const { code, stderr } = await runProgram(t, 'shadow-compare', ['run', '--source', url, '--target', target.url, '--listen', '127.0.0.1:0', '--for', '3s']);
+    for (const [url, text] of [
+      [source.url, /wants a password, and the plan gives none/],
+      [source.url.replace('//', '//:wrong@'), /WRONGPASS/],
+    ] as const) {
+      const { code, stderr } = await runProgram(t, 'shadow-compare', [
+        'run',
+        '--source',
+        url,
+        '--target',
+        target.url,
+        '--listen',
+        '127.0.0.1:0',
+        '--for',
+        '3s',
+      ]);
       assert.equal(code, 3);
       assert.match(stderr, text);
     }
@@ -48,17 +66,25 @@ test('a run ends at once, with 3, where a password is missing or wrong', async (
 
 test('a target that refuses the login is named in the status, and not used', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withServers(async ({ source, target }) => {
-    for (const url of [target.url, target.url.replace('//', '//:wrong@')]) {
-      const shard = await startTestShard({ source, target: url });
-      try {
-        await until(() => shard.snapshot().target.problem !== null, 5_000);
-        assert.match(shard.snapshot().target.problem!, url.includes('@') ? /^the target .* refuses: WRONGPASS/ : /^the target .* wants a password, and the plan gives none/);
-        assert.notEqual(shard.snapshot().target.up, true);
-        assert.equal(shard.snapshot().workloads[0].stage, 'off', 'nothing is written to it');
-      } finally {
-        await shard.stop();
+  await withServers(
+    async ({ source, target }) => {
+      for (const url of [target.url, target.url.replace('//', '//:wrong@')]) {
+        const shard = await startTestShard({ source, target: url });
+        try {
+          await until(() => shard.snapshot().target.problem !== null, 5_000);
+          assert.match(
+            shard.snapshot().target.problem!,
+            url.includes('@')
+              ? /^the target .* refuses: WRONGPASS/
+              : /^the target .* wants a password, and the plan gives none/,
+          );
+          assert.notEqual(shard.snapshot().target.up, true);
+          assert.equal(shard.snapshot().workloads[0].stage, 'off', 'nothing is written to it');
+        } finally {
+          await shard.stop();
+        }
       }
-    }
-  }, { target: { config: { requirepass: 'pw' } } });
+    },
+    { target: { config: { requirepass: 'pw' } } },
+  );
 });

@@ -18,7 +18,10 @@ export class Program {
   readonly #exit: Promise<number | null>;
 
   constructor(t: TestContext, name: keyof typeof PROGRAMS, args: readonly string[], env: NodeJS.ProcessEnv = {}) {
-    this.#child = spawn(process.execPath, [PROGRAMS[name], ...args], { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    this.#child = spawn(process.execPath, [PROGRAMS[name], ...args], {
+      env: { ...process.env, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     this.#child.stdout!.on('data', (chunk: Buffer) => (this.stdout += chunk.toString()));
     this.#child.stderr!.on('data', (chunk: Buffer) => (this.stderr += chunk.toString()));
     this.#exit = once(this.#child, 'close').then(([code]) => code as number | null);
@@ -45,7 +48,11 @@ export class Program {
 
   /** The first match in what is printed to stdout. @throws {Error} when it does not come, or the program ends first */
   async prints(pattern: RegExp, waitMs = WAIT_MS): Promise<RegExpExecArray> {
-    for (const deadline = Date.now() + waitMs; Date.now() < deadline; await new Promise((resolve) => setTimeout(resolve, 20))) {
+    for (
+      const deadline = Date.now() + waitMs;
+      Date.now() < deadline;
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    ) {
       const found = pattern.exec(this.stdout);
       if (found) return found;
       if (this.#child.exitCode !== null) break;
@@ -55,7 +62,12 @@ export class Program {
 }
 
 /** Runs a program to its end. */
-export async function runProgram(t: TestContext, name: keyof typeof PROGRAMS, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<{ code: number | null; stdout: string; stderr: string }> {
+export async function runProgram(
+  t: TestContext,
+  name: keyof typeof PROGRAMS,
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+): Promise<{ code: number | null; stdout: string; stderr: string }> {
   const program = new Program(t, name, args, env);
   const code = await program.exit();
   return { code, stdout: program.stdout, stderr: program.stderr };

@@ -55,10 +55,20 @@ async function work(port: number): Promise<Work> {
   };
   const loops = [
     loop(async (i) => {
-      await Promise.all([ioredis.incr('session:count').then(() => added++), ioredis.set(`session:${i % 50}`, `v${i}`, 'EX', 600), ioredis.get(`session:${(i * 7) % 50}`), ioredis.hset(`session:h:${i % 20}`, 'f', i)]);
+      await Promise.all([
+        ioredis.incr('session:count').then(() => added++),
+        ioredis.set(`session:${i % 50}`, `v${i}`, 'EX', 600),
+        ioredis.get(`session:${(i * 7) % 50}`),
+        ioredis.hset(`session:h:${i % 20}`, 'f', i),
+      ]);
     }),
     loop(async (i) => {
-      await Promise.all([nodeRedis.incr('session:count').then(() => added++), nodeRedis.get(`session:${i % 50}`), nodeRedis.hGetAll(`session:h:${i % 20}`), nodeRedis.zAdd('session:z', { score: i, value: `m${i % 30}` })]);
+      await Promise.all([
+        nodeRedis.incr('session:count').then(() => added++),
+        nodeRedis.get(`session:${i % 50}`),
+        nodeRedis.hGetAll(`session:h:${i % 20}`),
+        nodeRedis.zAdd('session:z', { score: i, value: `m${i % 30}` }),
+      ]);
     }),
   ];
   return {
@@ -109,7 +119,10 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     // Somebody is connected beside the proxy.
     const closed = await tool('promote', 'sessions');
     assert.equal(closed.code, 1);
-    assert.match(closed.stdout.replace(/[\s│]+/g, ' '), /NO bypass connected beside the proxy: exporter at 127\.0\.0\.1.*nothing was changed/);
+    assert.match(
+      closed.stdout.replace(/[\s│]+/g, ' '),
+      /NO bypass connected beside the proxy: exporter at 127\.0\.0\.1.*nothing was changed/,
+    );
     assert.equal(await stage(), 'off 100');
     running.reload((planned) => Object.assign(planned, { knownClients: ['exporter'] }));
     await running.daemon.prints(/the plan was reloaded/);
@@ -124,7 +137,10 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     // What was not seen is unknown, and closes the gate.
     const unknown = await tool('promote', 'sessions', '--dry-run', '--json');
     const gates = (JSON.parse(unknown.stdout) as { gates: { name: string; answer: string }[] }[])[0].gates;
-    assert.deepEqual(gates.filter(({ name }) => name === 'verify' || name === 'drill').map(({ answer }) => answer), ['unknown', 'unknown']);
+    assert.deepEqual(
+      gates.filter(({ name }) => name === 'verify' || name === 'drill').map(({ answer }) => answer),
+      ['unknown', 'unknown'],
+    );
     assert.equal((await tool('verify', '--workload', 'sessions')).code, 0);
     await until(async () => (await tool('rollback', 'sessions', '--drill')).code === 0);
     assert.equal(await stage(), 'shadow 100');
@@ -137,7 +153,9 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     const began = performance.now();
     const back = await tool('rollback', '--all', '--reason', 'to see it');
     assert.equal(back.code, 0, back.stderr);
-    t.diagnostic(`rolled back in ${Math.round(performance.now() - began)} ms with the start of the program: ${back.stdout.trim()}`);
+    t.diagnostic(
+      `rolled back in ${Math.round(performance.now() - began)} ms with the start of the program: ${back.stdout.trim()}`,
+    );
     assert.equal(await stage(), 'shadow 100');
     await equal();
 
@@ -168,16 +186,34 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     const warned = await tool('promote', 'sessions', '--force', '--reason', 'the test ends');
     assert.equal(warned.code, 2);
     assert.match(warned.stderr, /point of no return/);
-    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session')).code, 2);
-    assert.equal((await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions')).code, 0);
+    assert.equal(
+      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session'))
+        .code,
+      2,
+    );
+    assert.equal(
+      (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'sessions'))
+        .code,
+      0,
+    );
     assert.equal(await stage(), 'complete 100');
     const none = await tool('rollback', 'sessions');
     assert.equal(none.code, 1);
     assert.match(none.stderr, /backfill the other way/);
 
-    // What nobody names goes there, too, and the source is shut down: who was connected, and who comes, notices nothing.
+    // What nobody names goes there, too, and the source is shut down: who was connected, and who comes, notices
+    // nothing.
     for (const to of ['dualwrite', 'shadow', 'live', 'rampdown', 'complete']) {
-      const { code, stderr } = await tool('promote', 'default', '--to', to, '--force', '--reason', 'the test ends', ...(to === 'complete' ? ['--point-of-no-return', 'default'] : []));
+      const { code, stderr } = await tool(
+        'promote',
+        'default',
+        '--to',
+        to,
+        '--force',
+        '--reason',
+        'the test ends',
+        ...(to === 'complete' ? ['--point-of-no-return', 'default'] : []),
+      );
       assert.equal(code, 0, stderr);
       // It has no key: nothing was copied.
       if (to === 'dualwrite') assert.equal((await tool('backfill')).code, 3);
@@ -196,7 +232,9 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     const history = await tool('history');
     assert.match(history.stdout, /sessions shadow → live 1 %, a drill, by \w+\n/);
     assert.match(history.stdout, /sessions live → shadow, rolled back, by \w+: to see it\n/);
-    const lines = readFileSync(join(running.directory, 'state', 'a', 'history.jsonl'), 'utf8').trim().split('\n');
+    const lines = readFileSync(join(running.directory, 'state', 'a', 'history.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
     const last = JSON.parse(lines.at(-1)!) as { reason: string; gates: { name: string; evidence: string }[] };
     assert.equal(last.reason, 'the test ends');
     assert.ok(last.gates.some(({ name, evidence }) => name === 'verify' && /keys/.test(evidence)));
@@ -214,7 +252,8 @@ test('several shards go together, or none does', async (t) => {
       const running = await start(t, plan);
       await running.daemon.prints(/"shard":"b".*"listening"/);
       const tool = operator(t, running);
-      const stages = async (): Promise<string[]> => (await status(running.admin)).map(({ workloads }) => workloads[0].stage);
+      const stages = async (): Promise<string[]> =>
+        (await status(running.admin)).map(({ workloads }) => workloads[0].stage);
       const beside = new Redis(two.source.port);
       await beside.ping();
       const refused = await tool('promote', 'sessions');
@@ -226,7 +265,10 @@ test('several shards go together, or none does', async (t) => {
       assert.equal((await tool('rollback', 'sessions', '--shard', 'b')).code, 0);
       assert.deepEqual(await stages(), ['dualwrite', 'off']);
       assert.equal((await tool('promote', 'sessions', '--force')).code, 1, 'a reason is asked for');
-      assert.match((await tool('promote', 'sessions', '--percent', '5')).stderr, /percent goes with live, and "sessions" would go to/);
+      assert.match(
+        (await tool('promote', 'sessions', '--percent', '5')).stderr,
+        /percent goes with live, and "sessions" would go to/,
+      );
     });
   });
 });
@@ -236,51 +278,58 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
   throw new Error(`not so within 60 s: ${holds.toString()}`);
 }
 
-for (const hangs of [true, false]) test(`the red button without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
-  if (!(await needsKeydb(t))) return;
-  await withServers(async ({ source, target }) => {
-    const plan = await planFor(
-      { source, target },
-      (planned) => Object.assign(planned.workloads[0], { stage: 'live' }),
-    );
-    const running = await start(t, plan);
-    const offline = (...args: string[]): Promise<Result> => runProgram(t, 'shadow-compare', ['rollback', '--all', '--offline', '--plan', running.file, ...args]);
-    const client = running.connect();
-    const acknowledged = new Map<string, string>();
-    const tried = new Map<string, string>();
-    let hung = false;
-    const writing = Promise.all(
-      Array.from({ length: 8 }, async (_, of) => {
-        for (let i = 0; !hung; i++) {
-          const [key, value] = [`session:${of}:${i % 300}`, `v${i}`];
-          tried.set(key, value);
-          await client.set(key, value).then(() => acknowledged.set(key, value), () => sleep(10));
-        }
-      }),
-    );
-    await sleep(1_500);
-    if (hangs) running.daemon.signal('SIGSTOP');
-    hung = hangs;
-    await sleep(300);
-    const { code, stdout, stderr } = await offline('--reason', 'it hangs');
-    assert.equal(code, 0, stderr);
-    assert.match(stdout, /a: sessions live → shadow\n.*the process that had it was ended.*\d+ keys that were on their way/);
-    hung = true;
-    client.disconnect();
-    await writing;
-    running.daemon.signal('SIGCONT');
-    assert.equal(await running.daemon.exit(), 1, 'what comes to itself again finds that it has the shard no more');
-    assert.ok(acknowledged.size > 100, `${acknowledged.size} keys`);
-    const direct = new Redis(source.port);
-    const there = await direct.mget([...acknowledged.keys()]);
-    direct.disconnect();
-    // What was tried last may have run, unanswered.
-    const lost = [...acknowledged].filter(([key, value], i) => there[i] !== value && there[i] !== tried.get(key));
-    assert.deepEqual(lost, []);
-    const again = await start(t, plan, running.directory);
-    assert.equal((await status(again.admin))[0].workloads[0].stage, 'shadow');
-    const nothing = await offline();
-    assert.equal(nothing.code, 1);
-    assert.match(nothing.stderr, /there is nothing to roll back/);
+for (const hangs of [true, false])
+  test(`the red button without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withServers(async ({ source, target }) => {
+      const plan = await planFor({ source, target }, (planned) =>
+        Object.assign(planned.workloads[0], { stage: 'live' }),
+      );
+      const running = await start(t, plan);
+      const offline = (...args: string[]): Promise<Result> =>
+        runProgram(t, 'shadow-compare', ['rollback', '--all', '--offline', '--plan', running.file, ...args]);
+      const client = running.connect();
+      const acknowledged = new Map<string, string>();
+      const tried = new Map<string, string>();
+      let hung = false;
+      const writing = Promise.all(
+        Array.from({ length: 8 }, async (_, of) => {
+          for (let i = 0; !hung; i++) {
+            const [key, value] = [`session:${of}:${i % 300}`, `v${i}`];
+            tried.set(key, value);
+            await client.set(key, value).then(
+              () => acknowledged.set(key, value),
+              () => sleep(10),
+            );
+          }
+        }),
+      );
+      await sleep(1_500);
+      if (hangs) running.daemon.signal('SIGSTOP');
+      hung = hangs;
+      await sleep(300);
+      const { code, stdout, stderr } = await offline('--reason', 'it hangs');
+      assert.equal(code, 0, stderr);
+      assert.match(
+        stdout,
+        /a: sessions live → shadow\n.*the process that had it was ended.*\d+ keys that were on their way/,
+      );
+      hung = true;
+      client.disconnect();
+      await writing;
+      running.daemon.signal('SIGCONT');
+      assert.equal(await running.daemon.exit(), 1, 'what comes to itself again finds that it has the shard no more');
+      assert.ok(acknowledged.size > 100, `${acknowledged.size} keys`);
+      const direct = new Redis(source.port);
+      const there = await direct.mget([...acknowledged.keys()]);
+      direct.disconnect();
+      // What was tried last may have run, unanswered.
+      const lost = [...acknowledged].filter(([key, value], i) => there[i] !== value && there[i] !== tried.get(key));
+      assert.deepEqual(lost, []);
+      const again = await start(t, plan, running.directory);
+      assert.equal((await status(again.admin))[0].workloads[0].stage, 'shadow');
+      const nothing = await offline();
+      assert.equal(nothing.code, 1);
+      assert.match(nothing.stderr, /there is nothing to roll back/);
+    });
   });
-});

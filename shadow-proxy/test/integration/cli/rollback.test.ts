@@ -1,11 +1,14 @@
-/** The emergency rollback of all workloads, where one is complete: the others go back, and the one that cannot is named. */
+/**
+ * The emergency rollback of all workloads, where one is complete: the others go back, and the one that cannot is named.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needsKeydb, withServers } from '../../support/servers.js';
 import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
-const STUCK = /a: "gone" is complete and cannot be rolled back: only the target has been written since\. Leave it there, or move it with a backfill the other way/;
+const STUCK =
+  /a: "gone" is complete and cannot be rolled back: only the target has been written since\. Leave it there, or move it with a backfill the other way/;
 
 test('rollback --all names what is complete, rolls the others back, and ends with 1; also without the proxy', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -18,7 +21,8 @@ test('rollback --all names what is complete, rolls the others back, and ends wit
     });
     const running = await start(t, plan);
     const stages = async (): Promise<string[]> => (await status(running.admin))[0].workloads.map(({ stage }) => stage);
-    const all = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['rollback', '--all', ...args]);
+    const all = (...args: string[]): ReturnType<typeof runProgram> =>
+      runProgram(t, 'shadow-compare', ['rollback', '--all', ...args]);
     const mixed = await all('--admin', running.admin);
     assert.equal(mixed.code, 1);
     assert.match(mixed.stderr, STUCK);

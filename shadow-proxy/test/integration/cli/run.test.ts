@@ -12,9 +12,20 @@ import { needsKeydb, withServers, type Pair } from '../../support/servers.js';
 import { startTestShard } from '../../support/shard.js';
 import { Program, runProgram } from './process.js';
 
-const toServers = ({ source, target }: Pair): string[] => ['--source', source.url, '--target', target.url, '--listen', '127.0.0.1:0'];
+const toServers = ({ source, target }: Pair): string[] => [
+  '--source',
+  source.url,
+  '--target',
+  target.url,
+  '--listen',
+  '127.0.0.1:0',
+];
 
-async function start(t: TestContext, servers: Pair, ...args: string[]): Promise<{ program: Program; client: Redis; direct: Redis }> {
+async function start(
+  t: TestContext,
+  servers: Pair,
+  ...args: string[]
+): Promise<{ program: Program; client: Redis; direct: Redis }> {
   const program = new Program(t, 'shadow-compare', ['run', ...toServers(servers), ...args]);
   const [, port] = await program.prints(/Point a client at redis:\/\/127\.0\.0\.1:(\d+)/);
   const connect = (to: number): Redis => {
@@ -71,7 +82,10 @@ describe('shadow-compare run', () => {
       assert.equal(await client.get('session:42'), 'right');
       program.signal('SIGINT');
       assert.equal(await program.exit(), 1);
-      assert.match(program.stdout, /The last 1 of 1 recorded mismatches:\n {2}\w+ in default: get, key [0-9a-f]{16} \(10 bytes, redacted\)/);
+      assert.match(
+        program.stdout,
+        /The last 1 of 1 recorded mismatches:\n {2}\w+ in default: get, key [0-9a-f]{16} \(10 bytes, redacted\)/,
+      );
       assert.match(program.stdout, /DOES NOT HOLD: 1 mismatch: /);
       const kept = readFileSync(join(ledger, 'run', 'ledger.jsonl'), 'utf8');
       assert.equal(kept.trim().split('\n').length, 1);
@@ -83,8 +97,22 @@ describe('shadow-compare run', () => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const listen = await getPort();
-      const program = new Program(t, 'shadow-compare', ['run', ...toServers(servers).slice(0, 4), '--listen', `127.0.0.1:${listen}`, '--json', '--no-redact', '--for', '3s']);
-      const client = new Redis({ host: '127.0.0.1', port: listen, maxRetriesPerRequest: null, retryStrategy: () => 50 });
+      const program = new Program(t, 'shadow-compare', [
+        'run',
+        ...toServers(servers).slice(0, 4),
+        '--listen',
+        `127.0.0.1:${listen}`,
+        '--json',
+        '--no-redact',
+        '--for',
+        '3s',
+      ]);
+      const client = new Redis({
+        host: '127.0.0.1',
+        port: listen,
+        maxRetriesPerRequest: null,
+        retryStrategy: () => 50,
+      });
       client.on('error', () => undefined);
       const direct = new Redis(servers.target.url);
       t.after(() => {
@@ -97,8 +125,17 @@ describe('shadow-compare run', () => {
       await client.get('k');
       client.disconnect();
       assert.equal(await program.exit(), 1);
-      const report = JSON.parse(program.stdout) as { outcome: string; exitCode: number; drained: boolean; snapshot: { operations: number }; mismatches: { key: { text: string } }[] };
-      assert.deepEqual([report.outcome, report.exitCode, report.drained, report.mismatches.length, report.mismatches[0].key.text], ['does not hold', 1, true, 1, 'k']);
+      const report = JSON.parse(program.stdout) as {
+        outcome: string;
+        exitCode: number;
+        drained: boolean;
+        snapshot: { operations: number };
+        mismatches: { key: { text: string } }[];
+      };
+      assert.deepEqual(
+        [report.outcome, report.exitCode, report.drained, report.mismatches.length, report.mismatches[0].key.text],
+        ['does not hold', 1, true, 1, 'k'],
+      );
       assert.ok(report.snapshot.operations >= 2);
       assert.equal(program.stderr, '');
     });
@@ -110,7 +147,15 @@ describe('shadow-compare run', () => {
       const direct = new Redis(servers.source.url);
       await direct.mset('a', 1, 'b', 2);
       direct.disconnect();
-      const { stderr } = await runProgram(t, 'shadow-compare', ['run', ...toServers(servers).slice(0, 4), '--listen', `127.0.0.1:${await getPort()}`, '--json', '--for', '1s']);
+      const { stderr } = await runProgram(t, 'shadow-compare', [
+        'run',
+        ...toServers(servers).slice(0, 4),
+        '--listen',
+        `127.0.0.1:${await getPort()}`,
+        '--json',
+        '--for',
+        '1s',
+      ]);
       assert.match(stderr, /the target lacks keys that the source has: what was there before is not copied/);
       assert.match(stderr, /"keys":\{"source":2,"target":0\}/);
     });
@@ -120,10 +165,36 @@ describe('shadow-compare run', () => {
     if (!(await needsKeydb(t))) return;
     await withServers(async (servers) => {
       const { port } = servers.source;
-      const args = ['run', '--source', 'redis://127.0.0.1:1', '--target', servers.target.url, '--listen', `127.0.0.1:${port}`];
-      const taken = await runProgram(t, 'shadow-compare', ['run', ...toServers(servers).slice(0, 4), '--listen', `localhost:${port}`, '--log-level', 'silent']);
-      assert.deepEqual([taken.code, /^shard run cannot listen at redis:\/\/localhost:\d+: it is taken; choose another address/.test(taken.stderr)], [2, true], taken.stderr);
-      assert.equal((await runProgram(t, 'shadow-compare', [...args, '--log-level', 'silent'])).code, 3, 'the source is asked first');
+      const args = [
+        'run',
+        '--source',
+        'redis://127.0.0.1:1',
+        '--target',
+        servers.target.url,
+        '--listen',
+        `127.0.0.1:${port}`,
+      ];
+      const taken = await runProgram(t, 'shadow-compare', [
+        'run',
+        ...toServers(servers).slice(0, 4),
+        '--listen',
+        `localhost:${port}`,
+        '--log-level',
+        'silent',
+      ]);
+      assert.deepEqual(
+        [
+          taken.code,
+          /^shard run cannot listen at redis:\/\/localhost:\d+: it is taken; choose another address/.test(taken.stderr),
+        ],
+        [2, true],
+        taken.stderr,
+      );
+      assert.equal(
+        (await runProgram(t, 'shadow-compare', [...args, '--log-level', 'silent'])).code,
+        3,
+        'the source is asked first',
+      );
     });
   });
 });
@@ -139,7 +210,8 @@ test('a shard that does not start has written all it will', async (t) => {
       const stateDir = scratch(t);
       // The servers are met while the address is found taken.
       await assert.rejects(startTestShard({ ...servers, stateDir, port }), /cannot listen at .* it is taken/);
-      const files = (): string[] => readdirSync(join(stateDir, 'test')).map((name) => `${name} ${statSync(join(stateDir, 'test', name)).ino}`);
+      const files = (): string[] =>
+        readdirSync(join(stateDir, 'test')).map((name) => `${name} ${statSync(join(stateDir, 'test', name)).ino}`);
       const before = files();
       await new Promise((resolve) => setTimeout(resolve, 20));
       assert.deepEqual(files(), before);
@@ -154,7 +226,10 @@ describe('shadow-compare demo', () => {
     const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '1s']);
     assert.equal(code, 0, stdout);
     assert.match(stdout, /^(NOTE: .*stands in for it.*\n)?Source: Redis [\d.]+ on port \d+\. Target: /);
-    assert.match(stdout, /Caught:\n {2}\w+ in feature-flags \(flag:\*\): smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/);
+    assert.match(
+      stdout,
+      /Caught:\n {2}\w+ in feature-flags \(flag:\*\): smembers, key [0-9a-f]{16} \(13 bytes, redacted\)/,
+    );
     assert.match(stdout, /[\d,]+ operations, [\d,]+ pairs of replies compared.* 0 mismatches in the traffic/);
     assert.deepEqual(files(), before);
   });
@@ -162,10 +237,15 @@ describe('shadow-compare demo', () => {
   test('says in its first and last lines that a stand-in took KeyDB’s place', async (t) => {
     const redis = ['/usr/bin', '/usr/local/bin'].find((directory) => existsSync(join(directory, 'redis-server')));
     if (redis === undefined) return t.skip('no redis-server at a usual place');
-    const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '500ms'], { PATH: '/nowhere', KEYDB_SERVER: '', REDIS_SERVER: join(redis, 'redis-server') });
+    const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--for', '500ms'], {
+      PATH: '/nowhere',
+      KEYDB_SERVER: '',
+      REDIS_SERVER: join(redis, 'redis-server'),
+    });
     assert.equal(code, 0, stdout);
     const lines = stdout.trim().split('\n');
-    for (const line of [lines[0], lines.at(-1)!]) assert.match(line, /^NOTE: there is no KeyDB on this machine, so redis [\d.]+ stands in for it/);
+    for (const line of [lines[0], lines.at(-1)!])
+      assert.match(line, /^NOTE: there is no KeyDB on this machine, so redis [\d.]+ stands in for it/);
   });
 
   test('cleans up at Ctrl-C', async (t) => {
@@ -184,7 +264,11 @@ describe('shadow-compare demo', () => {
 
   test('prints one JSON object with --json', async (t) => {
     const { code, stdout } = await runProgram(t, 'shadow-compare', ['demo', '--json', '--for', '500ms']);
-    const { holds, compared, caught } = JSON.parse(stdout) as { holds: boolean; compared: number; caught: { workload: string } };
+    const { holds, compared, caught } = JSON.parse(stdout) as {
+      holds: boolean;
+      compared: number;
+      caught: { workload: string };
+    };
     assert.deepEqual([code, holds, compared > 0, caught.workload], [0, true, true, 'feature-flags']);
   });
 });

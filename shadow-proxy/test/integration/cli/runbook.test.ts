@@ -39,17 +39,26 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     const page = join(running.directory, 'try.md');
     writeFileSync(page, PAGE);
     const made = (): boolean => existsSync(join(running.directory, 'made'));
-    const walk = (...args: string[]): ReturnType<typeof runProgram> => runProgram(t, 'shadow-compare', ['runbook', page, '--plan', running.file, ...args]);
-    const next = async (): Promise<string | null> => (JSON.parse((await walk('--json')).stdout) as { next: string | null }).next;
+    const walk = (...args: string[]): ReturnType<typeof runProgram> =>
+      runProgram(t, 'shadow-compare', ['runbook', page, '--plan', running.file, ...args]);
+    const next = async (): Promise<string | null> =>
+      (JSON.parse((await walk('--json')).stdout) as { next: string | null }).next;
 
     const first = await walk('--next');
     assert.deepEqual([first.code, first.stderr], [0, '']);
     assert.match(first.stdout, /look:sessions\n {2}\$ echo[^\n]*\nsessions by plan.yaml\n✓ look:sessions; next: make/);
-    assert.match(readFileSync(join(running.directory, 'runbooks.jsonl'), 'utf8'), /"stop":"look:sessions"/, 'beside the state directory of the plan');
+    assert.match(
+      readFileSync(join(running.directory, 'runbooks.jsonl'), 'utf8'),
+      /"stop":"look:sessions"/,
+      'beside the state directory of the plan',
+    );
 
     const refused = await walk('--next');
     assert.deepEqual([refused.code, made()], [2, false]);
-    assert.match(refused.stderr, /make changes something: a file is there. This is no terminal to ask on: nothing was run; confirm with --yes/);
+    assert.match(
+      refused.stderr,
+      /make changes something: a file is there. This is no terminal to ask on: nothing was run; confirm with --yes/,
+    );
     const done = await walk('--next', '--yes', '--json');
     assert.deepEqual([done.code, made()], [0, true], done.stderr);
     const { held, by } = JSON.parse(done.stdout) as { held: boolean; by: string };
@@ -66,7 +75,11 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     const { stdout: history } = await runProgram(t, 'shadow-compare', ['history', '--admin', running.admin]);
     assert.match(history, /runbook try: make run, by \S+\n.*runbook try: make undone, by/);
     assert.doesNotMatch(history, /try: (look|end)/, 'what changes nothing is in runbooks.jsonl only');
-    const foreign = await fetch(`${running.admin}/api/note`, { method: 'POST', headers: { 'content-type': 'application/json', origin: 'http://elsewhere.example' }, body: '{}' });
+    const foreign = await fetch(`${running.admin}/api/note`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: 'http://elsewhere.example' },
+      body: '{}',
+    });
     assert.equal(foreign.status, 403, 'a web page may not write into the history');
 
     running.daemon.signal('SIGTERM');
@@ -84,7 +97,10 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
 test('wrong use is named', async (t) => {
   const directory = scratch(t);
   const plan = join(directory, 'plan.yaml');
-  writeFileSync(plan, 'version: 1\nname: test\nshards: [{ name: a, listen: "redis://127.0.0.1:6400", source: "redis://127.0.0.1:1", target: "redis://127.0.0.1:2" }]\nworkloads: [{ name: sessions, keys: ["s:*"] }]\n');
+  writeFileSync(
+    plan,
+    'version: 1\nname: test\nshards: [{ name: a, listen: "redis://127.0.0.1:6400", source: "redis://127.0.0.1:1", target: "redis://127.0.0.1:2" }]\nworkloads: [{ name: sessions, keys: ["s:*"] }]\n',
+  );
   const [page, broken] = [join(directory, 'try.md'), join(directory, 'broken.md')];
   writeFileSync(page, PAGE);
   writeFileSync(broken, PAGE.replace('undo: ', 'undoes: '));
@@ -103,6 +119,10 @@ test('wrong use is named', async (t) => {
   ];
   for (const [args, said] of cases) {
     const program = (await operatorProgram()).configureOutput({ writeErr: () => undefined });
-    await assert.rejects(program.parseAsync(['node', 'shadow-compare', 'runbook', ...args]), (error: Error) => said.test(error.message), args.join(' '));
+    await assert.rejects(
+      program.parseAsync(['node', 'shadow-compare', 'runbook', ...args]),
+      (error: Error) => said.test(error.message),
+      args.join(' '),
+    );
   }
 });

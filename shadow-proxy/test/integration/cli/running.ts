@@ -22,7 +22,10 @@ export interface Running {
 }
 
 /** A plan with one shard between the two, and free ports. */
-export async function planFor({ source, target }: Pair, change: (plan: PlanObject) => void = () => undefined): Promise<PlanObject> {
+export async function planFor(
+  { source, target }: Pair,
+  change: (plan: PlanObject) => void = () => undefined,
+): Promise<PlanObject> {
   const plan = {
     version: 1,
     name: 'test',
@@ -35,7 +38,13 @@ export async function planFor({ source, target }: Pair, change: (plan: PlanObjec
 }
 
 /** The daemon, serving by that plan. */
-export async function start(t: TestContext, plan: PlanObject, directory = scratch(t), args: readonly string[] = [], env: NodeJS.ProcessEnv = {}): Promise<Running> {
+export async function start(
+  t: TestContext,
+  plan: PlanObject,
+  directory = scratch(t),
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<Running> {
   const file = join(directory, 'plan.yaml');
   writeFileSync(file, stringify(plan));
   const daemon = new Program(t, 'shadow-proxy', ['--plan', file, ...args], env);
@@ -63,4 +72,5 @@ export async function start(t: TestContext, plan: PlanObject, directory = scratc
 }
 
 /** What it says of its shards. */
-export const status = async (admin: string): Promise<ShardSnapshot[]> => ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards;
+export const status = async (admin: string): Promise<ShardSnapshot[]> =>
+  ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards;

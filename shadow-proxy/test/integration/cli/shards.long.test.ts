@@ -1,4 +1,7 @@
-/** Three shards of one plan, of which the second refuses: none is left half-way. And how long going back takes, under load: it is told, and bounded by what is promised. */
+/**
+ * Three shards of one plan, of which the second refuses: none is left half-way. And how long going back takes, under
+ * load: it is told, and bounded by what is promised.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { Redis } from 'ioredis';
@@ -28,12 +31,17 @@ test('of three shards none goes where the second refuses, at its gates or at its
   await withPairs(3, async (pairs) => {
     const running = await startAll(t, pairs, 'off');
     const tool = (...args: string[]) => runProgram(t, 'shadow-compare', [...args, '--admin', running.admin]);
-    const stages = async (): Promise<string> => (await status(running.admin)).map(({ workloads }) => workloads[0].stage).join(' ');
+    const stages = async (): Promise<string> =>
+      (await status(running.admin)).map(({ workloads }) => workloads[0].stage).join(' ');
     const beside = new Redis(pairs[1].source.port);
     await beside.ping();
     const closed = await tool('promote', 'sessions');
     assert.equal(closed.code, 1);
-    assert.match(closed.stdout, /s0: sessions off → dualwrite[^]*s1: sessions off → dualwrite[^]*NO +│ bypass[^]*s2: sessions off → dualwrite/, 'every shard is told');
+    assert.match(
+      closed.stdout,
+      /s0: sessions off → dualwrite[^]*s1: sessions off → dualwrite[^]*NO +│ bypass[^]*s2: sessions off → dualwrite/,
+      'every shard is told',
+    );
     assert.equal(await stages(), 'off off off');
     beside.disconnect();
     await until(async () => (await tool('promote', 'sessions')).code === 0, 20_000);
@@ -46,13 +54,19 @@ test('of three shards none goes where the second refuses, at its gates or at its
     assert.match(refused.stderr, /s1: the target cannot be reached.*s0 went back to where it was/);
     assert.equal(await stages(), 'shadow shadow shadow');
     await pairs[1].target.start();
-    await until(async () => (await status(running.admin)).every(({ workloads }) => workloads[0].suspect === null), 20_000);
+    await until(
+      async () => (await status(running.admin)).every(({ workloads }) => workloads[0].suspect === null),
+      20_000,
+    );
     assert.equal((await tool('promote', 'sessions', '--force', '--percent', '100', '--reason', 'to see it')).code, 0);
     assert.equal(await stages(), 'live live live');
     // One shard alone.
     assert.equal((await tool('rollback', 'sessions', '--shard', 's2')).code, 0);
     assert.equal(await stages(), 'live live shadow');
-    assert.equal((await tool('promote', 'sessions', '--shard', 's2', '--force', '--percent', '100', '--reason', 'to see it')).code, 0);
+    assert.equal(
+      (await tool('promote', 'sessions', '--shard', 's2', '--force', '--percent', '100', '--reason', 'to see it')).code,
+      0,
+    );
     // The source of the second cannot be gone back to.
     await pairs[1].source.kill('SIGKILL');
     const stuck = await tool('rollback', 'sessions');
@@ -78,17 +92,30 @@ test('going back under load: from the command to the last flip, and for how long
     const writers = await Promise.all(['sessions', 'carts', 'flags'].map((name) => startWriters(running.port, name)));
     const ask = async (path: string, body: object): Promise<{ ms: number; held: number[] }> => {
       const began = performance.now();
-      const response = await fetch(`${running.admin}${path}`, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
-      const answer = (await response.json()) as { rollbacks?: { changes: { heldMs: number }[] }[]; changes?: { heldMs: number }[] };
+      const response = await fetch(`${running.admin}${path}`, {
+        method: 'POST',
+        body: JSON.stringify(body),
+        headers: { 'content-type': 'application/json' },
+      });
+      const answer = (await response.json()) as {
+        rollbacks?: { changes: { heldMs: number }[] }[];
+        changes?: { heldMs: number }[];
+      };
       const ms = performance.now() - began;
       assert.ok(response.ok, JSON.stringify(answer));
-      return { ms, held: [...(answer.changes ?? []), ...(answer.rollbacks ?? []).flatMap(({ changes }) => changes)].map(({ heldMs }) => heldMs) };
+      return {
+        ms,
+        held: [...(answer.changes ?? []), ...(answer.rollbacks ?? []).flatMap(({ changes }) => changes)].map(
+          ({ heldMs }) => heldMs,
+        ),
+      };
     };
     try {
       const [one, all, there]: { ms: number; held: number[] }[][] = [[], [], []];
       for (let round = 0; round < ROUNDS; round++) {
         await until(() => writers.every(({ acknowledged }) => acknowledged.size > 200 * (round + 1)), 30_000);
-        for (const workload of ['sessions', 'carts', 'flags']) there.push(await ask('/api/stage', { workload, stage: 'live' }));
+        for (const workload of ['sessions', 'carts', 'flags'])
+          there.push(await ask('/api/stage', { workload, stage: 'live' }));
         one.push(await ask('/api/rollback', { workload: 'sessions' }));
         there.push(await ask('/api/stage', { workload: 'sessions', stage: 'live' }));
         all.push(await ask('/api/rollback', {}));
@@ -96,14 +123,38 @@ test('going back under load: from the command to the last flip, and for how long
       }
       await Promise.all(writers.map((each) => each.stop()));
       for (const each of writers) assert.deepEqual(each.errors, []);
-      const lost = async (each: Writers): Promise<string[]> => [...(await lostOn(pairs[0].source, each)), ...(await lostOn(pairs[0].target, each))];
+      const lost = async (each: Writers): Promise<string[]> => [
+        ...(await lostOn(pairs[0].source, each)),
+        ...(await lostOn(pairs[0].target, each)),
+      ];
       await until(async () => (await status(running.admin))[0].mirror.queuedEffects === 0);
       for (const each of writers) assert.deepEqual(await lost(each), []);
-      const tell = (what: string, values: number[]): string => `${what}: median ${median(values).toFixed(1)} ms, most ${Math.max(...values).toFixed(1)} ms of ${values.length}`;
-      t.diagnostic(tell('rollback of one workload, command to last flip', one.map(({ ms }) => ms)));
-      t.diagnostic(tell('rollback --all, three workloads', all.map(({ ms }) => ms)));
-      t.diagnostic(tell('held by a promotion', there.flatMap(({ held }) => held)));
-      t.diagnostic(tell('held by a rollback', [...one, ...all].flatMap(({ held }) => held)));
+      const tell = (what: string, values: number[]): string =>
+        `${what}: median ${median(values).toFixed(1)} ms, most ${Math.max(...values).toFixed(1)} ms of ${values.length}`;
+      t.diagnostic(
+        tell(
+          'rollback of one workload, command to last flip',
+          one.map(({ ms }) => ms),
+        ),
+      );
+      t.diagnostic(
+        tell(
+          'rollback --all, three workloads',
+          all.map(({ ms }) => ms),
+        ),
+      );
+      t.diagnostic(
+        tell(
+          'held by a promotion',
+          there.flatMap(({ held }) => held),
+        ),
+      );
+      t.diagnostic(
+        tell(
+          'held by a rollback',
+          [...one, ...all].flatMap(({ held }) => held),
+        ),
+      );
       assert.ok(median(one.map(({ ms }) => ms)) < 1_000 && median(all.map(({ ms }) => ms)) < 1_000);
     } finally {
       for (const each of writers) each.kill();

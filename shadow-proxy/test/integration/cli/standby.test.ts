@@ -66,7 +66,14 @@ class Traffic {
   constructor(ports: readonly number[]) {
     this.#clients = Array.from({ length: WRITERS }, () => {
       let attempt = 0;
-      const client = new Redis({ host: '127.0.0.1', port: ports[0], retryStrategy: () => 20, maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false, lazyConnect: true });
+      const client = new Redis({
+        host: '127.0.0.1',
+        port: ports[0],
+        retryStrategy: () => 20,
+        maxRetriesPerRequest: 0,
+        autoResendUnfulfilledCommands: false,
+        lazyConnect: true,
+      });
       client.on('close', () => (client.options.port = ports[++attempt % ports.length]));
       client.on('error', () => undefined);
       void client.connect().catch(() => undefined);
@@ -78,7 +85,10 @@ class Traffic {
   async #write(client: Redis, writer: number): Promise<void> {
     for (let n = 0; !this.#stopped; n++) {
       const member = `${writer}:${n}`;
-      const [reply, added] = await Promise.all([client.incr(`count:${writer}`), client.set(`key:${member}`, member)]).catch(() => [null, null]);
+      const [reply, added] = await Promise.all([
+        client.incr(`count:${writer}`),
+        client.set(`key:${member}`, member),
+      ]).catch(() => [null, null]);
       if (added !== null) this.added.push(member);
       if (reply !== null) {
         assert.ok(reply > this.counted[writer], `${reply} after ${this.counted[writer]}`);
@@ -97,7 +107,8 @@ class Traffic {
   /** Resolves when `more` writes were acknowledged from now on. */
   async goesOn(more = 200): Promise<void> {
     const from = this.total;
-    for (const deadline = performance.now() + 15_000; this.total < from + more; await sleep(10)) assert.ok(performance.now() < deadline, 'the writers do not go on');
+    for (const deadline = performance.now() + 15_000; this.total < from + more; await sleep(10))
+      assert.ok(performance.now() < deadline, 'the writers do not go on');
   }
 
   async stop(): Promise<void> {
@@ -111,8 +122,11 @@ class Traffic {
     for (const { url } of [source, target]) {
       const direct = new Redis(url);
       try {
-        for (const [writer, count] of this.counted.entries()) assert.ok(Number(await direct.get(`count:${writer}`)) >= count);
-        const missing = (await direct.mget(this.added.map((member) => `key:${member}`))).filter((value) => value === null);
+        for (const [writer, count] of this.counted.entries())
+          assert.ok(Number(await direct.get(`count:${writer}`)) >= count);
+        const missing = (await direct.mget(this.added.map((member) => `key:${member}`))).filter(
+          (value) => value === null,
+        );
         assert.equal(missing.length, 0, `${missing.length} acknowledged writes are missing`);
       } finally {
         direct.disconnect();
@@ -122,13 +136,15 @@ class Traffic {
   }
 }
 
-const status = async (admin: string): Promise<ShardSnapshot> => ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards[0];
+const status = async (admin: string): Promise<ShardSnapshot> =>
+  ((await (await fetch(`${admin}/api/status`)).json()) as { shards: ShardSnapshot[] }).shards[0];
 
 /** Waits until no effect and no doubt is left. */
 async function settled(admin: string): Promise<ShardSnapshot> {
   for (const deadline = performance.now() + 10_000; ; await sleep(20)) {
     const snapshot = await status(admin).catch(() => null);
-    if (snapshot && snapshot.mirror.queuedEffects === 0 && snapshot.suspects.total === 0 && snapshot.undecided === 0) return snapshot;
+    if (snapshot && snapshot.mirror.queuedEffects === 0 && snapshot.suspects.total === 0 && snapshot.undecided === 0)
+      return snapshot;
     assert.ok(performance.now() < deadline, JSON.stringify(snapshot));
   }
 }
@@ -146,14 +162,27 @@ test('a second process refuses to serve, names the first, and leaves the state a
     };
     const second = start([], elsewhere);
     assert.equal(await second.exit(), 1);
-    assert.match(second.stderr, /^shard a is another proxy's: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target) redis:.* for \d+ s; stop that one, or start this one as shadow-proxy --standby/);
+    assert.match(
+      second.stderr,
+      /^shard a is another proxy's: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target) redis:.* for \d+ s; stop that one, or start this one as shadow-proxy --standby/,
+    );
     assert.equal(readFileSync(file, 'utf8'), before);
     const other = start([], (changed) => {
       elsewhere(changed);
       changed.shards[0].name = 'run';
     });
     await other.prints(/"listening"/);
-    const run = await runProgram(t, 'shadow-compare', ['run', '--source', source.url, '--target', target.url, '--listen', '127.0.0.1:0', '--for', '1s']);
+    const run = await runProgram(t, 'shadow-compare', [
+      'run',
+      '--source',
+      source.url,
+      '--target',
+      target.url,
+      '--listen',
+      '127.0.0.1:0',
+      '--for',
+      '1s',
+    ]);
     assert.equal(run.code, 1, run.stderr);
     assert.match(run.stderr, /^shard run is another proxy's/);
     first.signal('SIGTERM');
@@ -247,7 +276,10 @@ for (const folder of ['the same', 'another'] as const) {
       await sleep(200);
       first.signal('SIGCONT');
       assert.equal(await first.exit(), 1);
-      assert.match(first.stderr, /^shard a has lost its lease: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target)/);
+      assert.match(
+        first.stderr,
+        /^shard a has lost its lease: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target)/,
+      );
       assert.equal(await sent, 'refused');
       late.disconnect();
       for (const { url } of [servers.source, servers.target]) {
@@ -263,7 +295,9 @@ for (const folder of ['the same', 'another'] as const) {
         assert.equal(workloads[0].suspect, null);
         await traffic.assertKept(servers);
         const state = JSON.parse(readFileSync(join(plan.state as string, 'a', 'state.json'), 'utf8')) as ShardState;
-        const history = readFileSync(join(plan.state as string, 'a', 'history.jsonl'), 'utf8').match(/"event":"owner","process":"\w+"/g);
+        const history = readFileSync(join(plan.state as string, 'a', 'history.jsonl'), 'utf8').match(
+          /"event":"owner","process":"\w+"/g,
+        );
         assert.equal(history?.length, 2);
         assert.ok(history?.[1].includes(state.owner!.process), 'the state is the new owner’s');
       } else {

@@ -10,26 +10,66 @@ const SERVERS = ['--source', 'redis://127.0.0.1:1', '--target', 'redis://127.0.0
 describe('wrong usage exits with 2, names the option and says what is allowed:', () => {
   const programs: [program: 'shadow-compare' | 'shadow-proxy', args: string[], expected: RegExp][] = [
     ['shadow-compare', ['run'], /required option '--source <url>' not specified\nSee shadow-compare run --help/],
-    ['shadow-compare', ['run', ...SERVERS, '--for', '60'], /option '--for <duration>' argument '60' is invalid\. A number and its unit is allowed: 500ms, 60s/],
-    ['shadow-compare', ['run', ...SERVERS, '--stage', 'shadwo'], /'--stage <stage>' argument 'shadwo' is invalid\. Allowed choices are off, dualwrite, shadow/],
+    [
+      'shadow-compare',
+      ['run', ...SERVERS, '--for', '60'],
+      /option '--for <duration>' argument '60' is invalid\. A number and its unit is allowed: 500ms, 60s/,
+    ],
+    [
+      'shadow-compare',
+      ['run', ...SERVERS, '--stage', 'shadwo'],
+      /'--stage <stage>' argument 'shadwo' is invalid\. Allowed choices are off, dualwrite, shadow/,
+    ],
     ['shadow-compare', ['run', ...SERVERS, '--sorce', 'x'], /unknown option '--sorce'\n\(Did you mean --source\?\)/],
-    ['shadow-compare', ['run', '--source', 'redis://u:hunter2@h:1x', '--target', 'redis://h'], /^shadow-compare run: --source has a host that cannot be read: write host:port/],
+    [
+      'shadow-compare',
+      ['run', '--source', 'redis://u:hunter2@h:1x', '--target', 'redis://h'],
+      /^shadow-compare run: --source has a host that cannot be read: write host:port/,
+    ],
     ['shadow-compare', ['run', '--source', 'redis://h', '--target', 'redis://h'], /--target is the source itself/],
-    ['shadow-compare', ['run', ...SERVERS, '--listen', '6400'], /'--listen <address>' argument '6400' is invalid\. An address is allowed, such as 127\.0\.0\.1:6400/],
-    ['shadow-compare', ['run', '--source', 'rediss://h', '--target', 'redis://g', '--ca', '/nowhere/ca'], /--ca is \/nowhere\/ca, which cannot be read/],
+    [
+      'shadow-compare',
+      ['run', ...SERVERS, '--listen', '6400'],
+      /'--listen <address>' argument '6400' is invalid\. An address is allowed, such as 127\.0\.0\.1:6400/,
+    ],
+    [
+      'shadow-compare',
+      ['run', '--source', 'rediss://h', '--target', 'redis://g', '--ca', '/nowhere/ca'],
+      /--ca is \/nowhere\/ca, which cannot be read/,
+    ],
     ['shadow-compare', ['rum'], /unknown command 'rum'\n\(Did you mean run\?\)/],
-    ['shadow-compare', ['stage', 'sessions', 'lives'], /value 'lives' is invalid for argument 'stage'\. Allowed choices are off/],
-    ['shadow-compare', ['stage', 'sessions', 'shadow', '--percent', '5'], /--percent goes with stage live only, not with shadow/],
+    [
+      'shadow-compare',
+      ['stage', 'sessions', 'lives'],
+      /value 'lives' is invalid for argument 'stage'\. Allowed choices are off/,
+    ],
+    [
+      'shadow-compare',
+      ['stage', 'sessions', 'shadow', '--percent', '5'],
+      /--percent goes with stage live only, not with shadow/,
+    ],
     ['shadow-compare', ['stage', 'sessions', 'live', '--percent', '500'], /A number from 0 to 100 is allowed/],
-    ['shadow-compare', ['status', '--token-file', '/nowhere/token'], /--token-file \/nowhere\/token cannot be read \(ENOENT\)/],
+    [
+      'shadow-compare',
+      ['status', '--token-file', '/nowhere/token'],
+      /--token-file \/nowhere\/token cannot be read \(ENOENT\)/,
+    ],
     ['shadow-compare', ['redis://u:hunter2@h'], /unknown command 'redis:\/\/u:\*\*\*@h'/],
     ['shadow-compare', ['stage', 'sessions', 'redis://u:hunter2@h'], /value 'redis:\/\/u:\*\*\*@h' is invalid/],
-    ['shadow-compare', ['status', '--admin', 'http://u:hunter2@127.0.0.1:1'], /--admin holds a user or password: write http:\/\/host:port/],
+    [
+      'shadow-compare',
+      ['status', '--admin', 'http://u:hunter2@127.0.0.1:1'],
+      /--admin holds a user or password: write http:\/\/host:port/,
+    ],
     ['shadow-compare', ['status', '--admin', 'u:hunter2@h:x'], /--admin holds a user or password/],
     ['shadow-compare', ['report', '--format', 'pdf'], /Allowed choices are html, md, json/],
     ['shadow-compare', ['assess'], /give URLs of sources, or --plan/],
     ['shadow-compare', ['assess', 'http://u:hunter2@h'], /<source> is no URL of a server: write redis:/],
-    ['shadow-compare', ['assess', 'redis://h', '--requires', 'magic'], /Allowed choices are sla, patching, global-datastore, serverless/],
+    [
+      'shadow-compare',
+      ['assess', 'redis://h', '--requires', 'magic'],
+      /Allowed choices are sla, patching, global-datastore, serverless/,
+    ],
     ['shadow-proxy', [], /required option '--plan <file>' not specified\nSee shadow-proxy --help/],
     ['shadow-proxy', ['--plan', '/nowhere/plan.yaml'], /^\/nowhere\/plan\.yaml: cannot be read \(ENOENT\)/],
   ];
@@ -56,9 +96,21 @@ test('a proxy that does not answer leaves it open', async (t) => {
 });
 
 test('a server that does not answer is named, without a stack', async (t) => {
-  const { code, stderr } = await runProgram(t, 'shadow-compare', ['run', ...SERVERS, '--listen', '127.0.0.1:0', '--for', '1s', '--log-level', 'silent']);
+  const { code, stderr } = await runProgram(t, 'shadow-compare', [
+    'run',
+    ...SERVERS,
+    '--listen',
+    '127.0.0.1:0',
+    '--for',
+    '1s',
+    '--log-level',
+    'silent',
+  ]);
   assert.equal(code, 3);
-  assert.match(stderr, /^shard run cannot start: .*ECONNREFUSED 127\.0\.0\.1:1 \(source redis:\/\/127\.0\.0\.1:1, target .*check that they run/);
+  assert.match(
+    stderr,
+    /^shard run cannot start: .*ECONNREFUSED 127\.0\.0\.1:1 \(source redis:\/\/127\.0\.0\.1:1, target .*check that they run/,
+  );
   assert.doesNotMatch(stderr, / {4}at /);
 });
 
@@ -79,13 +131,21 @@ test('--check says whether a plan is right, and starts nothing', async (t) => {
 
 test('a shard that the plan does not have is told with those that it has', async (t) => {
   const directory = scratch(t, { 'plan.yaml': PLAN });
-  const { code, stderr } = await runProgram(t, 'shadow-proxy', ['--plan', join(directory, 'plan.yaml'), '--shard', 'z', '--log-level', 'silent']);
+  const { code, stderr } = await runProgram(t, 'shadow-proxy', [
+    '--plan',
+    join(directory, 'plan.yaml'),
+    '--shard',
+    'z',
+    '--log-level',
+    'silent',
+  ]);
   assert.deepEqual([code, stderr], [2, '--shard: there is no shard z in the plan: a\n']);
 });
 
 test('durations and percentages are read with their units', () => {
   assert.deepEqual(['500ms', '60s', '5m', '1h'].map(duration), [500, 60_000, 300_000, 3_600_000]);
-  for (const wrong of ['', '0s', '-1s', '1.5s', '60', '1d', 's']) assert.throws(() => duration(wrong), /is allowed/, wrong);
+  for (const wrong of ['', '0s', '-1s', '1.5s', '60', '1d', 's'])
+    assert.throws(() => duration(wrong), /is allowed/, wrong);
   assert.deepEqual(['0', '12.5', '100'].map(percentage), [0, 12.5, 100]);
   for (const wrong of ['', '-1', '100.1', 'x', '1e1']) assert.throws(() => percentage(wrong), /is allowed/, wrong);
 });

@@ -1,4 +1,6 @@
-/** Forms that only one server supports: the table, against the two servers that it was made from; and how it is read. */
+/**
+ * Forms that only one server supports: the table, against the two servers that it was made from; and how it is read.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FORMS } from '../../../src/command/forms.generated.js';
@@ -11,16 +13,30 @@ const table = new CommandTable();
 
 test('the generated forms are what the real servers answer today', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withServers(async ({ source, target }) => {
-    const { forms, calls, silent } = await probeForms(source.url, target.url);
-    const lines = (rows: typeof FORMS): string[] => rows.map((row) => row.join(' | '));
-    const [now, then] = [lines(forms), lines(FORMS)];
-    const changed = { more: now.filter((line) => !then.includes(line)), less: then.filter((line) => !now.includes(line)) };
-    assert.deepEqual(changed, { more: [], less: [] }, 'run generate-forms.js again, and look at what changed');
-    assert.ok(calls > 1_400, `${calls} calls`);
-    // Of these nothing can be known: each needs a script that runs, a transaction, or tracking.
-    assert.deepEqual(silent, ['client|caching', 'discard', 'exec', 'function|kill', 'latency|graph', 'script|debug', 'script|kill']);
-  }, { target: EVERY_COMMAND });
+  await withServers(
+    async ({ source, target }) => {
+      const { forms, calls, silent } = await probeForms(source.url, target.url);
+      const lines = (rows: typeof FORMS): string[] => rows.map((row) => row.join(' | '));
+      const [now, then] = [lines(forms), lines(FORMS)];
+      const changed = {
+        more: now.filter((line) => !then.includes(line)),
+        less: then.filter((line) => !now.includes(line)),
+      };
+      assert.deepEqual(changed, { more: [], less: [] }, 'run generate-forms.js again, and look at what changed');
+      assert.ok(calls > 1_400, `${calls} calls`);
+      // Of these nothing can be known: each needs a script that runs, a transaction, or tracking.
+      assert.deepEqual(silent, [
+        'client|caching',
+        'discard',
+        'exec',
+        'function|kill',
+        'latency|graph',
+        'script|debug',
+        'script|kill',
+      ]);
+    },
+    { target: EVERY_COMMAND },
+  );
 });
 
 test('each form is of a command of the table, and of all that the servers say not to have', () => {
@@ -30,12 +46,23 @@ test('each form is of a command of the table, and of all that the servers say no
     if (words !== '' || how !== 'refused') continue;
     assert.equal(lacks === 'target' ? spec.inTarget : spec.inSource, false, command);
   }
-  const known = new Set(FORMS.filter(([, , how, words]) => words === '' && how === 'refused').map(([command]) => command));
-  const refusedAlways = ({ handling, name }: { handling: string; name: string }): boolean => handling === 'refused' || name.endsWith('|help') || /^(function\|kill|host:|post|quit)$/.test(name);
-  const lacking = table.all.filter((spec) => spec.subcommands === null && spec.inSource !== spec.inTarget && !refusedAlways(spec)).map(({ name }) => name);
-  assert.deepEqual(lacking.filter((name) => !known.has(name)), []);
+  const known = new Set(
+    FORMS.filter(([, , how, words]) => words === '' && how === 'refused').map(([command]) => command),
+  );
+  const refusedAlways = ({ handling, name }: { handling: string; name: string }): boolean =>
+    handling === 'refused' || name.endsWith('|help') || /^(function\|kill|host:|post|quit)$/.test(name);
+  const lacking = table.all
+    .filter((spec) => spec.subcommands === null && spec.inSource !== spec.inTarget && !refusedAlways(spec))
+    .map(({ name }) => name);
+  assert.deepEqual(
+    lacking.filter((name) => !known.has(name)),
+    [],
+  );
   const names = new Set(table.all.flatMap(({ forms }) => (forms ?? []).map(({ name }) => name)));
-  assert.deepEqual(Object.keys(HARMLESS).filter((name) => !names.has(name)), []);
+  assert.deepEqual(
+    Object.keys(HARMLESS).filter((name) => !names.has(name)),
+    [],
+  );
 });
 
 test('what a server supports is told by its version and by its own COMMAND', () => {
@@ -43,7 +70,11 @@ test('what a server supports is told by its version and by its own COMMAND', () 
   const [lmpop] = formsOf('lmpop')!;
   const [shift] = formsOf('bitop')!;
   const unknown = { version: '', isKeydb: false, commands: new Set<string>() };
-  const redis = (version: string, ...commands: string[]) => ({ version, isKeydb: false, commands: new Set(['get', ...commands]) });
+  const redis = (version: string, ...commands: string[]) => ({
+    version,
+    isKeydb: false,
+    commands: new Set(['get', ...commands]),
+  });
   const keydb = { version: '6.3.4', isKeydb: true, commands: new Set(['get']) };
   const cases = [expireGt, lmpop, shift].map((form) => [
     supports(form, form.name.split(' ')[0], 'source', unknown),

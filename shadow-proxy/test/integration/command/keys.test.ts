@@ -38,7 +38,10 @@ const askNames = async (client: Redis, args: readonly string[]): Promise<readonl
 
 function noKeys(error: Error): readonly never[] {
   // The last: it wants two words at the least.
-  assert.match(error.message, /no key arguments|Invalid (number of )?arguments specified|number of arguments for '(command\|)?getkeys/);
+  assert.match(
+    error.message,
+    /no key arguments|Invalid (number of )?arguments specified|number of arguments for '(command\|)?getkeys/,
+  );
   return [];
 }
 
@@ -59,9 +62,13 @@ function accessInstead(name: string, position: number, args: readonly string[]):
   return undefined;
 }
 
-const WORDS = ('store storedist streams count block group noack limit by get asc desc alpha keys auth auth2 set incrby overflow wrap ' +
-  'nx xx keepttl ex withdist any').split(' ');
-const cased = fc.tuple(fc.constantFrom(...WORDS), fc.boolean()).map(([word, upper]) => (upper ? word.toUpperCase() : word));
+const WORDS = (
+  'store storedist streams count block group noack limit by get asc desc alpha keys auth auth2 set incrby overflow wrap ' +
+  'nx xx keepttl ex withdist any'
+).split(' ');
+const cased = fc
+  .tuple(fc.constantFrom(...WORDS), fc.boolean())
+  .map(([word, upper]) => (upper ? word.toUpperCase() : word));
 const argument = fc.oneof(
   { weight: 6, arbitrary: fc.integer({ min: 0, max: 99 }).map((n) => `k${n}`) },
   { weight: 3, arbitrary: fc.integer({ min: 0, max: 4 }).map(String) },
@@ -75,11 +82,15 @@ function calls(spec: CommandSpec): fc.Arbitrary<string[]> {
   const least = Math.abs(spec.arity) - name.length;
   const right = fc.array(argument, { minLength: least, maxLength: spec.arity < 0 ? least + 8 : least });
   const any = fc.array(argument, { maxLength: least + 2 });
-  const arbitrary = fc.oneof({ weight: 9, arbitrary: right }, { weight: 1, arbitrary: any }).map((args) => [...name, ...args]);
+  const arbitrary = fc
+    .oneof({ weight: 9, arbitrary: right }, { weight: 1, arbitrary: any })
+    .map((args) => [...name, ...args]);
   const counted = spec.keySpecs.find((keySpec) => keySpec.counted);
   if (counted === undefined) return arbitrary;
   const at = counted.begin + counted.last;
-  return fc.tuple(arbitrary, fc.integer({ min: 0, max: 3 })).map(([args, count]) => (count < 3 && at < args.length ? args.with(at, String(count)) : args));
+  return fc
+    .tuple(arbitrary, fc.integer({ min: 0, max: 3 }))
+    .map(([args, count]) => (count < 3 && at < args.length ? args.with(at, String(count)) : args));
 }
 
 /** Asserts that table and server agree on one call. Says what `keysOf` said. */
@@ -88,7 +99,10 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
   const theirs = await askServer(args);
   const shown = args.join(' ');
   if (ours === UNKNOWN_KEYS) {
-    assert.ok(args.some((arg) => arg.includes('*')), shown);
+    assert.ok(
+      args.some((arg) => arg.includes('*')),
+      shown,
+    );
     const known = theirs.map(([key, flags]) => [key, accessOf(flags)]);
     assert.deepEqual(told(spec, args).keys, known, shown);
   } else if (ours === MALFORMED) {
@@ -100,10 +114,18 @@ async function agree(spec: CommandSpec, args: readonly string[]): Promise<Return
     if (spec.name === 'pfmerge' && args.length === 2) return ours;
     // The server says the first of several STOREs, but takes the last: see the test of that.
     if (spec.name.startsWith('georadius') && args.filter((arg) => /^store/i.test(arg)).length > 1) return ours;
-    assert.deepEqual(ours.map(([key]) => key), theirs.map(([key]) => key), shown);
+    assert.deepEqual(
+      ours.map(([key]) => key),
+      theirs.map(([key]) => key),
+      shown,
+    );
     const lowered = args.map((arg) => arg.toLowerCase());
     const access = theirs.map(([, flags], i) => accessInstead(spec.name, i, lowered) ?? accessOf(flags));
-    assert.deepEqual(ours.map(([, of]) => of), access, shown);
+    assert.deepEqual(
+      ours.map(([, of]) => of),
+      access,
+      shown,
+    );
   }
   return ours;
 }
@@ -127,7 +149,9 @@ test('every command of Redis that has keys for its own COMMAND GETKEYS has the s
 });
 
 test('a command that has no keys here has none for the server', async () => {
-  for (const spec of table.all.filter((spec) => spec.inSource && spec.keySpecs.length === 0 && spec.readKeys === null && spec.subcommands === null)) {
+  for (const spec of table.all.filter(
+    (spec) => spec.inSource && spec.keySpecs.length === 0 && spec.readKeys === null && spec.subcommands === null,
+  )) {
     await fc.assert(
       fc.asyncProperty(calls(spec), async (args) => {
         assert.deepEqual(await askServer(args), []);
@@ -138,28 +162,95 @@ test('a command that has no keys here has none for the server', async () => {
 });
 
 /** Options in any order, each as its words; for commands whose keys depend on them. */
-const options = (...choices: fc.Arbitrary<string[]>[]): fc.Arbitrary<string[]> => fc.array(fc.oneof(...choices), { maxLength: 5 }).map((list) => list.flat());
-const word = (...words: string[]): fc.Arbitrary<string[]> => fc.boolean().map((upper) => words.map((w, i) => (upper && i === 0 ? w.toUpperCase() : w)));
-const value = (name: string, of: fc.Arbitrary<string>): fc.Arbitrary<string[]> => fc.tuple(word(name), of).map(([[first], second]) => [first, second]);
+const options = (...choices: fc.Arbitrary<string[]>[]): fc.Arbitrary<string[]> =>
+  fc.array(fc.oneof(...choices), { maxLength: 5 }).map((list) => list.flat());
+const word = (...words: string[]): fc.Arbitrary<string[]> =>
+  fc.boolean().map((upper) => words.map((w, i) => (upper && i === 0 ? w.toUpperCase() : w)));
+const value = (name: string, of: fc.Arbitrary<string>): fc.Arbitrary<string[]> =>
+  fc.tuple(word(name), of).map(([[first], second]) => [first, second]);
 const key = fc.integer({ min: 0, max: 9 }).map((n) => `k${n}`);
 const pattern = fc.constantFrom('nosort', '#', 'w_*', 'w_*->f', 'store', 'get', 'plain');
-const afterOptions = (middle: fc.Arbitrary<string[]>, end: fc.Arbitrary<string[]>): fc.Arbitrary<string[]> => fc.tuple(middle, end).map((parts) => parts.flat());
-const streamsAndIds = fc.integer({ min: 1, max: 4 }).chain((n) =>
-  fc.tuple(word('streams'), fc.array(key, { minLength: n, maxLength: n }), fc.constant(new Array<string>(n).fill('0'))).map((parts) => parts.flat()),
-);
+const afterOptions = (middle: fc.Arbitrary<string[]>, end: fc.Arbitrary<string[]>): fc.Arbitrary<string[]> =>
+  fc.tuple(middle, end).map((parts) => parts.flat());
+const streamsAndIds = fc
+  .integer({ min: 1, max: 4 })
+  .chain((n) =>
+    fc
+      .tuple(
+        word('streams'),
+        fc.array(key, { minLength: n, maxLength: n }),
+        fc.constant(new Array<string>(n).fill('0')),
+      )
+      .map((parts) => parts.flat()),
+  );
 
 const CALLS: readonly (readonly [name: string, fixed: readonly string[], rest: fc.Arbitrary<string[]>])[] = [
-  ['sort', ['s'], options(word('asc'), word('alpha'), word('limit', '0', '1'), value('by', pattern), value('get', pattern), value('store', key))],
+  [
+    'sort',
+    ['s'],
+    options(
+      word('asc'),
+      word('alpha'),
+      word('limit', '0', '1'),
+      value('by', pattern),
+      value('get', pattern),
+      value('store', key),
+    ),
+  ],
   ['sort_ro', ['s'], options(word('desc'), word('limit', '0', '1'), value('by', pattern), value('get', pattern))],
-  ['georadius', ['g', '1', '2', '3', 'km'], options(word('asc'), word('withdist'), word('count', '1'), value('store', key), value('storedist', key))],
-  ['georadiusbymember', ['g', 'm', '3', 'km'], options(word('desc'), word('count', '1'), value('store', key), value('storedist', key))],
+  [
+    'georadius',
+    ['g', '1', '2', '3', 'km'],
+    options(word('asc'), word('withdist'), word('count', '1'), value('store', key), value('storedist', key)),
+  ],
+  [
+    'georadiusbymember',
+    ['g', 'm', '3', 'km'],
+    options(word('desc'), word('count', '1'), value('store', key), value('storedist', key)),
+  ],
   ['xread', [], afterOptions(options(word('count', '1'), word('block', '1')), streamsAndIds)],
-  ['xreadgroup', ['GROUP', 'streams', 'block'], afterOptions(options(word('count', '1'), word('noack')), streamsAndIds)],
+  [
+    'xreadgroup',
+    ['GROUP', 'streams', 'block'],
+    afterOptions(options(word('count', '1'), word('noack')), streamsAndIds),
+  ],
   ['set', ['k', 'get'], options(word('get'), word('nx'), word('keepttl'), word('ex', '1'))],
-  ['bitfield', ['k'], options(word('get', 'u8', '0'), word('set', 'u8', '0', '1'), word('overflow', 'wrap'), word('incrby', 'u8', '0', '1'))],
-  ['eval', ['return 1'], fc.constantFrom(['0'], ['1', 'k1'], ['2', 'k1', 'k2', 'argument'], ['3', 'k1', 'k2'], ['-1', 'k1'], ['x'], ['0', 'argument'])],
-  ['zunionstore', ['d'], fc.constantFrom(['1', 'k1'], ['2', 'k1', 'k2', 'weights', '1', '1'], ['3', 'k1'], ['2', 'k1', 'k2'])],
-  ['migrate', ['127.0.0.1', '1', ''], afterOptions(fc.constant(['0', '100']), afterOptions(options(word('copy'), value('auth', key)), fc.constant(['KEYS', 'k1', 'k2'])))],
+  [
+    'bitfield',
+    ['k'],
+    options(
+      word('get', 'u8', '0'),
+      word('set', 'u8', '0', '1'),
+      word('overflow', 'wrap'),
+      word('incrby', 'u8', '0', '1'),
+    ),
+  ],
+  [
+    'eval',
+    ['return 1'],
+    fc.constantFrom(
+      ['0'],
+      ['1', 'k1'],
+      ['2', 'k1', 'k2', 'argument'],
+      ['3', 'k1', 'k2'],
+      ['-1', 'k1'],
+      ['x'],
+      ['0', 'argument'],
+    ),
+  ],
+  [
+    'zunionstore',
+    ['d'],
+    fc.constantFrom(['1', 'k1'], ['2', 'k1', 'k2', 'weights', '1', '1'], ['3', 'k1'], ['2', 'k1', 'k2']),
+  ],
+  [
+    'migrate',
+    ['127.0.0.1', '1', ''],
+    afterOptions(
+      fc.constant(['0', '100']),
+      afterOptions(options(word('copy'), value('auth', key)), fc.constant(['KEYS', 'k1', 'k2'])),
+    ),
+  ],
 ];
 
 for (const [name, fixed, rest] of CALLS) {
@@ -190,31 +281,53 @@ test('a pattern of SORT hides keys exactly when the sort reads another key throu
     if (read === 'found') assert.equal(keys(spec, args), UNKNOWN_KEYS);
     if (!pattern.includes('*')) assert.deepEqual(keys(spec, args), [['s', READS]]);
   }
-  assert.deepEqual(keys(spec, ['SORT', 's', 'BY', 'nosort', 'STORE', 'd']), [['s', READS], ['d', WRITES]]);
+  assert.deepEqual(keys(spec, ['SORT', 's', 'BY', 'nosort', 'STORE', 'd']), [
+    ['s', READS],
+    ['d', WRITES],
+  ]);
 });
 
 test('GROUP makes XREADGROUP, and nothing else', async () => {
-  for (const args of [['XREADGROUP', 'STREAMS', 'a', 'b', 'c', '0', '0', '0'], ['XREAD', 'GROUP', 'g', 'c', 'STREAMS', 'a', '0']]) {
+  for (const args of [
+    ['XREADGROUP', 'STREAMS', 'a', 'b', 'c', '0', '0', '0'],
+    ['XREAD', 'GROUP', 'g', 'c', 'STREAMS', 'a', '0'],
+  ]) {
     assert.equal(await agree(find(table, args)!, args), MALFORMED);
   }
 });
 
 test('of several STOREs, GEORADIUS takes the last', async () => {
   await redis.geoadd('g', 13.361389, 38.115556, 'm');
-  for (const [first, last] of [['STORE', 'STOREDIST'], ['STOREDIST', 'STORE'], ['STORE', 'STORE']]) {
-    for (const args of [['GEORADIUS', 'g', '15', '37', '200', 'km'], ['GEORADIUSBYMEMBER', 'g', 'm', '200', 'km']]) {
+  for (const [first, last] of [
+    ['STORE', 'STOREDIST'],
+    ['STOREDIST', 'STORE'],
+    ['STORE', 'STORE'],
+  ]) {
+    for (const args of [
+      ['GEORADIUS', 'g', '15', '37', '200', 'km'],
+      ['GEORADIUSBYMEMBER', 'g', 'm', '200', 'km'],
+    ]) {
       await redis.del('d1', 'd2');
       const call = [...args, first, 'd1', last, 'd2'];
       assert.equal(await redis.call(call[0], call.slice(1)), 1);
       assert.deepEqual([await redis.exists('d1'), await redis.exists('d2')], [0, 1]);
-      assert.deepEqual(keys(find(table, call)!, call), [['g', READS], ['d2', WRITES]]);
+      assert.deepEqual(keys(find(table, call)!, call), [
+        ['g', READS],
+        ['d2', WRITES],
+      ]);
     }
   }
 });
 
 test('a command that does not write a key, for the table, leaves it as it was', async () => {
   // Those of one key and no options: what the server stores afterwards tells.
-  const reads = withKeys.filter((spec) => spec.handling === 'keyed' && spec.keySpecs.some(({ access }) => access === READS) && !spec.write && spec.name !== 'pfcount');
+  const reads = withKeys.filter(
+    (spec) =>
+      spec.handling === 'keyed' &&
+      spec.keySpecs.some(({ access }) => access === READS) &&
+      !spec.write &&
+      spec.name !== 'pfcount',
+  );
   for (const [type, make] of MAKERS) {
     for (const spec of reads) {
       await redis.call('FLUSHALL');
@@ -245,31 +358,43 @@ test('a single key is where singleKey says, and nowhere else', () => {
     if (spec.name === 'bitfield') args.length = 2;
     const found = keys(spec, args);
     assert.ok(typeof found !== 'number', `${args.join(' ')}`);
-    assert.deepEqual(found.map(([name]) => name), [args[spec.singleKey]]);
+    assert.deepEqual(
+      found.map(([name]) => name),
+      [args[spec.singleKey]],
+    );
   }
-  assert.deepEqual(['get', 'hset', 'memory|usage', 'mget', 'smove', 'sort'].map((name) => table.byName(name)!.singleKey), [1, 1, 2, 0, 0, 0]);
+  assert.deepEqual(
+    ['get', 'hset', 'memory|usage', 'mget', 'smove', 'sort'].map((name) => table.byName(name)!.singleKey),
+    [1, 1, 2, 0, 0, 0],
+  );
 });
 
 test('both servers find the same keys in what both know', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withServers(async ({ target }) => {
-    const keydb = new Redis(target.url, PATIENT);
-    try {
-      for (const spec of table.all.filter((spec) => spec.inTarget && (spec.keySpecs.length > 0 || spec.readKeys !== null))) {
-        await fc.assert(
-          fc.asyncProperty(calls(spec), async (args) => {
-            const ours = keys(spec, args);
-            if (typeof ours === 'number' || !arityHolds(spec.targetArity, args.length)) return;
-            const names = ours.map(([name]) => name).sort();
-            const theirs = [...(await askNames(keydb, args))].sort();
-            // It may be mistaken about a call that it refuses.
-            if (!isDeepStrictEqual(names, theirs)) await assert.rejects(keydb.call(args[0], args.slice(1)), REFUSED, args.join(' '));
-          }),
-          { numRuns: 15 },
-        );
+  await withServers(
+    async ({ target }) => {
+      const keydb = new Redis(target.url, PATIENT);
+      try {
+        for (const spec of table.all.filter(
+          (spec) => spec.inTarget && (spec.keySpecs.length > 0 || spec.readKeys !== null),
+        )) {
+          await fc.assert(
+            fc.asyncProperty(calls(spec), async (args) => {
+              const ours = keys(spec, args);
+              if (typeof ours === 'number' || !arityHolds(spec.targetArity, args.length)) return;
+              const names = ours.map(([name]) => name).sort();
+              const theirs = [...(await askNames(keydb, args))].sort();
+              // It may be mistaken about a call that it refuses.
+              if (!isDeepStrictEqual(names, theirs))
+                await assert.rejects(keydb.call(args[0], args.slice(1)), REFUSED, args.join(' '));
+            }),
+            { numRuns: 15 },
+          );
+        }
+      } finally {
+        keydb.disconnect();
       }
-    } finally {
-      keydb.disconnect();
-    }
-  }, { target: EVERY_COMMAND });
+    },
+    { target: EVERY_COMMAND },
+  );
 });

@@ -19,12 +19,26 @@ function refused(...args: string[]): string | null {
   return answer;
 }
 
-type Entry = readonly [string, number, readonly string[], number, number, number, unknown?, unknown?, unknown?, (readonly Entry[])?];
+type Entry = readonly [
+  string,
+  number,
+  readonly string[],
+  number,
+  number,
+  number,
+  unknown?,
+  unknown?,
+  unknown?,
+  (readonly Entry[])?,
+];
 
 test('every command and subcommand of both running servers is in the table', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
-    for (const [server, side] of [[source, 'inSource'], [target, 'inTarget']] as const) {
+    for (const [server, side] of [
+      [source, 'inSource'],
+      [target, 'inTarget'],
+    ] as const) {
       const client = new Redis(server.url);
       const entries = (await client.call('COMMAND')) as readonly Entry[];
       client.disconnect();
@@ -41,7 +55,11 @@ test('only ordinary commands on keys are keyed without a word in the policy', ()
   for (const spec of table.all.filter(({ handling }) => handling === 'keyed')) {
     assert.ok(spec.keySpecs.length > 0 || spec.readKeys !== null, spec.name);
     if (spec.blocking !== null || spec.name === 'pfdebug') continue;
-    assert.deepEqual(spec.flags.filter((flag) => peculiar.includes(flag)), [], spec.name);
+    assert.deepEqual(
+      spec.flags.filter((flag) => peculiar.includes(flag)),
+      [],
+      spec.name,
+    );
   }
 });
 
@@ -54,11 +72,15 @@ test('a command that writes is routed by its keys, passes a barrier, or is refus
 test('a command that only KeyDB has is refused', () => {
   // Redis 7 does not list these two, and closes the connection as well.
   const http = new Set(['post', 'host:']);
-  for (const spec of table.all.filter(({ name, inSource, inTarget }) => !inSource && inTarget && !http.has(name))) assert.equal(spec.handling, 'refused', spec.name);
+  for (const spec of table.all.filter(({ name, inSource, inTarget }) => !inSource && inTarget && !http.has(name)))
+    assert.equal(spec.handling, 'refused', spec.name);
 });
 
 test('every name in the policy is a command', () => {
-  assert.deepEqual(namesInPolicy().filter((name) => table.byName(name) === undefined), []);
+  assert.deepEqual(
+    namesInPolicy().filter((name) => table.byName(name) === undefined),
+    [],
+  );
 });
 
 test('a command without keys and without a rule is an error, not a guess', () => {
@@ -79,7 +101,10 @@ test('every refused command says so by its name, and what to do', () => {
     assert.match(text, /: \S.{15,}$/);
     assert.doesNotMatch(text, /[\r\n]/);
   }
-  assert.equal(refused('client', 'tracking', 'on'), 'ERR shadow-proxy: CLIENT TRACKING is not supported yet: the proxy keeps no tracking table: switch client-side caching off');
+  assert.equal(
+    refused('client', 'tracking', 'on'),
+    'ERR shadow-proxy: CLIENT TRACKING is not supported yet: the proxy keeps no tracking table: switch client-side caching off',
+  );
 });
 
 test('BLOCK is found where XREAD and XREADGROUP have it, and only there', () => {
@@ -93,10 +118,42 @@ test('BLOCK is found where XREAD and XREADGROUP have it, and only there', () => 
 });
 
 test('DEBUG is refused by its subcommand: what harms a server or changes its data, and what is not known', () => {
-  for (const name of ['RELOAD', 'LOADAOF', 'POPULATE', 'FLUSHALL', 'SEGFAULT', 'PANIC', 'RESTART', 'CRASH-AND-RECOVER', 'OOM', 'ASSERT', 'BRANDNEW', 'RELO\r\nAD']) {
-    assert.match(refused('debug', name, 'x')!, /^ERR shadow-proxy: DEBUG [!-~]+ is not supported: it may stop a server, .*: connect directly/, name);
+  for (const name of [
+    'RELOAD',
+    'LOADAOF',
+    'POPULATE',
+    'FLUSHALL',
+    'SEGFAULT',
+    'PANIC',
+    'RESTART',
+    'CRASH-AND-RECOVER',
+    'OOM',
+    'ASSERT',
+    'BRANDNEW',
+    'RELO\r\nAD',
+  ]) {
+    assert.match(
+      refused('debug', name, 'x')!,
+      /^ERR shadow-proxy: DEBUG [!-~]+ is not supported: it may stop a server, .*: connect directly/,
+      name,
+    );
   }
-  for (const name of ['OBJECT', 'sleep', 'JMAP', 'STRINGMATCH-LEN', 'digest', 'DIGEST-VALUE', 'HTSTATS', 'HTSTATS-KEY', 'LISTPACK', 'ZIPLIST', 'SET-ACTIVE-EXPIRE', 'HELP', 'PROTOCOL', 'ERROR']) {
+  for (const name of [
+    'OBJECT',
+    'sleep',
+    'JMAP',
+    'STRINGMATCH-LEN',
+    'digest',
+    'DIGEST-VALUE',
+    'HTSTATS',
+    'HTSTATS-KEY',
+    'LISTPACK',
+    'ZIPLIST',
+    'SET-ACTIVE-EXPIRE',
+    'HELP',
+    'PROTOCOL',
+    'ERROR',
+  ]) {
     assert.equal(refused('DEBUG', name, 'x'), null, name);
   }
   assert.equal(refused('debug'), null);
@@ -109,7 +166,15 @@ test('every command that may block is known to', () => {
 });
 
 test('a reply may differ only as its policy says', () => {
-  const expected = { get: 'exact', smembers: 'unordered', hgetall: 'unordered-pairs', zrandmember: 'random', hscan: 'cursor', pttl: 'ttl', brandnew: 'exact' };
+  const expected = {
+    get: 'exact',
+    smembers: 'unordered',
+    hgetall: 'unordered-pairs',
+    zrandmember: 'random',
+    hscan: 'cursor',
+    pttl: 'ttl',
+    brandnew: 'exact',
+  };
   for (const [name, policy] of Object.entries(expected)) assert.equal(replyPolicy(name), policy, name);
   assert.equal(replyPolicy('object|encoding'), 'encoding');
   assert.equal(replyPolicy('xpending'), 'time-dependent');

@@ -36,7 +36,8 @@ async function commandReply(server: LocalServer, protocol: 2 | 3): Promise<Reply
     for await (const chunk of socket) {
       bytes = Buffer.concat([bytes, chunk as Buffer]);
       const first = new FrameScanner().scan(bytes, 0, bytes.length);
-      if (first !== -1 && new FrameScanner().scan(bytes, first, bytes.length) !== -1) return decodeReply(bytes, first).reply;
+      if (first !== -1 && new FrameScanner().scan(bytes, first, bytes.length) !== -1)
+        return decodeReply(bytes, first).reply;
     }
     throw new Error('the server closed the connection');
   } finally {
@@ -46,19 +47,24 @@ async function commandReply(server: LocalServer, protocol: 2 | 3): Promise<Reply
 
 test('the generated file is what the real servers say today', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withServers(async ({ source, target }) => {
-    const text = await generateTable(source.url, target.url);
-    const rows = text.split('\n').filter((line) => line.startsWith('  ['));
-    const said = rows.map((line) => JSON.parse(line.replaceAll("'", '"').replace(/,$/, '')) as unknown);
-    assert.deepEqual(said, COMMANDS, 'run generate.js again, and look at what changed');
-    assert.equal(await generateTable(source.url, target.url), text, 'the same servers give the same file');
-  }, { target: EVERY_COMMAND });
+  await withServers(
+    async ({ source, target }) => {
+      const text = await generateTable(source.url, target.url);
+      const rows = text.split('\n').filter((line) => line.startsWith('  ['));
+      const said = rows.map((line) => JSON.parse(line.replaceAll("'", '"').replace(/,$/, '')) as unknown);
+      assert.deepEqual(said, COMMANDS, 'run generate.js again, and look at what changed');
+      assert.equal(await generateTable(source.url, target.url), text, 'the same servers give the same file');
+    },
+    { target: EVERY_COMMAND },
+  );
 });
 
 test('a command is found by its bytes in any case, exactly where a plain lookup finds it', () => {
   const byName = new Map(table.all.map((spec) => [spec.name, spec]));
   const plainLookup = (args: readonly Buffer[]): unknown => {
-    const [word, second] = args.map((arg) => arg.toString('latin1').replace(/[A-Z]/g, (letter) => letter.toLowerCase()));
+    const [word, second] = args.map((arg) =>
+      arg.toString('latin1').replace(/[A-Z]/g, (letter) => letter.toLowerCase()),
+    );
     if (word.includes('|')) return undefined;
     const spec = byName.get(word);
     const isContainer = [...byName.keys()].some((name) => name.startsWith(`${word}|`));
@@ -66,13 +72,29 @@ test('a command is found by its bytes in any case, exactly where a plain lookup 
   };
   const words = [...new Set(table.all.flatMap(({ name }) => name.split('|')))];
   /** Some bit of the case flipped in each byte: for letters another case, for any other byte another byte. */
-  const flipped = fc.tuple(fc.constantFrom(...words), fc.infiniteStream(fc.boolean()), fc.boolean()).map(([word, flips, lettersOnly]) =>
-    Buffer.from(word, 'latin1').map((byte) => (flips.next().value && (!lettersOnly || /[a-z]/.test(String.fromCharCode(byte))) ? byte ^ 32 : byte)),
-  );
-  const argument = fc.oneof({ weight: 6, arbitrary: flipped }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }) }).map((bytes) => Buffer.from(bytes));
-  const named = fc.constantFrom(...table.all).chain(({ name }) =>
-    fc.infiniteStream(fc.boolean()).map((upper) => name.split('|').map((word) => Buffer.from([...word].map((c) => (upper.next().value ? c.toUpperCase() : c)).join(''), 'latin1'))),
-  );
+  const flipped = fc
+    .tuple(fc.constantFrom(...words), fc.infiniteStream(fc.boolean()), fc.boolean())
+    .map(([word, flips, lettersOnly]) =>
+      Buffer.from(word, 'latin1').map((byte) =>
+        flips.next().value && (!lettersOnly || /[a-z]/.test(String.fromCharCode(byte))) ? byte ^ 32 : byte,
+      ),
+    );
+  const argument = fc
+    .oneof({ weight: 6, arbitrary: flipped }, { weight: 1, arbitrary: fc.uint8Array({ maxLength: 40 }) })
+    .map((bytes) => Buffer.from(bytes));
+  const named = fc
+    .constantFrom(...table.all)
+    .chain(({ name }) =>
+      fc
+        .infiniteStream(fc.boolean())
+        .map((upper) =>
+          name
+            .split('|')
+            .map((word) =>
+              Buffer.from([...word].map((c) => (upper.next().value ? c.toUpperCase() : c)).join(''), 'latin1'),
+            ),
+        ),
+    );
   const command = fc.oneof(fc.array(argument, { minLength: 1, maxLength: 3 }), named);
   fc.assert(
     fc.property(command, (args) => {
@@ -96,11 +118,13 @@ test('a word with one byte more or less is another word', () => {
 
 test('what is no command for Redis is none for the table', async () => {
   const names = table.all.flatMap(({ name }) => (name.includes('|') ? [] : [name]));
-  const nearly = fc.tuple(fc.constantFrom(...names), fc.nat(), fc.integer({ min: 0, max: 255 })).map(([name, at, byte]) => {
-    const bytes = Buffer.from(name);
-    bytes[at % bytes.length] = byte;
-    return bytes;
-  });
+  const nearly = fc
+    .tuple(fc.constantFrom(...names), fc.nat(), fc.integer({ min: 0, max: 255 }))
+    .map(([name, at, byte]) => {
+      const bytes = Buffer.from(name);
+      bytes[at % bytes.length] = byte;
+      return bytes;
+    });
   await fc.assert(
     fc.asyncProperty(nearly, async (word) => {
       // Redis compares as far as a NUL only, and takes `|` for a container's.
@@ -134,11 +158,18 @@ test('what a server supports is read from its own COMMAND, in both protocols', a
     assert.deepEqual([...supported].sort(), expected);
   }
   if (!(await needsKeydb(t))) return;
-  await withServers(async ({ target }) => {
-    const supported = supportedCommands(await commandReply(target, 2));
-    assert.deepEqual([...supported].sort(), table.all.filter((spec) => spec.inTarget).map((spec) => spec.name));
-    for (const name of ['lmpop', 'object|help', 'xgroup|create', 'config|get']) assert.equal(supported.has(name), name !== 'lmpop');
-  }, { target: EVERY_COMMAND });
+  await withServers(
+    async ({ target }) => {
+      const supported = supportedCommands(await commandReply(target, 2));
+      assert.deepEqual(
+        [...supported].sort(),
+        table.all.filter((spec) => spec.inTarget).map((spec) => spec.name),
+      );
+      for (const name of ['lmpop', 'object|help', 'xgroup|create', 'config|get'])
+        assert.equal(supported.has(name), name !== 'lmpop');
+    },
+    { target: EVERY_COMMAND },
+  );
 });
 
 test('KeyDB answers to every subcommand that the table says it has, and to no other', async (t) => {
@@ -147,7 +178,9 @@ test('KeyDB answers to every subcommand that the table says it has, and to no ot
     const keydb = new Redis(target.url);
     try {
       // Without cluster mode, KeyDB says the same of every subcommand of CLUSTER.
-      for (const spec of table.all.filter(({ name }) => name.includes('|') && !name.startsWith('cluster|') && table.byName(name.split('|')[0])!.inTarget)) {
+      for (const spec of table.all.filter(
+        ({ name }) => name.includes('|') && !name.startsWith('cluster|') && table.byName(name.split('|')[0])!.inTarget,
+      )) {
         const [container, subcommand] = spec.name.split('|');
         // One that takes no arguments would be done; of the others a known one objects to these.
         if (Math.abs(spec.arity) === 2) continue;

@@ -2,7 +2,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { compareReplies, judgeAbsence, needsEvidence, type Evidence, type MismatchKind, type Verdict } from '../../../src/compare/compare.js';
+import {
+  compareReplies,
+  judgeAbsence,
+  needsEvidence,
+  type Evidence,
+  type MismatchKind,
+  type Verdict,
+} from '../../../src/compare/compare.js';
 import { keysMissing } from '../../../src/compare/missing.js';
 import { decodeReply } from '../../../src/resp/decode.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
@@ -10,7 +17,8 @@ import { array, error, inShort, integer, nil, status, string, strings } from './
 import { RawConnection, view, wordsOf } from './raw.js';
 
 const LIMITS = { ttlMs: 50 };
-const compare = (command: string, authority: Buffer, mirror: Buffer): Verdict => compareReplies(view(wordsOf(command)), authority, mirror, LIMITS);
+const compare = (command: string, authority: Buffer, mirror: Buffer): Verdict =>
+  compareReplies(view(wordsOf(command)), authority, mirror, LIMITS);
 const evidenceFor = (command: string, authority: Buffer, mirror: Buffer): string | null =>
   needsEvidence(compare(command, authority, mirror), view(wordsOf(command)), authority, mirror);
 
@@ -248,7 +256,11 @@ test('a read of several keys may differ because one of them is gone', () => {
     ['ZUNION 2 a b', strings('a'), strings('a b')],
     ['XREAD STREAMS a b 0 0', array(strings('a')), array(strings('a'), strings('b'))],
     // b has expired at the one, and is no stream (no set) at the other.
-    ['XREAD STREAMS a b 0 0', array(strings('a')), error('WRONGTYPE Operation against a key holding the wrong kind of value')],
+    [
+      'XREAD STREAMS a b 0 0',
+      array(strings('a')),
+      error('WRONGTYPE Operation against a key holding the wrong kind of value'),
+    ],
     ['SUNION a b', error('WRONGTYPE Operation against a key holding the wrong kind of value'), strings('a')],
   ] as const) {
     assert.equal(evidenceFor(command, authority, mirror), 'absence', command);
@@ -295,8 +307,14 @@ test('what no missing key can explain needs no evidence', () => {
 
 test('an MGET tells which of its keys are missing, and where', () => {
   const decode = (frame: Buffer): ReturnType<typeof decodeReply>['reply'] => decodeReply(frame).reply;
-  const missing = keysMissing(decode(array(string('a'), nil, string('c'), nil)), decode(array(nil, string('b'), string('c'), nil)));
-  assert.deepEqual(missing, [{ index: 0, side: 'mirror' }, { index: 1, side: 'authority' }]);
+  const missing = keysMissing(
+    decode(array(string('a'), nil, string('c'), nil)),
+    decode(array(nil, string('b'), string('c'), nil)),
+  );
+  assert.deepEqual(missing, [
+    { index: 0, side: 'mirror' },
+    { index: 1, side: 'authority' },
+  ]);
   assert.equal(keysMissing(decode(array(string('a'), nil)), decode(array(string('x'), string('b')))), null);
   assert.equal(keysMissing(decode(array(string('a'))), decode(array(string('a'), nil))), null);
 });
@@ -306,7 +324,13 @@ const LOST = mismatch('missing-on-mirror');
 
 /** Evidence that proves nothing, but for what is given. */
 const evidence = (given: Partial<Evidence>): Evidence => ({
-  authorityPttl: -1, mirrorPttl: -2, authorityEvicted: false, mirrorEvicted: false, writtenSince: false, toleranceMs: 100, ...given,
+  authorityPttl: -1,
+  mirrorPttl: -2,
+  authorityEvicted: false,
+  mirrorEvicted: false,
+  writtenSince: false,
+  toleranceMs: 100,
+  ...given,
 });
 const judged = (verdict: Verdict, given: Partial<Evidence>): string => inShort(judgeAbsence(verdict, evidence(given)));
 
@@ -322,7 +346,10 @@ test('an expiry edge needs the key about to expire where it was, or just expired
   assert.equal(judged(LOST, { authorityPttl: -1 }), '!missing-on-mirror');
   // The side that lacks it proves nothing, however soon the key that it has by now expires.
   assert.equal(judged(LOST, { authorityPttl: 5000, mirrorPttl: 5 }), '!missing-on-mirror');
-  assert.equal(judged(mismatch('missing-on-authority'), { authorityPttl: -2, mirrorPttl: -1 }), '!missing-on-authority');
+  assert.equal(
+    judged(mismatch('missing-on-authority'), { authorityPttl: -2, mirrorPttl: -1 }),
+    '!missing-on-authority',
+  );
   assert.equal(judged(mismatch('missing-on-authority'), { authorityPttl: -2, mirrorPttl: 40 }), 'expiry-edge');
 });
 
@@ -336,7 +363,10 @@ test('an eviction excuses the side that evicts, and only that', () => {
   assert.equal(judged(LOST, { mirrorEvicted: true, authorityPttl: 90_000 }), 'evicted');
   assert.equal(judged(LOST, { mirrorEvicted: true, writtenSince: true, mirrorPttl: -1 }), 'evicted');
   assert.equal(judged(LOST, { authorityEvicted: true }), '!missing-on-mirror');
-  assert.equal(judged(mismatch('missing-on-authority'), { mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-authority');
+  assert.equal(
+    judged(mismatch('missing-on-authority'), { mirrorPttl: -1, mirrorEvicted: true }),
+    '!missing-on-authority',
+  );
   assert.equal(judged(mismatch('missing-on-authority'), { mirrorPttl: -1, authorityEvicted: true }), 'evicted');
 });
 
@@ -370,11 +400,18 @@ test('a reply that does not show who lacked the key is excused by an edge on eit
   assert.equal(judged(unclear, { authorityPttl: -1, mirrorPttl: 20 }), 'expiry-edge');
   assert.equal(judged(unclear, { authorityPttl: -1, mirrorPttl: -1 }), '!value');
   assert.equal(judged(unclear, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true }), '!value');
-  assert.equal(judged(unclear, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true, authorityEvicted: true }), 'evicted');
+  assert.equal(
+    judged(unclear, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true, authorityEvicted: true }),
+    'evicted',
+  );
 });
 
 test('only a mismatch is judged again', () => {
-  for (const verdict of [{ kind: 'match' }, { kind: 'explained', rule: 'random' }, { kind: 'inconclusive', reason: 'x' }] as const) {
+  for (const verdict of [
+    { kind: 'match' },
+    { kind: 'explained', rule: 'random' },
+    { kind: 'inconclusive', reason: 'x' },
+  ] as const) {
     assert.equal(judgeAbsence(verdict, evidence({ authorityPttl: -2 })), verdict);
   }
 });
@@ -384,13 +421,19 @@ test('the edge of a real expiry is excused, and a key that a server lost long be
   await withServers(async ({ source, target }) => {
     const redis = await RawConnection.open(source);
     const keydb = await RawConnection.open(target);
-    const pttl = async (connection: RawConnection): Promise<number> => Number((await connection.ask('PTTL', 'k')).toString().slice(1));
+    const pttl = async (connection: RawConnection): Promise<number> =>
+      Number((await connection.ask('PTTL', 'k')).toString().slice(1));
     /** GET on both, and the verdict after the evidence. */
     const judge = async (): Promise<string> => {
       const [a, m] = [await redis.ask('GET', 'k'), await keydb.ask('GET', 'k')];
       const verdict = compare('GET k', a, m);
       assert.equal(evidenceFor('GET k', a, m), 'absence');
-      return judged(verdict, { authorityPttl: await pttl(redis), mirrorPttl: await pttl(keydb), readOnly: true, toleranceMs: 1000 });
+      return judged(verdict, {
+        authorityPttl: await pttl(redis),
+        mirrorPttl: await pttl(keydb),
+        readOnly: true,
+        toleranceMs: 1000,
+      });
     };
     await redis.ask('SET', 'k', 'v', 'PX', 900);
     await keydb.ask('SET', 'k', 'v', 'PX', 50);

@@ -1,7 +1,8 @@
 /** Replies written down as what they mean. */
 import type { Verdict } from '../../../src/compare/compare.js';
 
-const join = (...parts: (string | Buffer)[]): Buffer => Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)));
+const join = (...parts: (string | Buffer)[]): Buffer =>
+  Buffer.concat(parts.map((part) => (typeof part === 'string' ? Buffer.from(part, 'latin1') : part)));
 
 export const status = (text: string): Buffer => join(`+${text}\r\n`);
 export const error = (text: string): Buffer => join(`-${text}\r\n`);

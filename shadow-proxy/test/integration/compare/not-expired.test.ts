@@ -10,11 +10,26 @@ import { until } from '../../support/shard.js';
 type Command = readonly Argument[];
 
 const REMOVING: readonly (readonly [setup: Command, write: Command])[] = [
-  [['SET', 'k', 'v'], ['DEL', 'k']],
-  [['SET', 'k', 'v'], ['GETDEL', 'k']],
-  [['RPUSH', 'k', 'v'], ['LPOP', 'k']],
-  [['SADD', 'k', 'v'], ['SREM', 'k', 'v']],
-  [['SET', 'k', 'v'], ['RENAME', 'k', 'other']],
+  [
+    ['SET', 'k', 'v'],
+    ['DEL', 'k'],
+  ],
+  [
+    ['SET', 'k', 'v'],
+    ['GETDEL', 'k'],
+  ],
+  [
+    ['RPUSH', 'k', 'v'],
+    ['LPOP', 'k'],
+  ],
+  [
+    ['SADD', 'k', 'v'],
+    ['SREM', 'k', 'v'],
+  ],
+  [
+    ['SET', 'k', 'v'],
+    ['RENAME', 'k', 'other'],
+  ],
 ];
 
 test('by the write that showed the loss', async (t) => {

@@ -13,7 +13,8 @@ export class RawConnection {
   private constructor(private readonly socket: Socket) {
     socket.on('data', (chunk: Buffer) => {
       this.#reader.feed(chunk);
-      while (this.#reader.next()) this.#waiting.shift()!(Buffer.from(this.#reader.buffer.subarray(this.#reader.start, this.#reader.end)));
+      while (this.#reader.next())
+        this.#waiting.shift()!(Buffer.from(this.#reader.buffer.subarray(this.#reader.start, this.#reader.end)));
     });
   }
 
@@ -36,12 +37,17 @@ export class RawConnection {
 }
 
 /** The words of a line; those in double quotes are one. */
-export const wordsOf = (line: string): string[] => [...line.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2]);
+export const wordsOf = (line: string): string[] =>
+  [...line.matchAll(/"([^"]*)"|(\S+)/g)].map((match) => match[1] ?? match[2]);
 
-const CONTAINERS = /^(acl|client|cluster|command|config|debug|function|latency|memory|module|object|pubsub|script|slowlog|xgroup|xinfo)$/;
+const CONTAINERS =
+  /^(acl|client|cluster|command|config|debug|function|latency|memory|module|object|pubsub|script|slowlog|xgroup|xinfo)$/;
 
 /** The command as a comparison sees it. */
 export function view(words: readonly string[]): CommandView {
   const [name, sub] = words.map((word) => word.toLowerCase());
-  return { name: CONTAINERS.test(name) && sub !== undefined ? `${name}|${sub}` : name, args: words.map((word) => Buffer.from(word)) };
+  return {
+    name: CONTAINERS.test(name) && sub !== undefined ? `${name}|${sub}` : name,
+    args: words.map((word) => Buffer.from(word)),
+  };
 }

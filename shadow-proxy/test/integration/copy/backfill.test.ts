@@ -36,23 +36,35 @@ test('a backfill copies every key of every type and database, with its time to l
     ask(rig, { kind: 'backfill' });
     await ended(rig);
     const { state, copied, deleted, failed, seen } = job(rig);
-    assert.deepEqual({ state, copied, deleted, failed, seen }, { state: 'done', copied: 1080, deleted: 1, failed: 0, seen: 1080 });
+    assert.deepEqual(
+      { state, copied, deleted, failed, seen },
+      { state: 'done', copied: 1080, deleted: 1, failed: 0, seen: 1080 },
+    );
     await rig.assertEqual();
   });
 });
 
 test('a backfill of one workload leaves the others alone', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withRig({ workloads: [{ name: 'strings', keys: ['s:*'], stage: 'off' }], default: { stage: 'off' } }, async (rig) => {
-    await fill(rig, 5);
-    await rig.shard.shard.changeStage({ workload: 'strings', stage: 'dualwrite' });
-    assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['default'] }), { code: 'nothing-to-do', message: /"default" is in off.*dualwrite first/ });
-    assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['string'] }), { code: 'unknown-workload', message: /the plan has strings, default/ });
-    ask(rig, { kind: 'backfill', workloads: ['strings'] });
-    await ended(rig);
-    assert.equal(job(rig).copied, 15);
-    assert.deepEqual((await rig.client({ of: rig.target }).keys('*')).sort(), ['s:0', 's:1', 's:2', 's:3', 's:4']);
-  });
+  await withRig(
+    { workloads: [{ name: 'strings', keys: ['s:*'], stage: 'off' }], default: { stage: 'off' } },
+    async (rig) => {
+      await fill(rig, 5);
+      await rig.shard.shard.changeStage({ workload: 'strings', stage: 'dualwrite' });
+      assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['default'] }), {
+        code: 'nothing-to-do',
+        message: /"default" is in off.*dualwrite first/,
+      });
+      assert.throws(() => ask(rig, { kind: 'backfill', workloads: ['string'] }), {
+        code: 'unknown-workload',
+        message: /the plan has strings, default/,
+      });
+      ask(rig, { kind: 'backfill', workloads: ['strings'] });
+      await ended(rig);
+      assert.equal(job(rig).copied, 15);
+      assert.deepEqual((await rig.client({ of: rig.target }).keys('*')).sort(), ['s:0', 's:1', 's:2', 's:3', 's:4']);
+    },
+  );
 });
 
 test('a dry run counts, and changes nothing', async (t) => {
@@ -71,7 +83,8 @@ test('what clients do to the keys while they are copied is on both servers', asy
   if (!(await needsKeydb(t))) return;
   const servers = { source: { config: { user: [APP_USER.acl] } }, target: { config: { user: [APP_USER.acl] } } };
   await withRig({ servers, default: { stage: 'off' } }, async (rig) => {
-    const load = (seed: number, durationMs: number) => drive({ port: rig.shard.port, seed, durationMs, connections: 16, keysPerType: 400, barriers: false });
+    const load = (seed: number, durationMs: number) =>
+      drive({ port: rig.shard.port, seed, durationMs, connections: 16, keysPerType: 400, barriers: false });
     await load(1, 2_000);
     // The driver knows what is in these.
     for (const db of [0, 1, 2, 3]) {
@@ -89,7 +102,10 @@ test('what clients do to the keys while they are copied is on both servers', asy
     const { differences } = await compareKeyspaces(rig.source, rig.target);
     assert.deepEqual(differences.slice(0, 5), []);
     assert.equal(job(rig).state, 'done', JSON.stringify(job(rig)));
-    assert.ok(job(rig).copied > 1_800 && report.operations > 400, JSON.stringify({ ...job(rig), operations: report.operations }));
+    assert.ok(
+      job(rig).copied > 1_800 && report.operations > 400,
+      JSON.stringify({ ...job(rig), operations: report.operations }),
+    );
   });
 });
 
@@ -176,7 +192,8 @@ test('the plan says from which size on a key is copied in parts', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'dualwrite' }, limits: { largeKeyElements: 2_000 } }, async (rig) => {
     const source = rig.client({ of: rig.source });
-    for (const count of [1_900, 2_100]) await source.sadd(`set:${count}`, ...Array.from({ length: count }, (_, i) => `m${i}`));
+    for (const count of [1_900, 2_100])
+      await source.sadd(`set:${count}`, ...Array.from({ length: count }, (_, i) => `m${i}`));
     ask(rig, { kind: 'backfill' });
     await ended(rig);
     await rig.assertEqual();

@@ -1,4 +1,7 @@
-/** Fields of a hash that expire (Redis 7.4): KeyDB cannot hold them as Redis does, so their key is named and not copied without them. */
+/**
+ * Fields of a hash that expire (Redis 7.4): KeyDB cannot hold them as Redis does, so their key is named and not copied
+ * without them.
+ */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,7 +57,10 @@ test('a hash whose fields expire is named, stays in doubt, and is copied when th
     await until(() => rig.shard.snapshot().mirror.queuedEffects === 0);
     await proxy.call('HEXPIRE', 'live', 1_000, 'FIELDS', 1, 'a');
     await sleep(500);
-    assert.deepEqual([rig.shard.snapshot().suspects.total, rig.shard.snapshot().unsupported], [2, { hpexpire: 1, hexpire: 1 }]);
+    assert.deepEqual(
+      [rig.shard.snapshot().suspects.total, rig.shard.snapshot().unsupported],
+      [2, { hpexpire: 1, hexpire: 1 }],
+    );
     await assert.rejects(rig.shard.shard.changeStage({ workload: 'default', stage: 'live' }), { code: 'not-clean' });
 
     await proxy.call('HPERSIST', 'live', 'FIELDS', 1, 'a');

@@ -1,4 +1,7 @@
-/** Rule 22: keys of the target that the kit did not write are neither deleted nor overwritten without being named and confirmed. */
+/**
+ * Rule 22: keys of the target that the kit did not write are neither deleted nor overwritten without being named and
+ * confirmed.
+ */
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -12,7 +15,14 @@ const OFF = { default: { stage: 'off' } } as const;
 const toDualwrite = { workload: 'default', stage: 'dualwrite' } as const;
 
 /** `<prefix>:0` and so on, each with the value. */
-async function fill(rig: Rig, side: 'source' | 'target', prefix: string, count: number, value: string, db = 0): Promise<void> {
+async function fill(
+  rig: Rig,
+  side: 'source' | 'target',
+  prefix: string,
+  count: number,
+  value: string,
+  db = 0,
+): Promise<void> {
   const pipeline = rig.client({ of: rig[side], db }).pipeline();
   for (let i = 0; i < count; i++) pipeline.set(`${prefix}:${i}`, value);
   await pipeline.exec();
@@ -25,7 +35,10 @@ async function run(rig: Rig, request: Parameters<typeof ask>[1]): Promise<Return
 }
 
 const events = async (rig: Rig): Promise<Record<string, unknown>[]> =>
-  (await readFile(join(rig.shard.stateDir, 'test', 'history.jsonl'), 'utf8')).trim().split('\n').map((line) => JSON.parse(line) as Record<string, unknown>);
+  (await readFile(join(rig.shard.stateDir, 'test', 'history.jsonl'), 'utf8'))
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
 
 test('a target with 1,000 keys of its own and 100 that the source has, too: nothing of it is lost without its number', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -39,7 +52,10 @@ test('a target with 1,000 keys of its own and 100 that the source has, too: noth
     const { gates, targetKeys } = await shard.promote({ workload: 'default', dryRun: true });
     const gate = gates.find(({ name }) => name === 'target')!;
     assert.equal(gate.answer, 'no');
-    assert.match(gate.evidence, /1,100 keys of this workload .* not written by this shard: 100 are on the source, too, 1,000 are foreign keys .*another target; `owns`.*--overwrite.*--delete-foreign/);
+    assert.match(
+      gate.evidence,
+      /1,100 keys of this workload .* not written by this shard: 100 are on the source, too, 1,000 are foreign keys .*another target; `owns`.*--overwrite.*--delete-foreign/,
+    );
     assert.deepEqual([targetKeys?.found, targetKeys?.onSource, targetKeys?.complete], [1_100, 100, true]);
     const refusals = [
       toDualwrite,
@@ -47,15 +63,23 @@ test('a target with 1,000 keys of its own and 100 that the source has, too: noth
       { ...toDualwrite, consent: { overwrite: false, deleteForeign: true, confirm: 1_100 } },
       { ...toDualwrite, consent: { overwrite: true, deleteForeign: false, confirm: 1_099 } },
     ];
-    for (const request of refusals) await assert.rejects(shard.changeStage(request), { code: 'gates-closed' }, JSON.stringify(request));
-    await assert.rejects(shard.promote({ workload: 'default', force: true, reason: 'in a hurry' }), { code: 'gates-closed', message: /closed gates: target$/ });
+    for (const request of refusals)
+      await assert.rejects(shard.changeStage(request), { code: 'gates-closed' }, JSON.stringify(request));
+    await assert.rejects(shard.promote({ workload: 'default', force: true, reason: 'in a hurry' }), {
+      code: 'gates-closed',
+      message: /closed gates: target$/,
+    });
     assert.equal(await target.dbsize(), 1_100);
 
     await shard.changeStage({ ...toDualwrite, consent: { overwrite: true, deleteForeign: false, confirm: 1_100 } });
     const dry = await run(rig, { kind: 'backfill', dryRun: true });
     assert.deepEqual([dry.seen, dry.overwritten, dry.deleted, dry.keptForeign], [1_000, 100, 0, 1_000]);
     const copied = await run(rig, { kind: 'backfill' });
-    assert.deepEqual([copied.copied, copied.overwritten, copied.deleted, copied.keptForeign], [1_000, 100, 0, 1_000], JSON.stringify(copied));
+    assert.deepEqual(
+      [copied.copied, copied.overwritten, copied.deleted, copied.keptForeign],
+      [1_000, 100, 0, 1_000],
+      JSON.stringify(copied),
+    );
     assert.equal(await target.dbsize(), 2_000);
     assert.deepEqual([await target.get('app:7'), await target.get('other:7')], ['source', 'foreign']);
 
@@ -65,7 +89,10 @@ test('a target with 1,000 keys of its own and 100 that the source has, too: noth
     assert.deepEqual([kept.deleted, kept.keptForeign, await target.dbsize()], [0, 1_000, 2_000]);
     const fewer = await run(rig, { kind: 'verify', repair: true, deletes: 400 });
     assert.deepEqual([fewer.deleted, fewer.keptForeign, await target.dbsize()], [400, 600, 1_600]);
-    shard.startJob({ ...fewer, kind: 'verify', workloads: null, again: false, limits: {}, repair: true, deletes: 600 }, 'ada');
+    shard.startJob(
+      { ...fewer, kind: 'verify', workloads: null, again: false, limits: {}, repair: true, deletes: 600 },
+      'ada',
+    );
     await ended(rig);
     assert.deepEqual([job(rig).deleted, job(rig).keptForeign, await target.dbsize()], [600, 0, 1_000]);
     await rig.assertEqual();
@@ -80,9 +107,17 @@ test('foreign keys of which the deletion was confirmed are deleted by the backfi
     await fill(rig, 'source', 'app', 50, 'source', 2);
     for (const db of [0, 2, 5]) await fill(rig, 'target', 'other', 20, 'foreign', db);
     const consent = { overwrite: false, deleteForeign: true, confirm: 60 };
-    const done = await shard.promote({ workload: 'default', consent, force: true, reason: 'a test: the clients of the rig bypass the proxy', by: 'ada' });
+    const done = await shard.promote({
+      workload: 'default',
+      consent,
+      force: true,
+      reason: 'a test: the clients of the rig bypass the proxy',
+      by: 'ada',
+    });
     assert.equal(done.gates.find(({ name }) => name === 'target')!.answer, 'yes');
-    const change = (await events(rig)).find(({ event, to }) => event === 'stage' && (to as { stage: string }).stage === 'dualwrite')!;
+    const change = (await events(rig)).find(
+      ({ event, to }) => event === 'stage' && (to as { stage: string }).stage === 'dualwrite',
+    )!;
     assert.deepEqual(change.consent, consent);
     assert.deepEqual((await rig.shard.state()).admitted.default.deleteForeign, 60);
     const { deleted, keptForeign } = await run(rig, { kind: 'backfill' });
@@ -103,7 +138,10 @@ test('back in dualwrite, what the shard wrote before is its own: stale keys of i
     await shard.changeStage({ workload: 'default', stage: 'off' });
     await rig.client().del('app:1', 'app:2', 'app:3');
     const { gates } = await shard.promote({ workload: 'default', dryRun: true });
-    assert.match(gates.find(({ name }) => name === 'target')!.evidence, /all of its keys on the target were written by this shard/);
+    assert.match(
+      gates.find(({ name }) => name === 'target')!.evidence,
+      /all of its keys on the target were written by this shard/,
+    );
     await shard.changeStage(toDualwrite);
     const { copied, overwritten, deleted, keptForeign } = await run(rig, { kind: 'backfill' });
     assert.deepEqual([copied, overwritten, deleted, keptForeign], [47, 0, 3, 0]);
@@ -138,37 +176,60 @@ test('a plan whose first stage writes to the target is held to the same: the wor
     await fill(before, 'target', 'other', 5, 'foreign');
     await before.stop();
     for (const stage of ['dualwrite', 'shadow'] as const) {
-      const rig = await startOn({ ...servers, workloads: [{ name: 'users', keys: ['user:*'], stage }], default: { stage } });
+      const rig = await startOn({
+        ...servers,
+        workloads: [{ name: 'users', keys: ['user:*'], stage }],
+        default: { stage },
+      });
       try {
-        assert.deepEqual(rig.shard.snapshot().workloads.map((each) => `${each.name} ${each.stage}`), [`users ${stage}`, 'default off']);
+        assert.deepEqual(
+          rig.shard.snapshot().workloads.map((each) => `${each.name} ${each.stage}`),
+          [`users ${stage}`, 'default off'],
+        );
         await rig.client().set('other:1', 'for the source');
         assert.equal(await rig.client({ of: rig.target }).get('other:1'), 'foreign');
-        assert.ok((await events(rig)).some(({ event, workload, reason }) => event === 'stage' && workload === 'default' && /5 are foreign keys/.test(String(reason))));
+        assert.ok(
+          (await events(rig)).some(
+            ({ event, workload, reason }) =>
+              event === 'stage' && workload === 'default' && /5 are foreign keys/.test(String(reason)),
+          ),
+        );
         await rig.client().del('other:1');
       } finally {
         await rig.stop();
       }
     }
-    await assert.rejects(startOn({ ...servers, default: { stage: 'shadow' }, alike: true }), { code: 'gates-closed', message: /5 keys/ });
+    await assert.rejects(startOn({ ...servers, default: { stage: 'shadow' }, alike: true }), {
+      code: 'gates-closed',
+      message: /5 keys/,
+    });
   });
 });
 
 test('FLUSHALL, FLUSHDB and SWAPDB reach no key of the target that the shard did not write, and what it wrote goes', async (t) => {
   if (!(await needsKeydb(t))) return;
   for (const command of [['FLUSHALL'], ['FLUSHDB'], ['SWAPDB', '0', '1']] as const) {
-    await withRig({ workloads: [{ name: 'users', keys: ['user:*'], stage: 'shadow' }], default: { stage: 'off' } }, async (rig) => {
-      await fill(rig, 'target', 'other', 10, 'foreign');
-      const proxy = rig.client();
-      for (let i = 0; i < 20; i++) await proxy.set(`user:${i}`, 'mine');
-      assert.equal(await proxy.call(...(command as unknown as [string])), 'OK');
-      await proxy.set('user:after', 'mine');
-      await assert.rejects(proxy.eval("return redis.call('FLUSHALL')", 0), /the target may hold keys that the proxy did not write/);
-      await until(() => job(rig)?.state === 'done' && rig.shard.snapshot().workloads.every(({ suspect }) => suspect === null));
-      await rig.shard.settled();
-      const target = rig.client({ of: rig.target });
-      assert.deepEqual((await target.keys('other:*')).length, 10, command[0]);
-      assert.deepEqual(await target.keys('user:*'), ['user:after'], command[0]);
-    });
+    await withRig(
+      { workloads: [{ name: 'users', keys: ['user:*'], stage: 'shadow' }], default: { stage: 'off' } },
+      async (rig) => {
+        await fill(rig, 'target', 'other', 10, 'foreign');
+        const proxy = rig.client();
+        for (let i = 0; i < 20; i++) await proxy.set(`user:${i}`, 'mine');
+        assert.equal(await proxy.call(...(command as unknown as [string])), 'OK');
+        await proxy.set('user:after', 'mine');
+        await assert.rejects(
+          proxy.eval("return redis.call('FLUSHALL')", 0),
+          /the target may hold keys that the proxy did not write/,
+        );
+        await until(
+          () => job(rig)?.state === 'done' && rig.shard.snapshot().workloads.every(({ suspect }) => suspect === null),
+        );
+        await rig.shard.settled();
+        const target = rig.client({ of: rig.target });
+        assert.deepEqual((await target.keys('other:*')).length, 10, command[0]);
+        assert.deepEqual(await target.keys('user:*'), ['user:after'], command[0]);
+      },
+    );
   }
 });
 

@@ -1,7 +1,18 @@
 /** Hashes, sets and sorted sets, copied by element while they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertCopied, DIRECTIONS, hammered, KEY, oneOf, random, wayOf, withScene, type Next, type Scene } from './large.js';
+import {
+  assertCopied,
+  DIRECTIONS,
+  hammered,
+  KEY,
+  oneOf,
+  random,
+  wayOf,
+  withScene,
+  type Next,
+  type Scene,
+} from './large.js';
 
 const COUNT = 3000;
 const some = (): string => `e${random(COUNT + 200)}`;
@@ -13,7 +24,8 @@ interface Case {
 }
 
 const inBatches = async (scene: Scene, name: string, of: (i: number) => readonly string[]): Promise<void> => {
-  for (let at = 0; at < COUNT; at += 500) await scene.before.call(name, KEY, ...Array.from({ length: 500 }, (_, i) => of(at + i)).flat());
+  for (let at = 0; at < COUNT; at += 500)
+    await scene.before.call(name, KEY, ...Array.from({ length: 500 }, (_, i) => of(at + i)).flat());
 };
 
 const CASES: Readonly<Record<string, Case>> = {
@@ -33,7 +45,14 @@ const CASES: Readonly<Record<string, Case>> = {
   },
   set: {
     fill: (scene) => inBatches(scene, 'SADD', (i) => [i % 3 === 0 ? `e${i}` : `e${i}${'y'.repeat(i % 50)}`]),
-    next: () => oneOf(['SADD', KEY, some(), some()], ['SREM', KEY, some()], ['SPOP', KEY], ['SPOP', KEY, 3], ['SISMEMBER', KEY, some()]),
+    next: () =>
+      oneOf(
+        ['SADD', KEY, some(), some()],
+        ['SREM', KEY, some()],
+        ['SPOP', KEY],
+        ['SPOP', KEY, 3],
+        ['SISMEMBER', KEY, some()],
+      ),
   },
   zset: {
     fill: (scene) => inBatches(scene, 'ZADD', (i) => [String(i / 3), `e${i}`]),
@@ -76,13 +95,15 @@ for (const stage of DIRECTIONS) {
 
 test('members of a sorted set whose score the mirror cannot know are not cut, or kept, by it', async () => {
   await withScene('shadow', async (scene) => {
-    for (let at = 0; at < COUNT; at += 500) await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i + 1000, `e${at + i}`]).flat());
+    for (let at = 0; at < COUNT; at += 500)
+      await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i + 1000, `e${at + i}`]).flat());
     const client = scene.rig.client();
     let chunks = 0;
     const copied = await scene.copy({
       pace: async () => {
         if (++chunks !== 3) return;
-        const count = (): Promise<unknown> => Promise.all(Array.from({ length: 400 }, (_, i) => client.zincrby(KEY, 1, `e${i * 7}`)));
+        const count = (): Promise<unknown> =>
+          Promise.all(Array.from({ length: 400 }, (_, i) => client.zincrby(KEY, 1, `e${i * 7}`)));
         await count();
         // What the mirror takes for small.
         await client.zremrangebyscore(KEY, 0, 10);
@@ -97,19 +118,26 @@ test('members of a sorted set whose score the mirror cannot know are not cut, or
 
 test('a client that blocks, and takes from a sorted set that is copied by element, does not disturb the copy', async () => {
   await withScene('live', async (scene) => {
-    for (let at = 0; at < COUNT; at += 500) await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i, `e${at + i}`]).flat());
+    for (let at = 0; at < COUNT; at += 500)
+      await scene.before.zadd(KEY, ...Array.from({ length: 500 }, (_, i) => [at + i, `e${at + i}`]).flat());
     // Who has not the right to everything blocks, also where there is something to take.
-    for (const server of [scene.rig.source, scene.rig.target]) await scene.rig.client({ of: server }).acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-ping');
+    for (const server of [scene.rig.source, scene.rig.target])
+      await scene.rig.client({ of: server }).acl('SETUSER', 'app', 'on', '>secret', '~*', '&*', '+@all', '-ping');
     const client = scene.rig.client();
     await client.auth('app', 'secret');
     await client.bzpopmin(KEY, 1);
-    const { result, commands } = await hammered(scene.rig, 1, () => ['ZADD', KEY, number(), some()], async () => {
-      const copying = scene.copy();
-      let over = false;
-      const copied = copying.finally(() => (over = true));
-      while (!over) await client.bzpopmax(KEY, 'nosuch', 1);
-      return copied;
-    });
+    const { result, commands } = await hammered(
+      scene.rig,
+      1,
+      () => ['ZADD', KEY, number(), some()],
+      async () => {
+        const copying = scene.copy();
+        let over = false;
+        const copied = copying.finally(() => (over = true));
+        while (!over) await client.bzpopmax(KEY, 'nosuch', 1);
+        return copied;
+      },
+    );
     assert.deepEqual([result.outcome, result.restarts], ['copied', 0], result.why ?? '');
     assert.ok(commands > 5, `${commands} commands`);
     await assertCopied(scene);

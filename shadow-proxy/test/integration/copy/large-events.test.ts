@@ -42,8 +42,17 @@ for (const type of TYPES) {
       const other: Type = type === 'hash' ? 'set' : 'hash';
       const acts: Readonly<Record<string, readonly [act: () => Promise<unknown>, outcome: string]>> = {
         'is removed': [() => client.del(KEY), 'small'],
-        'is removed and made anew as another type': [() => client.multi().del(KEY).hset(KEY, 'a', 1).exec().then(() => client.rename(KEY, 'moved')), 'small'],
-        'expires': [() => client.pexpire(KEY, 20).then(() => sleep(25)), 'small'],
+        'is removed and made anew as another type': [
+          () =>
+            client
+              .multi()
+              .del(KEY)
+              .hset(KEY, 'a', 1)
+              .exec()
+              .then(() => client.rename(KEY, 'moved')),
+          'small',
+        ],
+        expires: [() => client.pexpire(KEY, 20).then(() => sleep(25)), 'small'],
         'expires and is made anew': [
           async () => {
             await client.pexpire(KEY, 20);
@@ -128,7 +137,10 @@ test('a copy that cannot go on says why, and leaves the key in doubt and nothing
     const { rig, copy, before, sequencer } = scene;
     await fill(before, 'list');
     const aborter = new AbortController();
-    await assert.rejects(copy({ signal: aborter.signal, pace: after(8, async () => aborter.abort()) }), (problem) => problem instanceof CopyError && /called off/.test(problem.message));
+    await assert.rejects(
+      copy({ signal: aborter.signal, pace: after(8, async () => aborter.abort()) }),
+      (problem) => problem instanceof CopyError && /called off/.test(problem.message),
+    );
     assert.equal(await rig.client({ of: scene.mirror }).exists(temporaryKey(0, Buffer.from(KEY))), 0);
     await assertCopied(scene);
     const twice = copy();
@@ -148,8 +160,17 @@ test('a key is large by its bytes or by its elements', async () => {
   await withScene('shadow', async ({ before }: Scene) => {
     const server = {
       ask: async (...args: readonly unknown[]): Promise<Reply> => {
-        const answer: unknown = await before.call(args[0] as string, args.slice(1) as string[]).catch((problem: Error) => problem);
-        const line = answer instanceof Error ? `-${answer.message}` : typeof answer === 'number' ? `:${answer}` : answer === null ? '$-1' : `+${answer as string}`;
+        const answer: unknown = await before
+          .call(args[0] as string, args.slice(1) as string[])
+          .catch((problem: Error) => problem);
+        const line =
+          answer instanceof Error
+            ? `-${answer.message}`
+            : typeof answer === 'number'
+              ? `:${answer}`
+              : answer === null
+                ? '$-1'
+                : `+${answer as string}`;
         return decodeReply(Buffer.from(`${line}\r\n`)).reply;
       },
     };
@@ -183,7 +204,8 @@ test('while a lost connection may still write, no part is copied', async () => {
     await fill(before, 'hash');
     let buried = true;
     Object.defineProperty(sequencer, 'buried', { get: () => buried });
-    const reads = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await before.info('commandstats'))?.[1] ?? 0);
+    const reads = async (): Promise<number> =>
+      Number(/cmdstat_hmget:calls=(\d+)/.exec(await before.info('commandstats'))?.[1] ?? 0);
     const done = copy({ pace: after(6, async () => void (buried = false)) });
     await sleep(100);
     const read = await reads();

@@ -1,7 +1,19 @@
 /** Strings and lists, copied in parts while they are written. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { assertCopied, DIRECTIONS, hammered, KEY, oneOf, random, SMALL_CHUNKS, wayOf, withScene, type Next, type Scene } from './large.js';
+import {
+  assertCopied,
+  DIRECTIONS,
+  hammered,
+  KEY,
+  oneOf,
+  random,
+  SMALL_CHUNKS,
+  wayOf,
+  withScene,
+  type Next,
+  type Scene,
+} from './large.js';
 
 const BYTES = 120_000;
 const bytes = (n: number): Buffer => Buffer.from(Array.from({ length: n }, () => random(256)));
@@ -17,7 +29,11 @@ const strings: Next = () =>
   );
 
 const fillList = async (scene: Scene, count: number): Promise<void> => {
-  for (let at = 0; at < count; at += 500) await scene.before.rpush(KEY, ...Array.from({ length: 500 }, (_, i) => `item ${at + i} ${'z'.repeat((at + i) % 40)}`));
+  for (let at = 0; at < count; at += 500)
+    await scene.before.rpush(
+      KEY,
+      ...Array.from({ length: 500 }, (_, i) => `item ${at + i} ${'z'.repeat((at + i) % 40)}`),
+    );
 };
 
 for (const stage of DIRECTIONS) {
@@ -43,7 +59,18 @@ for (const stage of DIRECTIONS) {
       const quiet = await copy();
       assert.deepEqual([quiet.outcome, quiet.restarts, quiet.elements], ['copied', 0, 1500]);
       await assertCopied(scene);
-      const { result } = await hammered(rig, 3, (i) => oneOf(['RPUSH', KEY, `new ${i}`], ['RPUSHX', KEY, 'a', 'b'], ['LLEN', KEY], ['EXPIRE', KEY, 1000 + random(10)]), () => copy());
+      const { result } = await hammered(
+        rig,
+        3,
+        (i) =>
+          oneOf(
+            ['RPUSH', KEY, `new ${i}`],
+            ['RPUSHX', KEY, 'a', 'b'],
+            ['LLEN', KEY],
+            ['EXPIRE', KEY, 1000 + random(10)],
+          ),
+        () => copy(),
+      );
       assert.deepEqual([result.outcome, result.restarts], ['copied', 0], result.why ?? '');
       await assertCopied(scene);
     });
@@ -78,11 +105,18 @@ test('a list whose elements move is begun again; where they move all the time, t
       await assertCopied(scene);
     }
     chunks = 0;
-    const transaction = await copy({ pace: async () => void (++chunks === 10 && (await client.multi().set('other', 1).lpush(KEY, 'm').exec())) });
+    const transaction = await copy({
+      pace: async () => void (++chunks === 10 && (await client.multi().set('other', 1).lpush(KEY, 'm').exec())),
+    });
     assert.equal(transaction.restarts, 1);
     await assertCopied(scene);
 
-    const { result } = await hammered(rig, 2, (i) => (i % 2 === 0 ? ['LPUSH', KEY, 'in'] : ['RPOP', KEY]), () => copy());
+    const { result } = await hammered(
+      rig,
+      2,
+      (i) => (i % 2 === 0 ? ['LPUSH', KEY, 'in'] : ['RPOP', KEY]),
+      () => copy(),
+    );
     assert.deepEqual([result.outcome, result.restarts], ['moving', 3]);
     assert.match(result.why!, /moved its elements/);
     await assertCopied(scene);
@@ -95,7 +129,8 @@ test('a counter that lies across the end of a piece, and carries, is copied as i
     const client = scene.rig.client();
     const count = async (): Promise<void> => {
       const pipeline = client.pipeline();
-      for (let at = SMALL_CHUNKS.chunkBytes; at < BYTES; at += SMALL_CHUNKS.chunkBytes) pipeline.call('BITFIELD', KEY, 'INCRBY', 'u16', (at - 1) * 8, 200);
+      for (let at = SMALL_CHUNKS.chunkBytes; at < BYTES; at += SMALL_CHUNKS.chunkBytes)
+        pipeline.call('BITFIELD', KEY, 'INCRBY', 'u16', (at - 1) * 8, 200);
       await pipeline.exec();
     };
     let pieces = 0;

@@ -21,11 +21,16 @@ async function fill(client: Redis): Promise<void> {
   await client.rpush('large:list', ...numbers);
   const stream = client.pipeline();
   for (const n of numbers) stream.xadd('large:stream', `${n + 1}-1`, 'n', n);
-  stream.xgroup('CREATE', 'large:stream', 'g', '0').xreadgroup('GROUP', 'g', 'c', 'COUNT', 700, 'STREAMS', 'large:stream', '>');
+  stream
+    .xgroup('CREATE', 'large:stream', 'g', '0')
+    .xreadgroup('GROUP', 'g', 'c', 'COUNT', 700, 'STREAMS', 'large:stream', '>');
   await stream.exec();
 }
 
-async function verified(rig: Rig, repair = false): Promise<{ differences: Readonly<Record<string, number>>; unsure: number; verified: number; repaired: number }> {
+async function verified(
+  rig: Rig,
+  repair = false,
+): Promise<{ differences: Readonly<Record<string, number>>; unsure: number; verified: number; repaired: number }> {
   ask(rig, { kind: 'verify', repair, deletes: repair ? 1 : 0 });
   await ended(rig, 60_000);
   const { state, failed, differences, unsure, repaired, verified: compared } = job(rig);
@@ -58,7 +63,8 @@ test('what is equal is found equal while clients write to it, without a DUMP', a
     running = false;
     await writing;
     assert.deepEqual(found, { differences: {}, unsure: 0, verified: KEYS.length, repaired: 0 });
-    for (const server of [rig.source, rig.target]) assert.doesNotMatch(await rig.client({ of: server }).info('commandstats'), /cmdstat_dump:/);
+    for (const server of [rig.source, rig.target])
+      assert.doesNotMatch(await rig.client({ of: server }).info('commandstats'), /cmdstat_dump:/);
     await rig.assertEqual();
   });
 });
@@ -77,9 +83,18 @@ test('one element that differs is found in each of them, and repaired', async (t
     await target.lset('large:list', 9_000, 'other');
     await target.xack('large:stream', 'g', '650-1');
     assert.deepEqual(await verified(rig), { differences: { value: 6 }, unsure: 0, verified: 6, repaired: 0 });
-    const report = readFileSync(join(rig.shard.stateDir, 'test', 'differences.jsonl'), 'utf8').trim().split('\n');
+    const report = readFileSync(join(rig.shard.stateDir, 'test', 'differences.jsonl'), 'utf8')
+      .trim()
+      .split('\n');
     const told = report.map((line) => JSON.parse(line) as { key: string; authority: { type: string; length: number } });
-    assert.deepEqual(told.map(({ authority }) => `${authority.type} ${authority.length}`).sort(), ['hash 12000', 'list 12000', 'set 12000', 'stream 12000', 'string 2097152', 'zset 12000']);
+    assert.deepEqual(told.map(({ authority }) => `${authority.type} ${authority.length}`).sort(), [
+      'hash 12000',
+      'list 12000',
+      'set 12000',
+      'stream 12000',
+      'string 2097152',
+      'zset 12000',
+    ]);
     assert.deepEqual(await verified(rig, true), { differences: { value: 6 }, unsure: 0, verified: 6, repaired: 6 });
     assert.deepEqual(await verified(rig), { differences: {}, unsure: 0, verified: 6, repaired: 0 });
     await rig.assertEqual();
@@ -92,13 +107,23 @@ test('a consumer without pending entries that one server lacks is found in a lar
     const client = rig.client();
     const stream = client.pipeline();
     for (const n of numbers) stream.xadd('large:stream', `${n + 1}-1`, 'n', n);
-    stream.xgroup('CREATE', 'large:stream', 'g', '0').xgroup('CREATECONSUMER', 'large:stream', 'g', 'idle').xgroup('CREATE', 'large:stream', 'h', '$');
+    stream
+      .xgroup('CREATE', 'large:stream', 'g', '0')
+      .xgroup('CREATECONSUMER', 'large:stream', 'g', 'idle')
+      .xgroup('CREATE', 'large:stream', 'h', '$');
     await stream.exec();
     await rig.shard.settled();
     const target = rig.client({ of: rig.target });
-    for (const change of [['DELCONSUMER', 'large:stream', 'g', 'idle'], ['CREATECONSUMER', 'large:stream', 'h', 'only here']]) {
+    for (const change of [
+      ['DELCONSUMER', 'large:stream', 'g', 'idle'],
+      ['CREATECONSUMER', 'large:stream', 'h', 'only here'],
+    ]) {
       await target.call('XGROUP', ...change);
-      assert.deepEqual(await verified(rig, true), { differences: { value: 1 }, unsure: 0, verified: 1, repaired: 1 }, change[0]);
+      assert.deepEqual(
+        await verified(rig, true),
+        { differences: { value: 1 }, unsure: 0, verified: 1, repaired: 1 },
+        change[0],
+      );
     }
     assert.deepEqual(await verified(rig), { differences: {}, unsure: 0, verified: 1, repaired: 0 });
   });

@@ -27,9 +27,16 @@ export interface Scene {
   copy(options?: Partial<LargeOptions>): Promise<LargeCopy>;
 }
 
-export function withScene(stage: Direction, body: (scene: Scene) => Promise<void>, servers: RigOptions['servers'] = {}): Promise<void> {
+export function withScene(
+  stage: Direction,
+  body: (scene: Scene) => Promise<void>,
+  servers: RigOptions['servers'] = {},
+): Promise<void> {
   return withRig({ default: { stage }, servers }, async (rig) => {
-    const { sequencer, suspects } = rig.shard.shard as unknown as { readonly sequencer: Sequencer; readonly suspects: Suspects };
+    const { sequencer, suspects } = rig.shard.shard as unknown as {
+      readonly sequencer: Sequencer;
+      readonly suspects: Suspects;
+    };
     const [authority, mirror] = stage === 'shadow' ? [rig.source, rig.target] : [rig.target, rig.source];
     await rig.shard.settled();
     const scene: Scene = {
@@ -41,7 +48,15 @@ export function withScene(stage: Direction, body: (scene: Scene) => Promise<void
       before: rig.client({ of: authority }),
       copy: (options = {}) => {
         const { db = 0, key = Buffer.from(KEY), ...more } = options;
-        return copyLarge({ sequencer, suspects, workload: sequencer.router.match(key, 0, key.length), db, key, limits: SMALL_CHUNKS, ...more });
+        return copyLarge({
+          sequencer,
+          suspects,
+          workload: sequencer.router.match(key, 0, key.length),
+          db,
+          key,
+          limits: SMALL_CHUNKS,
+          ...more,
+        });
       },
     };
     await body(scene);
@@ -51,14 +66,29 @@ export function withScene(stage: Direction, body: (scene: Scene) => Promise<void
 /** What a client does next: a command. */
 export type Next = (i: number) => readonly (string | Buffer | number)[];
 
-/** Clients of the proxy that write without a pause until the work is done. @returns what the work did, and how many commands they sent */
-export async function hammered<T>(rig: Rig, clients: number, next: Next, work: () => Promise<T>): Promise<{ result: T; commands: number }> {
+/**
+ * Clients of the proxy that write without a pause until the work is done. @returns what the work did, and how many
+ * commands they sent
+ */
+export async function hammered<T>(
+  rig: Rig,
+  clients: number,
+  next: Next,
+  work: () => Promise<T>,
+): Promise<{ result: T; commands: number }> {
   let [stopped, commands] = [false, 0];
   const writer = async (): Promise<void> => {
     const client = rig.client();
     while (!stopped) {
       const [name, ...args] = next(commands++);
-      await client.call(name as string, args as string[]).catch((problem: Error) => assert.match(problem.message, /WRONGTYPE|BUSYGROUP|NOGROUP|no such key|not an integer|not a float|smaller than/i));
+      await client
+        .call(name as string, args as string[])
+        .catch((problem: Error) =>
+          assert.match(
+            problem.message,
+            /WRONGTYPE|BUSYGROUP|NOGROUP|no such key|not an integer|not a float|smaller than/i,
+          ),
+        );
     }
   };
   const writers = Array.from({ length: clients }, writer);

@@ -17,7 +17,10 @@ export interface Pings {
 }
 
 /** Probes until `stop` is called. */
-export async function probing(server: { readonly port: number; readonly pid: number | undefined }): Promise<{ stop(): Promise<Pings> }> {
+export async function probing(server: {
+  readonly port: number;
+  readonly pid: number | undefined;
+}): Promise<{ stop(): Promise<Pings> }> {
   const worker = new Worker(new URL(import.meta.url), { workerData: { port: server.port, pid: server.pid } });
   await new Promise((resolve) => worker.once('message', resolve));
   return {
@@ -32,7 +35,8 @@ export async function probing(server: { readonly port: number; readonly pid: num
 /** How long the process has had a processor, all its threads together, in ms (Linux). */
 function processorMs(pid: number): number {
   let ns = 0;
-  for (const thread of readdirSync(`/proc/${pid}/task`)) ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0]);
+  for (const thread of readdirSync(`/proc/${pid}/task`))
+    ns += Number(readFileSync(`/proc/${pid}/task/${thread}/schedstat`, 'latin1').split(' ', 1)[0]);
   return ns / 1e6;
 }
 
@@ -60,8 +64,16 @@ if (!isMainThread) {
   });
   parentPort!.on('message', () => {
     stopped = true;
-    const at = (of: number[], share: number): number => of.sort((a, b) => a - b)[Math.min(of.length - 1, Math.floor(of.length * share))] ?? 0;
-    parentPort!.postMessage({ count: took.length, median: at(took, 0.5), p99: at(took, 0.99), max: at(took, 1), busy99: at(busy, 0.99), busy: at(busy, 1) });
+    const at = (of: number[], share: number): number =>
+      of.sort((a, b) => a - b)[Math.min(of.length - 1, Math.floor(of.length * share))] ?? 0;
+    parentPort!.postMessage({
+      count: took.length,
+      median: at(took, 0.5),
+      p99: at(took, 0.99),
+      max: at(took, 1),
+      busy99: at(busy, 0.99),
+      busy: at(busy, 1),
+    });
     parentPort!.close();
     socket.destroy();
   });

@@ -47,12 +47,32 @@ for (const stage of stages) {
       ask(rig, { kind: 'verify' });
       await ended(rig);
       assert.deepEqual(job(rig).differences, { missing: 1, value: 2, type: 1, ttl: 2, extra: 1 });
-      assert.deepEqual([job(rig).state, job(rig).seen, job(rig).verified, job(rig).repaired, job(rig).failed], ['done', 12, 13, 0, 0]);
-      const report = await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8');
-      const lines = report.trim().split('\n').map((line) => JSON.parse(line) as { kind: string; key: string; authority: { type: string; pttl: number } | null; mirror: object | null });
+      assert.deepEqual(
+        [job(rig).state, job(rig).seen, job(rig).verified, job(rig).repaired, job(rig).failed],
+        ['done', 12, 13, 0, 0],
+      );
+      const report = await readFile(
+        join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'),
+        'utf8',
+      );
+      const lines = report
+        .trim()
+        .split('\n')
+        .map(
+          (line) =>
+            JSON.parse(line) as {
+              kind: string;
+              key: string;
+              authority: { type: string; pttl: number } | null;
+              mirror: object | null;
+            },
+        );
       assert.equal(lines.length, 7);
       const extra = lines.find(({ kind }) => kind === 'extra')!;
-      assert.deepEqual([extra.authority, extra.mirror], [null, { type: 'string', bytes: extra.mirror && 'bytes' in extra.mirror ? extra.mirror.bytes : 0, pttl: -1 }]);
+      assert.deepEqual(
+        [extra.authority, extra.mirror],
+        [null, { type: 'string', bytes: extra.mirror && 'bytes' in extra.mirror ? extra.mirror.bytes : 0, pttl: -1 }],
+      );
       assert.equal(extra.key, 'user:extra');
 
       ask(rig, { kind: 'verify', repair: true, deletes: 1 });
@@ -69,27 +89,47 @@ for (const stage of stages) {
 test('under full load nothing is reported that does not differ', async (t) => {
   if (!(await needsKeydb(t))) return;
   const config = { user: [APP_USER.acl] };
-  await withRig({ servers: { source: { config }, target: { config } }, workloads: [{ name: 'live', keys: ['live:*'], stage: 'live' }], default: { stage: 'shadow' } }, async (rig) => {
-    let over = false;
-    const driven = drive({ port: rig.shard.port, seed: 11, durationMs: 8_000, connections: 24, prefixes: ['', 'live:'], functions: [''], keysPerType: 60 }).finally(() => (over = true));
-    let walks = 0;
-    const found: unknown[] = [];
-    let verified = 0;
-    while (!over) {
-      ask(rig, { kind: 'verify' });
-      await ended(rig);
-      if (job(rig).state !== 'done' || Object.keys(job(rig).differences).length > 0 || job(rig).failed > 0) found.push(job(rig));
-      verified += job(rig).verified;
-      walks++;
-    }
-    const report = await driven;
-    assert.deepEqual(report.violations, []);
-    assert.deepEqual(found, [], await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8'));
-    assert.ok(walks > 1 && verified > 30, `${walks} walks, ${verified} keys`);
-    await rig.shard.settled(30_000);
-    const { differences } = await compareKeyspaces(rig.source, rig.target);
-    assert.deepEqual(differences.slice(0, 5), []);
-  });
+  await withRig(
+    {
+      servers: { source: { config }, target: { config } },
+      workloads: [{ name: 'live', keys: ['live:*'], stage: 'live' }],
+      default: { stage: 'shadow' },
+    },
+    async (rig) => {
+      let over = false;
+      const driven = drive({
+        port: rig.shard.port,
+        seed: 11,
+        durationMs: 8_000,
+        connections: 24,
+        prefixes: ['', 'live:'],
+        functions: [''],
+        keysPerType: 60,
+      }).finally(() => (over = true));
+      let walks = 0;
+      const found: unknown[] = [];
+      let verified = 0;
+      while (!over) {
+        ask(rig, { kind: 'verify' });
+        await ended(rig);
+        if (job(rig).state !== 'done' || Object.keys(job(rig).differences).length > 0 || job(rig).failed > 0)
+          found.push(job(rig));
+        verified += job(rig).verified;
+        walks++;
+      }
+      const report = await driven;
+      assert.deepEqual(report.violations, []);
+      assert.deepEqual(
+        found,
+        [],
+        await readFile(join(rig.shard.stateDir, rig.shard.plan.shards[0].name, 'differences.jsonl'), 'utf8'),
+      );
+      assert.ok(walks > 1 && verified > 30, `${walks} walks, ${verified} keys`);
+      await rig.shard.settled(30_000);
+      const { differences } = await compareKeyspaces(rig.source, rig.target);
+      assert.deepEqual(differences.slice(0, 5), []);
+    },
+  );
 });
 
 test('a sample is a share of the keys, and repairs no doubt of the others', async (t) => {
@@ -112,10 +152,16 @@ test('a mirror that comes back empty, or with what it had before, is verified an
     await pipeline.exec();
     await rig.assertEqual();
     await rig.target.restart();
-    await rig.client({ of: rig.target }).mset('k:1', 'old', 'k:2', 'old', 'k:3', 'old', 'k:4', 'old', 'gone', 'long ago');
+    await rig
+      .client({ of: rig.target })
+      .mset('k:1', 'old', 'k:2', 'old', 'k:3', 'old', 'k:4', 'old', 'gone', 'long ago');
     await until(() => rig.shard.snapshot().workloads[0].suspect !== null);
     await rig.client().set('k:new', 1);
-    await until(() => rig.shard.snapshot().workloads[0].clean && job(rig).state === 'done', 30_000, () => JSON.stringify(rig.shard.snapshot()));
+    await until(
+      () => rig.shard.snapshot().workloads[0].clean && job(rig).state === 'done',
+      30_000,
+      () => JSON.stringify(rig.shard.snapshot()),
+    );
     assert.deepEqual([job(rig).automatic, job(rig).failed], [true, 0]);
     await rig.assertEqual();
   });

@@ -14,7 +14,9 @@ const [WALKS_MS, FEWEST_WALKS] = [2_000, 5];
 /** Every key is set anew, some with their time to live kept, until `done`. */
 async function write(client: Redis, done: () => boolean): Promise<void> {
   for (let round = 0; !done(); round++) {
-    await Promise.all(KEYS.map((key, i) => (i % 3 === 0 ? client.set(key, round, 'KEEPTTL') : client.set(key, round, 'PX', HOUR_MS))));
+    await Promise.all(
+      KEYS.map((key, i) => (i % 3 === 0 ? client.set(key, round, 'KEEPTTL') : client.set(key, round, 'PX', HOUR_MS))),
+    );
   }
 }
 
@@ -25,7 +27,9 @@ async function expiring(target: Redis): Promise<[said: number, found: number]> {
   return [said, left.filter((ms) => ms > 0).length];
 }
 
-/** Whether a snapshot is written. KeyDB calls one whose process dies cancelled, and `rdb_last_bgsave_status` stays ok. */
+/**
+ * Whether a snapshot is written. KeyDB calls one whose process dies cancelled, and `rdb_last_bgsave_status` stays ok.
+ */
 async function saves(target: Redis): Promise<boolean> {
   const before = await target.lastsave();
   await until(async () => Number((await target.time())[0]) > before);
@@ -49,7 +53,8 @@ for (const [what, walk] of [
         await Promise.all(KEYS.map((key) => writer.set(key, 'first', 'PX', HOUR_MS)));
         let done = false;
         const writing = write(writer, () => done);
-        for (let walks = 0, end = Date.now() + WALKS_MS; Date.now() < end || walks < FEWEST_WALKS; walks++) await walk(reader);
+        for (let walks = 0, end = Date.now() + WALKS_MS; Date.now() < end || walks < FEWEST_WALKS; walks++)
+          await walk(reader);
         done = true;
         await writing;
         assert.deepEqual(await expiring(target), [KEYS.length, KEYS.length]);
@@ -68,7 +73,7 @@ test('a KeyDB that has lost count of its times to live cannot save, and can agai
   try {
     await target.call('DEBUG', 'POPULATE', 100_000, 'other');
     await Promise.all(KEYS.map((key) => target.set(key, 'first', 'PX', HOUR_MS)));
-    for (const end = Date.now() + 10_000; (await expiring(target))[0] === KEYS.length && Date.now() < end; ) {
+    for (const end = Date.now() + 10_000; (await expiring(target))[0] === KEYS.length && Date.now() < end;) {
       await Promise.all([walker.keys('*'), ...KEYS.map((key) => target.set(key, 'second', 'PX', HOUR_MS))]);
     }
     const [said, found] = await expiring(target);
@@ -78,7 +83,9 @@ test('a KeyDB that has lost count of its times to live cannot save, and can agai
 
     await target.config('SET', 'aof-use-rdb-preamble', 'no');
     await target.config('SET', 'appendonly', 'yes');
-    await until(async () => /aof_rewrite_in_progress:0\r[^]*aof_base_size:[1-9]/.test(await target.info('persistence')));
+    await until(async () =>
+      /aof_rewrite_in_progress:0\r[^]*aof_base_size:[1-9]/.test(await target.info('persistence')),
+    );
     await target.call('DEBUG', 'LOADAOF');
     assert.deepEqual(await expiring(target), [KEYS.length, KEYS.length]);
     assert.equal(await target.dbsize(), 100_000 + KEYS.length);

@@ -1,4 +1,7 @@
-/** The commands of README.md and docs/ run, as they stand there, against a migration on this machine, and end as they should. */
+/**
+ * The commands of README.md and docs/ run, as they stand there, against a migration on this machine, and end as they
+ * should.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -41,7 +44,8 @@ const QUICK = ['npm run schema', 'npm run docs:commands', 'npm run loadtest -- -
 
 const lineOf = ({ program, args }: Documented): string => [program, ...args].join(' ');
 /** Each line once, where it stands first. */
-const unique = (all: readonly Documented[]): Documented[] => all.filter((told, i) => all.findIndex((other) => lineOf(other) === lineOf(told)) === i);
+const unique = (all: readonly Documented[]): Documented[] =>
+  all.filter((told, i) => all.findIndex((other) => lineOf(other) === lineOf(told)) === i);
 
 interface Ended {
   readonly code: number | null;
@@ -50,16 +54,30 @@ interface Ended {
 }
 
 describe('the commands of the docs', () => {
-  const documented = unique(pages().filter((page) => page === 'README.md' || page.startsWith('docs/')).flatMap((page) => commandsIn(page)).filter(({ whole }) => whole));
-  const elsewhere = (told: Documented): string | undefined => SHOWN_ELSEWHERE.find(([command]) => command.test(lineOf(told)))?.[1];
-  const run = documented.filter((told) => ['shadow-compare', 'shadow-proxy'].includes(told.program) && elsewhere(told) === undefined && told.args[0] !== 'local');
+  const documented = unique(
+    pages()
+      .filter((page) => page === 'README.md' || page.startsWith('docs/'))
+      .flatMap((page) => commandsIn(page))
+      .filter(({ whole }) => whole),
+  );
+  const elsewhere = (told: Documented): string | undefined =>
+    SHOWN_ELSEWHERE.find(([command]) => command.test(lineOf(told)))?.[1];
+  const run = documented.filter(
+    (told) =>
+      ['shadow-compare', 'shadow-proxy'].includes(told.program) &&
+      elsewhere(told) === undefined &&
+      told.args[0] !== 'local',
+  );
   const home = mkdtempSync(join(tmpdir(), 'docs-'));
   let running: Running;
   /** For what takes servers, not a plan: two Redis and a KeyDB that no proxy has. */
   let free: readonly LocalServer[];
 
-  const program = async (name: 'shadow-compare' | 'shadow-proxy', args: readonly string[], meanwhile?: () => Promise<void>): Promise<Ended> =>
-    ended(process.execPath, [join(ROOT, `shadow-proxy/bin/${name}.mjs`), ...args], home, meanwhile);
+  const program = async (
+    name: 'shadow-compare' | 'shadow-proxy',
+    args: readonly string[],
+    meanwhile?: () => Promise<void>,
+  ): Promise<Ended> => ended(process.execPath, [join(ROOT, `shadow-proxy/bin/${name}.mjs`), ...args], home, meanwhile);
 
   before(async () => {
     const { code, stdout, stderr } = await program('shadow-compare', ['local', 'up', '--json']);
@@ -81,21 +99,45 @@ describe('the commands of the docs', () => {
   /** The documents' servers and files are those of this test; what takes minutes takes seconds. */
   function here({ program: name, args }: Documented): string[] {
     const [source, other, target] = free.map(({ url }) => url);
-    const known: Readonly<Record<string, string>> = { 'redis://10.0.0.11:6379': source, 'redis://10.0.0.12:6379': other, 'redis://10.0.0.21:6379': target, 'migration.yaml': running.plan, '1h': '2s', '10m': '2s', '1m': '2s' };
+    const known: Readonly<Record<string, string>> = {
+      'redis://10.0.0.11:6379': source,
+      'redis://10.0.0.12:6379': other,
+      'redis://10.0.0.21:6379': target,
+      'migration.yaml': running.plan,
+      '1h': '2s',
+      '10m': '2s',
+      '1m': '2s',
+    };
     const mine = args.map((arg) => known[arg] ?? arg);
-    const planless = ['run', 'assess', 'guard', 'demo', 'local'].includes(args[0]) || args.includes('--plan') || name !== 'shadow-compare';
+    const planless =
+      ['run', 'assess', 'guard', 'demo', 'local'].includes(args[0]) ||
+      args.includes('--plan') ||
+      name !== 'shadow-compare';
     return planless ? mine : [...mine, '--plan', running.plan];
   }
 
   async function bring(workload: string, stage: Stage): Promise<void> {
     for (;;) {
-      const [{ workloads }] = JSON.parse((await program('shadow-compare', ['status', '--json', '--plan', running.plan])).stdout) as ShardSnapshot[];
+      const [{ workloads }] = JSON.parse(
+        (await program('shadow-compare', ['status', '--json', '--plan', running.plan])).stdout,
+      ) as ShardSnapshot[];
       const is = STAGES.indexOf(workloads.find(({ name }) => name === workload)!.stage);
       if (STAGES[is] === stage) return;
       const next = STAGES[is + Math.sign(STAGES.indexOf(stage) - is)];
-      const { code, stderr } = await program('shadow-compare', ['stage', workload, next, '--force', '--plan', running.plan]);
+      const { code, stderr } = await program('shadow-compare', [
+        'stage',
+        workload,
+        next,
+        '--force',
+        '--plan',
+        running.plan,
+      ]);
       assert.equal(code, 0, stderr);
-      if (next === 'dualwrite') assert.equal((await program('shadow-compare', ['backfill', '--workload', workload, '--plan', running.plan])).code, 0);
+      if (next === 'dualwrite')
+        assert.equal(
+          (await program('shadow-compare', ['backfill', '--workload', workload, '--plan', running.plan])).code,
+          0,
+        );
     }
   }
 
@@ -104,12 +146,17 @@ describe('the commands of the docs', () => {
   for (const told of run.toSorted((a, b) => last(a) - last(b))) {
     test(`${told.where} ${told.text}`, async () => {
       const [, stage, ...exits] = NEEDS.find(([command]) => command.test(told.args.join(' ')))!;
-      const workload = /^(promote|stage|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
+      const workload =
+        /^(promote|stage|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
       if (stage !== null) await bring(workload, stage);
       const args = here(told);
       const listen = args.indexOf('--listen') + 1;
       if (listen > 0) args[listen] = `127.0.0.1:${await getPort()}`;
-      const { code, stdout, stderr } = await program(told.program as 'shadow-compare', args, listen > 0 ? () => talk(args[listen]) : undefined);
+      const { code, stdout, stderr } = await program(
+        told.program as 'shadow-compare',
+        args,
+        listen > 0 ? () => talk(args[listen]) : undefined,
+      );
       assert.ok(exits.includes(code!), `exit code ${code}: ${stdout}${stderr}`);
       assert.notEqual(stdout + stderr, '');
       assert.doesNotMatch(stderr, / {4}at /, 'no stack');
@@ -128,13 +175,21 @@ describe('the commands of the docs', () => {
   test('are run here, or by the test that is named', () => {
     assert.ok(run.length > 20, `${run.length}`);
     for (const [command, file] of SHOWN_ELSEWHERE) {
-      assert.ok(documented.some((told) => command.test(lineOf(told))), `${command} is in no document`);
-      assert.ok(existsSync(join(ROOT, 'shadow-proxy/test', file)), file);
+      assert.ok(
+        documented.some((told) => command.test(lineOf(told))),
+        `${command} is in no document`,
+      );
+      assert.ok(existsSync(join(ROOT, 'shadow-proxy/test/integration', file)), file);
     }
   });
 });
 
-async function ended(command: string, args: readonly string[], cwd: string, meanwhile?: () => Promise<void>): Promise<Ended> {
+async function ended(
+  command: string,
+  args: readonly string[],
+  cwd: string,
+  meanwhile?: () => Promise<void>,
+): Promise<Ended> {
   const child = spawn(command, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
   const said = { stdout: '', stderr: '' };
   child.stdout.on('data', (chunk: Buffer) => (said.stdout += chunk.toString()));
@@ -150,7 +205,12 @@ async function ended(command: string, args: readonly string[], cwd: string, mean
 /** A client of the proxy at `address`, from when it listens until it ends. */
 async function talk(address: string): Promise<void> {
   const [host, port] = address.split(':');
-  const client = new Redis({ host, port: Number(port), maxRetriesPerRequest: null, retryStrategy: (times) => (times < 200 ? 50 : null) });
+  const client = new Redis({
+    host,
+    port: Number(port),
+    maxRetriesPerRequest: null,
+    retryStrategy: (times) => (times < 200 ? 50 : null),
+  });
   client.on('error', () => undefined);
   await client.set('greeting', 'hello');
   assert.equal(await client.get('greeting'), 'hello');

@@ -22,10 +22,21 @@ export interface Documented {
 
 /** README.md, all of docs/ and runbooks/, and the README of each folder. */
 export function pages(): string[] {
-  const folders = readdirSync(ROOT, { withFileTypes: true }).filter((entry) => entry.isDirectory() && !['node_modules', 'dist'].includes(entry.name));
-  const pagesIn = (folder: string, wanted: (name: string) => boolean): string[] => readdirSync(join(ROOT, folder)).filter(wanted).map((name) => `${folder}/${name}`);
+  const folders = readdirSync(ROOT, { withFileTypes: true }).filter(
+    (entry) => entry.isDirectory() && !['node_modules', 'dist'].includes(entry.name),
+  );
+  const pagesIn = (folder: string, wanted: (name: string) => boolean): string[] =>
+    readdirSync(join(ROOT, folder))
+      .filter(wanted)
+      .map((name) => `${folder}/${name}`);
   const whole = ['docs', 'runbooks'].flatMap((folder) => pagesIn(folder, (name) => name.endsWith('.md')));
-  return ['README.md', ...whole, ...folders.filter(({ name }) => name !== 'runbooks').flatMap(({ name }) => pagesIn(name, (file) => file === 'README.md'))];
+  return [
+    'README.md',
+    ...whole,
+    ...folders
+      .filter(({ name }) => name !== 'runbooks')
+      .flatMap(({ name }) => pagesIn(name, (file) => file === 'README.md')),
+  ];
 }
 
 export const textOf = (page: string): string => readFileSync(join(ROOT, page), 'utf8');
@@ -37,14 +48,22 @@ const NAMES: ReadonlySet<string> = new Set((await operatorProgram()).commands.ma
 export function commandsIn(page: string): Documented[] {
   const found: Documented[] = [];
   let fence: string | null = null;
-  textOf(page).replaceAll(/\\\n\s*/g, ' ').split('\n').forEach((line, i) => {
-    const where = `${page}:${i + 1}`;
-    const [, opens] = /^\s*```(\w*( step)?)/.exec(line) ?? [];
-    if (opens !== undefined) fence = fence === null ? opens : null;
-    else if (fence === null) found.push(...mentioned(line).map((text) => read(text, where, text.startsWith('npx '))!));
-    else if (['', 'sh', 'console'].includes(fence)) found.push(...partsOf(line).flatMap((text) => read(text, where, true) ?? []));
-    else if (fence === 'yaml step') found.push(...partsOf(/^(?:run|undo): (.*)/.exec(line)?.[1] ?? '').flatMap((text) => read(text, where, true) ?? []));
-  });
+  textOf(page)
+    .replaceAll(/\\\n\s*/g, ' ')
+    .split('\n')
+    .forEach((line, i) => {
+      const where = `${page}:${i + 1}`;
+      const [, opens] = /^\s*```(\w*( step)?)/.exec(line) ?? [];
+      if (opens !== undefined) fence = fence === null ? opens : null;
+      else if (fence === null)
+        found.push(...mentioned(line).map((text) => read(text, where, text.startsWith('npx '))!));
+      else if (['', 'sh', 'console'].includes(fence))
+        found.push(...partsOf(line).flatMap((text) => read(text, where, true) ?? []));
+      else if (fence === 'yaml step')
+        found.push(
+          ...partsOf(/^(?:run|undo): (.*)/.exec(line)?.[1] ?? '').flatMap((text) => read(text, where, true) ?? []),
+        );
+    });
   return found;
 }
 
@@ -63,9 +82,12 @@ const partsOf = (line: string): string[] =>
     .filter((part) => part !== '');
 
 function read(text: string, where: string, whole: boolean): Documented | null {
-  const words = (text.replace(/^(\$ )?(sudo )?(npx )?/, '').match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) => word.replace(/^(["'])(.*)\1$/, '$2').replaceAll('…', 'x'));
+  const words = (text.replace(/^(\$ )?(sudo )?(npx )?/, '').match(/"[^"]*"|'[^']*'|\S+/g) ?? []).map((word) =>
+    word.replace(/^(["'])(.*)\1$/, '$2').replaceAll('…', 'x'),
+  );
   const [program, ...args] = words;
-  if (PROGRAMS.has(program)) return args.length === 0 ? null : { where, text, program: program as Documented['program'], args, whole };
+  if (PROGRAMS.has(program))
+    return args.length === 0 ? null : { where, text, program: program as Documented['program'], args, whole };
   if (program !== 'npm') return null;
   const [verb, ...others] = args.filter((word) => word !== '--silent' && word !== '--');
   if (verb === 'test') return { where, text, program: 'npm test', args: others, whole };

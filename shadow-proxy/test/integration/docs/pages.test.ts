@@ -27,7 +27,8 @@ test('docs/comparison-rules.md has a section for each rule, with its sentence', 
   const rules = page('comparison-rules.md');
   const sections = [...rules.matchAll(/^## `([a-z-]+)`$/gm)].map(([, name]) => name);
   assert.deepEqual(sections, [...RULES.map(({ name }) => name), 'expiry-edge', 'evicted']);
-  for (const { name, sentence } of RULES) assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
+  for (const { name, sentence } of RULES)
+    assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
 });
 
 test('every function and file that docs/architecture.md names is there', () => {
@@ -40,30 +41,55 @@ test('every function and file that docs/architecture.md names is there', () => {
   const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];
   assert.ok(drawn.length > 20, `${drawn.length}`);
   for (const [, owner, method] of drawn) {
-    const found = [...text.values()].some((code) => new RegExp(`class ${owner}\\b`).test(code) && new RegExp(`[^\\w#]${method}\\b`).test(code));
+    const found = [...text.values()].some(
+      (code) => new RegExp(`class ${owner}\\b`).test(code) && new RegExp(`[^\\w#]${method}\\b`).test(code),
+    );
     assert.ok(found, `there is no ${owner}.${method}`);
   }
   for (const [, file, name] of named) {
     const code = text.get(file);
     assert.ok(code !== undefined, `there is no ${file}`);
-    for (const part of name?.split('.') ?? []) assert.match(code, new RegExp(`(^|[^\\w#])${part}\\b`), `${file} has no ${part}`);
+    for (const part of name?.split('.') ?? [])
+      assert.match(code, new RegExp(`(^|[^\\w#])${part}\\b`), `${file} has no ${part}`);
   }
 });
 
 test('every test that the docs give as evidence is there, and the handbook gives some for each guarantee', () => {
-  const named = pages().flatMap((each) => [...textOf(each).matchAll(/`((?:[\w-]+\/)+[\w-]+\.test\.tsx?)`/g)].map(([, file]) => ({ where: each, file })));
+  const named = pages().flatMap((each) =>
+    [...textOf(each).matchAll(/`((?:[\w-]+\/)+[\w-]+\.test\.tsx?)`/g)].map(([, file]) => ({ where: each, file })),
+  );
   assert.ok(named.filter(({ where }) => where === 'docs/handbook.md').length > 60, `${named.length}`);
-  assert.deepEqual(named.filter(({ file, where }) => ['shadow-proxy/test/integration', 'shadow-proxy/test/unit', '', join(where, '..')].every((folder) => !existsSync(join(ROOT, folder, file)))), []);
-  const [, table] = /^\| guarantee \|.*\n.*\n((?:\|.*\n)+)/m.exec(page('handbook.md'))!;
-  assert.deepEqual(table.split('\n').filter((row) => row !== '' && !/`[\w/-]+\.test\.ts`|`npm run [\w:]+`/.test(row)), []);
+  assert.deepEqual(
+    named.filter(({ file, where }) =>
+      ['shadow-proxy/test/integration', 'shadow-proxy/test/unit', '', join(where, '..')].every(
+        (folder) => !existsSync(join(ROOT, folder, file)),
+      ),
+    ),
+    [],
+  );
+  const [, table] = /^\| guarantee +\|.*\n.*\n((?:\|.*\n)+)/m.exec(page('handbook.md'))!;
+  assert.deepEqual(
+    table.split('\n').filter((row) => row !== '' && !/`[\w/-]+\.test\.ts`|`npm run [\w:]+`/.test(row)),
+    [],
+  );
 });
 
 test('every link of the docs leads somewhere', () => {
-  const anchors = (file: string): Set<string> => new Set([...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, title]) => title.toLowerCase().replace(/[^\p{L}\p{N}_ -]/gu, '').replaceAll(' ', '-')));
+  const anchors = (file: string): Set<string> =>
+    new Set(
+      [...readFileSync(join(ROOT, file), 'utf8').matchAll(/^#+ (.*)$/gm)].map(([, title]) =>
+        title
+          .toLowerCase()
+          .replace(/[^\p{L}\p{N}_ -]/gu, '')
+          .replaceAll(' ', '-'),
+      ),
+    );
   const broken = pages().flatMap((from) =>
     [...textOf(from).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)]
       .map(([, to, anchor]) => ({ file: to === '' ? from : join(from, '..', to), anchor }))
-      .filter(({ file, anchor }) => !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchors(file).has(anchor)))
+      .filter(
+        ({ file, anchor }) => !existsSync(join(ROOT, file)) || (anchor !== undefined && !anchors(file).has(anchor)),
+      )
       .map(({ file, anchor }) => `${from}: ${file}#${anchor ?? ''}`),
   );
   assert.deepEqual(broken, []);

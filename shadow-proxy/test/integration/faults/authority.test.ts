@@ -1,4 +1,6 @@
-/** An authority that misbehaves: its clients see what the loss of Redis would show them, and nobody gets a wrong reply. */
+/**
+ * An authority that misbehaves: its clients see what the loss of Redis would show them, and nobody gets a wrong reply.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
@@ -10,7 +12,10 @@ import { startTestShard, until, type TestShard } from '../../support/shard.js';
 import { Wire } from '../../support/wire.js';
 
 /** Runs `body` with a scripted source, a target that is well, and a shard between them in `dualwrite`. */
-async function withPeer(script: Script, body: (source: Peer, shard: TestShard, target: Peer) => Promise<void>): Promise<void> {
+async function withPeer(
+  script: Script,
+  body: (source: Peer, shard: TestShard, target: Peer) => Promise<void>,
+): Promise<void> {
   const [source, target] = await Promise.all([Peer.start(script), Peer.start(keeper(), 'b'.repeat(40))]);
   const shard = await startTestShard({ source, target });
   try {
@@ -32,7 +37,7 @@ const FAULTS: Readonly<Record<string, Script>> = {
   'garbage inside a reply': () => '*2\r\n$1\r\na\r\n?\r\n',
   'a length that is none': () => '$12x\r\n',
   'a negative length that is not the null': () => '$-7\r\n',
-  'zeros': () => Buffer.alloc(100),
+  zeros: () => Buffer.alloc(100),
   'a reply that ends in the middle': ({ socket }) => {
     socket.end('$100\r\nonly some of i');
     return null;
@@ -124,8 +129,11 @@ test('one byte at a time is only slow', async () => {
     const wires = await Promise.all(Array.from({ length: 5 }, () => Wire.open({ port: shard.port })));
     await Promise.all(
       wires.map(async (wire, w) => {
-        const replies = await wire.pipeline(Array.from({ length: 40 }, (_, i) => (i % 2 ? ['GET', `k${w}`] : ['SET', `k${w}`, `value ${w} ${i}`])));
-        for (let i = 0; i < 40; i++) assert.equal(replies[i], i % 2 ? `$${`value ${w} ${i - 1}`.length}\r\nvalue ${w} ${i - 1}` : '+OK');
+        const replies = await wire.pipeline(
+          Array.from({ length: 40 }, (_, i) => (i % 2 ? ['GET', `k${w}`] : ['SET', `k${w}`, `value ${w} ${i}`])),
+        );
+        for (let i = 0; i < 40; i++)
+          assert.equal(replies[i], i % 2 ? `$${`value ${w} ${i - 1}`.length}\r\nvalue ${w} ${i - 1}` : '+OK');
       }),
     );
     for (const wire of wires) wire.destroy();
@@ -155,7 +163,12 @@ test('a stall holds those up who wait for it, and its end lets them go, each wit
     await until(() => held.length === 100);
     stalled = false;
     for (const answer of held) answer();
-    for (const [i, wire] of wires.entries()) if (i !== 3) assert.deepEqual(await wire.frames(10), Array.from({ length: 10 }, (_, n) => `$3\r\n${i}:${n}`));
+    for (const [i, wire] of wires.entries())
+      if (i !== 3)
+        assert.deepEqual(
+          await wire.frames(10),
+          Array.from({ length: 10 }, (_, n) => `$3\r\n${i}:${n}`),
+        );
     // And a stall that ends with the connection ends the clients.
     stalled = true;
     wires[0].send('ECHO', 'lost');
@@ -220,7 +233,13 @@ test('clients that reconnect by themselves go on when the authority does', async
     return null;
   };
   await withPeer(script, async (_source, shard) => {
-    const client = new Redis({ host: '127.0.0.1', port: shard.port, enableReadyCheck: false, retryStrategy: () => 10, maxRetriesPerRequest: null });
+    const client = new Redis({
+      host: '127.0.0.1',
+      port: shard.port,
+      enableReadyCheck: false,
+      retryStrategy: () => 10,
+      maxRetriesPerRequest: null,
+    });
     client.on('error', () => undefined);
     for (let i = 0; i < 20; i++) {
       broken = i % 4 === 3;

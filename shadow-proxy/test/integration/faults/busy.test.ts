@@ -17,7 +17,11 @@ for (const [how, start, kill] of [
 ] as const) {
   test(`an endless ${how} makes the source busy: no failover, no client is closed, and a new client kills it`, async (t) => {
     if (!(await needsKeydb(t))) return;
-    const options = { failover: 'automatic', limits: { downAfterMs: 400 }, servers: { source: { config: { 'lua-time-limit': BUSY_MS } } } } as const;
+    const options = {
+      failover: 'automatic',
+      limits: { downAfterMs: 400 },
+      servers: { source: { config: { 'lua-time-limit': BUSY_MS } } },
+    } as const;
     await withRig(options, async (rig) => {
       const [running, waiting] = [await rig.wire(), await rig.wire()];
       await running.ask('SET', 'k', 1);
@@ -33,7 +37,10 @@ for (const [how, start, kill] of [
       const watched = performance.now();
       for (; performance.now() - watched < BUSY_MS + 1_000; await sleep(50)) {
         const { failovers, outage, workloads } = rig.shard.snapshot();
-        assert.deepEqual([failovers, outage, workloads[0].stage, running.ended, waiting.ended], [0, null, 'shadow', false, false]);
+        assert.deepEqual(
+          [failovers, outage, workloads[0].stage, running.ended, waiting.ended],
+          [0, null, 'shadow', false, false],
+        );
       }
       const killer = await rig.wire();
       assert.equal((await killer.ask('HELLO', 3)).slice(0, 1), '%');
@@ -50,7 +57,11 @@ for (const [how, start, kill] of [
 
 test('a source that hangs while a script is in flight is lost all the same, once it ought to have said that it is busy', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const options = { failover: 'automatic', limits: { downAfterMs: 400 }, servers: { source: { config: { 'lua-time-limit': 500 } } } } as const;
+  const options = {
+    failover: 'automatic',
+    limits: { downAfterMs: 400 },
+    servers: { source: { config: { 'lua-time-limit': 500 } } },
+  } as const;
   await withRig(options, async (rig) => {
     const wire = await rig.wire();
     await wire.ask('SET', 'k', 1);

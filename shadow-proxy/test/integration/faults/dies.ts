@@ -1,4 +1,7 @@
-/** An authority dies under the load of both client libraries: who decides, what clients see, and what is left when it is back. */
+/**
+ * An authority dies under the load of both client libraries: who decides, what clients see, and what is left when it is
+ * back.
+ */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { compareKeyspaces } from '../random/comparer.js';
@@ -21,7 +24,12 @@ const DOWN_AFTER_MS = 1_000;
 export async function dies(t: TestContext, { stage, percent, side, how, policy = 'automatic' }: Death): Promise<void> {
   await withServers(async (servers) => {
     const [dead, other] = side === 'source' ? [servers.source, servers.target] : [servers.target, servers.source];
-    const shard = await startTestShard({ ...servers, default: { stage, percent }, failover: policy, limits: { downAfterMs: DOWN_AFTER_MS } });
+    const shard = await startTestShard({
+      ...servers,
+      default: { stage, percent },
+      failover: policy,
+      limits: { downAfterMs: DOWN_AFTER_MS },
+    });
     const writers = await startWriters(shard.port);
     try {
       await until(() => writers.acknowledged.size > 500);
@@ -31,28 +39,51 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
       else await dead.kill(how === 'killed' ? 'SIGKILL' : 'SIGSTOP');
       if (policy === 'manual') await decideByHand(shard, side, how);
       const to = side === 'source' ? 'live' : 'shadow';
-      await until(() => shard.snapshot().workloads[0].stage === to && shard.snapshot().workloads[0].percent === 100, 30_000, () => JSON.stringify(shard.snapshot().outage));
+      await until(
+        () => shard.snapshot().workloads[0].stage === to && shard.snapshot().workloads[0].percent === 100,
+        30_000,
+        () => JSON.stringify(shard.snapshot().outage),
+      );
       const movedMs = performance.now() - died;
       const before = writers.acknowledged.size;
       await until(() => writers.acknowledged.size > before + 500, 20_000);
       const goneOnMs = performance.now() - died;
       await writers.stop();
-      assert.deepEqual(writers.errors.filter((error) => policy === 'automatic' || !error.startsWith('MASTERDOWN')), [], 'clients saw what a plain failover shows');
+      assert.deepEqual(
+        writers.errors.filter((error) => policy === 'automatic' || !error.startsWith('MASTERDOWN')),
+        [],
+        'clients saw what a plain failover shows',
+      );
       assert.deepEqual(await lostOn(other, writers), []);
       const { outage, failovers, source, target } = shard.snapshot();
       const [told] = outage!.workloads;
       assert.equal(failovers, policy === 'automatic' ? 1 : 0);
       assert.ok(outage!.endedAt !== null && source.silentMs + target.silentMs === 0);
-      if (policy === 'automatic') assert.deepEqual([told.from, told.movedTo?.stage, told.why], [{ stage: from.stage, percent: from.percent }, to, null]);
+      if (policy === 'automatic')
+        assert.deepEqual(
+          [told.from, told.movedTo?.stage, told.why],
+          [{ stage: from.stage, percent: from.percent }, to, null],
+        );
       assert.equal(told.keys.length, Math.min(20, told.unanswered));
-      t.diagnostic(`moved ${Math.round(movedMs)} ms after it ${how}, clients went on by ${Math.round(goneOnMs)} ms; ${told.unanswered} writes in flight; ${writers.acknowledged.size} acknowledged, none lost`);
+      t.diagnostic(
+        `moved ${Math.round(movedMs)} ms after it ${how}, clients went on by ${Math.round(goneOnMs)} ms; ${told.unanswered} writes in flight; ${writers.acknowledged.size} acknowledged, none lost`,
+      );
       const events = (await shard.shard.history()).filter(({ event }) => event === 'stage');
-      if (policy === 'automatic') assert.ok(events.length > 0 && events.every(({ by, reason }) => by === 'failover' && /is lost/.test(String(reason))), JSON.stringify(events));
-      // Who was given up is not trusted when it is back: every key of it is in doubt until it is verified, and repaired from the other.
+      if (policy === 'automatic')
+        assert.ok(
+          events.length > 0 && events.every(({ by, reason }) => by === 'failover' && /is lost/.test(String(reason))),
+          JSON.stringify(events),
+        );
+      // Who was given up is not trusted when it is back: every key of it is in doubt until it is verified, and repaired
+      // from the other.
       if (how !== 'restarts empty') assert.match(shard.snapshot().workloads[0].suspect ?? '', /given up/);
       if (how === 'killed') await dead.start();
       else if (how === 'hangs') await dead.kill('SIGCONT');
-      await until(() => shard.snapshot().workloads[0].clean && shard.snapshot().suspects.total === 0, 30_000, () => JSON.stringify(shard.snapshot()));
+      await until(
+        () => shard.snapshot().workloads[0].clean && shard.snapshot().suspects.total === 0,
+        30_000,
+        () => JSON.stringify(shard.snapshot()),
+      );
       assert.deepEqual((await compareKeyspaces(servers.source, servers.target)).differences.slice(0, 5), []);
       assert.deepEqual(await lostOn(dead, writers), []);
     } finally {
@@ -63,19 +94,37 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
   });
 }
 
-/** Clients get an error that says what is; the status says what can be done; and the operator does it, without force. */
+/**
+ * Clients get an error that says what is; the status says what can be done; and the operator does it, without force.
+ */
 async function decideByHand(shard: TestShard, side: Side, how: Death['how']): Promise<void> {
   await until(() => shard.snapshot().outage !== null);
   // Of one that hangs nobody knows that it will not answer: who has a connection waits, as for any Redis.
   if (how === 'killed') {
     const wire = await Wire.open({ port: shard.port });
-    assert.match(await wire.ask('SET', 'k:x', 'y'), new RegExp(`^-MASTERDOWN the ${side} redis://127\\.0\\.0\\.1:\\d+ is lost \\(it has not answered for [\\d.]+ s\\): nothing was read or written`));
+    assert.match(
+      await wire.ask('SET', 'k:x', 'y'),
+      new RegExp(
+        `^-MASTERDOWN the ${side} redis://127\\.0\\.0\\.1:\\d+ is lost \\(it has not answered for [\\d.]+ s\\): nothing was read or written`,
+      ),
+    );
     wire.destroy();
   }
   const { outage, workloads } = shard.snapshot();
   assert.match(outage!.workloads[0].why!, /failover is manual, and the mirror is clean/);
-  assert.match(outage!.workloads[0].next, side === 'source' ? /shadow-compare promote default --to live/ : /shadow-compare rollback default/);
+  assert.match(
+    outage!.workloads[0].next,
+    side === 'source' ? /shadow-compare promote default --to live/ : /shadow-compare rollback default/,
+  );
   assert.equal(workloads[0].stage, side === 'source' ? 'shadow' : 'live');
   if (side === 'target') await shard.shard.rollback({ workload: 'default' });
-  else await shard.shard.promote({ workload: 'default', to: 'live', percent: 100, force: true, forceUsers: true, reason: 'the source died' });
+  else
+    await shard.shard.promote({
+      workload: 'default',
+      to: 'live',
+      percent: 100,
+      force: true,
+      forceUsers: true,
+      reason: 'the source died',
+    });
 }

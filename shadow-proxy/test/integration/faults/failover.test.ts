@@ -1,4 +1,7 @@
-/** The source dies under load, and nobody is there to decide: its clients are sent to the target, and nothing acknowledged is lost. */
+/**
+ * The source dies under load, and nobody is there to decide: its clients are sent to the target, and nothing
+ * acknowledged is lost.
+ */
 import { test } from 'node:test';
 import { needsKeydb } from '../../support/servers.js';
 import { dies } from './dies.js';

@@ -19,7 +19,10 @@ interface Candidate {
 }
 
 interface Setting extends Pair {
-  candidate(shard?: string, servers?: { readonly source: { readonly url: string }; readonly target: { readonly url: string } }): Candidate;
+  candidate(
+    shard?: string,
+    servers?: { readonly source: { readonly url: string }; readonly target: { readonly url: string } },
+  ): Candidate;
 }
 
 async function withCandidates(body: (setting: Setting) => Promise<void>): Promise<void> {
@@ -30,14 +33,18 @@ async function withCandidates(body: (setting: Setting) => Promise<void>): Promis
         ...pair,
         candidate(shard = 'a', { source, target } = pair) {
           let reason: LeaseError | null = null;
-          const [plan] = toPlan({ ...smallPlan(), shards: [{ name: shard, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url }] }).shards;
+          const [plan] = toPlan({
+            ...smallPlan(),
+            shards: [{ name: shard, listen: 'redis://127.0.0.1:0', source: source.url, target: target.url }],
+          }).shards;
           const dialers = { source: new Dialer(plan.source, 1_000), target: new Dialer(plan.target, 1_000) };
           const ownership = new Ownership({ shard, dialers, lost: (lost) => (reason = lost) });
           all.push(ownership);
           return {
             ownership,
             lost: () => reason,
-            acquire: ({ standby } = { standby: false }) => ownership.acquire({ standby, needed: () => Promise.resolve(['source']) }),
+            acquire: ({ standby } = { standby: false }) =>
+              ownership.acquire({ standby, needed: () => Promise.resolve(['source']) }),
           };
         },
       });
@@ -62,9 +69,13 @@ test('one of many that start at once gets the lease, at both servers, and nobody
     for (let round = 0; round < 3; round++) {
       const all = Array.from({ length: 6 }, () => candidate());
       const outcomes = await Promise.allSettled(all.map((each) => each.acquire()));
-      assert.deepEqual(outcomes.map(({ status }) => status).sort(), ['fulfilled', ...new Array<string>(5).fill('rejected')]);
+      assert.deepEqual(outcomes.map(({ status }) => status).sort(), [
+        'fulfilled',
+        ...new Array<string>(5).fill('rejected'),
+      ]);
       assert.equal(all.filter(holds).length, 1);
-      for (const outcome of outcomes) if (outcome.status === 'rejected') assert.equal((outcome.reason as LeaseError).code, 'held');
+      for (const outcome of outcomes)
+        if (outcome.status === 'rejected') assert.equal((outcome.reason as LeaseError).code, 'held');
       for (const { ownership } of all) ownership.close();
     }
   });

@@ -49,30 +49,43 @@ for (const [what, fault] of Object.entries(FAULTS)) {
     // Well at the start: nothing is written to a target that cannot be asked what it holds.
     let broken = false;
     const good = keeper();
-    await withMirror((call) => (broken ? fault(call) : good(call)), async (target, shard) => {
-      broken = true;
-      target.disconnect();
-      const wires = await Promise.all([Wire.open({ port: shard.port }), Wire.open({ port: shard.port })]);
-      let longest = 0;
-      for (let round = 0; round < 15; round++) {
-        const since = performance.now();
-        const replies = await Promise.all(wires.map((wire, w) => wire.pipeline(Array.from({ length: 20 }, (_, i) => (i % 2 ? ['GET', `k${w}`] : ['SET', `k${w}`, `${round} ${i}`])))));
-        for (const got of replies) assert.deepEqual(got.slice(-2), ['+OK', `$${`${round} 18`.length}\r\n${round} 18`]);
-        longest = Math.max(longest, performance.now() - since);
-        await sleep(5);
-      }
-      assert.ok(longest < 1000, `a client waited ${longest} ms`);
-      assert.ok(shard.shard.ready());
-      // The mirror is well again: what it says is believed, what it missed is in doubt.
-      broken = false;
-      target.disconnect();
-      target.script = good;
-      await until(() => shard.snapshot().mirror.connected && shard.snapshot().mirror.queuedEffects === 0);
-      const { compared } = shard.snapshot();
-      await wires[0].pipeline([['SET', 'fresh', 1], ['GET', 'fresh']]);
-      await until(() => shard.snapshot().compared >= compared + 2);
-      for (const wire of wires) wire.destroy();
-    });
+    await withMirror(
+      (call) => (broken ? fault(call) : good(call)),
+      async (target, shard) => {
+        broken = true;
+        target.disconnect();
+        const wires = await Promise.all([Wire.open({ port: shard.port }), Wire.open({ port: shard.port })]);
+        let longest = 0;
+        for (let round = 0; round < 15; round++) {
+          const since = performance.now();
+          const replies = await Promise.all(
+            wires.map((wire, w) =>
+              wire.pipeline(
+                Array.from({ length: 20 }, (_, i) => (i % 2 ? ['GET', `k${w}`] : ['SET', `k${w}`, `${round} ${i}`])),
+              ),
+            ),
+          );
+          for (const got of replies)
+            assert.deepEqual(got.slice(-2), ['+OK', `$${`${round} 18`.length}\r\n${round} 18`]);
+          longest = Math.max(longest, performance.now() - since);
+          await sleep(5);
+        }
+        assert.ok(longest < 1000, `a client waited ${longest} ms`);
+        assert.ok(shard.shard.ready());
+        // The mirror is well again: what it says is believed, what it missed is in doubt.
+        broken = false;
+        target.disconnect();
+        target.script = good;
+        await until(() => shard.snapshot().mirror.connected && shard.snapshot().mirror.queuedEffects === 0);
+        const { compared } = shard.snapshot();
+        await wires[0].pipeline([
+          ['SET', 'fresh', 1],
+          ['GET', 'fresh'],
+        ]);
+        await until(() => shard.snapshot().compared >= compared + 2);
+        for (const wire of wires) wire.destroy();
+      },
+    );
   });
 }
 
@@ -117,7 +130,13 @@ test('a transaction that the mirror got in part is neither finished nor lost', a
     try {
       for (let round = 0; round < 3; round++) {
         wire.stall();
-        const replies = await client.pipeline([['MULTI'], ...Array.from({ length: 40 }, (_, i) => ['SET', `t:${i}`, `${round} ${large}`]), ['INCR', 'n'], ['EXEC'], ['SET', 'after', round]]);
+        const replies = await client.pipeline([
+          ['MULTI'],
+          ...Array.from({ length: 40 }, (_, i) => ['SET', `t:${i}`, `${round} ${large}`]),
+          ['INCR', 'n'],
+          ['EXEC'],
+          ['SET', 'after', round],
+        ]);
         assert.match(replies[42], /^\*41\r\n/);
         await sleep(100);
         assert.ok(shard.snapshot().mirror.queuedEffects > 10);

@@ -17,7 +17,8 @@ export interface Writers {
 }
 
 /** What both libraries tell when a server is lost, whoever it is. */
-const LOST = /Connection is closed|Socket closed unexpectedly|ECONNREFUSED|ECONNRESET|EPIPE|max retries|Stream isn't writeable|The client is closed/i;
+const LOST =
+  /Connection is closed|Socket closed unexpectedly|ECONNREFUSED|ECONNRESET|EPIPE|max retries|Stream isn't writeable|The client is closed/i;
 const EACH = 4;
 
 /** Four clients of each library, as they are without options but for a fast reconnect. */
@@ -29,13 +30,22 @@ export async function startWriters(port: number, prefix = 'k'): Promise<Writers>
   const waiting = new Set<string>();
   let running = true;
   const note = (problem: Error): void => void (LOST.test(problem.message) || errors.push(problem.message));
-  const write = async (name: string, set: (key: string, value: string) => Promise<unknown>, incr: (key: string) => Promise<number>): Promise<void> => {
+  const write = async (
+    name: string,
+    set: (key: string, value: string) => Promise<unknown>,
+    incr: (key: string) => Promise<number>,
+  ): Promise<void> => {
     for (let i = 0; running; i++) {
       const [key, value, counter] = [`${prefix}:${name}:${i}`, `v${i}`, `${prefix}:n:${name}`];
       const done = [
         set(key, value).then(() => acknowledged.set(key, value)),
         incr(counter).then(() => counted.set(counter, (counted.get(counter) ?? 0) + 1)),
-      ].map((each) => each.then(() => true, (problem: Error) => (note(problem), false)));
+      ].map((each) =>
+        each.then(
+          () => true,
+          (problem: Error) => (note(problem), false),
+        ),
+      );
       waiting.add(name);
       const answered = await Promise.all(done);
       waiting.delete(name);
@@ -43,11 +53,25 @@ export async function startWriters(port: number, prefix = 'k'): Promise<Writers>
     }
   };
   const ioredis = Array.from({ length: EACH }, () => new Redis(port, { retryStrategy: () => 50 }).on('error', note));
-  const nodeRedis = Array.from({ length: EACH }, () => createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } }).on('error', note));
+  const nodeRedis = Array.from({ length: EACH }, () =>
+    createClient({ url: `redis://127.0.0.1:${port}`, socket: { reconnectStrategy: 50 } }).on('error', note),
+  );
   await Promise.all(nodeRedis.map((client) => client.connect()));
   const all = [
-    ...ioredis.map((client, i) => write(`io${i}`, (key, value) => client.set(key, value), (key) => client.incr(key))),
-    ...nodeRedis.map((client, i) => write(`node${i}`, (key, value) => client.set(key, value), (key) => client.incr(key))),
+    ...ioredis.map((client, i) =>
+      write(
+        `io${i}`,
+        (key, value) => client.set(key, value),
+        (key) => client.incr(key),
+      ),
+    ),
+    ...nodeRedis.map((client, i) =>
+      write(
+        `node${i}`,
+        (key, value) => client.set(key, value),
+        (key) => client.incr(key),
+      ),
+    ),
   ];
   const kill = (): void => {
     running = false;
@@ -58,7 +82,9 @@ export async function startWriters(port: number, prefix = 'k'): Promise<Writers>
     ...{ acknowledged, errors, counted },
     async stop() {
       running = false;
-      const late = sleep(15_000, undefined, { ref: false }).then(() => Promise.reject(new Error(`no reply within 15 s to ${[...waiting].join(', ')}`)));
+      const late = sleep(15_000, undefined, { ref: false }).then(() =>
+        Promise.reject(new Error(`no reply within 15 s to ${[...waiting].join(', ')}`)),
+      );
       await Promise.race([Promise.all(all), late]).finally(kill);
     },
     kill,
@@ -75,7 +101,9 @@ export async function lostOn({ port }: LocalServer, { acknowledged, counted }: W
     return [
       ...keys.filter((key, i) => values[i] !== acknowledged.get(key)),
       // One that was in flight may have run, and been sent again.
-      ...counters.filter((key, i) => Number(counts[i]) < counted.get(key)!).map((key) => `${key}: fewer than ${counted.get(key)}`),
+      ...counters
+        .filter((key, i) => Number(counts[i]) < counted.get(key)!)
+        .map((key) => `${key}: fewer than ${counted.get(key)}`),
     ];
   } finally {
     client.disconnect();

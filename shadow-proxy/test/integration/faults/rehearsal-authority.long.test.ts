@@ -1,6 +1,7 @@
 /**
- * Faults of the authority. It comes back as another process, and what it may have lost must not be deleted on the mirror: heals
- * are frozen, which is the lawful end. The operator then moves the clients to the mirror, and both end equal.
+ * Faults of the authority. It comes back as another process, and what it may have lost must not be deleted on the
+ * mirror: heals are frozen, which is the lawful end. The operator then moves the clients to the mirror, and both end
+ * equal.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -13,7 +14,10 @@ import { order, rehearse, type Rehearsal, type Scene } from './rehearsal.js';
 
 const DURABLE = { appendonly: 'yes', appendfsync: 'always' };
 /** What clients see of a Redis that ends and loads. */
-const GONE: Pick<Rehearsal, 'comesBack' | 'errorCodes'> = { comesBack: true, errorCodes: ['LOADING', 'READONLY', 'UNKILLABLE', 'MASTERDOWN'] };
+const GONE: Pick<Rehearsal, 'comesBack' | 'errorCodes'> = {
+  comesBack: true,
+  errorCodes: ['LOADING', 'READONLY', 'UNKILLABLE', 'MASTERDOWN'],
+};
 /** A counter of a client that did not notice is lower than it was: Redis forgot it. */
 const FORGOTTEN = /: expected \d+$/;
 
@@ -24,7 +28,9 @@ async function giveUp(scene: Scene): Promise<void> {
   const { frozen, suspects } = await scene.status();
   assert.match(frozen ?? 'not frozen', /is another process than before .* and an authority/);
   const [lost, unconfirmed] = await Promise.all([witness.missingOn(authority), witness.missingOn(mirror)]);
-  t.diagnostic(`frozen with ${suspects.total} keys in doubt; of ${witness.acknowledged.length} acknowledged the authority has lost ${lost.length}, and the mirror has not confirmed ${unconfirmed.length}`);
+  t.diagnostic(
+    `frozen with ${suspects.total} keys in doubt; of ${witness.acknowledged.length} acknowledged the authority has lost ${lost.length}, and the mirror has not confirmed ${unconfirmed.length}`,
+  );
   await scene.force((await scene.status()).workloads[0].stage === 'live' ? 'shadow' : 'live');
   Object.assign(scene, { authority: mirror, mirror: authority });
 }
@@ -35,14 +41,22 @@ async function killed({ authority }: Scene): Promise<void> {
   await authority.start();
 }
 
-test('the authority is killed and comes back with its AOF', (t) => rehearse(t, { ...GONE, source: DURABLE, fault: killed, decide: giveUp }));
+test('the authority is killed and comes back with its AOF', (t) =>
+  rehearse(t, { ...GONE, source: DURABLE, fault: killed, decide: giveUp }));
 
-test('the authority is killed and comes back with its AOF (live)', (t) => rehearse(t, { ...GONE, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
+test('the authority is killed and comes back with its AOF (live)', (t) =>
+  rehearse(t, { ...GONE, stage: 'live', target: DURABLE, fault: killed, decide: giveUp }));
 
 test('the authority restarts, saving what it has', (t) =>
-  rehearse(t, { ...GONE, source: { save: '3600 1000000' }, fault: ({ authority }) => authority.restart(), decide: giveUp }));
+  rehearse(t, {
+    ...GONE,
+    source: { save: '3600 1000000' },
+    fault: ({ authority }) => authority.restart(),
+    decide: giveUp,
+  }));
 
-test('the authority is killed and comes back empty', (t) => rehearse(t, { ...GONE, lawful: FORGOTTEN, fault: killed, decide: giveUp }));
+test('the authority is killed and comes back empty', (t) =>
+  rehearse(t, { ...GONE, lawful: FORGOTTEN, fault: killed, decide: giveUp }));
 
 test('the authority comes back with an old RDB', (t) =>
   rehearse(t, {
@@ -71,7 +85,9 @@ for (const fromMirror of [false, true]) {
           await order(scene, '/api/jobs', [{ kind: 'restore' }]);
           await until(async () => (await scene.status()).job?.state !== 'running', 20_000);
           const { job } = await scene.status();
-          t.diagnostic(`${job?.seen} keys on the mirror, ${job?.repaired} given back, ${job?.unsure} written since, ${job?.failed} failed`);
+          t.diagnostic(
+            `${job?.seen} keys on the mirror, ${job?.repaired} given back, ${job?.unsure} written since, ${job?.failed} failed`,
+          );
           assert.deepEqual([job?.state, job?.failed], ['done', 0], JSON.stringify(job));
           assert.ok(job!.repaired >= 3_000);
         }
@@ -88,17 +104,27 @@ test('Sentinel fails the authority over', async (t) => {
     faultMs: 5_000,
     source: { 'repl-diskless-sync-delay': 0 },
     plan: async (plan, { source }) => {
-      replica = await startRedis({ config: { user: [APP_USER.acl], replicaof: `127.0.0.1 ${source.port}`, 'repl-diskless-sync-delay': 0 } });
+      replica = await startRedis({
+        config: { user: [APP_USER.acl], replicaof: `127.0.0.1 ${source.port}`, 'repl-diskless-sync-delay': 0 },
+      });
       t.after(() => replica.stop());
       sentinel = await startSentinel({ main: { server: source } });
       t.after(() => sentinel.stop());
       plan.shards[0].source = `redis+sentinel://127.0.0.1:${sentinel.port}/main`;
-      await until(async () => (await ask<unknown[]>(sentinel, 'SENTINEL', 'REPLICAS', 'main')).length === 1 && /link_status:up/.test(await ask(replica, 'INFO', 'replication')), 20_000);
+      await until(
+        async () =>
+          (await ask<unknown[]>(sentinel, 'SENTINEL', 'REPLICAS', 'main')).length === 1 &&
+          /link_status:up/.test(await ask(replica, 'INFO', 'replication')),
+        20_000,
+      );
     },
     fault: async (scene) => {
       await ask(sentinel, 'SENTINEL', 'FAILOVER', 'main');
       // Sentinel closes all connections of whom it promotes.
-      await until(async () => /role:master/.test(await ask<string>(replica, 'INFO', 'replication').catch(() => '')), 20_000);
+      await until(
+        async () => /role:master/.test(await ask<string>(replica, 'INFO', 'replication').catch(() => '')),
+        20_000,
+      );
       await until(async () => (await scene.status()).frozen !== null, 20_000);
       scene.authority = replica;
     },

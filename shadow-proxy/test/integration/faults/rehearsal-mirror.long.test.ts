@@ -39,8 +39,10 @@ async function fillUp({ mirror }: Scene): Promise<void> {
 }
 
 for (const stage of ['shadow', 'live'] satisfies Stage[]) {
-  test(`the mirror is killed and restarts empty (${stage})`, (t) => rehearse(t, { stage, faultMs: 1_500, fault: restartEmpty }));
-  test(`the mirror's connections are reset every 100 ms (${stage})`, (t) => rehearse(t, { stage, faultMs: 5_000, fault: resetConnections }));
+  test(`the mirror is killed and restarts empty (${stage})`, (t) =>
+    rehearse(t, { stage, faultMs: 1_500, fault: restartEmpty }));
+  test(`the mirror's connections are reset every 100 ms (${stage})`, (t) =>
+    rehearse(t, { stage, faultMs: 5_000, fault: resetConnections }));
   test(`the mirror is full (${stage})`, (t) => rehearse(t, { stage, faultMs: 4_000, fault: fillUp }));
 }
 

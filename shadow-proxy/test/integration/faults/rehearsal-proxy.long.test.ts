@@ -1,4 +1,6 @@
-/** Faults of the proxy's own process, of its disk and of the clocks: what was in doubt is known afterwards, and healed. */
+/**
+ * Faults of the proxy's own process, of its disk and of the clocks: what was in doubt is known afterwards, and healed.
+ */
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';

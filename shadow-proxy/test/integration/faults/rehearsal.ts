@@ -1,9 +1,9 @@
 /**
- * A rehearsal: both servers, the daemon between them as a process of its own, 16 connections that write all types, a fault in
- * the middle; and in the end, by a comparison that knows nothing of the proxy, not one difference.
+ * A rehearsal: both servers, the daemon between them as a process of its own, 16 connections that write all types, a
+ * fault in the middle; and in the end, by a comparison that knows nothing of the proxy, not one difference.
  *
- * The witnesses are four clients more. Each adds numbers of its own and notes which were acknowledged, so that what was lost
- * can be counted on either server.
+ * The witnesses are four clients more. Each adds numbers of its own and notes which were acknowledged, so that what was
+ * lost can be counted on either server.
  */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
@@ -76,9 +76,17 @@ export async function rehearse(t: TestContext, rehearsal: Rehearsal): Promise<vo
   });
 }
 
-async function setScene(t: TestContext, { source, target }: Pair, { stage = 'shadow', env, plan: change, before }: Rehearsal): Promise<Scene> {
+async function setScene(
+  t: TestContext,
+  { source, target }: Pair,
+  { stage = 'shadow', env, plan: change, before }: Rehearsal,
+): Promise<Scene> {
   const plan = await planFor({ source, target }, (plan) =>
-    Object.assign(plan, { workloads: [{ name: 'cold', keys: ['cold:*'], stage }], default: { stage }, ledger: { redact: false } }),
+    Object.assign(plan, {
+      workloads: [{ name: 'cold', keys: ['cold:*'], stage }],
+      default: { stage },
+      ledger: { redact: false },
+    }),
   );
   await change?.(plan, { source, target });
   const [authority, mirror] = stage === 'live' ? [target, source] : [source, target];
@@ -91,7 +99,12 @@ async function setScene(t: TestContext, { source, target }: Pair, { stage = 'sha
       return snapshot;
     },
     startProxy: async () => void (scene.proxy = await start(t, plan, proxy.directory, [], env)),
-    force: (to) => order(scene, '/api/stage', ['cold', 'default'].map((workload) => ({ workload, stage: to, force: true }))),
+    force: (to) =>
+      order(
+        scene,
+        '/api/stage',
+        ['cold', 'default'].map((workload) => ({ workload, stage: to, force: true })),
+      ),
   };
   await fill(proxy.port);
   await before?.(scene);
@@ -101,7 +114,11 @@ async function setScene(t: TestContext, { source, target }: Pair, { stage = 'sha
 /** Asks the daemon for something, as the operator's tool does. */
 export async function order({ proxy }: Scene, path: string, bodies: readonly object[]): Promise<void> {
   for (const body of bodies) {
-    const response = await fetch(`${proxy.admin}${path}`, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+    const response = await fetch(`${proxy.admin}${path}`, {
+      method: 'POST',
+      body: JSON.stringify(body),
+      headers: { 'content-type': 'application/json' },
+    });
     assert.ok(response.ok, await response.text());
   }
 }
@@ -110,7 +127,10 @@ async function fill(port: number): Promise<void> {
   const client = new Redis({ port });
   const pipeline = client.pipeline();
   for (let i = 0; i < COLD_KEYS; i += 3) {
-    pipeline.set(`cold:${i}`, `value ${i}`, 'EX', 5_000 + i).hset(`cold:${i + 1}`, 'a', i, 'b', 'x'.repeat(i % 90)).rpush(`cold:${i + 2}`, 'a', i);
+    pipeline
+      .set(`cold:${i}`, `value ${i}`, 'EX', 5_000 + i)
+      .hset(`cold:${i + 1}`, 'a', i, 'b', 'x'.repeat(i % 90))
+      .rpush(`cold:${i + 2}`, 'a', i);
   }
   await pipeline.exec();
   await client.call('FUNCTION', 'LOAD', LIBRARY).catch(() => undefined);
@@ -123,7 +143,16 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
   const seed = Number(process.env.RANDOM_SEED ?? Math.floor(Math.random() * 2 ** 31));
   const confirmed = countConfirmed(scene);
   witness.begin(rest);
-  const driven = drive({ port: scene.proxy.port, seed, connections: CONNECTIONS, durationMs: BEFORE_MS + faultMs + AFTER_MS, comesBack, errorCodes, between: () => rest.pass(), functions: stage === 'live' ? [] : [''] });
+  const driven = drive({
+    port: scene.proxy.port,
+    seed,
+    connections: CONNECTIONS,
+    durationMs: BEFORE_MS + faultMs + AFTER_MS,
+    comesBack,
+    errorCodes,
+    between: () => rest.pass(),
+    functions: stage === 'live' ? [] : [''],
+  });
   await sleep(BEFORE_MS);
   await fault(scene);
   const over = performance.now();
@@ -149,7 +178,11 @@ async function perform(scene: Scene, rehearsal: Rehearsal): Promise<void> {
     ].join('; '),
   );
   assertWorthwhile(report);
-  assert.deepEqual({ violations, differences: differences.slice(0, 10) }, { violations: [], differences: [] as Difference[] }, `seed ${seed}; ledger and journal are in ${scene.proxy.directory}`);
+  assert.deepEqual(
+    { violations, differences: differences.slice(0, 10) },
+    { violations: [], differences: [] as Difference[] },
+    `seed ${seed}; ledger and journal are in ${scene.proxy.directory}`,
+  );
   if (lawful.source === '^$') assert.deepEqual(lost, { authority: 0, mirror: 0 });
 }
 
@@ -180,7 +213,9 @@ function countConfirmed({ status: ask }: Scene): { end(last: ShardSnapshot): num
   };
 }
 
-/** How many keys differ now: the clients rest for a moment, and what is on its way arrives. Null where that cannot be. */
+/**
+ * How many keys differ now: the clients rest for a moment, and what is on its way arrives. Null where that cannot be.
+ */
 async function differencesAtRest({ authority, mirror, rest, status: ask }: Scene): Promise<number | null> {
   try {
     await rest.begin();
@@ -222,10 +257,21 @@ class Rest {
 export async function healed({ status: ask, authority }: Scene): Promise<void> {
   let seen: ShardSnapshot | null = null;
   const isHealed = ({ mirror, suspects, undecided, workloads, job, frozen }: ShardSnapshot): boolean =>
-    frozen === null && mirror.connected && mirror.queuedEffects === 0 && suspects.total === 0 && undecided === 0 && job?.state !== 'running' && workloads.every(({ clean }) => clean);
+    frozen === null &&
+    mirror.connected &&
+    mirror.queuedEffects === 0 &&
+    suspects.total === 0 &&
+    undecided === 0 &&
+    job?.state !== 'running' &&
+    workloads.every(({ clean }) => clean);
   const look = async (): Promise<boolean> => isHealed((seen = await ask()));
-  await until(async () => (await look().catch(() => false)) && (await sleep(200).then(look)), HEAL_MS, () =>
-    authority.pid === undefined ? `the authority itself has ended: ${authority.log().slice(-4_000)}` : JSON.stringify(seen && { ...seen, latency: undefined }),
+  await until(
+    async () => (await look().catch(() => false)) && (await sleep(200).then(look)),
+    HEAL_MS,
+    () =>
+      authority.pid === undefined
+        ? `the authority itself has ended: ${authority.log().slice(-4_000)}`
+        : JSON.stringify(seen && { ...seen, latency: undefined }),
   );
 }
 

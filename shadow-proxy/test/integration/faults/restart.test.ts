@@ -22,7 +22,11 @@ test('the authority is killed and restarted: clients of both libraries go on by 
     const ioredis = [client({ retryStrategy: () => 10 }), client({ retryStrategy: () => 10, protocol: 3 })];
     const acknowledged = [0, 0, 0];
     let stop = false;
-    const increments = [() => ioredis[0].incr('count:0'), () => ioredis[1].incr('count:1'), () => nodeRedis.incr('count:2')];
+    const increments = [
+      () => ioredis[0].incr('count:0'),
+      () => ioredis[1].incr('count:1'),
+      () => nodeRedis.incr('count:2'),
+    ];
     const loops = increments.map(async (increment, i) => {
       while (!stop) {
         const reply = await increment().catch(() => null);
@@ -61,7 +65,8 @@ test('with the authority killed in the middle of their pipelines, clients get th
     for (let round = 0; round < 3; round++) {
       const wires = await Promise.all(Array.from({ length: 8 }, () => Wire.open({ port: shard.port })));
       await Promise.all(wires.map((each, i) => each.ask('HELLO', 2 + (i % 2))));
-      const commands = (i: number): Argument[][] => Array.from({ length: 3000 }, (_, n) => (n % 3 === 2 ? ['APPEND', `a:${i}`, 'x'] : ['ECHO', `${i}:${n}`]));
+      const commands = (i: number): Argument[][] =>
+        Array.from({ length: 3000 }, (_, n) => (n % 3 === 2 ? ['APPEND', `a:${i}`, 'x'] : ['ECHO', `${i}:${n}`]));
       const ended = wires.map(async (each, i) => {
         const all = each.pipeline(commands(i), 10_000).catch(() => each.frames(each.unread.length));
         return all;
@@ -69,7 +74,8 @@ test('with the authority killed in the middle of their pipelines, clients get th
       await sleep(10 + round * 10);
       await source.kill('SIGKILL');
       for (const [i, replies] of (await Promise.all(ended)).entries()) {
-        for (const [n, reply] of replies.entries()) if (n % 3 !== 2) assert.equal(reply, `$${`${i}:${n}`.length}\r\n${i}:${n}`);
+        for (const [n, reply] of replies.entries())
+          if (n % 3 !== 2) assert.equal(reply, `$${`${i}:${n}`.length}\r\n${i}:${n}`);
         if (replies.length < 3000) await wires[i].closed;
         wires[i].destroy();
       }
@@ -104,7 +110,12 @@ test('the mirror is killed and restarted: no client notices, and all of it is in
     const loops = clients.map(async (client, i) => {
       while (!stop) {
         const since = performance.now();
-        await client.pipeline([['INCR', `c:${i}`], ['GET', `c:${i}`], ['XADD', `x:${i}`, '*', 'f', 'v'], ['SET', `e:${i}`, 'v', 'EX', 100]]);
+        await client.pipeline([
+          ['INCR', `c:${i}`],
+          ['GET', `c:${i}`],
+          ['XADD', `x:${i}`, '*', 'f', 'v'],
+          ['SET', `e:${i}`, 'v', 'EX', 100],
+        ]);
         longest = Math.max(longest, performance.now() - since);
         count++;
       }

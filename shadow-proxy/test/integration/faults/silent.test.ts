@@ -43,7 +43,10 @@ for (const [what, directions] of [
     if (!(await needsKeydb(t))) return;
     await withScene({}, async (scene) => {
       const [a, b] = [await scene.wire(), await scene.wire()];
-      await a.pipeline([['SET', 'k', 1], ['RPUSH', 'l', 'a']]);
+      await a.pipeline([
+        ['SET', 'k', 1],
+        ['RPUSH', 'l', 'a'],
+      ]);
       const before = new Map(scene.toSource.links.map((link) => [link, link.passed.up]));
       await a.ask('ECHO', 'x'.repeat(10_000));
       const lane = scene.toSource.links.filter((link) => link.passed.up - before.get(link)! > 10_000);
@@ -101,7 +104,8 @@ test('a client that blocks is left alone, and is told when its connection goes s
     await Promise.all([patient.ask('PING'), unlucky.ask('PING')]);
     patient.send('BLPOP', 'p', 0);
     const source = scene.client({ of: scene.source });
-    const blocked = (count: number): Promise<void> => until(async () => (await source.info('clients')).includes(`blocked_clients:${count}`));
+    const blocked = (count: number): Promise<void> =>
+      until(async () => (await source.info('clients')).includes(`blocked_clients:${count}`));
     await blocked(1);
     const before = new Set(scene.toSource.links);
     unlucky.send('BLPOP', 'u', 0);
@@ -109,12 +113,21 @@ test('a client that blocks is left alone, and is told when its connection goes s
     await sleep(2_000);
     const links = scene.toSource.links.filter((link) => !before.has(link));
     assert.equal(links.length, 1);
-    assert.deepEqual([patient.ended, unlucky.ended, scene.shard.snapshot().source.silentConnections], [false, false, 0]);
+    assert.deepEqual(
+      [patient.ended, unlucky.ended, scene.shard.snapshot().source.silentConnections],
+      [false, false, 0],
+    );
     silence(links, 'down');
     const since = performance.now();
     assert.equal(await pusher.ask('RPUSH', 'u', 'x'), ':1');
     t.diagnostic(`the client was told after ${Math.round(await closedIn(unlucky, since))} ms`);
-    assert.deepEqual(await pusher.pipeline([['RPUSH', 'u', 'next'], ['RPUSH', 'p', 'y']]), [':1', ':1']);
+    assert.deepEqual(
+      await pusher.pipeline([
+        ['RPUSH', 'u', 'next'],
+        ['RPUSH', 'p', 'y'],
+      ]),
+      [':1', ':1'],
+    );
     assert.match(await patient.frame(), /y$/);
     await scene.assertEqual();
     assert.equal(scene.shard.snapshot().reservations.oldestMs, 0);
@@ -131,8 +144,12 @@ test('what is slow for a reason is not silent: a pause, a script, a reply and a 
     wire.send('INCR', 'k');
     assert.equal(await other.ask('PING'), '+PONG');
     assert.equal(await wire.frame(), ':2');
-    const spin = "local t = redis.call('TIME') local e = t[1] + t[2] / 1e6 + 2 repeat t = redis.call('TIME') until t[1] + t[2] / 1e6 > e return 'spun'";
-    assert.deepEqual(await Promise.all([wire.ask('EVAL_RO', spin, 1, 'k'), other.ask('GET', 'none')]), ['$4\r\nspun', '$-1']);
+    const spin =
+      "local t = redis.call('TIME') local e = t[1] + t[2] / 1e6 + 2 repeat t = redis.call('TIME') until t[1] + t[2] / 1e6 > e return 'spun'";
+    assert.deepEqual(await Promise.all([wire.ask('EVAL_RO', spin, 1, 'k'), other.ask('GET', 'none')]), [
+      '$4\r\nspun',
+      '$-1',
+    ]);
     await scene.shard.settled();
     // 2 MB at 1 MB/s, each way.
     scene.toSource.bytesPerSecond = 1_000_000;
@@ -141,7 +158,10 @@ test('what is slow for a reason is not silent: a pause, a script, a reply and a 
     scene.toSource.bytesPerSecond = Infinity;
     assert.equal(await wire.ask('INCR', 'k'), ':3');
     const { source, target } = scene.shard.snapshot();
-    assert.deepEqual([source.silentConnections, target.silentConnections, wire.ended, other.ended], [0, 0, false, false]);
+    assert.deepEqual(
+      [source.silentConnections, target.silentConnections, wire.ended, other.ended],
+      [0, 0, false, false],
+    );
     await scene.assertEqual();
   });
 });

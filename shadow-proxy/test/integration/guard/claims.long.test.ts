@@ -1,11 +1,15 @@
-/** What guard says of active-active KeyDB is what KeyDB does: each kind of counting command, lost or diverged, on two real nodes. */
+/**
+ * What guard says of active-active KeyDB is what KeyDB does: each kind of counting command, lost or diverged, on two
+ * real nodes.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Redis } from 'ioredis';
 import { ActivePair, HEALS, SIDES, type Side } from '../../../src/local/active-pair.js';
 import { needsKeydb } from '../../support/servers.js';
 
-const onBoth = async <T>(pair: ActivePair, work: (client: Redis, side: Side) => Promise<T>): Promise<T[]> => Promise.all(SIDES.map((side) => work(pair.clients[side], side)));
+const onBoth = async <T>(pair: ActivePair, work: (client: Redis, side: Side) => Promise<T>): Promise<T[]> =>
+  Promise.all(SIDES.map((side) => work(pair.clients[side], side)));
 
 test('what two nodes write while their link is cut, after a partial resync', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -13,17 +17,21 @@ test('what two nodes write while their link is cut, after a partial resync', asy
   t.after(() => pair.stop());
   await pair.cut();
   const locks = await onBoth(pair, (client, side) => client.set('lock', side, 'NX'));
-  const admitted = (await onBoth(pair, async (client, side) => {
-    let passed = 0;
-    for (let i = 0; i < 150; i++) passed += Number((await client.multi().zadd('window', i, `${side}-${i}`).zcard('window').exec())![1][1]) <= 100 ? 1 : 0;
-    await client.incrby('sum', 10);
-    await client.set('rewritten', Number((await client.get('rewritten')) ?? 0) + 10 + side.charCodeAt(0));
-    await client.incrbyfloat('float', 0.1);
-    await client.append('log', side);
-    await client.rpush('queue', side);
-    await client.xadd('events', '*', 'from', side);
-    return passed;
-  })).reduce((a, b) => a + b);
+  const admitted = (
+    await onBoth(pair, async (client, side) => {
+      let passed = 0;
+      for (let i = 0; i < 150; i++)
+        passed +=
+          Number((await client.multi().zadd('window', i, `${side}-${i}`).zcard('window').exec())![1][1]) <= 100 ? 1 : 0;
+      await client.incrby('sum', 10);
+      await client.set('rewritten', Number((await client.get('rewritten')) ?? 0) + 10 + side.charCodeAt(0));
+      await client.incrbyfloat('float', 0.1);
+      await client.append('log', side);
+      await client.rpush('queue', side);
+      await client.xadd('events', '*', 'from', side);
+      return passed;
+    })
+  ).reduce((a, b) => a + b);
   assert.deepEqual(await pair.heal(HEALS.partial), HEALS.partial);
 
   assert.deepEqual(locks, ['OK', 'OK'], 'lock: both have it');
@@ -32,9 +40,19 @@ test('what two nodes write while their link is cut, after a partial resync', asy
   const [rewrittenA, rewrittenB] = await onBoth(pair, (client) => client.get('rewritten'));
   assert.notEqual(rewrittenA, rewrittenB, 'rewrite: each has the other’s');
   assert.deepEqual(await onBoth(pair, (client) => client.get('log')), ['ab', 'ba'], 'append: another order');
-  assert.deepEqual(await onBoth(pair, (client) => client.lrange('queue', 0, -1)), [['a', 'b'], ['b', 'a']], 'list: another order');
+  assert.deepEqual(
+    await onBoth(pair, (client) => client.lrange('queue', 0, -1)),
+    [
+      ['a', 'b'],
+      ['b', 'a'],
+    ],
+    'list: another order',
+  );
   const streams = await onBoth(pair, async (client) => JSON.stringify(await client.xrange('events', '-', '+')));
-  assert.ok(new Set(streams).size === 2 || streams[0].split('from').length < 3, `stream: diverged, or lost: ${streams.join(' and ')}`);
+  assert.ok(
+    new Set(streams).size === 2 || streams[0].split('from').length < 3,
+    `stream: diverged, or lost: ${streams.join(' and ')}`,
+  );
 });
 
 test('fractions that two nodes add at once differ, with the link up', async (t) => {
@@ -48,7 +66,10 @@ test('fractions that two nodes add at once differ, with the link up', async (t) 
   pair.delay(0);
   await pair.settle();
   const sums = await onBoth(pair, async (client) => Number(await client.get('float')));
-  assert.ok(sums.some((sum) => Math.abs(sum - 100) > 0.01), `float: ${sums.join(' and ')} instead of 100`);
+  assert.ok(
+    sums.some((sum) => Math.abs(sum - 100) > 0.01),
+    `float: ${sums.join(' and ')} instead of 100`,
+  );
 });
 
 test('a full resync keeps one node’s increments', async (t) => {
@@ -58,7 +79,8 @@ test('a full resync keeps one node’s increments', async (t) => {
   await pair.cut();
   await onBoth(pair, (client, side) => client.incrby('sum', side === 'a' ? 1000 : 1500));
   assert.deepEqual(await pair.heal(HEALS.full), HEALS.full);
-  for (const sum of await onBoth(pair, async (client) => Number(await client.get('sum')))) assert.ok(sum === 1000 || sum === 1500, `${sum}`);
+  for (const sum of await onBoth(pair, async (client) => Number(await client.get('sum'))))
+    assert.ok(sum === 1000 || sum === 1500, `${sum}`);
 });
 
 /** A writes a counter on; B gives other keys the number that it had. */

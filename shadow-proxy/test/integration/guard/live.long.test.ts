@@ -1,4 +1,6 @@
-/** `shadow-compare guard` on two real active replicas: what it says, and that what it advises makes it say otherwise. */
+/**
+ * `shadow-compare guard` on two real active replicas: what it says, and that what it advises makes it say otherwise.
+ */
 import assert from 'node:assert/strict';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,15 +18,33 @@ import { needsKeydb } from '../../support/servers.js';
 const planOf = ({ nodes }: ActivePair, change: PlanObject): PlanObject => ({
   version: 1,
   name: 'test',
-  shards: SIDES.map((region, i) => ({ name: region, region, listen: `redis://127.0.0.1:${6500 + i}`, source: `redis://127.0.0.1:${6600 + i}`, target: nodes[region].url })),
+  shards: SIDES.map((region, i) => ({
+    name: region,
+    region,
+    listen: `redis://127.0.0.1:${6500 + i}`,
+    source: `redis://127.0.0.1:${6600 + i}`,
+    target: nodes[region].url,
+  })),
   topology: { mode: 'active-active', regions: ['a', 'b'] },
   ...change,
 });
 
-async function guard(t: TestContext, plan: PlanObject, ...args: readonly string[]): Promise<{ code: number | null; said: Guard; stdout: string }> {
+async function guard(
+  t: TestContext,
+  plan: PlanObject,
+  ...args: readonly string[]
+): Promise<{ code: number | null; said: Guard; stdout: string }> {
   const file = join(scratch(t), 'plan.yaml');
   writeFileSync(file, stringify(plan));
-  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['guard', '--plan', file, '--no-proxy', '--for', '500ms', ...args]);
+  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', [
+    'guard',
+    '--plan',
+    file,
+    '--no-proxy',
+    '--for',
+    '500ms',
+    ...args,
+  ]);
   assert.equal(stderr, '');
   return { code, stdout, said: args.includes('--json') ? (JSON.parse(stdout) as Guard) : (null as never) };
 }
@@ -39,12 +59,24 @@ test('guard on two active replicas', async (t) => {
     const before = await guard(t, pinned, '--json');
     assert.equal(before.code, 1);
     assert.match(before.said.workloads[0].why, /keep one time of change for all keys with the same number/);
-    assert.deepEqual(before.said.hazards.map(({ about }) => about), ['integers']);
-    for (const side of SIDES) await pair.clients[side].config('SET', 'maxmemory', '100mb').then(() => pair.clients[side].config('SET', 'maxmemory-policy', 'volatile-lru'));
+    assert.deepEqual(
+      before.said.hazards.map(({ about }) => about),
+      ['integers'],
+    );
+    for (const side of SIDES)
+      await pair.clients[side]
+        .config('SET', 'maxmemory', '100mb')
+        .then(() => pair.clients[side].config('SET', 'maxmemory-policy', 'volatile-lru'));
     const after = await guard(t, pinned, '--json');
-    assert.deepEqual([after.code, after.said.verdict, after.said.workloads[0].why, after.said.hazards], [0, 'safe', 'one writer: a', []]);
+    assert.deepEqual(
+      [after.code, after.said.verdict, after.said.workloads[0].why, after.said.hazards],
+      [0, 'safe', 'one writer: a', []],
+    );
     assert.equal(after.said.clusters.length, 1, 'two targets, one topology');
-    assert.deepEqual(after.said.clusters[0].nodes.map(({ role }) => role), ['active-replica', 'active-replica']);
+    assert.deepEqual(
+      after.said.clusters[0].nodes.map(({ role }) => role),
+      ['active-replica', 'active-replica'],
+    );
   });
 
   await t.test('a client that counts at the other node is seen', async () => {
@@ -63,7 +95,10 @@ test('guard on two active replicas', async (t) => {
     assert.equal(code, 1);
     assert.match(stdout, /UNSAFE/);
     assert.match(stdout.replace(/[\s│]+/g, ' '), /the plan says primary-replica, but .* accept writes/);
-    assert.ok(stdout.split('\n').every((line) => line.length <= 80), 'fits 80 columns');
+    assert.ok(
+      stdout.split('\n').every((line) => line.length <= 80),
+      'fits 80 columns',
+    );
   });
 
   await t.test('an AOF, and a backlog that the load outgrows, are told beforehand', async () => {
@@ -75,7 +110,11 @@ test('guard on two active replicas', async (t) => {
       assert.deepEqual([...new Set(said.hazards.map(({ about }) => about))].sort(), ['aof', 'backlog']);
       const told = said.hazards.find(({ about }) => about === 'backlog')!;
       const [, bytes] = /CONFIG SET repl-backlog-size (\d+)/.exec(told.todo)!;
-      assert.equal(await pair.clients.a.config('SET', 'repl-backlog-size', bytes), 'OK', 'KeyDB takes the size that is computed');
+      assert.equal(
+        await pair.clients.a.config('SET', 'repl-backlog-size', bytes),
+        'OK',
+        'KeyDB takes the size that is computed',
+      );
     } finally {
       clearInterval(writing);
     }
@@ -84,11 +123,25 @@ test('guard on two active replicas', async (t) => {
 
 test('guard --watch alerts on a full resync, once, and on a verdict that changes', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const pair = await ActivePair.start({ backlogBytes: 16_384, config: { maxmemory: '100mb', 'maxmemory-policy': 'volatile-lru' } });
+  const pair = await ActivePair.start({
+    backlogBytes: 16_384,
+    config: { maxmemory: '100mb', 'maxmemory-policy': 'volatile-lru' },
+  });
   t.after(() => pair.stop());
   const file = join(scratch(t), 'plan.yaml');
-  writeFileSync(file, stringify(planOf(pair, { workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter', writer: 'a' }] })));
-  const program = new Program(t, 'shadow-compare', ['guard', '--plan', file, '--no-proxy', '--watch', '--for', '100ms']);
+  writeFileSync(
+    file,
+    stringify(planOf(pair, { workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter', writer: 'a' }] })),
+  );
+  const program = new Program(t, 'shadow-compare', [
+    'guard',
+    '--plan',
+    file,
+    '--no-proxy',
+    '--watch',
+    '--for',
+    '100ms',
+  ]);
   await program.prints(/one writer: a/);
   await pair.cut();
   assert.deepEqual(await pair.heal(HEALS.full), HEALS.full);
@@ -119,7 +172,10 @@ test('guard asks the running proxy for counters that the plan does not know, and
   for (let i = 0; i < 3; i++) await client.incr(`session:${i}:hits`);
   const { code, stdout } = await ask('guard', '--for', '100ms', '--json');
   const { workloads } = JSON.parse(stdout) as Guard;
-  assert.deepEqual([code, workloads.map(({ workload, verdict }) => [workload, verdict])], [1, [['sessions', 'unsafe']]]);
+  assert.deepEqual(
+    [code, workloads.map(({ workload, verdict }) => [workload, verdict])],
+    [1, [['sessions', 'unsafe']]],
+  );
   assert.match(workloads[0].why, /accept writes; seen: session:\* incr 3/);
   const promote = await ask('promote', 'sessions', '--dry-run');
   assert.equal(promote.code, 1);
@@ -128,7 +184,14 @@ test('guard asks the running proxy for counters that the plan does not know, and
 });
 
 test('guard says that it cannot tell where a node does not answer', async (t) => {
-  const plan = { version: 1, name: 't', shards: [{ name: 'a', listen: 'redis://127.0.0.1:6500', source: 'redis://127.0.0.1:6600', target: 'redis://127.0.0.1:1' }], workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter' }] };
+  const plan = {
+    version: 1,
+    name: 't',
+    shards: [
+      { name: 'a', listen: 'redis://127.0.0.1:6500', source: 'redis://127.0.0.1:6600', target: 'redis://127.0.0.1:1' },
+    ],
+    workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter' }],
+  };
   const { code, stdout } = await guard(t, plan);
   assert.equal(code, 3);
   assert.match(stdout, /NOT ASKED/);
@@ -139,7 +202,22 @@ test('guard needs a plan, and a proxy unless it is told otherwise', async (t) =>
   assert.equal(without.code, 2);
   assert.match(without.stderr, /--plan is needed/);
   const file = join(scratch(t), 'plan.yaml');
-  writeFileSync(file, stringify({ version: 1, name: 't', shards: [{ name: 'a', listen: 'redis://127.0.0.1:6500', source: 'redis://127.0.0.1:6600', target: 'redis://127.0.0.1:1' }], admin: { listen: '127.0.0.1:2' } }));
+  writeFileSync(
+    file,
+    stringify({
+      version: 1,
+      name: 't',
+      shards: [
+        {
+          name: 'a',
+          listen: 'redis://127.0.0.1:6500',
+          source: 'redis://127.0.0.1:6600',
+          target: 'redis://127.0.0.1:1',
+        },
+      ],
+      admin: { listen: '127.0.0.1:2' },
+    }),
+  );
   const { code, stdout } = await runProgram(t, 'shadow-compare', ['guard', '--plan', file, '--for', '1ms']);
   assert.equal(code, 3);
   assert.match(stdout, /UNKNOWN: no proxy answers at .*--no-proxy/);

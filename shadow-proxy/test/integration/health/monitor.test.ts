@@ -8,7 +8,7 @@ import { withRig } from '../../support/rig.js';
 import { until } from '../../support/shard.js';
 
 function block(ms: number): void {
-  for (const end = performance.now() + ms; performance.now() < end; );
+  for (const end = performance.now() + ms; performance.now() < end;);
 }
 
 test('an event loop that is late does not make a server lost that answers', async (t) => {

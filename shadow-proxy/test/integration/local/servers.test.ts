@@ -9,7 +9,15 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
-import { ServerFailed, ServerMissing, startKeydb, startRedis, startSentinel, startTarget, type LocalServer } from '../../../src/local/servers.js';
+import {
+  ServerFailed,
+  ServerMissing,
+  startKeydb,
+  startRedis,
+  startSentinel,
+  startTarget,
+  type LocalServer,
+} from '../../../src/local/servers.js';
 import { makeCertificates, needsKeydb, withServers } from '../../support/servers.js';
 
 const alive = (pid: number): boolean => {
@@ -74,8 +82,15 @@ test('configuration is passed on: password, ACL users, memory', async () => {
   const config = { requirepass: 'secret', user: ['app on >pw ~app:* &* +@all -@admin', 'off off'], maxmemory: '10mb' };
   const server = await startRedis({ config });
   try {
-    await withClient(server, async (client) => assert.deepEqual(await client.config('GET', 'maxmemory'), ['maxmemory', '10485760']), { password: 'secret' });
-    await withClient(server, (client) => assert.rejects(client.set('other', 1), /NOPERM/), { username: 'app', password: 'pw' });
+    await withClient(
+      server,
+      async (client) => assert.deepEqual(await client.config('GET', 'maxmemory'), ['maxmemory', '10485760']),
+      { password: 'secret' },
+    );
+    await withClient(server, (client) => assert.rejects(client.set('other', 1), /NOPERM/), {
+      username: 'app',
+      password: 'pw',
+    });
   } finally {
     await server.stop();
   }
@@ -135,10 +150,16 @@ test('a Sentinel names the master and fails over', async () => {
   const sentinel = await startSentinel({ cache: { server: master } });
   try {
     const named = (): Promise<string> =>
-      withClient(sentinel, async (client) => String(((await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'cache')) as string[])[1]));
+      withClient(sentinel, async (client) =>
+        String(((await client.call('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', 'cache')) as string[])[1]),
+      );
     assert.equal(await named(), String(master.port));
     await eventually(
-      () => withClient(sentinel, async (client) => ((await client.call('SENTINEL', 'REPLICAS', 'cache')) as unknown[]).length === 1),
+      () =>
+        withClient(
+          sentinel,
+          async (client) => ((await client.call('SENTINEL', 'REPLICAS', 'cache')) as unknown[]).length === 1,
+        ),
       'the Sentinel never saw the replica',
       15_000,
     );
@@ -169,11 +190,20 @@ test('a port that is taken is an error, not the other server', async () => {
 test('a machine without servers gets an error that says what to install', async () => {
   const bare = { PATH: '/nowhere', REDIS_SERVER: '', KEYDB_SERVER: '', VALKEY_SERVER: '' };
   await withEnvironment(bare, async () => {
-    await assert.rejects(startRedis(), (error: unknown) => error instanceof ServerMissing && /install Redis 7.*REDIS_SERVER/.test(error.message));
-    await assert.rejects(startKeydb(), (error: unknown) => error instanceof ServerMissing && /KEYDB_SERVER/.test(error.message));
+    await assert.rejects(
+      startRedis(),
+      (error: unknown) => error instanceof ServerMissing && /install Redis 7.*REDIS_SERVER/.test(error.message),
+    );
+    await assert.rejects(
+      startKeydb(),
+      (error: unknown) => error instanceof ServerMissing && /KEYDB_SERVER/.test(error.message),
+    );
   });
   await withEnvironment({ KEYDB_SERVER: '/no/such/keydb' }, () =>
-    assert.rejects(startTarget(), (error: unknown) => error instanceof ServerMissing && /KEYDB_SERVER=\/no\/such\/keydb/.test(error.message)),
+    assert.rejects(
+      startTarget(),
+      (error: unknown) => error instanceof ServerMissing && /KEYDB_SERVER=\/no\/such\/keydb/.test(error.message),
+    ),
   );
 });
 
@@ -231,7 +261,10 @@ test('without a keydb-server a running container engine is asked for one', async
       const target = await startTarget({ config: { user: ['app on >pw ~* &* +@all'] } });
       assert.equal(target.standIn, undefined);
       assert.match(target.label, /^KeyDB 6/);
-      await withClient(target, async (client) => assert.equal(await client.ping(), 'PONG'), { username: 'app', password: 'pw' });
+      await withClient(target, async (client) => assert.equal(await client.ping(), 'PONG'), {
+        username: 'app',
+        password: 'pw',
+      });
       await target.restart();
       const { pid } = target;
       await target.stop();
@@ -243,7 +276,10 @@ test('without a keydb-server a running container engine is asked for one', async
 });
 
 async function symlinkTool(dir: string, tool: string): Promise<void> {
-  const { stdout } = await promisify(execFile)('/bin/sh', ['-c', `command -v /bin/${tool} || command -v /usr/bin/${tool}`]);
+  const { stdout } = await promisify(execFile)('/bin/sh', [
+    '-c',
+    `command -v /bin/${tool} || command -v /usr/bin/${tool}`,
+  ]);
   await writeFile(join(dir, tool), `#!/bin/sh\nexec ${stdout.trim()} "$@"\n`);
   await chmod(join(dir, tool), 0o755);
 }
@@ -251,12 +287,16 @@ async function symlinkTool(dir: string, tool: string): Promise<void> {
 for (const how of ['SIGINT', 'SIGTERM', 'SIGKILL', 'an uncaught error', 'a forgotten stop'] as const) {
   test(`nothing outlives a process that ends by ${how}`, async () => {
     const module = new URL('../../../src/local/servers.js', import.meta.url).href;
-    const end = { 'an uncaught error': 'throw new Error("uncaught")', 'a forgotten stop': '' }[how as string] ?? 'setInterval(() => {}, 1000)';
+    const end =
+      { 'an uncaught error': 'throw new Error("uncaught")', 'a forgotten stop': '' }[how as string] ??
+      'setInterval(() => {}, 1000)';
     const script = `const { startRedis } = await import(${JSON.stringify(module)});
       const server = await startRedis();
       console.log(JSON.stringify({ pid: server.pid, dir: server.dir }));
       setTimeout(() => { ${end} }, 50)`;
-    const child = spawn(process.execPath, ['--input-type=module', '-e', script], { stdio: ['ignore', 'pipe', 'ignore'] });
+    const child = spawn(process.execPath, ['--input-type=module', '-e', script], {
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
     const [line] = (await once(child.stdout, 'data')) as [Buffer];
     const { pid, dir } = JSON.parse(line.toString()) as { pid: number; dir: string };
     assert.ok(alive(pid) && existsSync(dir));

@@ -21,7 +21,13 @@ function work(t: TestContext, { port }: Running): () => Promise<void> {
   let running = true;
   const loop = (async () => {
     for (let i = 0; running; i++) {
-      await Promise.all([client.set(`session:${i % 500}`, `v${i}`, 'EX', 600), client.get(`session:${(i * 7) % 500}`), client.incr(`rl:${i % 20}`), client.zincrby('board:day', 1, `p${i % 90}`), client.hgetall(`flag:${i % 9}`)]);
+      await Promise.all([
+        client.set(`session:${i % 500}`, `v${i}`, 'EX', 600),
+        client.get(`session:${(i * 7) % 500}`),
+        client.incr(`rl:${i % 20}`),
+        client.zincrby('board:day', 1, `p${i % 90}`),
+        client.hgetall(`flag:${i % 9}`),
+      ]);
       if (i % 50 === 0) await sleep(1);
     }
   })().catch(() => undefined);
@@ -44,7 +50,11 @@ async function makeMismatch({ target }: Pair, { port }: Running): Promise<void> 
   client.disconnect();
 }
 
-async function scene(t: TestContext, body: (running: Running, servers: Pair, browser: Browser) => Promise<void>, admin: object = {}): Promise<void> {
+async function scene(
+  t: TestContext,
+  body: (running: Running, servers: Pair, browser: Browser) => Promise<void>,
+  admin: object = {},
+): Promise<void> {
   if (!(await needsKeydb(t))) return;
   const browser = await openBrowser(t);
   if (browser === null) return;
@@ -68,11 +78,28 @@ async function scene(t: TestContext, body: (running: Running, servers: Pair, bro
 
 /** What the page shows of a workload, by the words above its figures. */
 const figures = (page: Page, workload: string): Promise<Record<string, string>> =>
-  page.$$eval(`[data-workload="${workload}"] [data-figure]`, (cells) => Object.fromEntries(cells.map((cell) => [cell.getAttribute('data-figure'), cell.textContent])) as Record<string, string>);
+  page.$$eval(
+    `[data-workload="${workload}"] [data-figure]`,
+    (cells) =>
+      Object.fromEntries(cells.map((cell) => [cell.getAttribute('data-figure'), cell.textContent])) as Record<
+        string,
+        string
+      >,
+  );
 
 const told = ({ workloads }: ShardSnapshot, name: string): Record<string, string> => {
-  const { operations, compared, matched, explained, mismatches, inconclusive, suspects } = workloads.find((each) => each.name === name)!;
-  const counts = { commands: operations, compared, equal: matched, excused: explained, differ: mismatches, untold: inconclusive, 'in doubt': suspects };
+  const { operations, compared, matched, explained, mismatches, inconclusive, suspects } = workloads.find(
+    (each) => each.name === name,
+  )!;
+  const counts = {
+    commands: operations,
+    compared,
+    equal: matched,
+    excused: explained,
+    differ: mismatches,
+    untold: inconclusive,
+    'in doubt': suspects,
+  };
   return Object.fromEntries(Object.entries(counts).map(([word, count]) => [word, count.toLocaleString('en-US')]));
 };
 
@@ -87,31 +114,58 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
     await page.goto(admin);
     await page.waitForSelector('[data-gate="compared"]', { state: 'attached' });
     if (PICTURES !== undefined) {
-      await fetch(`${admin}/api/jobs`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"kind":"verify"}' });
+      await fetch(`${admin}/api/jobs`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: '{"kind":"verify"}',
+      });
       await takePictures(browser, admin, PICTURES);
     }
 
     // At rest, figures stand still: what the page shows is what the API tells.
     await stop();
-    await until(async () => (await status(admin)).every(({ mirror, workloads }) => mirror.queuedEffects === 0 && workloads.every(({ suspect, suspects }) => suspect !== null || suspects === 0)));
+    await until(async () =>
+      (await status(admin)).every(
+        ({ mirror, workloads }) =>
+          mirror.queuedEffects === 0 && workloads.every(({ suspect, suspects }) => suspect !== null || suspects === 0),
+      ),
+    );
     const [snapshot] = await status(admin);
     for (const { name } of snapshot.workloads.filter(({ suspect }) => suspect === null)) {
-      await page.waitForFunction(([workload, compared]) => document.querySelector(`[data-workload="${workload}"] [data-figure="compared"]`)?.textContent === compared, [name, told(snapshot, name).compared]);
+      await page.waitForFunction(
+        ([workload, compared]) =>
+          document.querySelector(`[data-workload="${workload}"] [data-figure="compared"]`)?.textContent === compared,
+        [name, told(snapshot, name).compared],
+      );
       assert.deepEqual(await figures(page, name), told(snapshot, name));
     }
     assert.equal(await page.textContent('[data-workload="rate-limits"] .track [aria-current]'), 'shadow');
-    assert.match(await page.innerText('[data-shard="a"] .attention'), /ACT\s+1 mismatch since the process started: 1 value/);
-    assert.match((await page.textContent('[data-workload="sessions"] [data-gate="mismatches"]'))!, /NO mismatches 1 \(value 1\), at most 0/);
-    assert.match(await page.innerText('.cards tbody'), /sessions\s+session:\*\s+get\s+value\s+[0-9a-f]{16} 23 B\s+string [0-9a-f]{16} \d+ B\s+string/i);
+    assert.match(
+      await page.innerText('[data-shard="a"] .attention'),
+      /ACT\s+1 mismatch since the process started: 1 value/,
+    );
+    assert.match(
+      (await page.textContent('[data-workload="sessions"] [data-gate="mismatches"]'))!,
+      /NO mismatches 1 \(value 1\), at most 0/,
+    );
+    assert.match(
+      await page.innerText('.cards tbody'),
+      /sessions\s+session:\*\s+get\s+value\s+[0-9a-f]{16} 23 B\s+string [0-9a-f]{16} \d+ B\s+string/i,
+    );
 
     // Two points make a line.
-    await page.waitForFunction(() => JSON.parse(document.querySelector('plot-view')?.getAttribute('spec') ?? '{"x":[]}').x.length > 1);
+    await page.waitForFunction(
+      () => JSON.parse(document.querySelector('plot-view')?.getAttribute('spec') ?? '{"x":[]}').x.length > 1,
+    );
     assert.deepEqual(await plotsDrawn(page), [true, true, true, true]);
 
     const text = await page.content();
     for (const secret of [PASSWORD, 'alice', 'right value', 'another value']) assert.ok(!text.includes(secret), secret);
     assert.deepEqual(complaints, []);
-    assert.deepEqual(requests.filter((url) => !url.startsWith(`${admin}/`) && url !== 'data:,'), []);
+    assert.deepEqual(
+      requests.filter((url) => !url.startsWith(`${admin}/`) && url !== 'data:,'),
+      [],
+    );
   });
 });
 
@@ -124,7 +178,10 @@ test('the page fits a phone, and is dark where its reader’s system is', async 
       await page.waitForSelector('[data-gate="compared"]', { state: 'attached' });
       await page.waitForSelector('.cards tbody tr');
       assert.equal(await overflow(page), 0);
-      assert.equal(await page.evaluate(() => getComputedStyle(document.body).backgroundColor), dark ? 'rgb(18, 21, 26)' : 'rgb(255, 255, 255)');
+      assert.equal(
+        await page.evaluate(() => getComputedStyle(document.body).backgroundColor),
+        dark ? 'rgb(18, 21, 26)' : 'rgb(255, 255, 255)',
+      );
       assert.deepEqual(complaints, []);
       await page.context().close();
     }
@@ -152,14 +209,20 @@ test('with a token, the page asks for it once a tab, and shows nothing before', 
       assert.ok(!(await page.content()).includes(token));
       assert.ok(!requests.some((url) => url.includes(token)));
       // Of the questions without the right token, and of nothing else.
-      assert.ok(complaints.every((text) => text.includes('401')), complaints.join('\n'));
+      assert.ok(
+        complaints.every((text) => text.includes('401')),
+        complaints.join('\n'),
+      );
     },
     { token },
   );
 });
 
 async function takePictures(browser: Browser, admin: string, directory: string): Promise<void> {
-  for (const [name, width] of [['desktop', 1280], ['phone', 390]] as const) {
+  for (const [name, width] of [
+    ['desktop', 1280],
+    ['phone', 390],
+  ] as const) {
     for (const dark of [false, true]) {
       const { page } = await openPage(browser, { width, dark });
       await page.goto(admin);

@@ -15,8 +15,14 @@ test('what is sent on a lane that is closed is lost', async () => {
     await until(() => lane.closed);
     const frame = encodeCommand(['PING']);
     const outcome = await new Promise<string>((resolve) => {
-      const sink = { answered: () => resolve('answered'), lost: (_operation: Operation, reason: Error) => resolve(reason.message) };
-      sequencer.submit(new Operation(frame, 0, frame.length, sink, undefined, sequencer.router.default, 0, 2, NOTHING), lane);
+      const sink = {
+        answered: () => resolve('answered'),
+        lost: (_operation: Operation, reason: Error) => resolve(reason.message),
+      };
+      sequencer.submit(
+        new Operation(frame, 0, frame.length, sink, undefined, sequencer.router.default, 0, 2, NOTHING),
+        lane,
+      );
     });
     assert.equal(outcome, 'the connection to the server was lost before');
   });

@@ -40,7 +40,10 @@ shards:
 describe('a plan file', () => {
   test('in the repository is right, and is the one that editors know', () => {
     const plan = loadPlan(join(ROOT, 'migration.example.yaml'), {});
-    assert.deepEqual(allWorkloads(plan).map(({ name }) => name), ['sessions', 'rate-limits', 'leaderboards', 'feature-flags', 'default']);
+    assert.deepEqual(
+      allWorkloads(plan).map(({ name }) => name),
+      ['sessions', 'rate-limits', 'leaderboards', 'feature-flags', 'default'],
+    );
     const schema: unknown = JSON.parse(readFileSync(join(ROOT, 'shadow-proxy/migration.schema.json'), 'utf8'));
     assert.deepEqual(schema, JSON.parse(JSON.stringify(planJsonSchema())), 'run: npm run schema');
   });
@@ -65,8 +68,30 @@ describe('a plan file', () => {
     });
     assert.deepEqual(plan.ledger, { maxBytes: 16 * 1024 ** 2, files: 4, redact: true, keepDays: 30 });
     assert.deepEqual(plan.admin, { host: '127.0.0.1', port: 9400, token: null });
-    assert.deepEqual(plan.gates, { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true });
-    assert.deepEqual(plan.default, { name: 'default', keys: [], channels: [], class: 'general', stage: 'off', percent: 100, writer: null, counterLayout: 'plain', failover: 'manual', gates: plan.gates });
+    assert.deepEqual(plan.gates, {
+      minCompared: 100_000,
+      minMinutes: 60,
+      maxMismatches: 0,
+      maxP99Ratio: 1.2,
+      maxExplainedShare: 0.25,
+      maxVerifyHours: 24,
+      unsupportedHours: 24,
+      allowUnsupported: {},
+      drill: true,
+      steps: true,
+    });
+    assert.deepEqual(plan.default, {
+      name: 'default',
+      keys: [],
+      channels: [],
+      class: 'general',
+      stage: 'off',
+      percent: 100,
+      writer: null,
+      counterLayout: 'plain',
+      failover: 'manual',
+      gates: plan.gates,
+    });
     assert.deepEqual(plan.workloads, []);
     assert.ok(plan.state.endsWith('/state') && plan.state.startsWith('/'));
   });
@@ -81,19 +106,30 @@ describe('a plan file', () => {
   });
 
   test('hands the plan’s gates down to workloads, which may have their own', () => {
-    const plan = toPlan({ ...smallPlan(), gates: { minCompared: 5 }, workloads: [{ name: 'w', keys: ['*'], gates: { maxMismatches: 2 } }] });
+    const plan = toPlan({
+      ...smallPlan(),
+      gates: { minCompared: 5 },
+      workloads: [{ name: 'w', keys: ['*'], gates: { maxMismatches: 2 } }],
+    });
     assert.deepEqual(plan.workloads[0].gates, { ...plan.gates, minCompared: 5, maxMismatches: 2 });
   });
 
   test('hands the plan’s failover down to workloads, which may have their own', () => {
     assert.equal(toPlan(smallPlan()).default.failover, 'manual');
-    const plan = toPlan({ ...smallPlan(), failover: 'automatic', workloads: [{ name: 'w', keys: ['w*'], failover: 'manual' }] });
+    const plan = toPlan({
+      ...smallPlan(),
+      failover: 'automatic',
+      workloads: [{ name: 'w', keys: ['w*'], failover: 'manual' }],
+    });
     assert.deepEqual([plan.workloads[0].failover, plan.default.failover], ['manual', 'automatic']);
   });
 
   test('takes sizes as numbers or with a unit', () => {
     const sized = (queueBytes: unknown): number => toPlan({ ...smallPlan(), limits: { queueBytes } }).limits.queueBytes;
-    assert.deepEqual([sized(1000), sized('1000'), sized('2KiB'), sized('3 MiB'), sized('1GiB')], [1000, 1000, 2048, 3 * 1024 ** 2, 1024 ** 3]);
+    assert.deepEqual(
+      [sized(1000), sized('1000'), sized('2KiB'), sized('3 MiB'), sized('1GiB')],
+      [1000, 1000, 2048, 3 * 1024 ** 2, 1024 ** 3],
+    );
   });
 });
 
@@ -107,19 +143,34 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   });
 
   test('an unknown key, at the key', (t) => {
-    assert.match(failure(t, `${HEAD}    tarket: x\n`), /^plan\.yaml:8:5: shards\[0\]\.tarket is not known here: did you mean target\?$/);
-    assert.match(failure(t, `${HEAD}colour: red\n`), /^plan\.yaml:8:1: colour is not known here: version, name, shards, .* are allowed$/);
-    assert.match(failure(t, HEAD.replace('target: redis://127.0.0.1:6390', 'target: { url: redis://h, pasword: x }')), /:7:31: shards\[0\]\.target\.pasword .*password/);
+    assert.match(
+      failure(t, `${HEAD}    tarket: x\n`),
+      /^plan\.yaml:8:5: shards\[0\]\.tarket is not known here: did you mean target\?$/,
+    );
+    assert.match(
+      failure(t, `${HEAD}colour: red\n`),
+      /^plan\.yaml:8:1: colour is not known here: version, name, shards, .* are allowed$/,
+    );
+    assert.match(
+      failure(t, HEAD.replace('target: redis://127.0.0.1:6390', 'target: { url: redis://h, pasword: x }')),
+      /:7:31: shards\[0\]\.target\.pasword .*password/,
+    );
   });
 
   test('a missing key, at what lacks it', (t) => {
-    assert.match(failure(t, HEAD.replace(/ {4}target.*\n/, '')), /^plan\.yaml:4:5: shards\[0\]\.target is missing: a string or an object$/);
+    assert.match(
+      failure(t, HEAD.replace(/ {4}target.*\n/, '')),
+      /^plan\.yaml:4:5: shards\[0\]\.target is missing: a string or an object$/,
+    );
     assert.match(failure(t, ''), /is empty: an object is allowed/);
   });
 
   test('several at once, in the order of the file', (t) => {
     const lines = failure(t, `${HEAD}state:\nlimits: { clients: 0, drainMs: 1.5 }\nversion2: 1\n`).split('\n');
-    assert.deepEqual(lines.map((line) => line.split(' ')[0]), ['plan.yaml:8:7:', 'plan.yaml:9:20:', 'plan.yaml:9:32:', 'plan.yaml:10:1:']);
+    assert.deepEqual(
+      lines.map((line) => line.split(' ')[0]),
+      ['plan.yaml:8:7:', 'plan.yaml:9:20:', 'plan.yaml:9:32:', 'plan.yaml:10:1:'],
+    );
   });
 
   test('a bad URL, without its password', (t) => {
@@ -128,7 +179,10 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   });
 
   test('a rule between parts of the plan', (t) => {
-    assert.match(failure(t, HEAD.replace('6390', '6379')), /^plan\.yaml:7:13: shards\[0\]\.target is the source itself/);
+    assert.match(
+      failure(t, HEAD.replace('6390', '6379')),
+      /^plan\.yaml:7:13: shards\[0\]\.target is the source itself/,
+    );
   });
 
   test('broken YAML, and a key given twice', (t) => {
@@ -137,7 +191,10 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   });
 
   test('no file', () => {
-    assert.throws(() => loadPlan('/nowhere/plan.yaml'), /plan\.yaml: cannot be read \(ENOENT\): name the plan with --plan/);
+    assert.throws(
+      () => loadPlan('/nowhere/plan.yaml'),
+      /plan\.yaml: cannot be read \(ENOENT\): name the plan with --plan/,
+    );
   });
 
   test('false for a stage, which is what other YAML readers make of off', () => {
@@ -155,13 +212,21 @@ describe('secrets', () => {
     const directory = scratch(t, { pw: 'p@ss\n', 'sentinel-pw': 'sp', token: 't0ken\n' });
     const plan = smallPlan();
     plan.shards[0].source = 'redis://app:${PW}@127.0.0.1:6379';
-    plan.shards[0].target = { url: 'redis+sentinel://kdb@s1,s2/m', passwordFile: 'pw', sentinelUsername: 'su', sentinelPasswordFile: 'sentinel-pw' };
+    plan.shards[0].target = {
+      url: 'redis+sentinel://kdb@s1,s2/m',
+      passwordFile: 'pw',
+      sentinelUsername: 'su',
+      sentinelPasswordFile: 'sentinel-pw',
+    };
     plan.admin = { listen: '0.0.0.0:9400', tokenFile: 'token' };
     const { shards, admin } = toPlan(plan, { PW: 'a b@c' }, directory);
     assert.equal(shards[0].source.password, 'a b@c');
     const { target } = shards[0];
     assert.ok(target.kind === 'sentinel');
-    assert.deepEqual([target.username, target.password, target.sentinelUsername, target.sentinelPassword], ['kdb', 'p@ss', 'su', 'sp']);
+    assert.deepEqual(
+      [target.username, target.password, target.sentinelUsername, target.sentinelPassword],
+      ['kdb', 'p@ss', 'su', 'sp'],
+    );
     assert.equal(target.label, 'redis+sentinel://kdb:***@s1:26379,s2:26379/m');
     assert.equal(admin.token, 't0ken');
   });
@@ -169,15 +234,28 @@ describe('secrets', () => {
   test('that cannot be read are named with their path', () => {
     const problems = problemsOf((plan) => (plan.shards[0].target = { url: 'redis://h', passwordFile: 'nope' }));
     assert.equal(told(problems), 'shards.0.target.passwordFile: is /nowhere/nope, which cannot be read (ENOENT)');
-    assert.match(told(problemsOf((plan) => (plan.shards[0].source = 'redis://:${NOPE}@h'))), /environment variable NOPE, which is not set/);
+    assert.match(
+      told(problemsOf((plan) => (plan.shards[0].source = 'redis://:${NOPE}@h'))),
+      /environment variable NOPE, which is not set/,
+    );
   });
 
   test('are given once only', (t) => {
     const directory = scratch(t, { pw: 'x', empty: '\n' });
-    const both = problemsOf((plan) => (plan.shards[0].target = { url: 'redis://:y@h', passwordFile: 'pw' }), {}, directory);
+    const both = problemsOf(
+      (plan) => (plan.shards[0].target = { url: 'redis://:y@h', passwordFile: 'pw' }),
+      {},
+      directory,
+    );
     assert.match(told(both), /passwordFile: and a password in url are both given/);
-    assert.match(told(problemsOf((plan) => (plan.admin = { token: 'x', tokenFile: 'pw' }), {}, directory)), /tokenFile: and token are both given/);
-    assert.match(told(problemsOf((plan) => (plan.admin = { tokenFile: 'empty' }), {}, directory)), /gives an empty token/);
+    assert.match(
+      told(problemsOf((plan) => (plan.admin = { token: 'x', tokenFile: 'pw' }), {}, directory)),
+      /tokenFile: and token are both given/,
+    );
+    assert.match(
+      told(problemsOf((plan) => (plan.admin = { tokenFile: 'empty' }), {}, directory)),
+      /gives an empty token/,
+    );
   });
 });
 
@@ -204,11 +282,25 @@ describe('TLS', () => {
     const cases: [(shard: Record<string, unknown>) => void, RegExp][] = [
       [(shard) => (shard.tls = { source: { ca } }), /tls\.source: is given, but source is redis:\/\/, in the clear/],
       [(shard) => (shard.tls = { listen: { cert, key } }), /tls\.listen: is given, but listen is redis:\/\//],
-      [(shard) => (shard.listen = 'rediss://127.0.0.1:6400'), /listen: is rediss:\/\/, so tls\.listen with cert and key is needed/],
-      [(shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert } } }), /tls\.source\.cert: needs its other half/],
-      [(shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert: ca, key } } }), /tls\.source: holds PEM files that cannot be used together/],
-      [(shard) => Object.assign(shard, { listen: 'rediss://h:1', tls: { listen: { cert, key, requireClientCert: true } } }), /requireClientCert: is true, so ca is needed/],
+      [
+        (shard) => (shard.listen = 'rediss://127.0.0.1:6400'),
+        /listen: is rediss:\/\/, so tls\.listen with cert and key is needed/,
+      ],
+      [
+        (shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert } } }),
+        /tls\.source\.cert: needs its other half/,
+      ],
+      [
+        (shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert: ca, key } } }),
+        /tls\.source: holds PEM files that cannot be used together/,
+      ],
+      [
+        (shard) =>
+          Object.assign(shard, { listen: 'rediss://h:1', tls: { listen: { cert, key, requireClientCert: true } } }),
+        /requireClientCert: is true, so ca is needed/,
+      ],
     ];
-    for (const [change, expected] of cases) assert.match(told(problemsOf((plan) => change(plan.shards[0] as Record<string, unknown>))), expected);
+    for (const [change, expected] of cases)
+      assert.match(told(problemsOf((plan) => change(plan.shards[0] as Record<string, unknown>))), expected);
   });
 });

@@ -24,7 +24,10 @@ test('the least limit of the cgroup and those above it counts, in both versions'
   write('system.slice/shadow-proxy.service/memory.max', 'max\n');
   assert.equal(memoryLimit(join(root, 'own'), root), null);
   write('system.slice/memory.max', `${512 * MIB}\n`);
-  assert.deepEqual(memoryLimit(join(root, 'own'), root), { bytes: 512 * MIB, file: join(root, 'system.slice/memory.max') });
+  assert.deepEqual(memoryLimit(join(root, 'own'), root), {
+    bytes: 512 * MIB,
+    file: join(root, 'system.slice/memory.max'),
+  });
   write('own1', '11:cpu:/\n9:memory:/docker/abc\n');
   write('memory/docker/abc/memory.limit_in_bytes', '9223372036854771712\n');
   assert.equal(memoryLimit(join(root, 'own1'), root), null);
@@ -39,7 +42,10 @@ test('limits that allow more than the process may have are named', () => {
   assert.equal(memoryProblem(plan, 1, null), null);
   assert.equal(memoryProblem(plan, 1, limit), null);
   assert.equal(memoryProblem(plan, 2, limit), null);
-  assert.match(memoryProblem(plan, 3, limit)!, /^allow 1344 MiB, more than the 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/);
+  assert.match(
+    memoryProblem(plan, 3, limit)!,
+    /^allow 1344 MiB, more than the 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/,
+  );
 });
 
 /** A cgroup of version 1 with so much memory, below that of this process; null where this user may make none. */
@@ -68,10 +74,15 @@ test('--check refuses limits that the cgroup has no room for', (t) => {
   const checked = (totalClientBytes: string): { status: number | null; stderr: string } => {
     writeFileSync(file, stringify({ ...smallPlan(), limits: { totalClientBytes, queueBytes: '64MiB' } }));
     const inside = 'echo $$ > "$0/cgroup.procs" && exec "$@"';
-    return spawnSync('sh', ['-c', inside, cgroup, process.execPath, main, '--plan', file, '--check'], { encoding: 'utf8' });
+    return spawnSync('sh', ['-c', inside, cgroup, process.execPath, main, '--plan', file, '--check'], {
+      encoding: 'utf8',
+    });
   };
   assert.equal(checked('576MiB').status, 0);
   const { status, stderr } = checked('577MiB');
   assert.equal(status, 2);
-  assert.match(stderr, /plan\.yaml: limits allow 1025 MiB, more than the 1024 MiB that this process may have \(.*memory\.limit_in_bytes\)/);
+  assert.match(
+    stderr,
+    /plan\.yaml: limits allow 1025 MiB, more than the 1024 MiB that this process may have \(.*memory\.limit_in_bytes\)/,
+  );
 });

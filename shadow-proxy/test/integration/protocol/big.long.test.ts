@@ -30,7 +30,9 @@ function hashOfGet(port: number, key: string): Promise<string> {
 
 test('a value of 512 MiB goes through, and one byte more is refused as Redis does', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const rig = await startRig({ limits: { queueBytes: 2 ** 30, totalClientBytes: 2 ** 32, clientOutputBytes: 2 ** 32 } });
+  const rig = await startRig({
+    limits: { queueBytes: 2 ** 30, totalClientBytes: 2 ** 32, clientOutputBytes: 2 ** 32 },
+  });
   try {
     const wire = await rig.wire();
     const value = Buffer.alloc(512 << 20, 'abcdefghij');

@@ -19,7 +19,10 @@ test('errors are counted by server and code, whoever refuses: the server, its lo
     // KeyDB does not have this user.
     assert.match(await client.ask('GET', 'm:1'), /^-WRONGPASS/);
     await client.ask('GET', 'm:2');
-    assert.deepEqual(shard.snapshot().clientErrors, { source: { WRONGTYPE: 1, PROXY: 1, WRONGPASS: 1, NOPERM: 1 }, target: { WRONGPASS: 2 } });
+    assert.deepEqual(shard.snapshot().clientErrors, {
+      source: { WRONGTYPE: 1, PROXY: 1, WRONGPASS: 1, NOPERM: 1 },
+      target: { WRONGPASS: 2 },
+    });
     assert.equal(await client.ask('GET', 'r:none'), '$-1');
   });
 });

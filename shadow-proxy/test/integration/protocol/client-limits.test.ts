@@ -15,7 +15,8 @@ import { Wire } from '../../support/wire.js';
 
 const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 const MIB = 1 << 20;
-const repeat = (count: number, ...args: Argument[]): Buffer => Buffer.concat(Array.from({ length: count }, () => encodeCommand(args)));
+const repeat = (count: number, ...args: Argument[]): Buffer =>
+  Buffer.concat(Array.from({ length: count }, () => encodeCommand(args)));
 
 describe('limits of clients', { skip }, () => {
   test('readers that do not read are closed, the largest first, before all of them take too much', () =>
@@ -57,7 +58,10 @@ describe('limits of clients', { skip }, () => {
         await wire.closed;
       }
       const blocked = await Promise.all(Array.from({ length: 8 }, () => rig.wire()));
-      for (const wire of blocked) wire.sendBytes(Buffer.concat([encodeCommand(['BLPOP', 'q', 0]), repeat(240, 'SET', 'k', Buffer.alloc(4096, 'x'))]));
+      for (const wire of blocked)
+        wire.sendBytes(
+          Buffer.concat([encodeCommand(['BLPOP', 'q', 0]), repeat(240, 'SET', 'k', Buffer.alloc(4096, 'x'))]),
+        );
       await until(() => shard.snapshot().clientsClosed.memory > uses.length);
       assert.equal(await good.ask('PING'), '+PONG');
       assert.equal(await good.ask('EXISTS', 'k'), ':0');
@@ -72,7 +76,10 @@ describe('limits of clients', { skip }, () => {
         collect();
         return getHeapStatistics().external_memory;
       };
-      const unfinished = Buffer.concat([Buffer.from('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$104857600\r\n'), Buffer.alloc(8 * MIB, 'x')]);
+      const unfinished = Buffer.concat([
+        Buffer.from('*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$104857600\r\n'),
+        Buffer.alloc(8 * MIB, 'x'),
+      ]);
       const before = held();
       const { shard } = rig.shard;
       for (let i = 0; i < 10; i++) {
@@ -91,25 +98,42 @@ describe('limits of clients', { skip }, () => {
     withRig({ limits: { transactionBytes: MIB } }, async (rig) => {
       const wire = await rig.wire();
       const value = Buffer.alloc(64 * 1024, 'x');
-      const replies = await wire.pipeline([['MULTI'], ...Array.from({ length: 30 }, () => ['SET', 'k', value]), ['EXEC'], ['EXISTS', 'k']]);
-      assert.deepEqual(replies.slice(1, 16), Array.from({ length: 15 }, () => '+QUEUED'));
-      assert.match(replies[16], /^-ERR shadow-proxy: the transaction takes more than 1048576 bytes \(limits\.transactionBytes/);
-      assert.deepEqual(replies.slice(17, 31), Array.from({ length: 14 }, () => '+QUEUED'));
+      const replies = await wire.pipeline([
+        ['MULTI'],
+        ...Array.from({ length: 30 }, () => ['SET', 'k', value]),
+        ['EXEC'],
+        ['EXISTS', 'k'],
+      ]);
+      assert.deepEqual(
+        replies.slice(1, 16),
+        Array.from({ length: 15 }, () => '+QUEUED'),
+      );
+      assert.match(
+        replies[16],
+        /^-ERR shadow-proxy: the transaction takes more than 1048576 bytes \(limits\.transactionBytes/,
+      );
+      assert.deepEqual(
+        replies.slice(17, 31),
+        Array.from({ length: 14 }, () => '+QUEUED'),
+      );
       assert.match(replies[31], /^-EXECABORT/);
       assert.equal(replies[32], ':0');
       assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'k', 1], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n+OK']);
     }));
 
   test('a client that does not log in is closed, where a password is needed', () =>
-    withRig({ servers: { source: { config: { requirepass: 'pw' } } }, sourcePassword: 'pw', limits: { loginMs: 500 } }, async (rig) => {
-      const [stranger, known] = [await rig.wire(), await rig.wire()];
-      assert.equal(await known.ask('AUTH', 'pw'), '+OK');
-      assert.match(await stranger.ask('GET', 'k'), /^-NOAUTH/);
-      await stranger.closed;
-      await sleep(1_200);
-      assert.equal(await known.ask('PING'), '+PONG');
-      assert.equal(rig.shard.snapshot().clientsClosed.login, 1);
-    }));
+    withRig(
+      { servers: { source: { config: { requirepass: 'pw' } } }, sourcePassword: 'pw', limits: { loginMs: 500 } },
+      async (rig) => {
+        const [stranger, known] = [await rig.wire(), await rig.wire()];
+        assert.equal(await known.ask('AUTH', 'pw'), '+OK');
+        assert.match(await stranger.ask('GET', 'k'), /^-NOAUTH/);
+        await stranger.closed;
+        await sleep(1_200);
+        assert.equal(await known.ask('PING'), '+PONG');
+        assert.equal(rig.shard.snapshot().clientsClosed.login, 1);
+      },
+    ));
 
   test('a client that is idle for too long is closed; one that blocks, or waits for messages, is not', () =>
     withRig({ limits: { idleMs: 800 } }, async (rig) => {
@@ -169,5 +193,6 @@ describe('limits of clients', { skip }, () => {
       // The sixth field is the timer: 02 is that of keepalive, with what is left of it in ticks of 10 ms.
       assert.match(line!.trim().split(/\s+/)[5], /^02:0000[67]/);
       socket.destroy();
-    }));
+    }),
+  );
 });

@@ -14,20 +14,96 @@ describe('CLIENT', { skip }, () => {
 
   test('each subcommand, and what is wrong with it, as Redis says it', () =>
     same([
-      [['CLIENT', 'GETNAME'], ['CLIENT', 'SETNAME', 'n'], ['CLIENT', 'GETNAME'], ['HELLO', 3], ['CLIENT', 'GETNAME'], ['CLIENT', 'SETNAME', ''], ['CLIENT', 'GETNAME'], ['RESET'], ['CLIENT', 'GETNAME']],
-      [['CLIENT', 'SETNAME'], ['CLIENT', 'SETNAME', 'a b'], ['CLIENT', 'SETNAME', 'a', 'b'], ['CLIENT', 'GETNAME', 'x'], ['CLIENT', 'ID', 'x'], ['client', 'getname']],
-      [['CLIENT', 'SETINFO', 'lib-name', 'x'], ['CLIENT', 'NO-EVICT', 'ON'], ['CLIENT', 'NO-EVICT', 'maybe'], ['CLIENT', 'NO-EVICT'], ['CLIENT', 'NO-TOUCH', 'ON'], ['CLIENT', 'GETREDIR'], ['CLIENT', 'TRACKINGINFO'], ['HELLO', 3], ['CLIENT', 'TRACKINGINFO']],
-      [['CLIENT', 'KILL'], ['CLIENT', 'KILL', 'x'], ['CLIENT', 'KILL', '127.0.0.1:1'], ['CLIENT', 'KILL', 'ID', '0'], ['CLIENT', 'KILL', 'ID', 'x'], ['CLIENT', 'KILL', 'ID', '99999'], ['CLIENT', 'KILL', 'TYPE', 'x'], ['CLIENT', 'KILL', 'TYPE', 'pubsub']],
-      [['CLIENT', 'KILL', 'FOO', 'x'], ['CLIENT', 'KILL', 'ID', '99999', 'ADDR'], ['CLIENT', 'KILL', 'SKIPME', 'perhaps'], ['CLIENT', 'KILL', 'ADDR', '1.2.3.4:5', 'SKIPME', 'no'], ['CLIENT', 'KILL', 'LADDR', '1.2.3.4:5']],
-      [['CLIENT', 'LIST', 'TYPE', 'x'], ['CLIENT', 'LIST', 'FOO'], ['CLIENT', 'LIST', 'TYPE'], ['CLIENT', 'LIST', 'ID'], ['CLIENT', 'LIST', 'ID', 'x'], ['CLIENT', 'LIST', 'TYPE', 'replica']],
-      [['CLIENT', 'UNBLOCK', '99999'], ['CLIENT', 'UNBLOCK', 'x'], ['CLIENT', 'UNBLOCK'], ['CLIENT', 'REPLY'], ['CLIENT', 'REPLY', 'MAYBE'], ['CLIENT', 'REPLY', 'ON'], ['CLIENT', 'HELP', 'x']],
-      [['MULTI'], ['CLIENT', 'SETNAME', 'm'], ['SET', 'k', 1], ['CLIENT', 'GETNAME'], ['EXEC'], ['MULTI'], ['CLIENT', 'GETNAME', 'x'], ['EXEC']],
+      [
+        ['CLIENT', 'GETNAME'],
+        ['CLIENT', 'SETNAME', 'n'],
+        ['CLIENT', 'GETNAME'],
+        ['HELLO', 3],
+        ['CLIENT', 'GETNAME'],
+        ['CLIENT', 'SETNAME', ''],
+        ['CLIENT', 'GETNAME'],
+        ['RESET'],
+        ['CLIENT', 'GETNAME'],
+      ],
+      [
+        ['CLIENT', 'SETNAME'],
+        ['CLIENT', 'SETNAME', 'a b'],
+        ['CLIENT', 'SETNAME', 'a', 'b'],
+        ['CLIENT', 'GETNAME', 'x'],
+        ['CLIENT', 'ID', 'x'],
+        ['client', 'getname'],
+      ],
+      [
+        ['CLIENT', 'SETINFO', 'lib-name', 'x'],
+        ['CLIENT', 'NO-EVICT', 'ON'],
+        ['CLIENT', 'NO-EVICT', 'maybe'],
+        ['CLIENT', 'NO-EVICT'],
+        ['CLIENT', 'NO-TOUCH', 'ON'],
+        ['CLIENT', 'GETREDIR'],
+        ['CLIENT', 'TRACKINGINFO'],
+        ['HELLO', 3],
+        ['CLIENT', 'TRACKINGINFO'],
+      ],
+      [
+        ['CLIENT', 'KILL'],
+        ['CLIENT', 'KILL', 'x'],
+        ['CLIENT', 'KILL', '127.0.0.1:1'],
+        ['CLIENT', 'KILL', 'ID', '0'],
+        ['CLIENT', 'KILL', 'ID', 'x'],
+        ['CLIENT', 'KILL', 'ID', '99999'],
+        ['CLIENT', 'KILL', 'TYPE', 'x'],
+        ['CLIENT', 'KILL', 'TYPE', 'pubsub'],
+      ],
+      [
+        ['CLIENT', 'KILL', 'FOO', 'x'],
+        ['CLIENT', 'KILL', 'ID', '99999', 'ADDR'],
+        ['CLIENT', 'KILL', 'SKIPME', 'perhaps'],
+        ['CLIENT', 'KILL', 'ADDR', '1.2.3.4:5', 'SKIPME', 'no'],
+        ['CLIENT', 'KILL', 'LADDR', '1.2.3.4:5'],
+      ],
+      [
+        ['CLIENT', 'LIST', 'TYPE', 'x'],
+        ['CLIENT', 'LIST', 'FOO'],
+        ['CLIENT', 'LIST', 'TYPE'],
+        ['CLIENT', 'LIST', 'ID'],
+        ['CLIENT', 'LIST', 'ID', 'x'],
+        ['CLIENT', 'LIST', 'TYPE', 'replica'],
+      ],
+      [
+        ['CLIENT', 'UNBLOCK', '99999'],
+        ['CLIENT', 'UNBLOCK', 'x'],
+        ['CLIENT', 'UNBLOCK'],
+        ['CLIENT', 'REPLY'],
+        ['CLIENT', 'REPLY', 'MAYBE'],
+        ['CLIENT', 'REPLY', 'ON'],
+        ['CLIENT', 'HELP', 'x'],
+      ],
+      [
+        ['MULTI'],
+        ['CLIENT', 'SETNAME', 'm'],
+        ['SET', 'k', 1],
+        ['CLIENT', 'GETNAME'],
+        ['EXEC'],
+        ['MULTI'],
+        ['CLIENT', 'GETNAME', 'x'],
+        ['EXEC'],
+      ],
     ]));
 
   test('what a client asks for that no server knows counts for neither', async () => {
     const wire = await beside.rig.wire();
-    await wire.pipeline([['CLIENT', 'SETINFO', 'LIB-NAME', 'x'], ['CLIENT', 'SETINFO'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON', 'moving-endpoint-type', 'auto'], ['HYBRID']]);
-    await wire.pipeline([['MULTI'], ['CLIENT', 'SETINFO', 'LIB-VER', '1'], ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON'], ['EXEC']]);
+    await wire.pipeline([
+      ['CLIENT', 'SETINFO', 'LIB-NAME', 'x'],
+      ['CLIENT', 'SETINFO'],
+      ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON', 'moving-endpoint-type', 'auto'],
+      ['HYBRID'],
+    ]);
+    await wire.pipeline([
+      ['MULTI'],
+      ['CLIENT', 'SETINFO', 'LIB-VER', '1'],
+      ['CLIENT', 'MAINT_NOTIFICATIONS', 'ON'],
+      ['EXEC'],
+    ]);
     assert.deepEqual(beside.rig.shard.snapshot().unsupported, {});
     wire.destroy();
   });
@@ -38,7 +114,10 @@ describe('CLIENT', { skip }, () => {
     await two.ask('SELECT', 3);
     const id = (await one.ask('CLIENT', 'ID')).slice(1);
     const list = await two.ask('CLIENT', 'LIST');
-    assert.match(list, new RegExp(`id=${id} addr=127\\.0\\.0\\.1:${one.socket.localPort} .* name=one .* db=0 .* resp=3`));
+    assert.match(
+      list,
+      new RegExp(`id=${id} addr=127\\.0\\.0\\.1:${one.socket.localPort} .* name=one .* db=0 .* resp=3`),
+    );
     assert.match(list, new RegExp(`addr=127\\.0\\.0\\.1:${two.socket.localPort} .* db=3 .* resp=2`));
     assert.equal(list.match(/^id=/gm)!.length, beside.rig.shard.snapshot().clients);
     assert.doesNotMatch(list, /shadow-proxy/);
@@ -80,12 +159,47 @@ describe('CLIENT', { skip }, () => {
           replies.push(reply);
         }
       };
-      assert.deepEqual(await said(['SET', 'r', 1], ['CLIENT', 'REPLY', 'SKIP'], ['SET', 'r', 2], ['GET', 'r']), ['+OK', '$1\r\n2']);
-      assert.deepEqual(await said(['CLIENT', 'REPLY', 'OFF'], ['INCR', 'r'], ['PING'], ['MGET', 'r'], ['CLIENT', 'ID'], ['FOO'], ['CLIENT', 'REPLY', 'ON'], ['GET', 'r']), ['+OK', '$1\r\n3']);
-      assert.deepEqual(await said(['CLIENT', 'REPLY', 'SKIP'], ['CLIENT', 'REPLY', 'SKIP'], ['INCR', 'r'], ['GET', 'r']), ['$1\r\n4']);
-      assert.deepEqual(await said(['CLIENT', 'REPLY', 'SKIP'], ['CLIENT', 'SETNAME', 'n'], ['CLIENT', 'GETNAME']), ['$1\r\nn']);
-      assert.deepEqual(await said(['CLIENT', 'REPLY', 'SKIP'], ['MULTI'], ['INCR', 'r'], ['EXEC']), ['+QUEUED', '*1\r\n:5']);
-      assert.deepEqual(await said(['CLIENT', 'REPLY', 'OFF'], ['SELECT', 1], ['SET', 'r', 'x'], ['HELLO', 3], ['FLUSHDB'], ['XADD', 's', 'MAXLEN', '~', 1, '*', 'f', 'v'], ['CLIENT', 'REPLY', 'ON'], ['GET', 'r']), ['+OK', '_']);
+      assert.deepEqual(await said(['SET', 'r', 1], ['CLIENT', 'REPLY', 'SKIP'], ['SET', 'r', 2], ['GET', 'r']), [
+        '+OK',
+        '$1\r\n2',
+      ]);
+      assert.deepEqual(
+        await said(
+          ['CLIENT', 'REPLY', 'OFF'],
+          ['INCR', 'r'],
+          ['PING'],
+          ['MGET', 'r'],
+          ['CLIENT', 'ID'],
+          ['FOO'],
+          ['CLIENT', 'REPLY', 'ON'],
+          ['GET', 'r'],
+        ),
+        ['+OK', '$1\r\n3'],
+      );
+      assert.deepEqual(
+        await said(['CLIENT', 'REPLY', 'SKIP'], ['CLIENT', 'REPLY', 'SKIP'], ['INCR', 'r'], ['GET', 'r']),
+        ['$1\r\n4'],
+      );
+      assert.deepEqual(await said(['CLIENT', 'REPLY', 'SKIP'], ['CLIENT', 'SETNAME', 'n'], ['CLIENT', 'GETNAME']), [
+        '$1\r\nn',
+      ]);
+      assert.deepEqual(await said(['CLIENT', 'REPLY', 'SKIP'], ['MULTI'], ['INCR', 'r'], ['EXEC']), [
+        '+QUEUED',
+        '*1\r\n:5',
+      ]);
+      assert.deepEqual(
+        await said(
+          ['CLIENT', 'REPLY', 'OFF'],
+          ['SELECT', 1],
+          ['SET', 'r', 'x'],
+          ['HELLO', 3],
+          ['FLUSHDB'],
+          ['XADD', 's', 'MAXLEN', '~', 1, '*', 'f', 'v'],
+          ['CLIENT', 'REPLY', 'ON'],
+          ['GET', 'r'],
+        ),
+        ['+OK', '_'],
+      );
       wire.destroy();
     }
     await beside.rig.assertEqual();

@@ -1,4 +1,7 @@
-/** Every command that either server knows, with arguments that make little sense: an answer within a second, and the right client's. */
+/**
+ * Every command that either server knows, with arguments that make little sense: an answer within a second, and the
+ * right client's.
+ */
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { replyPolicy } from '../../../src/command/policy.js';
@@ -35,7 +38,14 @@ function* calls(table: CommandTable): Generator<{ spec: CommandSpec; args: strin
 }
 
 const SET_UP = [
-  ['FLUSHALL'], ['SET', 'string', 'x'], ['SET', N, '1'], ['RPUSH', 'list', 'a', 'b', 'c'], ['SADD', 'set', '1', 'x'], ['HSET', 'hash', 'f', '1'], ['ZADD', 'zset', '1', 'x'], ['XADD', 'stream', '1-1', 'f', 'v'],
+  ['FLUSHALL'],
+  ['SET', 'string', 'x'],
+  ['SET', N, '1'],
+  ['RPUSH', 'list', 'a', 'b', 'c'],
+  ['SADD', 'set', '1', 'x'],
+  ['HSET', 'hash', 'f', '1'],
+  ['ZADD', 'zset', '1', 'x'],
+  ['XADD', 'stream', '1-1', 'f', 'v'],
 ];
 const random = (name: string): boolean => replyPolicy(name) !== 'exact' || ['xadd', 'object|help'].includes(name);
 
@@ -44,7 +54,12 @@ describe('every command', { skip }, () => {
   const table = new CommandTable();
 
   /** Sends the frames and an ECHO; what comes before its answer. Anything else than one reply a frame is an error. */
-  async function asked(wire: Wire, commands: readonly (readonly string[])[], mark: string, unblock?: () => Promise<unknown>): Promise<string[]> {
+  async function asked(
+    wire: Wire,
+    commands: readonly (readonly string[])[],
+    mark: string,
+    unblock?: () => Promise<unknown>,
+  ): Promise<string[]> {
     const blocks = unblock === undefined ? undefined : setInterval(() => void unblock(), 30);
     try {
       return await replies(wire, commands, mark);
@@ -85,7 +100,12 @@ describe('every command', { skip }, () => {
         if (shown === 'multi' || spec.handling === 'subscribe') continue;
         const mark = `mark ${counted++}`;
         const blocks = spec.blocking !== null;
-        const replies = await asked(wire, [args], mark, blocks ? await unblocking(wire, beside.rig.shard.port) : undefined).catch((error: Error) => {
+        const replies = await asked(
+          wire,
+          [args],
+          mark,
+          blocks ? await unblocking(wire, beside.rig.shard.port) : undefined,
+        ).catch((error: Error) => {
           if (/^(quit|client\|kill|post|host:)$/.test(spec.name) && wire.ended) return null;
           throw new Error(`${shown}: ${error.message}`);
         });
@@ -97,10 +117,20 @@ describe('every command', { skip }, () => {
         }
         if (spec.name === 'client|reply') assert.ok(replies.length <= 1);
         else assert.equal(replies.length, 1, shown);
-        if (spec.handling === 'refused') assert.match(replies[0], /^-ERR (shadow-proxy: .* is not supported yet|wrong number|unknown (sub)?command)/, shown);
+        if (spec.handling === 'refused')
+          assert.match(
+            replies[0],
+            /^-ERR (shadow-proxy: .* is not supported yet|wrong number|unknown (sub)?command)/,
+            shown,
+          );
         if (spec.name === 'select') await asked(wire, [['SELECT', '0']], 'back');
         if (spec.inSource && spec.handling === 'keyed' && !/supported yet|shadow-proxy/.test(replies[0])) {
-          const expected = await asked(direct, [args], mark, blocks ? await unblocking(direct, beside.twin.port) : undefined);
+          const expected = await asked(
+            direct,
+            [args],
+            mark,
+            blocks ? await unblocking(direct, beside.twin.port) : undefined,
+          );
           if (!random(spec.name)) assert.deepEqual(replies, expected, shown);
         }
         // Whoever else is there gets nothing of it.
@@ -128,7 +158,11 @@ describe('every command', { skip }, () => {
       // Queued and then run, or refused and then aborted; a server may refuse more at EXEC.
       if (spec.name === 'watch') assert.match(exec, /^(\*0|-EXECABORT)/);
       else if (queued.startsWith('-')) assert.match(exec, /^-EXECABORT/, args.join(' '));
-      else assert.ok(queued === '+QUEUED' && /^(\*1\r\n|-EXECABORT)/.test(exec), `${args.join(' ')}: ${queued} ${exec.slice(0, 200)}`);
+      else
+        assert.ok(
+          queued === '+QUEUED' && /^(\*1\r\n|-EXECABORT)/.test(exec),
+          `${args.join(' ')}: ${queued} ${exec.slice(0, 200)}`,
+        );
       if (wire.ended) wire = await Wire.open({ port: beside.rig.shard.port });
     }
     assert.equal(await wire.ask('EXEC'), '-ERR EXEC without MULTI');
@@ -139,9 +173,16 @@ describe('every command', { skip }, () => {
     await beside.rig.shard.settled();
     // KeyDB takes a subkey where Redis wants no more than a key: that is told, and is no difference of data.
     const { unsupported, ...others } = beside.rig.shard.snapshot().mismatches;
-    assert.deepEqual(others, {}, JSON.stringify(beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply])));
+    assert.deepEqual(
+      others,
+      {},
+      JSON.stringify(
+        beside.rig.shard.findings().map(({ command, source, target }) => [command, source.reply, target.reply]),
+      ),
+    );
     assert.ok(unsupported > 0);
-    for (const { command, source } of beside.rig.shard.findings()) assert.match(`${command}: ${source.reply}`, /^(p?ttl|xinfo\|\w+): -ERR wrong number of arguments/);
+    for (const { command, source } of beside.rig.shard.findings())
+      assert.match(`${command}: ${source.reply}`, /^(p?ttl|xinfo\|\w+): -ERR wrong number of arguments/);
     assert.deepEqual(await differences(beside.rig.source, beside.rig.target), []);
     assert.equal(beside.rig.shard.snapshot().workloads[0].clean, true);
   });

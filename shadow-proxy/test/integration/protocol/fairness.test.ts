@@ -1,4 +1,6 @@
-/** One client cannot make the others wait: what it asks for costs what it is worth, and they have their turn in between. */
+/**
+ * One client cannot make the others wait: what it asks for costs what it is worth, and they have their turn in between.
+ */
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { findKeydb } from '../../../src/local/program.js';
@@ -76,7 +78,9 @@ describe('fairness', { skip }, () => {
 
   test('a client that asks for 120 MiB at once makes another wait for a few of them', async () => {
     const count = 120;
-    const { received, greedy } = await receivedBeforeOther(Buffer.concat(Array.from({ length: count }, () => encodeCommand(['GET', 'big']))));
+    const { received, greedy } = await receivedBeforeOther(
+      Buffer.concat(Array.from({ length: count }, () => encodeCommand(['GET', 'big']))),
+    );
     assert.ok(received < 40 * MIB, `${(received / MIB).toFixed(0)} MiB were in front`);
     const replies = await greedy.frames(count, 60_000);
     assert.ok(replies.every((reply) => reply.length === MIB + 10));
@@ -111,7 +115,9 @@ describe('fairness', { skip }, () => {
 
   test('a client that sends 50,000 commands at once makes another wait for a few of them', async () => {
     const count = 50_000;
-    const { received, greedy } = await receivedBeforeOther(Buffer.concat(Array.from({ length: count }, (_, i) => encodeCommand(['ECHO', `${i}`.padStart(5, '0')]))));
+    const { received, greedy } = await receivedBeforeOther(
+      Buffer.concat(Array.from({ length: count }, (_, i) => encodeCommand(['ECHO', `${i}`.padStart(5, '0')]))),
+    );
     assert.ok(received / 11 < 10_000, `${received / 11} replies were in front`);
     const replies = await greedy.frames(count, 60_000);
     assert.ok(replies.every((reply, i) => reply === `$5\r\n${`${i}`.padStart(5, '0')}`));

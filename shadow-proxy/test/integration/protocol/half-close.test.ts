@@ -1,4 +1,7 @@
-/** A client that closes its side (`shutdown(SHUT_WR)`) and goes on reading gets from the proxy what it would get from Redis. */
+/**
+ * A client that closes its side (`shutdown(SHUT_WR)`) and goes on reading gets from the proxy what it would get from
+ * Redis.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -15,8 +18,15 @@ const skip = (await findKeydb()) === null ? 'needs a keydb-server' : false;
 
 const commands = (...list: (readonly Argument[])[]): Buffer => Buffer.concat(list.map((args) => encodeCommand(args)));
 
-/** Sends `bytes`, closes the sending side, and reads to the end, from `readMs` on. @throws when the other side does not close within 20 s */
-function halfClose(port: number, bytes: Buffer, { ca, readMs = 0 }: { readonly ca?: Buffer; readonly readMs?: number } = {}): Promise<string> {
+/**
+ * Sends `bytes`, closes the sending side, and reads to the end, from `readMs` on. @throws when the other side does not
+ * close within 20 s
+ */
+function halfClose(
+  port: number,
+  bytes: Buffer,
+  { ca, readMs = 0 }: { readonly ca?: Buffer; readonly readMs?: number } = {},
+): Promise<string> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     const options = { port, host: '127.0.0.1', allowHalfOpen: true };
@@ -67,11 +77,28 @@ describe('a half-closed client', { skip }, () => {
   });
 
   test('gets the replies of a transaction, and of what the proxy must wait for', async () => {
-    await same('a transaction', commands(['DEL', 'n'], ['MULTI'], ['INCR', 'n'], ['INCR', 'n'], ['EXEC'], ['GET', 'n']));
+    await same(
+      'a transaction',
+      commands(['DEL', 'n'], ['MULTI'], ['INCR', 'n'], ['INCR', 'n'], ['EXEC'], ['GET', 'n']),
+    );
     await same('one without EXEC', commands(['MULTI'], ['INCR', 'n']));
     await same('a watched one', commands(['DEL', 'w'], ['WATCH', 'w'], ['MULTI'], ['INCR', 'w'], ['EXEC']));
-    await same('other lanes', commands(['SET', 'a', 1], ['CLIENT', 'SETNAME', 'x'], ['CLIENT', 'GETNAME'], ['SELECT', 3], ['GET', 'a'], ['SELECT', 0], ['GET', 'a']));
-    await same('a script', commands(['EVAL', "redis.call('SET', KEYS[1], 'x') return redis.call('GET', KEYS[1])", 1, 's']));
+    await same(
+      'other lanes',
+      commands(
+        ['SET', 'a', 1],
+        ['CLIENT', 'SETNAME', 'x'],
+        ['CLIENT', 'GETNAME'],
+        ['SELECT', 3],
+        ['GET', 'a'],
+        ['SELECT', 0],
+        ['GET', 'a'],
+      ),
+    );
+    await same(
+      'a script',
+      commands(['EVAL', "redis.call('SET', KEYS[1], 'x') return redis.call('GET', KEYS[1])", 1, 's']),
+    );
     await rig.shard.settled();
   });
 
@@ -79,7 +106,8 @@ describe('a half-closed client', { skip }, () => {
     await same('something to pop', commands(['DEL', 'q'], ['RPUSH', 'q', 1], ['BLPOP', 'q', 0]));
     await same('nothing to pop', commands(['DEL', 'q'], ['BLPOP', 'q', 0], ['PING']));
     // The side is closed before the server is asked whether there is something.
-    const spin = "local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end local e = now() + 0.2 repeat until now() > e return 'spun'";
+    const spin =
+      "local function now() local t = redis.call('TIME') return t[1] + t[2] / 1e6 end local e = now() + 0.2 repeat until now() > e return 'spun'";
     await same('nothing to pop, behind something slow', commands(['EVAL', spin, 0], ['BLPOP', 'q', 0]));
     await until(() => rig.shard.snapshot().clients === 0);
     const wire = await rig.wire();
@@ -94,7 +122,11 @@ describe('a half-closed client', { skip }, () => {
   test('gets large replies whole, also where it is slow to read them, which Redis does not promise', async () => {
     const wire = await rig.wire();
     await wire.ask('SET', 'big', 'x'.repeat(1 << 20));
-    const reply = await halfClose(rig.shard.port, commands(...Array.from({ length: 20 }, (): Argument[] => ['GET', 'big'])), { readMs: 1_600 });
+    const reply = await halfClose(
+      rig.shard.port,
+      commands(...Array.from({ length: 20 }, (): Argument[] => ['GET', 'big'])),
+      { readMs: 1_600 },
+    );
     assert.equal(reply.length, 20 * ((1 << 20) + 12));
     wire.destroy();
   });
@@ -102,7 +134,10 @@ describe('a half-closed client', { skip }, () => {
   test('also over TLS', async () => {
     const listenTls = makeCertificates();
     await withRig({ listenTls }, async ({ shard }) => {
-      assert.equal(await halfClose(shard.port, commands(['SET', 'a', 1], ['GET', 'a']), { ca: readFileSync(listenTls.ca) }), '+OK\r\n$1\r\n1\r\n');
+      assert.equal(
+        await halfClose(shard.port, commands(['SET', 'a', 1], ['GET', 'a']), { ca: readFileSync(listenTls.ca) }),
+        '+OK\r\n$1\r\n1\r\n',
+      );
     });
   });
 });

@@ -12,28 +12,35 @@ for (const stage of ['shadow', 'live'] as const) {
     if (!(await needsKeydb(t))) return;
     const config = { 'lua-time-limit': 50 };
     const narrow = stage === 'shadow' ? USERS : {};
-    await withRig({ default: { stage }, servers: { source: { config: { ...config, ...narrow } }, target: { config } } }, async ({ wire, assertEqual }) => {
-      const [running, other] = [await wire(), await wire()];
-      assert.equal(await other.ask('SCRIPT', 'KILL'), '-NOTBUSY No scripts in execution right now.');
-      if (stage === 'shadow') assert.equal(await other.ask('AUTH', 'narrow', 'pw'), '+OK');
-      running.send('EVAL', 'while true do end', 1, 'k');
-      await sleep(200);
-      if (stage === 'shadow') {
-        assert.match(await other.ask('SCRIPT', 'KILL'), /^-NOPERM/);
-        await other.ask('RESET');
-      }
-      assert.equal(await other.ask('SCRIPT', 'KILL'), '+OK');
-      assert.match(await running.frame(), /^-ERR .*Script killed by user/);
-      assert.equal(await running.ask('PING'), '+PONG');
-      assert.match((await other.pipeline([['MULTI'], ['SCRIPT', 'KILL'], ['EXEC']])).at(-1)!, /^-EXECABORT/);
-      if (stage === 'shadow') {
-        await running.ask('FUNCTION', 'LOAD', "#!lua name=l\nredis.register_function('f', function() while true do end end)");
-        running.send('FCALL', 'f', 1, 'k');
+    await withRig(
+      { default: { stage }, servers: { source: { config: { ...config, ...narrow } }, target: { config } } },
+      async ({ wire, assertEqual }) => {
+        const [running, other] = [await wire(), await wire()];
+        assert.equal(await other.ask('SCRIPT', 'KILL'), '-NOTBUSY No scripts in execution right now.');
+        if (stage === 'shadow') assert.equal(await other.ask('AUTH', 'narrow', 'pw'), '+OK');
+        running.send('EVAL', 'while true do end', 1, 'k');
         await sleep(200);
-        assert.equal(await other.ask('FUNCTION', 'KILL'), '+OK');
+        if (stage === 'shadow') {
+          assert.match(await other.ask('SCRIPT', 'KILL'), /^-NOPERM/);
+          await other.ask('RESET');
+        }
+        assert.equal(await other.ask('SCRIPT', 'KILL'), '+OK');
         assert.match(await running.frame(), /^-ERR .*Script killed by user/);
-      }
-      await assertEqual();
-    });
+        assert.equal(await running.ask('PING'), '+PONG');
+        assert.match((await other.pipeline([['MULTI'], ['SCRIPT', 'KILL'], ['EXEC']])).at(-1)!, /^-EXECABORT/);
+        if (stage === 'shadow') {
+          await running.ask(
+            'FUNCTION',
+            'LOAD',
+            "#!lua name=l\nredis.register_function('f', function() while true do end end)",
+          );
+          running.send('FCALL', 'f', 1, 'k');
+          await sleep(200);
+          assert.equal(await other.ask('FUNCTION', 'KILL'), '+OK');
+          assert.match(await running.frame(), /^-ERR .*Script killed by user/);
+        }
+        await assertEqual();
+      },
+    );
   });
 }

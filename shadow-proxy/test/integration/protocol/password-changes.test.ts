@@ -1,4 +1,7 @@
-/** Passwords and users of the servers change while clients are connected: each client keeps what Redis would let it keep. */
+/**
+ * Passwords and users of the servers change while clients are connected: each client keeps what Redis would let it
+ * keep.
+ */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { test } from 'node:test';
@@ -23,7 +26,11 @@ async function withCase(options: Partial<TestShardOptions>, body: (test: Case) =
   await withServers(
     async (servers) => {
       const url = (port: number): string => `redis://kit:kitpw@127.0.0.1:${port}`;
-      const shard = await startTestShard({ source: url(servers.source.port), target: url(servers.target.port), ...options });
+      const shard = await startTestShard({
+        source: url(servers.source.port),
+        target: url(servers.target.port),
+        ...options,
+      });
       const open: Wire[] = [];
       const connect = async (port = shard.port): Promise<Wire> => {
         const wire = await Wire.open({ port });
@@ -33,7 +40,12 @@ async function withCase(options: Partial<TestShardOptions>, body: (test: Case) =
       const admins = { source: await connect(servers.source.port), target: await connect(servers.target.port) };
       for (const each of Object.values(admins)) await each.ask('AUTH', 'kit', 'kitpw');
       try {
-        await body({ ...servers, shard, connect: () => connect(), admin: (server, ...command) => admins[server].ask(...command) });
+        await body({
+          ...servers,
+          shard,
+          connect: () => connect(),
+          admin: (server, ...command) => admins[server].ask(...command),
+        });
       } finally {
         for (const each of open) each.destroy();
         await shard.stop();
@@ -59,7 +71,20 @@ for (const [i, command] of CLOSE.entries()) {
       assert.equal((await third.ask('HELLO', '3'))[0], '%');
       assert.equal(await third.ask('GET', 'k'), V);
       assert.equal(await admin('source', ...command), '+OK');
-      for (const asked of [['GET', 'k'], ['SET', 'k', 'x'], ['MULTI'], ['SELECT', '1'], ['CLIENT', 'ID'], ['BLPOP', 'q', '0.1'], ['SUBSCRIBE', 'c'], ['WATCH', 'k'], ['EVAL', 'return 1', '0'], ['FLUSHALL'], ['PUBLISH', 'c', 'x'], ['MGET', 'k', 'j']]) {
+      for (const asked of [
+        ['GET', 'k'],
+        ['SET', 'k', 'x'],
+        ['MULTI'],
+        ['SELECT', '1'],
+        ['CLIENT', 'ID'],
+        ['BLPOP', 'q', '0.1'],
+        ['SUBSCRIBE', 'c'],
+        ['WATCH', 'k'],
+        ['EVAL', 'return 1', '0'],
+        ['FLUSHALL'],
+        ['PUBLISH', 'c', 'x'],
+        ['MGET', 'k', 'j'],
+      ]) {
         const after = await connect();
         assert.equal(await after.ask(...asked), NOAUTH, asked.join(' '));
         assert.equal(await after.ask('GET', 'k'), NOAUTH, asked.join(' '));
@@ -91,7 +116,11 @@ test('a password that is set and removed again: clients without a login may do e
     const many = Array.from({ length: 30 }, (_, i) => `m${i}`);
     for (const client of [waiting, await connect()]) {
       assert.equal(await client.ask('MSET', ...many), '+OK');
-      assert.deepEqual(await client.pipeline([['MULTI'], ['SET', 'k', 'x'.repeat(20_000)], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n+OK']);
+      assert.deepEqual(await client.pipeline([['MULTI'], ['SET', 'k', 'x'.repeat(20_000)], ['EXEC']]), [
+        '+OK',
+        '+QUEUED',
+        '*1\r\n+OK',
+      ]);
       assert.deepEqual(await client.pipeline([['MULTI'], ['SET', 'k', 'y'], ['DISCARD']]), ['+OK', '+QUEUED', '+OK']);
       assert.equal(await client.ask('EXEC'), '-ERR EXEC without MULTI');
     }

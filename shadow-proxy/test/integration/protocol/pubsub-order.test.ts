@@ -1,4 +1,6 @@
-/** SUBSCRIBE takes effect where it was received, as at the server: what comes after it is heard, by whomever it is sent. */
+/**
+ * SUBSCRIBE takes effect where it was received, as at the server: what comes after it is heard, by whomever it is sent.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

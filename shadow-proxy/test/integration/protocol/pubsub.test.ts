@@ -57,20 +57,91 @@ async function pipelined(port: number, protocol: number, lines: readonly Line[])
 }
 
 const DIALOGUES: readonly (readonly Line[])[] = [
-  [['SUBSCRIBE', 'a'], ['PUBLISH', 'a', 'one'], ['PUBLISH', 'b', 'none'], ['PING'], ['PING', 'x'], ['UNSUBSCRIBE', 'a'], ['PING'], ['GET', 'k']],
-  [['SUBSCRIBE', 'a', 'b', 'a'], ['PSUBSCRIBE', 'a*', 'z?'], ['PUBLISH', 'a', 'twice'], ['UNSUBSCRIBE', 'b', 'c'], ['PUNSUBSCRIBE', 'a*'], ['PUNSUBSCRIBE'], ['PUBLISH', 'a', ''], ['UNSUBSCRIBE'], ['SET', 'k', 1]],
-  [['SSUBSCRIBE', 'a', 'b'], ['SUBSCRIBE', 'a'], ['SUNSUBSCRIBE', 'b'], ['UNSUBSCRIBE', 'a'], ['GET', 'k'], ['SUNSUBSCRIBE'], ['GET', 'k']],
-  [['UNSUBSCRIBE'], ['PUNSUBSCRIBE'], ['SUNSUBSCRIBE'], ['UNSUBSCRIBE', 'x', 'y'], ['PUNSUBSCRIBE', 'x'], ['PING'], ['SUBSCRIBE'], ['PSUBSCRIBE'], ['SSUBSCRIBE'], ['PUBLISH'], ['SPUBLISH', 'a']],
-  [['SUBSCRIBE', 'a'], ['GET', 'k'], ['SET', 'k'], ['NOSUCH', 'x'], ['CLIENT', 'GETNAME'], ['PUBLISH', 'a', 'still'], ['SUBSCRIBE'], ['PING', 'a', 'b'], ['SELECT', 1], ['AUTH', 'x'], ['GET']],
-  [['SUBSCRIBE', 'a'], ['SELECT', 1], ['RESET'], ['PUBLISH', 'a', 'gone'], ['GET', 'k'], ['SUBSCRIBE', 'b'], ['UNSUBSCRIBE', 'b']],
-  [['SUBSCRIBE', 'bin\r\n\0'], ['PUBLISH', 'bin\r\n\0', '\r\n\0'], ['PUBLISH', 'bin\r\n\0', 'x'.repeat(200_000)]],
+  [
+    ['SUBSCRIBE', 'a'],
+    ['PUBLISH', 'a', 'one'],
+    ['PUBLISH', 'b', 'none'],
+    ['PING'],
+    ['PING', 'x'],
+    ['UNSUBSCRIBE', 'a'],
+    ['PING'],
+    ['GET', 'k'],
+  ],
+  [
+    ['SUBSCRIBE', 'a', 'b', 'a'],
+    ['PSUBSCRIBE', 'a*', 'z?'],
+    ['PUBLISH', 'a', 'twice'],
+    ['UNSUBSCRIBE', 'b', 'c'],
+    ['PUNSUBSCRIBE', 'a*'],
+    ['PUNSUBSCRIBE'],
+    ['PUBLISH', 'a', ''],
+    ['UNSUBSCRIBE'],
+    ['SET', 'k', 1],
+  ],
+  [
+    ['SSUBSCRIBE', 'a', 'b'],
+    ['SUBSCRIBE', 'a'],
+    ['SUNSUBSCRIBE', 'b'],
+    ['UNSUBSCRIBE', 'a'],
+    ['GET', 'k'],
+    ['SUNSUBSCRIBE'],
+    ['GET', 'k'],
+  ],
+  [
+    ['UNSUBSCRIBE'],
+    ['PUNSUBSCRIBE'],
+    ['SUNSUBSCRIBE'],
+    ['UNSUBSCRIBE', 'x', 'y'],
+    ['PUNSUBSCRIBE', 'x'],
+    ['PING'],
+    ['SUBSCRIBE'],
+    ['PSUBSCRIBE'],
+    ['SSUBSCRIBE'],
+    ['PUBLISH'],
+    ['SPUBLISH', 'a'],
+  ],
+  [
+    ['SUBSCRIBE', 'a'],
+    ['GET', 'k'],
+    ['SET', 'k'],
+    ['NOSUCH', 'x'],
+    ['CLIENT', 'GETNAME'],
+    ['PUBLISH', 'a', 'still'],
+    ['SUBSCRIBE'],
+    ['PING', 'a', 'b'],
+    ['SELECT', 1],
+    ['AUTH', 'x'],
+    ['GET'],
+  ],
+  [
+    ['SUBSCRIBE', 'a'],
+    ['SELECT', 1],
+    ['RESET'],
+    ['PUBLISH', 'a', 'gone'],
+    ['GET', 'k'],
+    ['SUBSCRIBE', 'b'],
+    ['UNSUBSCRIBE', 'b'],
+  ],
+  [
+    ['SUBSCRIBE', 'bin\r\n\0'],
+    ['PUBLISH', 'bin\r\n\0', '\r\n\0'],
+    ['PUBLISH', 'bin\r\n\0', 'x'.repeat(200_000)],
+  ],
   [['SUBSCRIBE', 'a'], ['QUIT']],
 ];
 /** Where a PING behind a line is not answered: in one write only. */
 const UNANSWERED: readonly (readonly Line[])[] = [
   [['CLIENT', 'REPLY', 'SKIP'], ['SUBSCRIBE', 'a'], ['PING'], ['UNSUBSCRIBE'], ['PING']],
   [['CLIENT', 'REPLY', 'SKIP'], ['SUBSCRIBE'], ['SUBSCRIBE', 'a']],
-  [['CLIENT', 'REPLY', 'OFF'], ['SUBSCRIBE', 'a'], ['PING'], ['GET', 'k'], ['UNSUBSCRIBE', 'a'], ['GET', 'k'], ['CLIENT', 'REPLY', 'ON']],
+  [
+    ['CLIENT', 'REPLY', 'OFF'],
+    ['SUBSCRIBE', 'a'],
+    ['PING'],
+    ['GET', 'k'],
+    ['UNSUBSCRIBE', 'a'],
+    ['GET', 'k'],
+    ['CLIENT', 'REPLY', 'ON'],
+  ],
   [['SUBSCRIBE', 'a'], ['MULTI'], ['GET', 'k'], ['EXEC'], ['DISCARD']],
 ];
 
@@ -81,15 +152,27 @@ describe('pub/sub', { skip }, () => {
     test(`dialogues in RESP${protocol}, line by line and in one write, as Redis shows them`, async () => {
       const hello: Line[] = protocol === 3 ? [['HELLO', 3]] : [];
       for (const lines of UNANSWERED) {
-        assert.deepEqual(await pipelined(beside.rig.shard.port, protocol, [...hello, ...lines]), await pipelined(beside.twin.port, protocol, [...hello, ...lines]), lines.join(' ⏎ '));
+        assert.deepEqual(
+          await pipelined(beside.rig.shard.port, protocol, [...hello, ...lines]),
+          await pipelined(beside.twin.port, protocol, [...hello, ...lines]),
+          lines.join(' ⏎ '),
+        );
       }
       const masked = (frames: string[][]): string[][] => (protocol === 3 ? frames.slice(1) : frames);
       for (const lines of DIALOGUES) {
         const shown = lines.map((line) => line.join(' ').slice(0, 40)).join(' ⏎ ');
-        assert.deepEqual(masked(await transcript(beside.rig.shard.port, [...hello, ...lines])), masked(await transcript(beside.twin.port, [...hello, ...lines])), shown);
+        assert.deepEqual(
+          masked(await transcript(beside.rig.shard.port, [...hello, ...lines])),
+          masked(await transcript(beside.twin.port, [...hello, ...lines])),
+          shown,
+        );
         if (lines.some(([name]) => name === 'QUIT')) continue;
         const own = lines.filter(([name]) => name !== 'PUBLISH');
-        assert.deepEqual(await pipelined(beside.rig.shard.port, protocol, [...hello, ...own]), await pipelined(beside.twin.port, protocol, [...hello, ...own]), shown);
+        assert.deepEqual(
+          await pipelined(beside.rig.shard.port, protocol, [...hello, ...own]),
+          await pipelined(beside.twin.port, protocol, [...hello, ...own]),
+          shown,
+        );
       }
       await beside.rig.assertEqual();
     });
@@ -110,16 +193,29 @@ describe('pub/sub', { skip }, () => {
   });
 
   test('SUBSCRIBE inside MULTI is refused by name; PUBLISH there is published with the transaction on both servers', async () => {
-    const [wire, atSource, atTarget] = [await beside.rig.wire(), await Wire.open(beside.rig.source), await Wire.open(beside.rig.target)];
+    const [wire, atSource, atTarget] = [
+      await beside.rig.wire(),
+      await Wire.open(beside.rig.source),
+      await Wire.open(beside.rig.target),
+    ];
     assert.deepEqual(await wire.pipeline([['MULTI'], ['SUBSCRIBE', 'm'], ['EXEC']]), [
       '+OK',
       '-ERR shadow-proxy: SUBSCRIBE inside MULTI is not supported',
       '-EXECABORT Transaction discarded because of previous errors.',
     ]);
     for (const each of [atSource, atTarget]) await each.ask('SUBSCRIBE', 'm');
-    assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'm', 1], ['PUBLISH', 'm', 'x'], ['EXEC']]), ['+OK', '+QUEUED', '+QUEUED', '*2\r\n+OK\r\n:1']);
+    assert.deepEqual(await wire.pipeline([['MULTI'], ['SET', 'm', 1], ['PUBLISH', 'm', 'x'], ['EXEC']]), [
+      '+OK',
+      '+QUEUED',
+      '+QUEUED',
+      '*2\r\n+OK\r\n:1',
+    ]);
     assert.deepEqual(await wire.pipeline([['MULTI'], ['PUBLISH', 'm', 'y'], ['EXEC']]), ['+OK', '+QUEUED', '*1\r\n:1']);
-    for (const each of [atSource, atTarget]) assert.deepEqual((await each.frames(2)).map((frame) => frame.slice(-1)), ['x', 'y']);
+    for (const each of [atSource, atTarget])
+      assert.deepEqual(
+        (await each.frames(2)).map((frame) => frame.slice(-1)),
+        ['x', 'y'],
+      );
     for (const each of [wire, atSource, atTarget]) each.destroy();
     await beside.rig.assertEqual();
   });
@@ -130,7 +226,10 @@ describe('pub/sub', { skip }, () => {
     assert.equal(await wire.ask('PUBLISH', 'to:all', '1'), ':0');
     assert.equal(await wire.ask('SPUBLISH', 'to:shard', '1'), ':0');
     assert.equal(await wire.ask('PUBLISH', 'to:all', '2'), ':0');
-    assert.deepEqual((await atTarget.frames(2)).map((frame) => frame.slice(-1)), ['1', '2']);
+    assert.deepEqual(
+      (await atTarget.frames(2)).map((frame) => frame.slice(-1)),
+      ['1', '2'],
+    );
     await beside.rig.assertEqual();
     assert.deepEqual(atTarget.unread, []);
     assert.equal(beside.rig.shard.snapshot().unsupported.spublish, 1);
@@ -162,7 +261,10 @@ describe('pub/sub', { skip }, () => {
   test('a subscriber that leaves, resets or unsubscribes leaves no connection behind', async () => {
     await until(async () => (await subscribersAt(beside.rig.source)) === 0);
     const connections = beside.rig.client({ of: beside.rig.source });
-    const count = async (): Promise<number> => String(await connections.call('CLIENT', 'LIST')).split('\n').filter(Boolean).length;
+    const count = async (): Promise<number> =>
+      String(await connections.call('CLIENT', 'LIST'))
+        .split('\n')
+        .filter(Boolean).length;
     const wires = await Promise.all([beside.rig.wire(), beside.rig.wire(), beside.rig.wire(), beside.rig.wire()]);
     for (const wire of wires) await wire.ask('PING');
     const idle = await count();
@@ -202,7 +304,11 @@ describe('pub/sub', { skip }, () => {
       await listener.pSubscribe('no?e', (message, channel) => heard.push(`no?e:${channel}=${message}`));
       await client.publish('node', 'hi');
       await client.publish('io:b', 'from node');
-      await until(() => heard.length === 4, 2_000, () => heard.join());
+      await until(
+        () => heard.length === 4,
+        2_000,
+        () => heard.join(),
+      );
       assert.deepEqual(heard.splice(0).sort(), ['io:*:io:b=from node', 'io:b=from node', 'no?e:node=hi', 'node=hi']);
       await listener.unsubscribe('node');
       await listener.pUnsubscribe();
@@ -229,7 +335,11 @@ test('the same dialogues while KeyDB is the authority, as KeyDB shows them', { s
         const hello: Line[] = protocol === 3 ? [['HELLO', 3]] : [];
         for (const lines of [...DIALOGUES, UNANSWERED.at(-1)!]) {
           const own = [...hello, ...lines.filter(([name]) => !leftOut.includes(String(name)))];
-          assert.deepEqual(await pipelined(rig.shard.port, protocol, own), await pipelined(twin.port, protocol, own), own.join(' ⏎ '));
+          assert.deepEqual(
+            await pipelined(rig.shard.port, protocol, own),
+            await pipelined(twin.port, protocol, own),
+            own.join(' ⏎ '),
+          );
         }
       }
       await rig.assertEqual();
@@ -239,13 +349,22 @@ test('the same dialogues while KeyDB is the authority, as KeyDB shows them', { s
   }
 });
 
-test('a user who may not subscribe to a channel is told so in the server\'s words', { skip }, async () => {
+test("a user who may not subscribe to a channel is told so in the server's words", { skip }, async () => {
   const user = ['default on nopass ~* &* +@all', 'app on >pw ~* resetchannels &mine:* +@all'];
   const servers = { source: { config: { user } }, target: { config: { user } } };
   await withRig({ servers }, async (rig) => {
     const direct = await Wire.open(rig.source);
     const wire = await rig.wire();
-    for (const command of [['AUTH', 'app', 'pw'], ['SUBSCRIBE', 'mine:a', 'other'], ['PSUBSCRIBE', '*'], ['PUBLISH', 'other', 'x'], ['GET', 'k'], ['SUBSCRIBE', 'mine:a'], ['PSUBSCRIBE', '*'], ['PING']]) {
+    for (const command of [
+      ['AUTH', 'app', 'pw'],
+      ['SUBSCRIBE', 'mine:a', 'other'],
+      ['PSUBSCRIBE', '*'],
+      ['PUBLISH', 'other', 'x'],
+      ['GET', 'k'],
+      ['SUBSCRIBE', 'mine:a'],
+      ['PSUBSCRIBE', '*'],
+      ['PING'],
+    ]) {
       assert.equal(await wire.ask(...command), await direct.ask(...command), command.join(' '));
     }
     direct.destroy();
@@ -260,7 +379,8 @@ test('a subscriber that does not read is closed at the limit, and holds nobody u
     const pub = await rig.wire();
     const payload = 'x'.repeat(64 << 10);
     const before = process.memoryUsage().rss;
-    for (let i = 0; i < 100 && rig.shard.snapshot().clients === 2; i++) await pub.pipeline(Array.from({ length: 20 }, () => ['PUBLISH', 'flood', payload]));
+    for (let i = 0; i < 100 && rig.shard.snapshot().clients === 2; i++)
+      await pub.pipeline(Array.from({ length: 20 }, () => ['PUBLISH', 'flood', payload]));
     await until(() => rig.shard.snapshot().clients === 1);
     assert.ok(process.memoryUsage().rss - before < 128 << 20, `${(process.memoryUsage().rss - before) >> 20} MiB`);
     assert.equal(await pub.ask('PUBLISH', 'flood', 'x'), ':0');

@@ -31,12 +31,19 @@ async function withSentinel(start: typeof startRedis, body: (cluster: Cluster) =
   let sentinel: Redis | undefined;
   try {
     const master = await keep(start({ config: { 'repl-diskless-sync-delay': 0 } }));
-    const replica = await keep(start({ config: { replicaof: `127.0.0.1 ${master.port}`, 'repl-diskless-sync-delay': 0 } }));
+    const replica = await keep(
+      start({ config: { replicaof: `127.0.0.1 ${master.port}`, 'repl-diskless-sync-delay': 0 } }),
+    );
     const watcher = await keep(startSentinel({ main: { server: master } }));
     sentinel = new Redis(watcher.port, '127.0.0.1');
     sentinel.on('error', () => undefined);
     const asked = sentinel;
-    await until(async () => ((await asked.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 1 && /master_link_status:up/.test(await infoOf(replica)), 20_000);
+    await until(
+      async () =>
+        ((await asked.call('SENTINEL', 'REPLICAS', 'main')) as unknown[]).length === 1 &&
+        /master_link_status:up/.test(await infoOf(replica)),
+      20_000,
+    );
     await body({ master, replica, sentinel, url: `redis+sentinel://127.0.0.1:${watcher.port}/main` });
   } finally {
     sentinel?.disconnect();
@@ -56,7 +63,12 @@ async function ask<T>({ port }: { readonly port: number }, question: (client: Re
 
 /** A client that reconnects by itself; sets `n` to ever higher numbers until it is stopped. */
 function counting(shard: TestShard): { last(): number; stop(): void } {
-  const client = new Redis({ host: '127.0.0.1', port: shard.port, maxRetriesPerRequest: null, retryStrategy: () => 20 });
+  const client = new Redis({
+    host: '127.0.0.1',
+    port: shard.port,
+    maxRetriesPerRequest: null,
+    retryStrategy: () => 20,
+  });
   client.on('error', () => undefined);
   let last = 0;
   let stopped = false;
@@ -92,7 +104,9 @@ test('the failover of a source that has died is followed', async (t) => {
       assert.match(shard.snapshot().frozen ?? '', /source/);
       counter.stop();
       await until(() => shard.snapshot().mirror.queuedEffects === 0);
-      const [source, mirrored] = await Promise.all([replica, target].map((server) => ask(server, (client) => client.get('n'))));
+      const [source, mirrored] = await Promise.all(
+        [replica, target].map((server) => ask(server, (client) => client.get('n'))),
+      );
       assert.equal(source, mirrored);
       assert.ok(Number(source) >= counter.last());
     } finally {
@@ -145,13 +159,17 @@ test('the failover of a target is followed: its clients notice nothing, and all 
       counter.stop();
       await until(() => shard.snapshot().mirror.queuedEffects === 0 && shard.snapshot().suspects.total === 0);
       // The last command may have been on its way when the counting was stopped.
-      await until(async () => (await ask(replica, (client) => client.get('n'))) === (await ask(source, (client) => client.get('n'))));
+      await until(
+        async () =>
+          (await ask(replica, (client) => client.get('n'))) === (await ask(source, (client) => client.get('n'))),
+      );
       const { workloads, job } = shard.snapshot();
       assert.equal(shard.snapshot().frozen, null);
       assert.deepEqual(shard.snapshot().mismatches, {});
       // All of it is in doubt, and verified by itself, perhaps by now.
       if (job?.automatic !== true) assert.equal(workloads[0].clean, false);
-      if (job === null) await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
+      if (job === null)
+        await assert.rejects(shard.shard.changeStage({ workload: 'default', stage: 'live' }), /not clean/);
     } finally {
       counter.stop();
       await shard.stop();
@@ -165,8 +183,14 @@ test('a master that no Sentinel knows is told at the start', async (t) => {
   await withSentinel(startRedis, async ({ url }) => {
     const target = await startKeydb();
     try {
-      await assert.rejects(startTestShard({ source: url.replace('/main', '/other'), target }), /no sentinel names a master "other"/);
-      await assert.rejects(startTestShard({ source: 'redis+sentinel://127.0.0.1:1/main', target }), /no sentinel names a master "main" .*127\.0\.0\.1:1/);
+      await assert.rejects(
+        startTestShard({ source: url.replace('/main', '/other'), target }),
+        /no sentinel names a master "other"/,
+      );
+      await assert.rejects(
+        startTestShard({ source: 'redis+sentinel://127.0.0.1:1/main', target }),
+        /no sentinel names a master "main" .*127\.0\.0\.1:1/,
+      );
       // The first of several Sentinels may be away.
       const shard = await startTestShard({ source: url.replace('//127', '//127.0.0.1:1,127'), target });
       await shard.stop();
@@ -197,13 +221,18 @@ test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody els
   };
   const heard: Buffer[] = [];
   const hear = (answer?: string) => (socket: Socket) => {
-    socket.on('error', () => undefined).on('data', (bytes) => {
-      heard.push(bytes);
-      if (answer !== undefined) socket.write(answer);
-    });
+    socket
+      .on('error', () => undefined)
+      .on('data', (bytes) => {
+        heard.push(bytes);
+        if (answer !== undefined) socket.write(answer);
+      });
   };
   const plaintext = createServer(hear('-ERR unknown command\r\n'));
-  const stranger = createTlsServer({ cert: readFileSync(theirs.cert), key: readFileSync(theirs.key) }, hear()).on('tlsClientError', () => undefined);
+  const stranger = createTlsServer({ cert: readFileSync(theirs.cert), key: readFileSync(theirs.key) }, hear()).on(
+    'tlsClientError',
+    () => undefined,
+  );
   try {
     const [source, target] = [await keep(startRedis({ tls: ours })), await keep(startKeydb())];
     const watched = { main: { server: source } };
@@ -211,7 +240,10 @@ test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody els
       keep(startSentinel(watched, { tls: ours, config: { requirepass: SENTINEL_PASSWORD, 'tls-replication': 'yes' } })),
       keep(startSentinel(watched, { config: { requirepass: SENTINEL_PASSWORD } })),
     ]);
-    const start = (port: number, sourceTls: { readonly ca?: string; readonly servername?: string }): Promise<TestShard> => {
+    const start = (
+      port: number,
+      sourceTls: { readonly ca?: string; readonly servername?: string },
+    ): Promise<TestShard> => {
       const login = { url: `rediss+sentinel://127.0.0.1:${port}/main`, sentinelPasswordFile };
       return startTestShard({ source: login, target, shard: { source: login, tls: { source: sourceTls } } });
     };
@@ -226,15 +258,33 @@ test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody els
     }
     await (await start(asked.port, { ca, servername: 'localhost' })).stop();
 
-    await assert.rejects(start(asked.port, {}), /no sentinel names a master "main" .*(self-signed certificate|unable to verify|unable to get)/);
-    await assert.rejects(start(asked.port, { ca: theirs.ca }), /no sentinel names .*(self-signed certificate|unable to verify|signature)/);
-    await assert.rejects(start(asked.port, { ca, servername: 'elsewhere' }), /no sentinel names .*does not match certificate/);
-    await assert.rejects(start(inPlaintext.port, { ca }), /no sentinel names .*did not answer a TLS handshake within 2000 ms: name its TLS port/);
+    await assert.rejects(
+      start(asked.port, {}),
+      /no sentinel names a master "main" .*(self-signed certificate|unable to verify|unable to get)/,
+    );
+    await assert.rejects(
+      start(asked.port, { ca: theirs.ca }),
+      /no sentinel names .*(self-signed certificate|unable to verify|signature)/,
+    );
+    await assert.rejects(
+      start(asked.port, { ca, servername: 'elsewhere' }),
+      /no sentinel names .*does not match certificate/,
+    );
+    await assert.rejects(
+      start(inPlaintext.port, { ca }),
+      /no sentinel names .*did not answer a TLS handshake within 2000 ms: name its TLS port/,
+    );
 
-    await assert.rejects(start(await portOf(plaintext), { ca }), /no sentinel names .*does not speak TLS: name its TLS port/);
+    await assert.rejects(
+      start(await portOf(plaintext), { ca }),
+      /no sentinel names .*does not speak TLS: name its TLS port/,
+    );
     assert.ok(heard.length > 0, 'the handshake');
     assert.doesNotMatch(Buffer.concat(heard.splice(0)).toString('latin1'), /of-the-sentinel|AUTH|SENTINEL/);
-    await assert.rejects(start(await portOf(stranger), { ca }), /no sentinel names .*(self-signed certificate|unable to verify|signature)/);
+    await assert.rejects(
+      start(await portOf(stranger), { ca }),
+      /no sentinel names .*(self-signed certificate|unable to verify|signature)/,
+    );
     assert.equal(Buffer.concat(heard).toString('latin1'), '', 'nothing to a peer that is not verified');
   } finally {
     plaintext.close();

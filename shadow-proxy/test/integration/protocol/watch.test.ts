@@ -13,7 +13,18 @@ describe('WATCH', { skip }, () => {
   test('its words, and what ends it', () =>
     same([
       [['WATCH'], ['WATCH', 'a'], ['UNWATCH'], ['UNWATCH', 'x'], ['UNWATCH']],
-      [['WATCH', 'a', 'b'], ['SET', 'a', 1], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['GET', 'a'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
+      [
+        ['WATCH', 'a', 'b'],
+        ['SET', 'a', 1],
+        ['MULTI'],
+        ['INCR', 'a'],
+        ['EXEC'],
+        ['GET', 'a'],
+        ['MULTI'],
+        ['INCR', 'a'],
+        ['EXEC'],
+        ['DEL', 'a'],
+      ],
       [['WATCH', 'a'], ['SET', 'c', 1], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a', 'c']],
       [['WATCH', 'a'], ['SET', 'a', 1], ['UNWATCH'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['DISCARD'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
@@ -22,8 +33,28 @@ describe('WATCH', { skip }, () => {
       [['WATCH', 'a'], ['MULTI'], ['EXEC']],
       [['WATCH', 'a'], ['MULTI'], ['WATCH', 'b'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'a'], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
-      [['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['CLIENT', 'GETNAME'], ['EXEC'], ['ECHO', 'next'], ['DEL', 'a']],
-      [['HELLO', 3], ['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['UNWATCH'], ['INCR', 'a'], ['EXEC'], ['ECHO', 'next'], ['DEL', 'a']],
+      [
+        ['WATCH', 'a'],
+        ['SET', 'a', 1],
+        ['MULTI'],
+        ['UNWATCH'],
+        ['INCR', 'a'],
+        ['CLIENT', 'GETNAME'],
+        ['EXEC'],
+        ['ECHO', 'next'],
+        ['DEL', 'a'],
+      ],
+      [
+        ['HELLO', 3],
+        ['WATCH', 'a'],
+        ['SET', 'a', 1],
+        ['MULTI'],
+        ['UNWATCH'],
+        ['INCR', 'a'],
+        ['EXEC'],
+        ['ECHO', 'next'],
+        ['DEL', 'a'],
+      ],
       [['WATCH', 'a'], ['WATCH', 'b'], ['SET', 'b', 1], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a', 'b']],
       [['WATCH', 'a'], ['SET', 'a', 1], ['RESET'], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'a'], ['SELECT', 1], ['SET', 'a', 1], ['MULTI'], ['GET', 'a'], ['EXEC'], ['DEL', 'a']],
@@ -31,13 +62,34 @@ describe('WATCH', { skip }, () => {
       [['SELECT', 1], ['WATCH', 'a'], ['SELECT', 0], ['SET', 'a', 1], ['MULTI'], ['GET', 'a'], ['EXEC'], ['DEL', 'a']],
       [['HELLO', 3], ['WATCH', 'a'], ['SET', 'a', 1], ['MULTI'], ['INCR', 'a'], ['EXEC'], ['DEL', 'a']],
       [['WATCH', 'l'], ['MULTI'], ['RPUSH', 'l', 'a'], ['BLPOP', 'l', 0], ['SPOP', 'nosuch'], ['EXEC'], ['LLEN', 'l']],
-      [['WATCH', 'a'], ['FLUSHALL'], ['MULTI'], ['PING'], ['EXEC'], ['SET', 'a', 1], ['WATCH', 'a'], ['FLUSHALL'], ['MULTI'], ['PING'], ['EXEC']],
+      [
+        ['WATCH', 'a'],
+        ['FLUSHALL'],
+        ['MULTI'],
+        ['PING'],
+        ['EXEC'],
+        ['SET', 'a', 1],
+        ['WATCH', 'a'],
+        ['FLUSHALL'],
+        ['MULTI'],
+        ['PING'],
+        ['EXEC'],
+      ],
     ]));
 
   test('a change by another client is seen, and one by nobody is not', async () => {
     const [mine, other] = [await beside.rig.wire(), await beside.rig.wire()];
-    for (const [change, seen] of [[['SET', 'k', 2], true], [['GET', 'k'], false], [['SET', 'unrelated', 1], false], [['PEXPIRE', 'k', 60_000], true], [['DEL', 'nosuch'], false]] as const) {
-      await mine.pipeline([['SET', 'k', 1], ['WATCH', 'k']]);
+    for (const [change, seen] of [
+      [['SET', 'k', 2], true],
+      [['GET', 'k'], false],
+      [['SET', 'unrelated', 1], false],
+      [['PEXPIRE', 'k', 60_000], true],
+      [['DEL', 'nosuch'], false],
+    ] as const) {
+      await mine.pipeline([
+        ['SET', 'k', 1],
+        ['WATCH', 'k'],
+      ]);
       await other.ask(...change);
       const [, , exec] = await mine.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC']]);
       assert.equal(exec === '*-1', seen, change.join(' '));
@@ -47,7 +99,10 @@ describe('WATCH', { skip }, () => {
 
   test('clients that come and go leave no watch and no connection behind', async () => {
     const direct = beside.rig.client({ of: beside.rig.source });
-    const count = async (): Promise<number> => String(await direct.client('LIST')).trim().split('\n').length;
+    const count = async (): Promise<number> =>
+      String(await direct.client('LIST'))
+        .trim()
+        .split('\n').length;
     const [first] = [await beside.rig.wire()];
     await first.pipeline([['WATCH', 'k'], ['UNWATCH']]);
     const before = await count();

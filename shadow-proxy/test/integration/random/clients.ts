@@ -36,7 +36,11 @@ const MULTI: Call = { args: ['MULTI'], kind: 'status' };
 const EXEC: Call = { args: ['EXEC'], kind: 'array?' };
 const DISCARD: Call = { args: ['DISCARD'], kind: 'status' };
 
-const answered = (call: Call, reply: Plain): Answered => ({ call, reply, wrong: reply instanceof Error || fits(call.kind, reply) ? null : 'wrong type' });
+const answered = (call: Call, reply: Plain): Answered => ({
+  call,
+  reply,
+  wrong: reply instanceof Error || fits(call.kind, reply) ? null : 'wrong type',
+});
 
 /** What a client library gives for each kind. */
 function fits(kind: Kind, reply: Plain): boolean {
@@ -58,7 +62,14 @@ function fits(kind: Kind, reply: Plain): boolean {
 /** The results of an EXEC, matched with their calls. */
 function transaction(calls: readonly Call[], results: Plain): Answered[] {
   if (!Array.isArray(results)) return [answered(EXEC, results)];
-  if (results.length !== calls.length) return [{ call: EXEC, reply: results, wrong: `${results.length} results for ${calls.map(({ args }) => String(args[0])).join(', ')}` }];
+  if (results.length !== calls.length)
+    return [
+      {
+        call: EXEC,
+        reply: results,
+        wrong: `${results.length} results for ${calls.map(({ args }) => String(args[0])).join(', ')}`,
+      },
+    ];
   return calls.map((call, i) => answered(call, results[i] as Plain));
 }
 
@@ -66,7 +77,8 @@ function transaction(calls: readonly Call[], results: Plain): Answered[] {
 function plain(reply: unknown): Plain {
   if (Array.isArray(reply)) return reply.map(plain);
   if (reply instanceof Map || reply instanceof Set) return [...reply].flat().map(plain);
-  if (reply !== null && typeof reply === 'object' && !Buffer.isBuffer(reply) && !(reply instanceof Error)) return Object.entries(reply).flat().map(plain);
+  if (reply !== null && typeof reply === 'object' && !Buffer.isBuffer(reply) && !(reply instanceof Error))
+    return Object.entries(reply).flat().map(plain);
   return (reply ?? null) as Plain;
 }
 
@@ -77,10 +89,20 @@ const caught = (error: unknown): Plain => {
 
 export async function openIoredis(login: Login): Promise<Client> {
   const { host, port, protocol, user, db } = login;
-  const client = new Redis({ host, port, db, protocol, username: user?.name, password: user?.password, retryStrategy: () => null, lazyConnect: true });
+  const client = new Redis({
+    host,
+    port,
+    db,
+    protocol,
+    username: user?.name,
+    password: user?.password,
+    retryStrategy: () => null,
+    lazyConnect: true,
+  });
   client.on('error', () => {});
   await client.connect();
-  const send = (args: readonly Argument[]): Promise<Plain> => client.callBuffer(String(args[0]), ...args.slice(1)).then(plain, caught);
+  const send = (args: readonly Argument[]): Promise<Plain> =>
+    client.callBuffer(String(args[0]), ...args.slice(1)).then(plain, caught);
 
   async function pipelined(calls: readonly Call[]): Promise<Answered[]> {
     const pipeline = client.pipeline();
@@ -94,7 +116,10 @@ export async function openIoredis(login: Login): Promise<Client> {
     for (const { args } of calls) multi.callBuffer(String(args[0]), ...args.slice(1));
     try {
       const results = await multi.exec();
-      return transaction(calls, results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))));
+      return transaction(
+        calls,
+        results === null ? null : results.map(([error, value]) => (error ? caught(error) : plain(value))),
+      );
     } catch (error) {
       return [answered(EXEC, caught(error))];
     }
@@ -162,13 +187,22 @@ async function all(
 
 /** Types that a RESP2 and a RESP3 reply of each kind may have. */
 const TYPES: Record<string, readonly [resp2: string, resp3: string]> = {
-  status: ['+', '+'], int: [':', ':'], bulk: ['$', '$'], double: ['$', ','], array: ['*', '*'], map: ['*', '%'], set: ['*', '~'],
+  status: ['+', '+'],
+  int: [':', ':'],
+  bulk: ['$', '$'],
+  double: ['$', ','],
+  array: ['*', '*'],
+  map: ['*', '%'],
+  set: ['*', '~'],
 };
 
 export interface RawClient extends Client {
   /** Between steps: another database, user or protocol, and back. Changes what later replies look like. */
   readonly login: Login;
-  /** Sends the steps, or a part of their bytes, and goes away, at once or soon, without a look at the replies; then comes back. */
+  /**
+   * Sends the steps, or a part of their bytes, and goes away, at once or soon, without a look at the replies; then
+   * comes back.
+   */
   vanish(steps: readonly Step[], random: Random): Promise<void>;
 }
 
@@ -179,7 +213,10 @@ export async function openRaw(first: Login): Promise<RawClient> {
     const { protocol, user, db } = login;
     const auth = user ? ['AUTH', user.name, user.password] : [];
     const commands = protocol === 3 ? [['HELLO', '3', ...auth]] : auth.length > 0 ? [auth] : [];
-    const replies = await connection.exchange([Buffer.concat([...commands, ['SELECT', String(db)]].map(encode))], commands.length + 1);
+    const replies = await connection.exchange(
+      [Buffer.concat([...commands, ['SELECT', String(db)]].map(encode))],
+      commands.length + 1,
+    );
     const refused = replies.find(({ type }) => type === '-');
     if (refused) throw refused.value as Error;
   };
@@ -202,7 +239,11 @@ export async function openRaw(first: Login): Promise<RawClient> {
     else if (dice < 0.4) {
       await expectTypes([reset], '+');
       await logIn();
-    } else await expectTypes([encode(['CLIENT', 'SETNAME', 'raw']), encode(['CLIENT', 'GETNAME']), encode(['CLIENT', 'ID'])], '+$:');
+    } else
+      await expectTypes(
+        [encode(['CLIENT', 'SETNAME', 'raw']), encode(['CLIENT', 'GETNAME']), encode(['CLIENT', 'ID'])],
+        '+$:',
+      );
   }
 
   async function expectTypes(commands: readonly Buffer[], types: string): Promise<void> {
@@ -236,13 +277,20 @@ export async function openRaw(first: Login): Promise<RawClient> {
   };
 }
 
-const flatten = ({ calls, end }: Step): readonly Call[] => (end === null ? calls : [MULTI, ...calls, end === 'EXEC' ? EXEC : DISCARD]);
+const flatten = ({ calls, end }: Step): readonly Call[] =>
+  end === null ? calls : [MULTI, ...calls, end === 'EXEC' ? EXEC : DISCARD];
 
 function matched(steps: readonly Step[], replies: readonly RawReply[], protocol: 2 | 3): Answered[] {
   const left = [...replies];
   const check = (call: Call): Answered => {
     const { type, value } = left.shift()!;
-    return { call, reply: value, wrong: right(call.kind, type, value, protocol) ? null : `type ${type} for a reply of kind ${call.kind} in RESP${protocol}` };
+    return {
+      call,
+      reply: value,
+      wrong: right(call.kind, type, value, protocol)
+        ? null
+        : `type ${type} for a reply of kind ${call.kind} in RESP${protocol}`,
+    };
   };
   return steps.flatMap(({ calls, end }): Answered[] => {
     if (end === null) return calls.map(check);

@@ -4,7 +4,20 @@ import type { Values } from './values.js';
 
 /** What a reply may be, apart from an error; with `?` also null. */
 export type Kind =
-  | 'status' | 'status?' | 'int' | 'int?' | 'bulk' | 'bulk?' | 'double' | 'double?' | 'array' | 'array?' | 'map' | 'map?' | 'set' | 'any';
+  | 'status'
+  | 'status?'
+  | 'int'
+  | 'int?'
+  | 'bulk'
+  | 'bulk?'
+  | 'double'
+  | 'double?'
+  | 'array'
+  | 'array?'
+  | 'map'
+  | 'map?'
+  | 'set'
+  | 'any';
 
 export interface Call {
   readonly args: readonly Argument[];

@@ -27,31 +27,64 @@ const BASE: readonly Command[] = [
 ];
 
 /** One change to the second server, and what must be found: the aspects, in order. */
-const PLANTED: readonly (readonly [name: string, change: readonly Command[], key: string, what: readonly string[]])[] = [
-  ['a key that is missing', [['DEL', 'string']], 'string', ['existence']],
-  ['a key that is too many', [['SET', 'extra', 1]], 'extra', ['existence']],
-  ['another type', [['DEL', 'string'], ['RPUSH', 'string', 'value']], 'string', ['type']],
-  ['a byte of a string', [['SETRANGE', 'string', 4, 'X']], 'string', ['value']],
-  ['a byte of a binary key', [['SETRANGE', Buffer.from([0, 255, 13, 10]), 0, 'X']], '\\x00\\xff\\x0d\\x0a', ['value']],
-  ['a number', [['INCR', 'number']], 'number', ['value']],
-  ['an element of a HyperLogLog', [['PFADD', 'hll', 'd']], 'hll', ['value']],
-  ['the order of a list', [['RPOPLPUSH', 'list', 'list']], 'list', ['value']],
-  ['the length of a list', [['RPUSH', 'list', 'a']], 'list', ['value']],
-  ['a member of a set', [['SREM', 'set', 'x']], 'set', ['value']],
-  ['a value of a hash', [['HSET', 'hash', 'f', 'w']], 'hash', ['value']],
-  ['a field of a hash', [['HSET', 'hash', 'h', '']], 'hash', ['value']],
-  ['a score by the last bit', [['ZADD', 'zset', '1.5000000000000002', 'two']], 'zset', ['value']],
-  ['a value of a stream', [['DEL', 'other'], ['XDEL', 'stream', '3-1'], ['XSETID', 'stream', '3-1']], 'stream', ['value']],
-  ['the last ID of a stream', [['XSETID', 'stream', '9-9']], 'stream', ['last id']],
-  ['a group of a stream', [['XGROUP', 'CREATE', 'stream', 'second', '0']], 'stream', ['groups']],
-  ['where a group is', [['XGROUP', 'SETID', 'stream', 'group', '1-1']], 'stream', ['groups']],
-  ['a consumer without entries', [['XGROUP', 'CREATECONSUMER', 'stream', 'group', 'bob']], 'stream', ['consumers']],
-  ['an entry that is acknowledged', [['XACK', 'stream', 'group', '1-1']], 'stream', ['groups', 'consumers', 'pending']],
-  ['the number of deliveries', [['XCLAIM', 'stream', 'group', 'alice', 0, '1-1', 'RETRYCOUNT', 7]], 'stream', ['pending']],
-  ['an expiry that is missing', [['PERSIST', 'expiring']], 'expiring', ['expiry']],
-  ['an expiry that is too many', [['EXPIRE', 'string', 600]], 'string', ['expiry']],
-  ['an expiry that is off', [['PEXPIRE', 'expiring', 597_000]], 'expiring', ['expiry']],
-];
+const PLANTED: readonly (readonly [name: string, change: readonly Command[], key: string, what: readonly string[]])[] =
+  [
+    ['a key that is missing', [['DEL', 'string']], 'string', ['existence']],
+    ['a key that is too many', [['SET', 'extra', 1]], 'extra', ['existence']],
+    [
+      'another type',
+      [
+        ['DEL', 'string'],
+        ['RPUSH', 'string', 'value'],
+      ],
+      'string',
+      ['type'],
+    ],
+    ['a byte of a string', [['SETRANGE', 'string', 4, 'X']], 'string', ['value']],
+    [
+      'a byte of a binary key',
+      [['SETRANGE', Buffer.from([0, 255, 13, 10]), 0, 'X']],
+      '\\x00\\xff\\x0d\\x0a',
+      ['value'],
+    ],
+    ['a number', [['INCR', 'number']], 'number', ['value']],
+    ['an element of a HyperLogLog', [['PFADD', 'hll', 'd']], 'hll', ['value']],
+    ['the order of a list', [['RPOPLPUSH', 'list', 'list']], 'list', ['value']],
+    ['the length of a list', [['RPUSH', 'list', 'a']], 'list', ['value']],
+    ['a member of a set', [['SREM', 'set', 'x']], 'set', ['value']],
+    ['a value of a hash', [['HSET', 'hash', 'f', 'w']], 'hash', ['value']],
+    ['a field of a hash', [['HSET', 'hash', 'h', '']], 'hash', ['value']],
+    ['a score by the last bit', [['ZADD', 'zset', '1.5000000000000002', 'two']], 'zset', ['value']],
+    [
+      'a value of a stream',
+      [
+        ['DEL', 'other'],
+        ['XDEL', 'stream', '3-1'],
+        ['XSETID', 'stream', '3-1'],
+      ],
+      'stream',
+      ['value'],
+    ],
+    ['the last ID of a stream', [['XSETID', 'stream', '9-9']], 'stream', ['last id']],
+    ['a group of a stream', [['XGROUP', 'CREATE', 'stream', 'second', '0']], 'stream', ['groups']],
+    ['where a group is', [['XGROUP', 'SETID', 'stream', 'group', '1-1']], 'stream', ['groups']],
+    ['a consumer without entries', [['XGROUP', 'CREATECONSUMER', 'stream', 'group', 'bob']], 'stream', ['consumers']],
+    [
+      'an entry that is acknowledged',
+      [['XACK', 'stream', 'group', '1-1']],
+      'stream',
+      ['groups', 'consumers', 'pending'],
+    ],
+    [
+      'the number of deliveries',
+      [['XCLAIM', 'stream', 'group', 'alice', 0, '1-1', 'RETRYCOUNT', 7]],
+      'stream',
+      ['pending'],
+    ],
+    ['an expiry that is missing', [['PERSIST', 'expiring']], 'expiring', ['expiry']],
+    ['an expiry that is too many', [['EXPIRE', 'string', 600]], 'string', ['expiry']],
+    ['an expiry that is off', [['PEXPIRE', 'expiring', 597_000]], 'expiring', ['expiry']],
+  ];
 
 test('the comparer', async (t) => {
   const a = await startRedis();
@@ -77,20 +110,36 @@ test('the comparer', async (t) => {
     for (const [name, change, key, what] of PLANTED) {
       await t.test(`finds ${name}`, async () => {
         const { differences } = await compared(BASE, change);
-        assert.deepEqual(differences.map((found) => [found.db, found.key, found.what]), what.map((aspect) => [0, key, aspect]));
+        assert.deepEqual(
+          differences.map((found) => [found.db, found.key, found.what]),
+          what.map((aspect) => [0, key, aspect]),
+        );
         const reversed = await compareKeyspaces(b, a);
         assert.equal(reversed.differences.length, what.length);
       });
     }
     await t.test('looks into every database', async () => {
-      const { differences } = await compared(BASE, [['SELECT', 3], ['SET', 'k', 'v'], ['SELECT', 0]]);
-      assert.deepEqual(differences.map(({ db, key, what }) => [db, key, what]), [[3, 'k', 'existence']]);
+      const { differences } = await compared(BASE, [
+        ['SELECT', 3],
+        ['SET', 'k', 'v'],
+        ['SELECT', 0],
+      ]);
+      assert.deepEqual(
+        differences.map(({ db, key, what }) => [db, key, what]),
+        [[3, 'k', 'existence']],
+      );
     });
     await t.test('excuses what encodings, cached counts and the last moments of a key make', async () => {
       const many = ['SADD', 'big', ...Array.from({ length: 600 }, (_, i) => `member-${i}`)];
       const { differences } = await compared(
         [...BASE, many, ['SET', 'last', 'v', 'PX', 400], ['SET', 'nearly', 'v', 'PX', 600_000]],
-        [['PFCOUNT', 'hll'], ['DEL', 'big'], [many[0], many[1], ...many.slice(2).reverse()], ['DEL', 'last'], ['PEXPIRE', 'nearly', 599_500]],
+        [
+          ['PFCOUNT', 'hll'],
+          ['DEL', 'big'],
+          [many[0], many[1], ...many.slice(2).reverse()],
+          ['DEL', 'last'],
+          ['PEXPIRE', 'nearly', 599_500],
+        ],
       );
       assert.deepEqual(differences, []);
     });

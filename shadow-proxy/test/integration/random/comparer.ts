@@ -36,7 +36,11 @@ export interface ComparerOptions {
 const BATCH = 200;
 
 /** Compares the servers `a` and `b`. @throws when a server refuses what is asked */
-export async function compareKeyspaces(a: ServerAddress, b: ServerAddress, options: ComparerOptions = {}): Promise<Comparison> {
+export async function compareKeyspaces(
+  a: ServerAddress,
+  b: ServerAddress,
+  options: ComparerOptions = {},
+): Promise<Comparison> {
   const { databases = [0, 1, 2, 3], ttlToleranceMs = 1000 } = options;
   const result = { keys: 0, byType: {} as Record<string, number>, differences: [] as Difference[] };
   for (const db of databases) {
@@ -52,7 +56,8 @@ export async function compareKeyspaces(a: ServerAddress, b: ServerAddress, optio
           const found = compareEntries(lefts[i], rights[i], ttlToleranceMs);
           // Where only the last moment of a key is not the same moment, the end is.
           const expiring = found.length > 0 && (await outlived(left, right, key, lefts[i], rights[i], ttlToleranceMs));
-          if (!expiring) result.differences.push(...found.map((difference) => ({ db, key: printable(key), ...difference })));
+          if (!expiring)
+            result.differences.push(...found.map((difference) => ({ db, key: printable(key), ...difference })));
         }
       }
     } finally {
@@ -122,12 +127,23 @@ const READERS: Record<string, Reader> = {
   string: async (client, key) => ({ value: printable(withoutCache((await client.getBuffer(key)) ?? Buffer.alloc(0))) }),
   list: async (client, key) => ({ value: text(await client.lrangeBuffer(key, 0, -1)) }),
   set: async (client, key) => ({ value: (await client.smembersBuffer(key)).map(printable).sort().join(' ') }),
-  hash: async (client, key) => ({ value: pairs((await client.callBuffer('HGETALL', key)) as Buffer[]).sort().join(' ') }),
+  hash: async (client, key) => ({
+    value: pairs((await client.callBuffer('HGETALL', key)) as Buffer[])
+      .sort()
+      .join(' '),
+  }),
   // Equal scores in the order of the server, which is that of the members.
   zset: async (client, key) => {
     const flat = (await client.callBuffer('ZRANGE', key, '0', '-1', 'WITHSCORES')) as Buffer[];
-    // Redis forgets the sign of a zero in a small sorted set, KeyDB does not; and Valkey writes other digits for the same number.
-    return { value: text(flat.map((item, i) => (i % 2 === 1 && Number.isFinite(Number(item)) ? Buffer.from(`${Number(item) + 0}`) : item))) };
+    // Redis forgets the sign of a zero in a small sorted set, KeyDB does not; and Valkey writes other digits for the
+    // same number.
+    return {
+      value: text(
+        flat.map((item, i) =>
+          i % 2 === 1 && Number.isFinite(Number(item)) ? Buffer.from(`${Number(item) + 0}`) : item,
+        ),
+      ),
+    };
   },
   stream: readStream,
 };
@@ -145,10 +161,18 @@ async function readStream(client: Redis, key: Buffer): Promise<Record<string, st
     consumers.push(...members.map(({ name, pending: count }) => `${group.name}/${name}: ${count}`));
     const entries = (await client.callBuffer('XPENDING', key, group.name, '-', '+', '1000000')) as unknown[][];
     // Without the third: how long ago it was delivered.
-    pending.push(...entries.map(([id, consumer, , deliveries]) => `${group.name}: ${text([id, consumer, deliveries])}`));
+    pending.push(
+      ...entries.map(([id, consumer, , deliveries]) => `${group.name}: ${text([id, consumer, deliveries])}`),
+    );
   }
   const sorted = (lines: string[]): string => lines.sort().join('; ');
-  return { value, 'last id': info['last-generated-id'], groups: sorted(described), consumers: sorted(consumers), pending: sorted(pending) };
+  return {
+    value,
+    'last id': info['last-generated-id'],
+    groups: sorted(described),
+    consumers: sorted(consumers),
+    pending: sorted(pending),
+  };
 }
 
 /** A flat array of names and values, as text. */
@@ -157,7 +181,8 @@ function fields(reply: unknown): Record<string, string> {
   return Object.fromEntries(flat.flatMap((name, i) => (i % 2 === 0 ? [[text(name), text(flat[i + 1])]] : [])));
 }
 
-const pairs = (flat: readonly Buffer[]): string[] => flat.flatMap((field, i) => (i % 2 === 0 ? [`${printable(field)}=${printable(flat[i + 1])}`] : []));
+const pairs = (flat: readonly Buffer[]): string[] =>
+  flat.flatMap((field, i) => (i % 2 === 0 ? [`${printable(field)}=${printable(flat[i + 1])}`] : []));
 
 /** A HyperLogLog keeps its last count in bytes 8 to 15, which reading it may rewrite. */
 function withoutCache(value: Buffer): Buffer {
@@ -172,13 +197,16 @@ function text(value: unknown): string {
 
 /** As keys are shown in differences. */
 export function printable(bytes: Buffer): string {
-  return bytes.toString('latin1').replace(/[^\x21-\x7e]|\\/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
+  return bytes
+    .toString('latin1')
+    .replace(/[^\x21-\x7e]|\\/g, (c) => `\\x${c.charCodeAt(0).toString(16).padStart(2, '0')}`);
 }
 
 type Found = Omit<Difference, 'db' | 'key'>;
 
 function compareEntries(a: Entry, b: Entry, tolerance: number): Found[] {
-  if (a.type !== b.type) return [{ what: a.type === 'none' || b.type === 'none' ? 'existence' : 'type', a: a.type, b: b.type }];
+  if (a.type !== b.type)
+    return [{ what: a.type === 'none' || b.type === 'none' ? 'existence' : 'type', a: a.type, b: b.type }];
   const found: Found[] = Object.keys(a.aspects)
     .filter((what) => a.aspects[what] !== b.aspects[what])
     .map((what) => ({ what, ...around(a.aspects[what], b.aspects[what]) }));
@@ -191,12 +219,20 @@ function compareEntries(a: Entry, b: Entry, tolerance: number): Found[] {
 function around(a: string, b: string): { a: string; b: string } {
   let at = 0;
   while (a[at] === b[at]) at++;
-  const cut = (value: string): string => `${at > 40 ? '…' : ''}${value.slice(Math.max(0, at - 40), at + 60)}${value.length > at + 60 ? '…' : ''} (${value.length})`;
+  const cut = (value: string): string =>
+    `${at > 40 ? '…' : ''}${value.slice(Math.max(0, at - 40), at + 60)}${value.length > at + 60 ? '…' : ''} (${value.length})`;
   return { a: cut(a), b: cut(b) };
 }
 
 /** Whether the only difference is that one side's key expired a little sooner: waits for the other to follow. */
-async function outlived(left: Redis, right: Redis, key: Buffer, a: Entry, b: Entry, tolerance: number): Promise<boolean> {
+async function outlived(
+  left: Redis,
+  right: Redis,
+  key: Buffer,
+  a: Entry,
+  b: Entry,
+  tolerance: number,
+): Promise<boolean> {
   const rest = a.type === 'none' ? b.pttl : b.type === 'none' ? a.pttl : -1;
   if (rest < 0 || rest > tolerance) return false;
   await sleep(rest + 5);

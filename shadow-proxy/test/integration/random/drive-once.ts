@@ -1,6 +1,7 @@
 /**
- * Drives one server from a process of its own: `node drive-once.js PORT SEED MS`, where a reply may take MS. Ends with 0 if
- * nothing was wrong, and otherwise with 1, also where what was wrong made a client library throw out of its socket's handler.
+ * Drives one server from a process of its own: `node drive-once.js PORT SEED MS`, where a reply may take MS. Ends with
+ * 0 if nothing was wrong, and otherwise with 1, also where what was wrong made a client library throw out of its
+ * socket's handler.
  */
 import { drive } from './driver.js';
 

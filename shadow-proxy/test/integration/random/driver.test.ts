@@ -1,4 +1,6 @@
-/** The driver can be trusted: a seed repeats it, it sends every command, and it notices a server that answers wrongly. */
+/**
+ * The driver can be trusted: a seed repeats it, it sends every command, and it notices a server that answers wrongly.
+ */
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
@@ -11,7 +13,15 @@ import { Generator } from './generator.js';
 import { talk } from './pubsub.js';
 
 const generated = (seed: number, connection: number): string => {
-  const generator = new Generator({ seed, connection, prefixes: ['a:', 'b:'], keysPerType: 8, expiring: true, barriers: true, now: () => 1_800_000_000_000 });
+  const generator = new Generator({
+    seed,
+    connection,
+    prefixes: ['a:', 'b:'],
+    keysPerType: 8,
+    expiring: true,
+    barriers: true,
+    now: () => 1_800_000_000_000,
+  });
   return JSON.stringify(Array.from({ length: 3000 }, () => generator.next()));
 };
 
@@ -53,7 +63,10 @@ test('every reading and writing command of the server is sent, and succeeds', as
       for (const what of ['operations', 'transactions', 'vanished'] as const) totals[what] += report[what];
       for (const [name, { ok }] of report.commands) if (ok > 0) succeeded.add(name.split(' ')[0].toLowerCase());
       missing = commands
-        .filter(([name, , flags]) => (flags.includes('readonly') || flags.includes('write')) && !LEFT_OUT.has(name) && !succeeded.has(name))
+        .filter(
+          ([name, , flags]) =>
+            (flags.includes('readonly') || flags.includes('write')) && !LEFT_OUT.has(name) && !succeeded.has(name),
+        )
         .map(([name]) => name);
       if (missing.length === 0) break;
     }
@@ -63,17 +76,29 @@ test('every reading and writing command of the server is sent, and succeeds', as
 });
 
 /** A proxy that does one thing wrong: `spoil` sees every chunk of replies, with the connection's number. */
-async function withSpoiler(port: number, spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null, body: (port: number) => Promise<void>): Promise<void> {
+async function withSpoiler(
+  port: number,
+  spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null,
+  body: (port: number) => Promise<void>,
+): Promise<void> {
   const clients: Socket[] = [];
   const server: Server = createServer((client) => {
     clients.push(client);
     const upstream = connect(port, '127.0.0.1');
     client.on('data', (chunk) => upstream.write(chunk));
     upstream.on('data', (chunk: Buffer) => {
-      const spoiled = spoil(chunk, clients.filter((other) => other !== client), client);
+      const spoiled = spoil(
+        chunk,
+        clients.filter((other) => other !== client),
+        client,
+      );
       if (spoiled) client.write(spoiled);
     });
-    for (const [one, other] of [[client, upstream], [upstream, client]]) one.on('error', () => {}).on('close', () => other.destroy());
+    for (const [one, other] of [
+      [client, upstream],
+      [upstream, client],
+    ])
+      one.on('error', () => {}).on('close', () => other.destroy());
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   try {
@@ -84,7 +109,10 @@ async function withSpoiler(port: number, spoil: (chunk: Buffer, others: Socket[]
   }
 }
 
-const FAULTS: readonly (readonly [name: string, spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null])[] = [
+const FAULTS: readonly (readonly [
+  name: string,
+  spoil: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null,
+])[] = [
   ['sends a reply to the wrong client', every(100, (chunk, others) => (others[0]?.write(chunk), null))],
   ['changes a byte', every(100, (chunk) => Buffer.from(chunk.map((byte, i) => (i === 0 ? byte ^ 1 : byte))))],
   ['repeats a reply', every(100, (chunk) => Buffer.concat([chunk, chunk]))],
@@ -93,14 +121,18 @@ const FAULTS: readonly (readonly [name: string, spoil: (chunk: Buffer, others: S
 
 function every(nth: number, fault: (chunk: Buffer, others: Socket[], own: Socket) => Buffer | null) {
   let count = 0;
-  return (chunk: Buffer, others: Socket[], own: Socket): Buffer | null => (++count % nth === 0 ? fault(chunk, others, own) : chunk);
+  return (chunk: Buffer, others: Socket[], own: Socket): Buffer | null =>
+    ++count % nth === 0 ? fault(chunk, others, own) : chunk;
 }
 
 /** The exit code of a drive in a process of its own, which a broken stream may end from inside a client library. */
 function driveApart(port: number, replyMs: number): Promise<number | null> {
   const script = fileURLToPath(new URL('drive-once.js', import.meta.url));
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [script, String(port), '2', String(replyMs)], { stdio: 'ignore', timeout: 60_000 });
+    const child = spawn(process.execPath, [script, String(port), '2', String(replyMs)], {
+      stdio: 'ignore',
+      timeout: 60_000,
+    });
     child.once('error', reject);
     child.once('exit', resolve);
   });
@@ -118,7 +150,9 @@ test('a proxy that does nothing wrong is not accused', async () => {
 
 for (const [name, spoil] of FAULTS) {
   test(`a proxy that ${name} is found out`, async () => {
-    await withRedis((server) => withSpoiler(server.port, spoil, async (port) => assert.equal(await driveApart(port, 2_000), 1)));
+    await withRedis((server) =>
+      withSpoiler(server.port, spoil, async (port) => assert.equal(await driveApart(port, 2_000), 1)),
+    );
   });
 }
 
@@ -131,13 +165,22 @@ test('who talks finds nothing wrong with a server, and notices a message that is
       let done = false;
       const spoil = (chunk: Buffer): Buffer => {
         // Exactly one message, and nothing else.
-        if (done || !/^[*>]3\r\n\$7\r\nmessage\r\n\$6\r\nchat:.\r\n\$\d+\r\nchat:. \d+ ([2-9]|\d\d+)\r\n$/.test(chunk.toString('latin1'))) return chunk;
+        if (
+          done ||
+          !/^[*>]3\r\n\$7\r\nmessage\r\n\$6\r\nchat:.\r\n\$\d+\r\nchat:. \d+ ([2-9]|\d\d+)\r\n$/.test(
+            chunk.toString('latin1'),
+          )
+        )
+          return chunk;
         done = true;
         return wrong === 'lost' ? Buffer.alloc(0) : Buffer.concat([chunk, chunk]);
       };
       await withSpoiler(port, spoil, async (spoiled) => {
         const report = await talk({ port: spoiled, seed: 1, durationMs: 1500 });
-        assert.ok(done && report.violations.some((each) => /after number|heard/.test(each)), `${wrong}: ${report.violations.join('; ')}`);
+        assert.ok(
+          done && report.violations.some((each) => /after number|heard/.test(each)),
+          `${wrong}: ${report.violations.join('; ')}`,
+        );
       });
     }
   });

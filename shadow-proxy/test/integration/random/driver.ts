@@ -3,7 +3,15 @@
  * the command that it answers, and what only one connection knows comes back to that connection alone.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openIoredis, openNodeRedis, openRaw, type Answered, type Client, type Login, type RawClient } from './clients.js';
+import {
+  openIoredis,
+  openNodeRedis,
+  openRaw,
+  type Answered,
+  type Client,
+  type Login,
+  type RawClient,
+} from './clients.js';
 import { Generator, type Step } from './generator.js';
 import { Random } from './random.js';
 
@@ -32,7 +40,9 @@ export interface DriverOptions {
   readonly replyMs?: number;
   /** Codes of errors that are no fault, besides those of Redis. */
   readonly errorCodes?: readonly string[];
-  /** Whether a connection that is lost is no fault: it comes back, and what it had under way may have happened or not. */
+  /**
+   * Whether a connection that is lost is no fault: it comes back, and what it had under way may have happened or not.
+   */
   readonly comesBack?: boolean;
   /** Awaited by each connection before each turn, when nothing of it is under way. */
   readonly between?: () => Promise<void>;
@@ -63,21 +73,55 @@ export interface DriverReport {
 }
 
 /** Refusals that commands of the generator may earn. */
-const ERROR_CODES = ['ERR', 'WRONGTYPE', 'NOGROUP', 'BUSYGROUP', 'NOSCRIPT', 'EXECABORT', 'NOPERM', 'BUSYKEY', 'INVALIDOBJ', 'UNBLOCKED', 'OWN'];
+const ERROR_CODES = [
+  'ERR',
+  'WRONGTYPE',
+  'NOGROUP',
+  'BUSYGROUP',
+  'NOSCRIPT',
+  'EXECABORT',
+  'NOPERM',
+  'BUSYKEY',
+  'INVALIDOBJ',
+  'UNBLOCKED',
+  'OWN',
+];
 
 const KINDS = ['ioredis', 'node-redis', 'raw RESP2', 'raw RESP3'] as const;
 
-/** Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong. */
+/**
+ * Drives `connections` until the time is over, and says what it saw. Reports, never throws, what a server does wrong.
+ */
 export async function drive(options: DriverOptions): Promise<DriverReport> {
-  const report: DriverReport = { seed: options.seed, operations: 0, unanswered: 0, lost: 0, transactions: 0, vanished: 0, commands: new Map(), violations: [] };
+  const report: DriverReport = {
+    seed: options.seed,
+    operations: 0,
+    unanswered: 0,
+    lost: 0,
+    transactions: 0,
+    vanished: 0,
+    commands: new Map(),
+    violations: [],
+  };
   const until = Date.now() + options.durationMs;
-  await Promise.all(Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)));
+  await Promise.all(
+    Array.from({ length: options.connections ?? 32 }, (_, number) => driveOne(options, number, until, report)),
+  );
   return report;
 }
 
 async function driveOne(options: DriverOptions, number: number, until: number, report: DriverReport): Promise<void> {
   const { seed, prefixes = [''], keysPerType = 8, expiring = true, barriers = true, functions } = options;
-  const generator = new Generator({ seed, connection: number, prefixes, keysPerType, expiring, barriers, functions, now: Date.now });
+  const generator = new Generator({
+    seed,
+    connection: number,
+    prefixes,
+    keysPerType,
+    expiring,
+    barriers,
+    functions,
+    now: Date.now,
+  });
   // What is sent is one sequence of random numbers, how it is sent another.
   const random = new Random(seed, 1_000_000 + number);
   const name = `connection ${number} (${KINDS[number % 4]})`;
@@ -94,7 +138,8 @@ async function driveOne(options: DriverOptions, number: number, until: number, r
         await turn(client, generator, random, options, report, violation);
       }
     } catch (error) {
-      if (options.comesBack !== true || !isLoss(error as Error)) return violation((error as Error).stack ?? String(error));
+      if (options.comesBack !== true || !isLoss(error as Error))
+        return violation((error as Error).stack ?? String(error));
       report.lost++;
       generator.rebirth();
       await sleep(RETRY_MS);
@@ -108,7 +153,8 @@ const RETRY_MS = 50;
 const VANISHING = 0.006;
 
 /** What client libraries call the end of a connection, a server that is not there, and one that is not ready. */
-const isLoss = ({ message }: Error): boolean => !message.startsWith('no reply within') && /clos|ECONN|EPIPE|socket|^LOADING|^READONLY/i.test(message);
+const isLoss = ({ message }: Error): boolean =>
+  !message.startsWith('no reply within') && /clos|ECONN|EPIPE|socket|^LOADING|^READONLY/i.test(message);
 
 /** One turn of a connection: perhaps another database, then some steps at once, then perhaps a rest. */
 async function turn(
@@ -127,7 +173,11 @@ async function turn(
   const depth = random.chance(0.3) ? 1 : random.between(1, 40);
   const steps = random.times(depth, () => generator.next());
   if ('vanish' in client && random.chance(options.vanishing ?? VANISHING)) {
-    await inTime(options, (client as RawClient).vanish([...steps, { calls: generator.ending(), end: null }], random), () => 'a new connection');
+    await inTime(
+      options,
+      (client as RawClient).vanish([...steps, { calls: generator.ending(), end: null }], random),
+      () => 'a new connection',
+    );
     generator.rebirth();
     report.vanished++;
     return;
@@ -141,7 +191,12 @@ async function turn(
   if (random.chance(0.05)) await sleep(random.between(1, 60));
 }
 
-function look({ call, reply, wrong }: Answered, moreCodes: readonly string[], report: DriverReport, violation: (what: string) => void): void {
+function look(
+  { call, reply, wrong }: Answered,
+  moreCodes: readonly string[],
+  report: DriverReport,
+  violation: (what: string) => void,
+): void {
   report.operations++;
   const command = nameOf(call.args);
   const count = report.commands.get(command) ?? { ok: 0, errors: 0, error: '' };
@@ -151,7 +206,8 @@ function look({ call, reply, wrong }: Answered, moreCodes: readonly string[], re
     count.errors++;
     count.error = reply.message;
     const code = reply.message.split(' ', 1)[0];
-    if (!ERROR_CODES.includes(code) && !moreCodes.includes(code)) violation(`${show(call.args)} was refused with ${reply.message}`);
+    if (!ERROR_CODES.includes(code) && !moreCodes.includes(code))
+      violation(`${show(call.args)} was refused with ${reply.message}`);
   } else {
     count.ok++;
     call.learn?.(reply);
@@ -161,7 +217,8 @@ function look({ call, reply, wrong }: Answered, moreCodes: readonly string[], re
 }
 
 const CONTAINERS = ['XGROUP', 'XINFO', 'OBJECT', 'SCRIPT'];
-const nameOf = (args: readonly (string | Buffer)[]): string => (CONTAINERS.includes(String(args[0])) ? `${args[0]} ${args[1]}` : String(args[0]));
+const nameOf = (args: readonly (string | Buffer)[]): string =>
+  CONTAINERS.includes(String(args[0])) ? `${args[0]} ${args[1]}` : String(args[0]);
 
 function loginOf({ host = '127.0.0.1', port }: DriverOptions, number: number): Login {
   const round = Math.floor(number / 4);
@@ -187,7 +244,8 @@ async function inTime<T>({ replyMs = 30_000 }: DriverOptions, promise: Promise<T
   }
 }
 
-const describe = (steps: readonly Step[]): string => steps.map(({ calls, end }) => calls.map(({ args }) => show(args)).join('; ') + (end ? ` ${end}` : '')).join(' | ');
+const describe = (steps: readonly Step[]): string =>
+  steps.map(({ calls, end }) => calls.map(({ args }) => show(args)).join('; ') + (end ? ` ${end}` : '')).join(' | ');
 
 /** For a report: each value as text, cut short. */
 function show(values: readonly unknown[]): string {

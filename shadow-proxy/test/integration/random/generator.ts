@@ -29,7 +29,15 @@ export class Generator extends Values {
     if (random.chance(0.04)) return { calls: this.#probe(), end: null };
     if (random.chance(0.02)) return { calls: [this.#count()], end: null };
     // What is watched holds up to the next EXEC, which may answer nil then.
-    if (random.chance(0.02)) return { calls: [random.chance(0.1) ? call('status', 'UNWATCH') : call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey()))], end: null };
+    if (random.chance(0.02))
+      return {
+        calls: [
+          random.chance(0.1)
+            ? call('status', 'UNWATCH')
+            : call('status', 'WATCH', ...random.times(random.between(1, 3), () => this.anyKey())),
+        ],
+        end: null,
+      };
     if (!random.chance(0.06)) return { calls: [this.#any()], end: null };
     const calls = this.#inTransaction();
     if (random.chance(0.2)) calls.push(...this.#probe());
@@ -44,7 +52,8 @@ export class Generator extends Values {
       this.db = to;
       return call('status', 'SELECT', to);
     };
-    const some = (): Call[] => (selects && random.chance(0.4) ? [select(random.between(0, 3)), this.#any()] : [this.#any()]);
+    const some = (): Call[] =>
+      selects && random.chance(0.4) ? [select(random.between(0, 3)), this.#any()] : [this.#any()];
     const calls = random.times(random.between(0, 6), some).flat();
     return this.db === db ? calls : [...calls, select(db)];
   }
@@ -58,7 +67,9 @@ export class Generator extends Values {
     const sure = PROBE_DATABASES.includes(this.db);
     const echo = (reply: Plain): string | null => (textOf(reply) === token ? null : `expected ${token}`);
     const stored = (reply: Plain): string | null =>
-      textOf(reply) === token || (!sure && (reply === null || textOf(reply)?.startsWith(own))) ? null : `expected ${token}`;
+      textOf(reply) === token || (!sure && (reply === null || textOf(reply)?.startsWith(own)))
+        ? null
+        : `expected ${token}`;
     return this.random.pick<() => Call[]>([
       () => [{ ...call('bulk', 'ECHO', token), check: echo }],
       () => [{ ...call('any', 'PING', token), check: echo }],
@@ -91,21 +102,28 @@ export class Generator extends Values {
     this.cross = false;
     return random.pick<() => Call[]>([
       () => [],
-      () => [random.pick<() => Call>([
-        () => call('any', 'BLPOP', this.key('list'), this.key('list'), 0),
-        () => call('any', 'BLMOVE', this.key('list'), this.key('list'), 'LEFT', 'RIGHT', 0),
-        () => call('any', 'BZPOPMIN', this.key('zset'), 0),
-        () => call('any', 'XREAD', 'BLOCK', 0, 'STREAMS', this.key('log'), '$'),
-      ])(), ...some()],
+      () => [
+        random.pick<() => Call>([
+          () => call('any', 'BLPOP', this.key('list'), this.key('list'), 0),
+          () => call('any', 'BLMOVE', this.key('list'), this.key('list'), 'LEFT', 'RIGHT', 0),
+          () => call('any', 'BZPOPMIN', this.key('zset'), 0),
+          () => call('any', 'XREAD', 'BLOCK', 0, 'STREAMS', this.key('log'), '$'),
+        ])(),
+        ...some(),
+      ],
       () => [watch(), ...some()],
       () => [multi, ...some()],
       () => [watch(), multi, ...some(), call('any', 'EXEC')],
-      () => [call('any', 'SUBSCRIBE', 'chat:a', 'chat:b'), ...random.times(random.between(0, 1), () => call('any', 'PSUBSCRIBE', 'chat:*'))],
+      () => [
+        call('any', 'SUBSCRIBE', 'chat:a', 'chat:b'),
+        ...random.times(random.between(0, 1), () => call('any', 'PSUBSCRIBE', 'chat:*')),
+      ],
     ])();
   }
 
   #any(): Call {
-    if (this.options.functions?.includes(this.prefix) === true && this.random.chance(0.01)) return this.random.pick(FUNCTIONS).make(this);
+    if (this.options.functions?.includes(this.prefix) === true && this.random.chance(0.01))
+      return this.random.pick(FUNCTIONS).make(this);
     let at = this.random.next() * TOTAL_WEIGHT;
     for (const { weight, make } of RULES) if ((at -= weight) < 0) return make(this);
     return RULES[0].make(this);

@@ -1,6 +1,6 @@
 /**
- * A trial in which little happened would show little. How much happens in a second is the machine's affair: what is asked
- * of a trial is that each part of the mix had its share of what was driven, and that most of that was compared.
+ * A trial in which little happened would show little. How much happens in a second is the machine's affair: what is
+ * asked of a trial is that each part of the mix had its share of what was driven, and that most of that was compared.
  */
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import type { Comparison } from './comparer.js';
@@ -12,7 +12,11 @@ const LEAST = 2_000;
 
 /** Commands of which one in so many, or more, succeeded; three times as many do on average. */
 const SHARES: readonly { readonly what: string; readonly names: readonly string[]; readonly oneIn: number }[] = [
-  { what: 'blocking pops', names: ['BLPOP', 'BRPOP', 'BLMOVE', 'BRPOPLPUSH', 'BLMPOP', 'BZPOPMIN', 'BZPOPMAX', 'BZMPOP'], oneIn: 500 },
+  {
+    what: 'blocking pops',
+    names: ['BLPOP', 'BRPOP', 'BLMOVE', 'BRPOPLPUSH', 'BLMPOP', 'BZPOPMIN', 'BZPOPMAX', 'BZMPOP'],
+    oneIn: 500,
+  },
   { what: 'readings of consumer groups', names: ['XREADGROUP'], oneIn: 500 },
   { what: 'acknowledgements and claims', names: ['XACK', 'XCLAIM', 'XAUTOCLAIM'], oneIn: 500 },
   { what: 'watched keys', names: ['WATCH'], oneIn: 250 },
@@ -22,11 +26,20 @@ const FUNCTIONS = { what: 'functions', names: ['FCALL'], oneIn: 1_500 };
 const TYPES = ['hash', 'list', 'set', 'stream', 'string', 'zset'];
 
 /** What happened too seldom for the trial to mean anything; empty where nothing. */
-export function missingIn(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }: Comparison, talked: TalkReport): string[] {
+export function missingIn(
+  report: DriverReport,
+  snapshot: ShardSnapshot,
+  { keys, byType }: Comparison,
+  talked: TalkReport,
+): string[] {
   const { operations, transactions, vanished, commands } = report;
   const share = (oneIn: number): number => Math.floor(operations / oneIn);
   const found: [what: string, count: number, least: number][] = [
-    ...[...SHARES, FUNCTIONS].map(({ what, names, oneIn }): [string, number, number] => [what, names.reduce((sum, name) => sum + (commands.get(name)?.ok ?? 0), 0), share(oneIn)]),
+    ...[...SHARES, FUNCTIONS].map(({ what, names, oneIn }): [string, number, number] => [
+      what,
+      names.reduce((sum, name) => sum + (commands.get(name)?.ok ?? 0), 0),
+      share(oneIn),
+    ]),
     ['operations', operations, LEAST],
     ['transactions', transactions, share(70)],
     ['clients that went away', vanished, share(8_000)],
@@ -37,5 +50,7 @@ export function missingIn(report: DriverReport, snapshot: ShardSnapshot, { keys,
     ['listeners that went away', talked.left, share(4_000)],
     ...TYPES.map((type): [string, number, number] => [`keys of type ${type}`, byType[type] ?? 0, 1]),
   ];
-  return found.filter(([, count, least]) => count < least).map(([what, count, least]) => `${count} ${what} instead of ${least} or more in ${operations} commands`);
+  return found
+    .filter(([, count, least]) => count < least)
+    .map(([what, count, least]) => `${count} ${what} instead of ${least} or more in ${operations} commands`);
 }

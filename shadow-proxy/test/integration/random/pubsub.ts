@@ -44,7 +44,8 @@ class Ear {
     const id = `${channel} ${publisher}`;
     const before = this.last.get(id);
     if (to !== channel) this.report.violations.push(`${this.name}: ${message} came on ${channel}`);
-    if (before !== undefined && Number(number) !== before + 1) this.report.violations.push(`${this.name}: ${message} on ${channel} after number ${before}`);
+    if (before !== undefined && Number(number) !== before + 1)
+      this.report.violations.push(`${this.name}: ${message} on ${channel} after number ${before}`);
     this.last.set(id, Number(number));
   }
 }
@@ -54,15 +55,27 @@ export async function talk(options: TalkOptions): Promise<TalkReport> {
   const report: TalkReport = { published: 0, heard: 0, left: 0, violations: [] };
   const until = Date.now() + options.durationMs;
   const closers: (() => void)[] = [];
-  const caught = (name: string) => (error: unknown) => void report.violations.push(`${name}: ${(error as Error).stack ?? String(error)}`);
+  const caught = (name: string) => (error: unknown) =>
+    void report.violations.push(`${name}: ${(error as Error).stack ?? String(error)}`);
   try {
     const steady = await Promise.all(Array.from({ length: STEADY }, (_, i) => listen(options, i, report, closers)));
     const sent = new Map<string, number>();
-    const passing = Array.from({ length: PASSING }, (_, i) => pass(options, i, until, report, closers).catch(caught(`passing ${i}`)));
-    await Promise.all(Array.from({ length: PUBLISHERS }, (_, i) => publish(options, i, until, report, sent, closers).catch(caught(`publisher ${i}`))));
+    const passing = Array.from({ length: PASSING }, (_, i) =>
+      pass(options, i, until, report, closers).catch(caught(`passing ${i}`)),
+    );
+    await Promise.all(
+      Array.from({ length: PUBLISHERS }, (_, i) =>
+        publish(options, i, until, report, sent, closers).catch(caught(`publisher ${i}`)),
+      ),
+    );
     await Promise.all(passing);
-    const missing = (): string[] => steady.flatMap(({ last }, i) => [...sent].filter(([id, number]) => last.get(id) !== number).map(([id, number]) => `steady ${i} heard ${last.get(id)} of ${number} on ${id}`));
-    for (const late = Date.now() + LATE_MS; missing().length > 0 && Date.now() < late; ) await sleep(20);
+    const missing = (): string[] =>
+      steady.flatMap(({ last }, i) =>
+        [...sent]
+          .filter(([id, number]) => last.get(id) !== number)
+          .map(([id, number]) => `steady ${i} heard ${last.get(id)} of ${number} on ${id}`),
+      );
+    for (const late = Date.now() + LATE_MS; missing().length > 0 && Date.now() < late;) await sleep(20);
     report.violations.push(...missing());
   } catch (error) {
     caught('talk')(error);
@@ -74,7 +87,12 @@ export async function talk(options: TalkOptions): Promise<TalkReport> {
 }
 
 /** Listens to all channels from beginning to end: in RESP2 or RESP3, by names or by a pattern. */
-async function listen({ host = '127.0.0.1', port }: TalkOptions, number: number, report: TalkReport, closers: (() => void)[]): Promise<Ear> {
+async function listen(
+  { host = '127.0.0.1', port }: TalkOptions,
+  number: number,
+  report: TalkReport,
+  closers: (() => void)[],
+): Promise<Ear> {
   const ear = new Ear(`steady ${number}`, report);
   for (const channel of CHANNELS) for (let i = 0; i < PUBLISHERS; i++) ear.last.set(`${channel} ${i}`, 0);
   if (number % 2 === 0) {
@@ -93,8 +111,17 @@ async function listen({ host = '127.0.0.1', port }: TalkOptions, number: number,
   return ear;
 }
 
-/** Comes, listens to something, goes: by unsubscribing, or for good; and asks other things meanwhile, where RESP3 lets it. */
-async function pass({ host = '127.0.0.1', port, seed }: TalkOptions, number: number, until: number, report: TalkReport, closers: (() => void)[]): Promise<void> {
+/**
+ * Comes, listens to something, goes: by unsubscribing, or for good; and asks other things meanwhile, where RESP3 lets
+ * it.
+ */
+async function pass(
+  { host = '127.0.0.1', port, seed }: TalkOptions,
+  number: number,
+  until: number,
+  report: TalkReport,
+  closers: (() => void)[],
+): Promise<void> {
   const random = new Random(seed, 2_000_000 + number);
   const RESP = number % 2 === 0 ? 2 : 3;
   while (Date.now() < until) {
@@ -126,7 +153,14 @@ async function pass({ host = '127.0.0.1', port, seed }: TalkOptions, number: num
 }
 
 /** Some at once, some in transactions. */
-async function publish({ host = '127.0.0.1', port, seed }: TalkOptions, number: number, until: number, report: TalkReport, sent: Map<string, number>, closers: (() => void)[]): Promise<void> {
+async function publish(
+  { host = '127.0.0.1', port, seed }: TalkOptions,
+  number: number,
+  until: number,
+  report: TalkReport,
+  sent: Map<string, number>,
+  closers: (() => void)[],
+): Promise<void> {
   const random = new Random(seed, 3_000_000 + number);
   const client = new Redis({ host, port, protocol: number % 2 === 0 ? 2 : 3, retryStrategy: () => null });
   client.on('error', () => {});
@@ -143,9 +177,13 @@ async function publish({ host = '127.0.0.1', port, seed }: TalkOptions, number: 
     }
     const results = (await batch.exec()) ?? [];
     report.published += results.length;
-    if (results.length !== count) report.violations.push(`publisher ${number}: ${results.length} replies to ${count} messages`);
+    if (results.length !== count)
+      report.violations.push(`publisher ${number}: ${results.length} replies to ${count} messages`);
     for (const [error, receivers] of results) {
-      if (error !== null || Number(receivers) < STEADY) report.violations.push(`publisher ${number}: ${error === null ? `${String(receivers)} received it` : error.message}`);
+      if (error !== null || Number(receivers) < STEADY)
+        report.violations.push(
+          `publisher ${number}: ${error === null ? `${String(receivers)} received it` : error.message}`,
+        );
     }
     await sleep(random.between(0, 15));
   }

@@ -14,6 +14,12 @@ for (let round = 0; round < MINUTES; round++) {
   test(`round ${round + 1}: ${mixed ? 'workloads in every stage that writes twice' : 'all in shadow'}, ${keysPerType} keys of a type`, async (t) => {
     if (!mixed) return trial(t, { durationMs: ROUND_MS, keysPerType });
     const workloads = STAGES.map((stage) => ({ name: stage, keys: [`${stage}:*`], stage }));
-    return trial(t, { durationMs: ROUND_MS, keysPerType, prefixes: STAGES.map((stage) => `${stage}:`), barriers: false, workloads });
+    return trial(t, {
+      durationMs: ROUND_MS,
+      keysPerType,
+      prefixes: STAGES.map((stage) => `${stage}:`),
+      barriers: false,
+      workloads,
+    });
   });
 }

@@ -1,4 +1,6 @@
-/** A client that takes nothing on trust: raw sockets, RESP2 and RESP3, replies matched to commands by their order alone. */
+/**
+ * A client that takes nothing on trust: raw sockets, RESP2 and RESP3, replies matched to commands by their order alone.
+ */
 import { connect, type Socket } from 'node:net';
 import type { Argument, Plain } from './reply.js';
 
@@ -42,7 +44,9 @@ export class RawConnection {
     });
   }
 
-  /** Writes the chunks one by one and resolves with the replies to `count` commands. @throws when the connection fails */
+  /**
+   * Writes the chunks one by one and resolves with the replies to `count` commands. @throws when the connection fails
+   */
   async exchange(chunks: readonly Buffer[], count: number): Promise<RawReply[]> {
     if (this.failure) throw this.failure;
     const replies: RawReply[] = [];
@@ -139,7 +143,8 @@ function parse(buffer: Buffer, at: number): Parsed {
   const malformed = (): never => {
     throw new MalformedReply('a malformed reply', buffer, at);
   };
-  const length = (least: number): number => (/^(-1|0|[1-9]\d*)$/.test(line) && Number(line) >= least ? Number(line) : malformed());
+  const length = (least: number): number =>
+    /^(-1|0|[1-9]\d*)$/.test(line) && Number(line) >= least ? Number(line) : malformed();
   switch (type) {
     case '+':
       return scalar(type, line, end);

@@ -1,6 +1,7 @@
 /**
  * What happened to a key before a mismatch: a ring of the last operations on their way, as the sequencer, the mirror's
- * lane and the suspects saw them. No seed repeats how connections interleave, so that a rare mismatch must tell by itself.
+ * lane and the suspects saw them. No seed repeats how connections interleave, so that a rare mismatch must tell by
+ * itself.
  */
 import { MirrorLane } from '../../../src/pipeline/mirror.js';
 import type { Operation } from '../../../src/pipeline/operation.js';
@@ -39,18 +40,32 @@ export function startTrace(): Trace {
   const laneOf = ({ lane }: Operation): string => {
     if (lane === null) return '-';
     let label = labels.get(lane);
-    if (label === undefined) labels.set(lane, (label = `${lane.server.side}#${++lanes}/${lane.identity.credentials?.username ?? ''}/${lane.identity.protocol}`));
+    if (label === undefined)
+      labels.set(
+        lane,
+        (label = `${lane.server.side}#${++lanes}/${lane.identity.credentials?.username ?? ''}/${lane.identity.protocol}`),
+      );
     return label;
   };
-  const cut = (buffer: Buffer, start: number, end: number): Buffer => Buffer.from(buffer.subarray(start, Math.min(end, start + SHOWN)));
+  const cut = (buffer: Buffer, start: number, end: number): Buffer =>
+    Buffer.from(buffer.subarray(start, Math.min(end, start + SHOWN)));
   const note = (what: string, db: number, frame: Buffer, reply: Buffer | null = null): void => {
     ring[count++ % KEPT] = { at: performance.now(), what, db, frame, reply };
   };
   const noteOperation = (what: string, operation: Operation, reply: Buffer | null = null): void =>
-    note(`${what} ${laneOf(operation)} f${operation.follow}${operation.held ? 'h' : ''}${operation.mustCopy ? 'c' : ''}`, operation.db, cut(operation.frame, operation.start, operation.end), reply);
+    note(
+      `${what} ${laneOf(operation)} f${operation.follow}${operation.held ? 'h' : ''}${operation.mustCopy ? 'c' : ''}`,
+      operation.db,
+      cut(operation.frame, operation.start, operation.end),
+      reply,
+    );
 
   const undo: (() => void)[] = [];
-  const before = <T extends object, K extends keyof T>(target: T, name: K, look: (self: T, args: unknown[]) => void): void => {
+  const before = <T extends object, K extends keyof T>(
+    target: T,
+    name: K,
+    look: (self: T, args: unknown[]) => void,
+  ): void => {
     const own = Object.getOwnPropertyDescriptor(target, name)!;
     const original = own.value as (...args: unknown[]) => unknown;
     Object.defineProperty(target, name, {
@@ -67,18 +82,26 @@ export function startTrace(): Trace {
     (operation as Operation).lane = lane as Operation['lane'];
     noteOperation('submit', operation as Operation);
   });
-  before(Sequencer.prototype, 'answered', (_, [operation, buffer, start, end]) => noteOperation('answered', operation as Operation, cut(buffer as Buffer, start as number, end as number)));
+  before(Sequencer.prototype, 'answered', (_, [operation, buffer, start, end]) =>
+    noteOperation('answered', operation as Operation, cut(buffer as Buffer, start as number, end as number)),
+  );
   before(Sequencer.prototype, 'followChanges', (_, [operation]) => noteOperation('changes', operation as Operation));
   const watched = new WeakSet<object>();
   const watch = (mirror: MirrorLane): void => {
     if (watched.has(mirror)) return;
     watched.add(mirror);
-    const { events } = mirror as unknown as { events: Record<'matched' | 'accepted' | 'differs' | 'unconfirmed' | 'dropped', (...args: unknown[]) => void> };
+    const { events } = mirror as unknown as {
+      events: Record<'matched' | 'accepted' | 'differs' | 'unconfirmed' | 'dropped', (...args: unknown[]) => void>;
+    };
     for (const name of ['matched', 'accepted', 'differs', 'unconfirmed', 'dropped'] as const) {
       const original = events[name];
       events[name] = (...args) => {
         const [operation, buffer, start, end] = args;
-        noteOperation(name, operation as Operation, name === 'differs' ? cut(buffer as Buffer, start as number, end as number) : null);
+        noteOperation(
+          name,
+          operation as Operation,
+          name === 'differs' ? cut(buffer as Buffer, start as number, end as number) : null,
+        );
         original(...args);
       };
     }
@@ -92,7 +115,9 @@ export function startTrace(): Trace {
     watch(mirror);
     for (const operation of operations as Operation[]) noteOperation(`append(${mirror.gates} gates)`, operation);
   });
-  before(Suspects.prototype, 'mark', (_, [db, key, , reason]) => note(`doubt ${reason as string}`, db as number, Buffer.from(key as Buffer)));
+  before(Suspects.prototype, 'mark', (_, [db, key, , reason]) =>
+    note(`doubt ${reason as string}`, db as number, Buffer.from(key as Buffer)),
+  );
   before(Suspects.prototype, 'clear', (_, [suspect, generation]) => {
     const { db, key, generation: now } = suspect as { db: number; key: Buffer; generation: number };
     note(`clear ${now === generation}`, db, key);
@@ -101,14 +126,25 @@ export function startTrace(): Trace {
     const { db, key, kind, command } = finding as { db: number; key: Buffer | null; kind: string; command: string };
     if (found.length >= FINDINGS || kind === 'unsupported' || key === null) return;
     const steps: Step[] = [];
-    for (let i = Math.max(0, count - KEPT); i < count; i++) if (isAbout(ring[i % KEPT], db, key)) steps.push(ring[i % KEPT]);
-    found.push([`${command} ${kind} of ${key.toString('latin1')} in ${db}:`, ...steps.slice(-STEPS).map(lineOf)].join('\n'));
+    for (let i = Math.max(0, count - KEPT); i < count; i++)
+      if (isAbout(ring[i % KEPT], db, key)) steps.push(ring[i % KEPT]);
+    found.push(
+      [`${command} ${kind} of ${key.toString('latin1')} in ${db}:`, ...steps.slice(-STEPS).map(lineOf)].join('\n'),
+    );
   });
   return { found, stop: () => undo.splice(0).forEach((each) => each()) };
 }
 
 /** FLUSHDB and its like are about every key. */
-const isAbout = ({ db, frame }: Step, wanted: number, key: Buffer): boolean => (db === wanted && frame.includes(key)) || /^\*\d\r\n\$\d\r\n(flush|swap)/i.test(frame.toString('latin1', 0, 20));
+const isAbout = ({ db, frame }: Step, wanted: number, key: Buffer): boolean =>
+  (db === wanted && frame.includes(key)) || /^\*\d\r\n\$\d\r\n(flush|swap)/i.test(frame.toString('latin1', 0, 20));
 
-const text = (bytes: Buffer): string => JSON.stringify(bytes.toString('latin1').replaceAll(/(^|\r\n)[*$]\d+(?=\r\n)/g, '').replaceAll('\r\n', ' ')).slice(1, -1);
-const lineOf = ({ at, what, frame, reply }: Step): string => `${at.toFixed(2)} ${what}: ${text(frame)}${reply === null ? '' : ` → ${text(reply)}`}`;
+const text = (bytes: Buffer): string =>
+  JSON.stringify(
+    bytes
+      .toString('latin1')
+      .replaceAll(/(^|\r\n)[*$]\d+(?=\r\n)/g, '')
+      .replaceAll('\r\n', ' '),
+  ).slice(1, -1);
+const lineOf = ({ at, what, frame, reply }: Step): string =>
+  `${at.toFixed(2)} ${what}: ${text(frame)}${reply === null ? '' : ` → ${text(reply)}`}`;

@@ -1,4 +1,7 @@
-/** Everything at once, against a real Redis and a real KeyDB: afterwards the two hold the same. `minute.long.test.ts` has more of it. */
+/**
+ * Everything at once, against a real Redis and a real KeyDB: afterwards the two hold the same. `minute.long.test.ts`
+ * has more of it.
+ */
 import { test } from 'node:test';
 import { trial } from './trial.js';
 

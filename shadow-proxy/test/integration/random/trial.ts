@@ -14,7 +14,8 @@ import { missingIn } from './meaning.js';
 import { talk, type TalkReport } from './pubsub.js';
 import { startTrace } from './trace.js';
 
-export interface TrialOptions extends Pick<TestShardOptions, 'workloads' | 'default'>, Omit<DriverOptions, 'port' | 'seed'> {
+export interface TrialOptions
+  extends Pick<TestShardOptions, 'workloads' | 'default'>, Omit<DriverOptions, 'port' | 'seed'> {
   readonly seed?: number;
 }
 
@@ -37,11 +38,19 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
       try {
         const prefixes = driving.prefixes ?? [''];
         // KeyDB has none.
-        const functions = prefixes.filter((prefix) => !workloads?.some(({ stage, keys }) => stage === 'live' && keys.includes(`${prefix}*`)));
+        const functions = prefixes.filter(
+          (prefix) => !workloads?.some(({ stage, keys }) => stage === 'live' && keys.includes(`${prefix}*`)),
+        );
         await loadLibrary(shard.port);
-        const [report, talked] = await Promise.all([drive({ vanishing: 0.02, ...driving, functions, port: shard.port, seed }), talk({ port: shard.port, seed, durationMs: driving.durationMs })]);
+        const [report, talked] = await Promise.all([
+          drive({ vanishing: 0.02, ...driving, functions, port: shard.port, seed }),
+          talk({ port: shard.port, seed, durationMs: driving.durationMs }),
+        ]);
         const drivenAt = performance.now();
-        const settled = await settle(shard).then(() => null, (error: Error) => error.message);
+        const settled = await settle(shard).then(
+          () => null,
+          (error: Error) => error.message,
+        );
         const settledMs = Math.round(performance.now() - drivenAt);
         const snapshot = shard.snapshot();
         const comparison = await compareKeyspaces(source, target);
@@ -56,7 +65,14 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
             mismatches: await describeMismatches(shard, snapshot),
             'differences of the keyspaces': comparison.differences.slice(0, 20),
           },
-          { 'replies of the wrong form or to the wrong client': [], 'messages lost, doubled or out of order': [], 'not settled': null, frozen: null, mismatches: [], 'differences of the keyspaces': [] },
+          {
+            'replies of the wrong form or to the wrong client': [],
+            'messages lost, doubled or out of order': [],
+            'not settled': null,
+            frozen: null,
+            mismatches: [],
+            'differences of the keyspaces': [],
+          },
           `seed ${seed}`,
         );
         assert.deepEqual(missingIn(report, snapshot, comparison, talked), []);
@@ -69,10 +85,17 @@ export async function trial(t: TestContext, options: TrialOptions): Promise<void
   );
 }
 
-/** Waits until all is confirmed and healed, and what was in doubt as a whole is verified, as it is without anybody asking. */
+/**
+ * Waits until all is confirmed and healed, and what was in doubt as a whole is verified, as it is without anybody
+ * asking.
+ */
 async function settle(shard: TestShard): Promise<void> {
   const inDoubt = (): string[] => shard.snapshot().workloads.flatMap(({ suspect }) => suspect ?? []);
-  await until(() => inDoubt().length === 0, SETTLE_MS, () => `in doubt: ${inDoubt().join(', ')}`);
+  await until(
+    () => inDoubt().length === 0,
+    SETTLE_MS,
+    () => `in doubt: ${inDoubt().join(', ')}`,
+  );
   await shard.settled(SETTLE_MS);
 }
 
@@ -80,7 +103,10 @@ async function settle(shard: TestShard): Promise<void> {
 async function describeMismatches(shard: TestShard, { mismatches }: ShardSnapshot): Promise<string[]> {
   const file = join(shard.stateDir, shard.shard.name, 'ledger.jsonl');
   const text = await readFile(file, 'utf8').catch(() => '');
-  const entries = text.split('\n').filter(Boolean).map((line) => JSON.parse(line) as LedgerEntry);
+  const entries = text
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => JSON.parse(line) as LedgerEntry);
   const examples = new Map<string, { count: number; first: LedgerEntry }>();
   for (const entry of entries) {
     if (entry.kind === 'unsupported' && TARGET_LACKS.has(entry.command)) continue;
@@ -89,21 +115,55 @@ async function describeMismatches(shard: TestShard, { mismatches }: ShardSnapsho
     example.count++;
     examples.set(name, example);
   }
-  const described = [...examples].map(([name, { count, first }]) => `${count} × ${name}: ${first.key?.text ?? ''} in ${first.db}: ${first.source.reply?.slice(0, 200)} ≠ ${first.target.reply?.slice(0, 200)}`);
+  const described = [...examples].map(
+    ([name, { count, first }]) =>
+      `${count} × ${name}: ${first.key?.text ?? ''} in ${first.db}: ${first.source.reply?.slice(0, 200)} ≠ ${first.target.reply?.slice(0, 200)}`,
+  );
   const others = Object.entries(mismatches).filter(([kind]) => kind !== 'unsupported');
   return others.length > 0 || described.length > 0 ? [JSON.stringify(mismatches), ...described] : [];
 }
 
-/** What KeyDB does not know, BITCOUNT and BITPOS by BIT among it: a finding, for a client would miss it after the move. */
+/**
+ * What KeyDB does not know, BITCOUNT and BITPOS by BIT among it: a finding, for a client would miss it after the move.
+ */
 const TARGET_LACKS = new Set([
-  ...['bitcount', 'bitpos', 'expiretime', 'pexpiretime', 'lcs', 'sintercard', 'zintercard', 'sort_ro', 'eval_ro', 'evalsha_ro', 'fcall', 'fcall_ro'],
+  ...[
+    'bitcount',
+    'bitpos',
+    'expiretime',
+    'pexpiretime',
+    'lcs',
+    'sintercard',
+    'zintercard',
+    'sort_ro',
+    'eval_ro',
+    'evalsha_ro',
+    'fcall',
+    'fcall_ro',
+  ],
 ]);
 
-function summary(report: DriverReport, snapshot: ShardSnapshot, { keys, byType }: Comparison, { published, heard, left }: TalkReport, settledMs: number): string {
+function summary(
+  report: DriverReport,
+  snapshot: ShardSnapshot,
+  { keys, byType }: Comparison,
+  { published, heard, left }: TalkReport,
+  settledMs: number,
+): string {
   const { operations, compared, matched, explained, inconclusive, suspects, mirror } = snapshot;
   return JSON.stringify({
     ...{ sent: report.operations, transactions: report.transactions, vanished: report.vanished },
-    ...{ operations, compared, matched, explained, inconclusive, mismatches: sum(snapshot.mismatches), suspects: suspects.total, inDoubt: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []), dropped: mirror.dropped },
+    ...{
+      operations,
+      compared,
+      matched,
+      explained,
+      inconclusive,
+      mismatches: sum(snapshot.mismatches),
+      suspects: suspects.total,
+      inDoubt: snapshot.workloads.flatMap(({ suspect }) => suspect ?? []),
+      dropped: mirror.dropped,
+    },
     ...{ keys, byType, functions: report.commands.get('FCALL'), published, heard, left, settledMs },
   });
 }

@@ -74,7 +74,8 @@ export class Values {
 
   number(): string {
     const { random } = this;
-    if (random.chance(0.03)) return random.pick(['9223372036854775807', '-9223372036854775808', '9007199254740993', '00', '-0']);
+    if (random.chance(0.03))
+      return random.pick(['9223372036854775807', '-9223372036854775808', '9007199254740993', '00', '-0']);
     return String(random.between(-200, 10_000));
   }
 
@@ -82,7 +83,11 @@ export class Values {
   float(): string {
     const { random } = this;
     if (random.chance(0.02)) return random.pick(['inf', '-inf', 'nan', '1e400', '1e-300', '3.0e3', '-0']);
-    return random.pick([() => String(random.between(-50, 50)), () => (random.next() * 100 - 50).toFixed(random.between(1, 17)), () => '0.1'])();
+    return random.pick([
+      () => String(random.between(-50, 50)),
+      () => (random.next() * 100 - 50).toFixed(random.between(1, 17)),
+      () => '0.1',
+    ])();
   }
 
   /** Members and fields: a small common pool, some binary, some long enough to change the encoding. */
@@ -103,7 +108,9 @@ export class Values {
 
   /** Milliseconds; many are over before the run is, if keys are to expire in it. */
   ttl(): number {
-    return this.random.chance(0.4) && this.options.expiring ? this.random.between(1, 2000) : this.random.between(20_000, 900_000);
+    return this.random.chance(0.4) && this.options.expiring
+      ? this.random.between(1, 2000)
+      : this.random.between(20_000, 900_000);
   }
 
   /** Seconds to block for; never for ever. */

@@ -1,7 +1,7 @@
 /**
  * Prints, as a TypeScript module, payloads that a server wrote and what its commands said about each:
- * `node …/test/integration/rdb/capture.js 6379 > shadow-proxy/test/integration/rdb/fixtures/redis-7.4.ts`. It uses the database of the
- * server named by its port on this machine, and deletes key `key`.
+ * `node …/test/integration/rdb/capture.js 6379 > shadow-proxy/test/integration/rdb/fixtures/redis-7.4.ts`. It uses the
+ * database of the server named by its port on this machine, and deletes key `key`.
  */
 import { Redis } from 'ioredis';
 import { dump, observe, type Plain } from './observe.js';
@@ -11,7 +11,9 @@ export interface Fixture {
   readonly name: string;
   /** Base64. */
   readonly payload: string;
-  /** By commands of the server that wrote it; null where that server's commands tell too little (streams before 6.0). */
+  /**
+   * By commands of the server that wrote it; null where that server's commands tell too little (streams before 6.0).
+   */
   readonly observed: Plain;
   /** Fields that expire: name and Unix milliseconds. */
   readonly expiry?: readonly (readonly [string, number])[];
@@ -44,9 +46,28 @@ const RECIPES: Record<string, Command[]> = {
   'hash, big': [['HMSET', 'key', ...range(150).flatMap((i) => [`field ${i}`, i])]],
   'hash, long value': [['HMSET', 'key', 'a', LONG, 'b', 1]],
   'zset, small': [
-    ['ZADD', 'key', 1, 'one', 2.5, 'two', '-inf', 'low', 'inf', 'high', '-0.1', 'minus', 1e300, 'huge', '9007199254740993', 'exact'],
+    [
+      'ZADD',
+      'key',
+      1,
+      'one',
+      2.5,
+      'two',
+      '-inf',
+      'low',
+      'inf',
+      'high',
+      '-0.1',
+      'minus',
+      1e300,
+      'huge',
+      '9007199254740993',
+      'exact',
+    ],
   ],
-  'zset, big': [['ZADD', 'key', ...range(140).flatMap((i) => [i / 7 - 20, `member ${i}`]), '-inf', 'low', 'inf', 'high']],
+  'zset, big': [
+    ['ZADD', 'key', ...range(140).flatMap((i) => [i / 7 - 20, `member ${i}`]), '-inf', 'low', 'inf', 'high'],
+  ],
   stream: [
     ['XADD', 'key', '5-0', 'field', 1],
     ...range(120).map((i): Command => ['XADD', 'key', `${10 + i * 3}-${i % 4}`, 'field', i, 'other', `value ${i}`]),
@@ -103,7 +124,9 @@ async function main(port: number): Promise<void> {
   await client.del('key');
   client.disconnect();
   const lines = fixtures.map((fixture) => `  ${JSON.stringify(fixture)},\n`);
-  process.stdout.write(`/** Written by capture.ts on version ${program}. */\nimport type { Fixture } from '../../capture.js';\n\n`);
+  process.stdout.write(
+    `/** Written by capture.ts on version ${program}. */\nimport type { Fixture } from '../../capture.js';\n\n`,
+  );
   process.stdout.write(`export const fixtures: readonly Fixture[] = [\n${lines.join('')}];\n`);
 }
 

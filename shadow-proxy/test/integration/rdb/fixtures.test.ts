@@ -26,26 +26,29 @@ const SERVERS: Record<string, readonly Fixture[]> = {
 test('payloads of Redis 2.8 to 8.0 are restored by KeyDB and by Redis 7 as the server that wrote them showed them', async (t) => {
   if (!(await needsKeydb(t))) return;
   const config = { 'sanitize-dump-payload': 'yes' };
-  await withServers(async ({ source, target }) => {
-    await connected(source, (redis) =>
-      connected(target, async (keydb) => {
-        for (const [version, fixtures] of Object.entries(SERVERS)) {
-          for (const { name, payload, observed, expiry } of fixtures) {
-            if (expiry) continue;
-            const bytes = Buffer.from(payload, 'base64');
-            await restore(redis, 'key', transcode(bytes, 10));
-            await restore(keydb, 'key', transcode(bytes, 9));
-            const copy = await observe(redis, 'key');
-            // Where the old server could not tell enough, Redis 7 reads its payload without our help.
-            if (observed === null) await restore(redis, 'original', bytes);
-            const expected = observed ?? (await observe(redis, 'original'));
-            assert.deepEqual(copy, expected, `${name} of ${version} on Redis`);
-            assert.deepEqual(await observe(keydb, 'key'), expected, `${name} of ${version} on KeyDB`);
+  await withServers(
+    async ({ source, target }) => {
+      await connected(source, (redis) =>
+        connected(target, async (keydb) => {
+          for (const [version, fixtures] of Object.entries(SERVERS)) {
+            for (const { name, payload, observed, expiry } of fixtures) {
+              if (expiry) continue;
+              const bytes = Buffer.from(payload, 'base64');
+              await restore(redis, 'key', transcode(bytes, 10));
+              await restore(keydb, 'key', transcode(bytes, 9));
+              const copy = await observe(redis, 'key');
+              // Where the old server could not tell enough, Redis 7 reads its payload without our help.
+              if (observed === null) await restore(redis, 'original', bytes);
+              const expected = observed ?? (await observe(redis, 'original'));
+              assert.deepEqual(copy, expected, `${name} of ${version} on Redis`);
+              assert.deepEqual(await observe(keydb, 'key'), expected, `${name} of ${version} on KeyDB`);
+            }
           }
-        }
-      }),
-    );
-  }, { source: { config }, target: { config } });
+        }),
+      );
+    },
+    { source: { config }, target: { config } },
+  );
 });
 
 test('every payload stays the same value through every version that can hold it', () => {
@@ -57,7 +60,11 @@ test('every payload stays the same value through every version that can hold it'
       for (const version of [6, 7, 8, 9, 10, 11]) {
         const again = decodeDump(encodeDump(value, version));
         // Sorted sets are written in the reverse order.
-        assert.deepEqual(again.type === 'zset' ? { ...again, members: [...again.members].reverse() } : again, value, `${name}, RDB ${version}`);
+        assert.deepEqual(
+          again.type === 'zset' ? { ...again, members: [...again.members].reverse() } : again,
+          value,
+          `${name}, RDB ${version}`,
+        );
       }
     }
   }
@@ -75,7 +82,10 @@ test('the expiry of hash fields is in the model, stays in RDB 12, and is refused
     const again = decodeDump(encodeDump({ type: 'hash', fields }, 12)) as HashValue;
     assert.deepEqual(again.fields, fields);
     for (const version of [9, 10, 11]) {
-      assert.throws(() => transcode(bytes, version), (error: unknown) => error instanceof TranscodeError && error.code === 'TARGET');
+      assert.throws(
+        () => transcode(bytes, version),
+        (error: unknown) => error instanceof TranscodeError && error.code === 'TARGET',
+      );
     }
   }
   assert.equal(seen, 4);
@@ -86,12 +96,20 @@ test('hashes of release candidates of Redis 7.4, which give each moment by itsel
   const first = new Writer();
   first.u8(22);
   first.length(3);
-  for (const [at, field] of [[0, 'none'], [a, 'one'], [b, 'two']] as const) {
+  for (const [at, field] of [
+    [0, 'none'],
+    [a, 'one'],
+    [b, 'two'],
+  ] as const) {
     first.length(at);
     first.string(Buffer.from(field));
     first.string(Buffer.from('v'));
   }
-  const fields = [{ field: Buffer.from('none'), value: Buffer.from('v') }, { field: Buffer.from('one'), value: Buffer.from('v'), expireAt: a }, { field: Buffer.from('two'), value: Buffer.from('v'), expireAt: b }];
+  const fields = [
+    { field: Buffer.from('none'), value: Buffer.from('v') },
+    { field: Buffer.from('one'), value: Buffer.from('v'), expireAt: a },
+    { field: Buffer.from('two'), value: Buffer.from('v'), expireAt: b },
+  ];
   assert.deepEqual(decodeDump(first.finish(12)), { type: 'hash', fields });
   // The packed form: as that of 7.4, whose first eight bytes are the earliest moment.
   const { payload, expiry } = redis74.find(({ name }) => name === 'hash with expiring fields, small')!;

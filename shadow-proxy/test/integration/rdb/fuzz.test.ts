@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { decodeDump, encodeDump, transcode, TranscodeError, type StreamId, type Value } from '../../../src/copy/rdb/transcode.js';
+import {
+  decodeDump,
+  encodeDump,
+  transcode,
+  TranscodeError,
+  type StreamId,
+  type Value,
+} from '../../../src/copy/rdb/transcode.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
 import { fixtures as redis28 } from './fixtures/redis-2.8.js';
 import { fixtures as redis62 } from './fixtures/redis-6.2.js';
@@ -50,7 +57,9 @@ function attempt(bytes: Buffer, version: number): Buffer | null {
 
 test('a payload that was cut or changed on its way is never translated', () => {
   fc.assert(
-    fc.property(payload, fc.nat(), (bytes, cut) => assert.equal(attempt(bytes.subarray(0, cut % bytes.length), 9), null)),
+    fc.property(payload, fc.nat(), (bytes, cut) =>
+      assert.equal(attempt(bytes.subarray(0, cut % bytes.length), 9), null),
+    ),
     { numRuns: runs * 50 },
   );
   fc.assert(
@@ -65,7 +74,8 @@ test('a payload that was cut or changed on its way is never translated', () => {
 
 /** Without what an older version cannot say. */
 const comparable = (value: Value): unknown => {
-  if (value.type === 'zset') return value.members.map(({ member, score }) => `${score} ${member.toString('latin1')}`).sort();
+  if (value.type === 'zset')
+    return value.members.map(({ member, score }) => `${score} ${member.toString('latin1')}`).sort();
   if (value.type !== 'stream') return value;
   const groups = value.groups.map((group) => ({
     ...group,
@@ -77,16 +87,23 @@ const comparable = (value: Value): unknown => {
 
 test('a damaged payload with a right checksum is refused, or translated to what it says', () => {
   fc.assert(
-    fc.property(payload, changes, fc.constantFrom(9, 10, 12), fc.boolean(), fc.nat(), (bytes, list, version, cuts, cut) => {
-      const damaged = tampered(bytes, (content) => {
-        apply(content, list);
-        return cuts ? content.subarray(0, 1 + (cut % content.length)) : content;
-      });
-      const result = attempt(damaged, version);
-      if (!result) return;
-      assert.deepEqual(comparable(decodeDump(result)), comparable(decodeDump(damaged)));
-      assert.ok(result.length < damaged.length * 100 + 1000);
-    }),
+    fc.property(
+      payload,
+      changes,
+      fc.constantFrom(9, 10, 12),
+      fc.boolean(),
+      fc.nat(),
+      (bytes, list, version, cuts, cut) => {
+        const damaged = tampered(bytes, (content) => {
+          apply(content, list);
+          return cuts ? content.subarray(0, 1 + (cut % content.length)) : content;
+        });
+        const result = attempt(damaged, version);
+        if (!result) return;
+        assert.deepEqual(comparable(decodeDump(result)), comparable(decodeDump(damaged)));
+        assert.ok(result.length < damaged.length * 100 + 1000);
+      },
+    ),
     { numRuns: runs * 150, includeErrorInReport: true },
   );
 });
@@ -94,39 +111,42 @@ test('a damaged payload with a right checksum is refused, or translated to what 
 test('what is accepted from damaged payloads is what Redis itself reads from them', async (t) => {
   if (!(await needsKeydb(t))) return;
   const config = { 'sanitize-dump-payload': 'yes' };
-  await withServers(async ({ source, target }) => {
-    await connected(source, (redis) =>
-      connected(target, async (keydb) => {
-        let accepted = 0;
-        const compare = async (damaged: Buffer): Promise<void> => {
-          const result = attempt(damaged, 9);
-          if (!result) return;
-          accepted++;
-          await restore(keydb, 'copy', result);
-          await restore(redis, 'original', damaged);
-          const hex = damaged.toString('hex');
-          assert.deepEqual([hex, await observe(keydb, 'copy')], [hex, await observe(redis, 'original')]);
-        };
-        const old = [...redis28, ...redis62].map((fixture) => Buffer.from(fixture.payload, 'base64'));
-        await fc.assert(
-          fc.asyncProperty(fc.constantFrom(...old), changes, async (bytes, list) => {
-            await compare(tampered(bytes, (content) => apply(content, list)));
-          }),
-          { numRuns: runs * 20, includeErrorInReport: true },
-        );
-        await fc.assert(
-          fc.asyncProperty(recipe, fc.array(changes, { minLength: 20, maxLength: 20 }), async (of, lists) => {
-            await redis.del('key');
-            await cook(redis, of);
-            const bytes = await dump(redis, 'key');
-            for (const list of lists) await compare(tampered(bytes, (content) => apply(content, list)));
-          }),
-          { numRuns: runs, includeErrorInReport: true, endOnFailure: true },
-        );
-        assert.ok(accepted > runs, `${accepted} accepted`);
-      }),
-    );
-  }, { source: { config }, target: { config } });
+  await withServers(
+    async ({ source, target }) => {
+      await connected(source, (redis) =>
+        connected(target, async (keydb) => {
+          let accepted = 0;
+          const compare = async (damaged: Buffer): Promise<void> => {
+            const result = attempt(damaged, 9);
+            if (!result) return;
+            accepted++;
+            await restore(keydb, 'copy', result);
+            await restore(redis, 'original', damaged);
+            const hex = damaged.toString('hex');
+            assert.deepEqual([hex, await observe(keydb, 'copy')], [hex, await observe(redis, 'original')]);
+          };
+          const old = [...redis28, ...redis62].map((fixture) => Buffer.from(fixture.payload, 'base64'));
+          await fc.assert(
+            fc.asyncProperty(fc.constantFrom(...old), changes, async (bytes, list) => {
+              await compare(tampered(bytes, (content) => apply(content, list)));
+            }),
+            { numRuns: runs * 20, includeErrorInReport: true },
+          );
+          await fc.assert(
+            fc.asyncProperty(recipe, fc.array(changes, { minLength: 20, maxLength: 20 }), async (of, lists) => {
+              await redis.del('key');
+              await cook(redis, of);
+              const bytes = await dump(redis, 'key');
+              for (const list of lists) await compare(tampered(bytes, (content) => apply(content, list)));
+            }),
+            { numRuns: runs, includeErrorInReport: true, endOnFailure: true },
+          );
+          assert.ok(accepted > runs, `${accepted} accepted`);
+        }),
+      );
+    },
+    { source: { config }, target: { config } },
+  );
 });
 
 /** Plain objects, which `deepEqual` wants. */
@@ -137,7 +157,8 @@ const u64 = fc.bigInt({ min: 0n, max: 2n ** 64n - 1n });
 const i64 = fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n });
 const id = record({ ms: u64, seq: u64 });
 const name = (item: Buffer): string => item.toString('latin1');
-const order = (a: { id: StreamId }, b: { id: StreamId }): number => ((a.id.ms - b.id.ms || a.id.seq - b.id.seq) > 0n ? 1 : -1);
+const order = (a: { id: StreamId }, b: { id: StreamId }): number =>
+  (a.id.ms - b.id.ms || a.id.seq - b.id.seq) > 0n ? 1 : -1;
 const idName = (item: { id: StreamId }): string => `${item.id.ms}-${item.id.seq}`;
 const distinctBy = { minLength: 1, maxLength: 40, size: 'max' } as const;
 
@@ -149,21 +170,33 @@ const consumers = pending.chain((all) =>
     .uniqueArray(consumer, { selector: (of) => name(of.name), minLength: all.length > 0 ? 1 : 0, maxLength: 3 })
     .map((some) => some.map((of, i) => ({ ...of, pending: all.filter((_, j) => j % some.length === i).sort(order) }))),
 );
-const group = record({ name: octets, lastId: id, entriesRead: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n })), consumers });
+const group = record({
+  name: octets,
+  lastId: id,
+  entriesRead: fc.option(fc.bigInt({ min: 0n, max: 2n ** 64n - 2n })),
+  consumers,
+});
 const groups = fc.uniqueArray(group, { selector: (of) => name(of.name), maxLength: 3 });
 const pair = fc.tuple(fc.oneof(fc.constant(Buffer.from('f')), octets), octets);
 const entry = record({ id, fields: fc.array(pair, { minLength: 1, maxLength: 3 }).map((of) => of.flat()) });
 const entries = fc.uniqueArray(entry, { selector: idName, maxLength: 250, size: 'max' }).map((all) => all.sort(order));
 const counters = record({ entriesAdded: u64, maxDeletedId: id });
-const hashField = record({ field: octets, value: octets, expireAt: fc.integer({ min: 1, max: 2 ** 48 - 1 }) }, { requiredKeys: ['field', 'value'] });
+const hashField = record(
+  { field: octets, value: octets, expireAt: fc.integer({ min: 1, max: 2 ** 48 - 1 }) },
+  { requiredKeys: ['field', 'value'] },
+);
 const zsetMember = record({ member: octets, score: fc.double({ noNaN: true }) });
 
 const value: fc.Arbitrary<Value> = fc.oneof(
   octets.map((bytes): Value => ({ type: 'string', bytes })),
   fc.array(octets, distinctBy).map((items): Value => ({ type: 'list', items })),
   fc.uniqueArray(octets, { ...distinctBy, selector: name }).map((members): Value => ({ type: 'set', members })),
-  fc.uniqueArray(hashField, { ...distinctBy, selector: (of) => name(of.field) }).map((fields): Value => ({ type: 'hash', fields })),
-  fc.uniqueArray(zsetMember, { ...distinctBy, selector: (of) => name(of.member) }).map((members): Value => ({ type: 'zset', members })),
+  fc
+    .uniqueArray(hashField, { ...distinctBy, selector: (of) => name(of.field) })
+    .map((fields): Value => ({ type: 'hash', fields })),
+  fc
+    .uniqueArray(zsetMember, { ...distinctBy, selector: (of) => name(of.member) })
+    .map((members): Value => ({ type: 'zset', members })),
   record({ entries, lastId: id, counters, groups }).map((of): Value => ({ type: 'stream', ...of })),
 );
 

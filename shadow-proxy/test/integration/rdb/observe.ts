@@ -21,7 +21,10 @@ export async function observe(client: Redis, key: string): Promise<Plain> {
     case 'hash':
       return [type, sorted(pairs((await ask('HGETALL', key)) as Plain[]))];
     case 'zset':
-      return [type, pairs((await ask('ZRANGE', key, 0, -1, 'WITHSCORES')) as Plain[]).map(([of, score]) => [of, number(score)])];
+      return [
+        type,
+        pairs((await ask('ZRANGE', key, 0, -1, 'WITHSCORES')) as Plain[]).map(([of, score]) => [of, number(score)]),
+      ];
     case 'stream':
       return [type, await ask('XRANGE', key, '-', '+'), await observeStream(ask, key)];
     default:
@@ -55,7 +58,8 @@ export async function observeCounters(client: Redis, key: string): Promise<Plain
   return [fields(info, ['entries-added', 'max-deleted-entry-id', 'recorded-first-entry-id']), groups];
 }
 
-const activeTime = (consumer: readonly Plain[]): Plain => pairs(consumer).find(([name]) => name === 'active-time') ?? null;
+const activeTime = (consumer: readonly Plain[]): Plain =>
+  pairs(consumer).find(([name]) => name === 'active-time') ?? null;
 
 /** What follows the name in a flat list of names and values. */
 function field(flat: Plain, name: string): Plain {
@@ -82,7 +86,10 @@ function sorted<T extends Plain>(items: readonly T[]): T[] {
 }
 
 /** A connection for the time of `body`. */
-export async function connected<T>(server: Pick<LocalServer, 'host' | 'port'>, body: (client: Redis) => Promise<T>): Promise<T> {
+export async function connected<T>(
+  server: Pick<LocalServer, 'host' | 'port'>,
+  body: (client: Redis) => Promise<T>,
+): Promise<T> {
   const client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 1, protocol: 2 });
   try {
     return await body(client);
@@ -102,6 +109,8 @@ export async function restore(client: Redis, key: string, payload: Buffer): Prom
   try {
     await client.call('RESTORE', key, 0, payload, 'REPLACE');
   } catch (error) {
-    throw new Error(`port ${client.options.port}, ${payload.length} bytes ${payload.toString('hex').slice(0, 400)}: ${String(error)}`);
+    throw new Error(
+      `port ${client.options.port}, ${payload.length} bytes ${payload.toString('hex').slice(0, 400)}: ${String(error)}`,
+    );
   }
 }

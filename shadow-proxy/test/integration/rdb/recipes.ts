@@ -16,18 +16,42 @@ export async function cook(client: Redis, recipe: Recipe): Promise<void> {
 }
 
 const EDGES = [0, 12, 13, 63, 64, 127, 128, 4095, 4096, 32767, 32768, 8388607, 8388608, 2147483647, 2147483648];
-const INT64 = ['9223372036854775807', '-9223372036854775808', '9007199254740993', '4294967296', '1099511627776', '007', '-0', '+1', '1e3'];
+const INT64 = [
+  '9223372036854775807',
+  '-9223372036854775808',
+  '9007199254740993',
+  '4294967296',
+  '1099511627776',
+  '007',
+  '-0',
+  '+1',
+  '1e3',
+];
 
 const SIZES = [63, 64, 250, 253, 254, 300, 4095, 4096, 16376, 16377, 16378, 16383, 16384];
 const unit = fc.uint8Array({ minLength: 1, maxLength: 40 }).map((octets) => Buffer.from(octets));
 
 /** Bytes near every border of an encoding: integers of all widths, binary, short, long, and what LZF likes. */
 const bytes: fc.Arbitrary<Buffer> = fc.oneof(
-  { weight: 3, arbitrary: fc.constantFrom(...EDGES).chain((n) => fc.constantFrom(n, -n, n + 1, -n - 1)).map((n) => Buffer.from(String(n))) },
+  {
+    weight: 3,
+    arbitrary: fc
+      .constantFrom(...EDGES)
+      .chain((n) => fc.constantFrom(n, -n, n + 1, -n - 1))
+      .map((n) => Buffer.from(String(n))),
+  },
   { weight: 1, arbitrary: fc.constantFrom(...INT64).map((text) => Buffer.from(text)) },
   { weight: 4, arbitrary: fc.uint8Array({ maxLength: 70 }).map((octets) => Buffer.from(octets)) },
-  { weight: 1, arbitrary: fc.tuple(fc.constantFrom(...SIZES), fc.nat(255)).map(([n, octet]) => Buffer.alloc(n, octet)) },
-  { weight: 1, arbitrary: fc.tuple(unit, fc.integer({ min: 2, max: 200 })).map(([of, times]) => Buffer.concat(Array<Buffer>(times).fill(of))) },
+  {
+    weight: 1,
+    arbitrary: fc.tuple(fc.constantFrom(...SIZES), fc.nat(255)).map(([n, octet]) => Buffer.alloc(n, octet)),
+  },
+  {
+    weight: 1,
+    arbitrary: fc
+      .tuple(unit, fc.integer({ min: 2, max: 200 }))
+      .map(([of, times]) => Buffer.concat(Array<Buffer>(times).fill(of))),
+  },
 );
 
 const score = fc.oneof(
@@ -53,8 +77,14 @@ const list = several(bytes).map((items): Recipe => ({ type: 'list', commands: [[
 const set = fc
   .oneof({ weight: 3, arbitrary: several(bytes) }, { weight: 1, arbitrary: manyIntegers })
   .map((members): Recipe => ({ type: 'set', commands: [['SADD', K, ...members]] }));
-const hash = several(fc.tuple(bytes, bytes)).map((fields): Recipe => ({ type: 'hash', commands: [['HSET', K, ...fields.flat()]] }));
-const zset = several(fc.tuple(score.map(scoreText), bytes)).map((members): Recipe => ({ type: 'zset', commands: [['ZADD', K, ...members.flat()]] }));
+const hash = several(fc.tuple(bytes, bytes)).map((fields): Recipe => ({
+  type: 'hash',
+  commands: [['HSET', K, ...fields.flat()]],
+}));
+const zset = several(fc.tuple(score.map(scoreText), bytes)).map((members): Recipe => ({
+  type: 'zset',
+  commands: [['ZADD', K, ...members.flat()]],
+}));
 
 /** `[ms, seq]` of each entry ascends by steps; odd steps stay within a millisecond. */
 const entry = fc.record({
@@ -62,7 +92,10 @@ const entry = fc.record({
   seq: fc.oneof(fc.nat(3), fc.constantFrom(200, 40_000, '18446744073709551615')),
   fields: fc.oneof(
     { weight: 3, arbitrary: bytes.map((value) => [Buffer.from('field'), value]) },
-    { weight: 1, arbitrary: fc.array(bytes, { minLength: 1, maxLength: 4 }).map((names) => names.flatMap((name) => [name, name])) },
+    {
+      weight: 1,
+      arbitrary: fc.array(bytes, { minLength: 1, maxLength: 4 }).map((names) => names.flatMap((name) => [name, name])),
+    },
   ),
   deleted: fc.integer({ min: 0, max: 5 }).map((n) => n === 0),
 });
@@ -77,7 +110,12 @@ const group = fc.record({
 });
 
 const stream = fc
-  .record({ entries: several(entry), groups: fc.array(group, { maxLength: 3 }), deleteBefore: fc.boolean(), last: fc.boolean() })
+  .record({
+    entries: several(entry),
+    groups: fc.array(group, { maxLength: 3 }),
+    deleteBefore: fc.boolean(),
+    last: fc.boolean(),
+  })
   .map(({ entries, groups, deleteBefore, last }): Recipe => {
     let ms = 1;
     const ids = entries.map(({ step, seq }) => `${(ms += step)}-${seq}`);
@@ -85,18 +123,38 @@ const stream = fc
     const deleted = entries.flatMap((of, i): Command[] => (of.deleted ? [['XDEL', K, ids[i]]] : []));
     const read = groups.flatMap((of, i) => readBy(`group ${i}`, of, ids));
     const end: Command[] = last ? [['XSETID', K, `${ms + 1}-7`]] : [];
-    return { type: 'stream', commands: [...added, ...(deleteBefore ? deleted : []), ...read, ...(deleteBefore ? [] : deleted), ...end] };
+    return {
+      type: 'stream',
+      commands: [...added, ...(deleteBefore ? deleted : []), ...read, ...(deleteBefore ? [] : deleted), ...end],
+    };
   });
 
-function readBy(name: string, of: typeof group extends fc.Arbitrary<infer T> ? T : never, ids: readonly string[]): Command[] {
+function readBy(
+  name: string,
+  of: typeof group extends fc.Arbitrary<infer T> ? T : never,
+  ids: readonly string[],
+): Command[] {
   const commands: Command[] = [['XGROUP', 'CREATE', K, name, of.start]];
   for (const consumer of of.consumers) {
     commands.push(['XGROUP', 'CREATECONSUMER', K, name, consumer]);
-    if (consumer !== 'idle') commands.push(['XREADGROUP', 'GROUP', name, consumer, 'COUNT', of.reads + 1, 'STREAMS', K, '>']);
+    if (consumer !== 'idle')
+      commands.push(['XREADGROUP', 'GROUP', name, consumer, 'COUNT', of.reads + 1, 'STREAMS', K, '>']);
   }
   for (const id of ids.slice(0, of.acked)) commands.push(['XACK', K, name, id]);
   if (of.claimedAt !== null && of.consumers[0]) {
-    commands.push(['XCLAIM', K, name, of.consumers[0], 0, ids.at(-1)!, 'TIME', of.claimedAt, 'RETRYCOUNT', of.retries, 'FORCE']);
+    commands.push([
+      'XCLAIM',
+      K,
+      name,
+      of.consumers[0],
+      0,
+      ids.at(-1)!,
+      'TIME',
+      of.claimedAt,
+      'RETRYCOUNT',
+      of.retries,
+      'FORCE',
+    ]);
   }
   return commands;
 }

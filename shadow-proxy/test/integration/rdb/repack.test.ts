@@ -14,8 +14,9 @@ const HASH_LISTPACK = 16;
 
 function payloadOf(elements: readonly (Buffer | bigint)[]): Buffer {
   const list = new ListpackWriter();
-  for (const element of elements) if (typeof element === 'bigint') list.integer(element);
-  else list.string(element);
+  for (const element of elements)
+    if (typeof element === 'bigint') list.integer(element);
+    else list.string(element);
   const blob = list.finish();
   return seal([HASH_LISTPACK, 0x80, ...Buffer.from(Uint32Array.of(blob.length).buffer).reverse(), ...blob], 10);
 }
@@ -28,11 +29,15 @@ const number = fc.oneof(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), f
 
 test('a small hash in a listpack comes to the same bytes as when it is taken apart', () => {
   fc.assert(
-    fc.property(fc.uniqueArray(fc.oneof(string, number), { minLength: 1, maxLength: 32, selector: String }), fc.array(fc.oneof(string, number), { minLength: 32, maxLength: 32 }), (fields, values) => {
-      const payload = payloadOf(fields.flatMap((field, i) => [field, values[i]]));
-      assert.deepEqual(repackHash(payload, 10, 9), encodeDump(decodeDump(payload), 9));
-      assert.equal(repackHash(payload, 10, 10), null);
-    }),
+    fc.property(
+      fc.uniqueArray(fc.oneof(string, number), { minLength: 1, maxLength: 32, selector: String }),
+      fc.array(fc.oneof(string, number), { minLength: 32, maxLength: 32 }),
+      (fields, values) => {
+        const payload = payloadOf(fields.flatMap((field, i) => [field, values[i]]));
+        assert.deepEqual(repackHash(payload, 10, 9), encodeDump(decodeDump(payload), 9));
+        assert.equal(repackHash(payload, 10, 10), null);
+      },
+    ),
     { numRuns: 300 },
   );
 });
@@ -53,7 +58,15 @@ test('hashes that Redis 7 packs, compressed or not, come to what they hold', asy
   await withServers(({ source }) =>
     connected(source, async (redis) => {
       for (const [name, fields] of Object.entries({
-        plain: { id: '12', name: 'some name', at: '1700000000000', small: '-4096', neg: '-8388608', int: '2147483647', frac: '1.5' },
+        plain: {
+          id: '12',
+          name: 'some name',
+          at: '1700000000000',
+          small: '-4096',
+          neg: '-8388608',
+          int: '2147483647',
+          frac: '1.5',
+        },
         compressed: { a: 'x'.repeat(60), b: 'x'.repeat(60), c: '' },
       })) {
         await redis.hset(name, fields);
@@ -61,7 +74,9 @@ test('hashes that Redis 7 packs, compressed or not, come to what they hold', asy
         const value = decodeDump(payload);
         const repacked = repackHash(payload, checkFooter(payload), 9);
         assert.ok(repacked !== null, name);
-        const held = Object.fromEntries((decodeDump(repacked) as HashValue).fields.map(({ field, value }) => [field.toString(), value.toString()]));
+        const held = Object.fromEntries(
+          (decodeDump(repacked) as HashValue).fields.map(({ field, value }) => [field.toString(), value.toString()]),
+        );
         assert.deepEqual([held, repacked.equals(encodeDump(value, 9))], [fields, true]);
       }
     }),

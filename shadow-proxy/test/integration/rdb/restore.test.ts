@@ -80,10 +80,17 @@ test('every value that Redis 7 or KeyDB builds is restored by the other as it wa
 const range = (count: number): number[] => Array.from({ length: count }, (_, i) => i);
 const BIG: Record<string, Command[]> = {
   'a string of 3 MB': [['SET', 'key', Buffer.alloc(3_000_000, 'abcdefghijklmnopqrstuvwxyz0123456789')]],
-  'a string that does not compress': [['SET', 'key', Buffer.from(range(70_000).map((i) => (i * i * 2654435761) >>> 24))]],
+  'a string that does not compress': [
+    ['SET', 'key', Buffer.from(range(70_000).map((i) => (i * i * 2654435761) >>> 24))],
+  ],
   'a list of many nodes': [['RPUSH', 'key', ...range(8_000).map((i) => `item ${i}`)]],
-  'a list with an element that has a node of its own': [['RPUSH', 'key', 'before', Buffer.alloc(1_000_000, 'x'), 'after']],
-  'a listpack of more than 65535 elements': [['CONFIG', 'SET', 'list-max-ziplist-size', '80000'], ['RPUSH', 'key', ...range(70_000)]],
+  'a list with an element that has a node of its own': [
+    ['RPUSH', 'key', 'before', Buffer.alloc(1_000_000, 'x'), 'after'],
+  ],
+  'a listpack of more than 65535 elements': [
+    ['CONFIG', 'SET', 'list-max-ziplist-size', '80000'],
+    ['RPUSH', 'key', ...range(70_000)],
+  ],
   'a set of 8000 integers': [['SADD', 'key', ...range(8_000).map((i) => i * 3)]],
   'a set of 8000 strings': [['SADD', 'key', ...range(8_000).map((i) => `member ${i}`)]],
   'a hash of 8000 fields': [['HSET', 'key', ...range(8_000).flatMap((i) => [`field ${i}`, i])]],

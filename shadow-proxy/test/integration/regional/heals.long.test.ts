@@ -1,4 +1,6 @@
-/** Two proxies in front of two active-active nodes: every kind of heal, and a proxy that ends and begins anew in a cut. */
+/**
+ * Two proxies in front of two active-active nodes: every kind of heal, and a proxy that ends and begins anew in a cut.
+ */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -19,7 +21,10 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
     if (!(await needsKeydb(t))) return;
     const pair = await ActivePair.start({ backlogBytes: 4 << 20 });
     const source = await startRedis();
-    const directories: Record<Side, string> = { a: await mkdtemp(join(tmpdir(), 'regional-')), b: await mkdtemp(join(tmpdir(), 'regional-')) };
+    const directories: Record<Side, string> = {
+      a: await mkdtemp(join(tmpdir(), 'regional-')),
+      b: await mkdtemp(join(tmpdir(), 'regional-')),
+    };
     const start = (side: Side): Promise<TestShard> =>
       startTestShard({
         name: `proxy-${side}`,
@@ -36,7 +41,12 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
     const count = async (side: Side, times: number): Promise<void> => {
       const [one, two] = [clients[side].client(), clients[side].client()];
       for (let i = 0; i < times / 2; i++) {
-        const [, window] = await Promise.all([one.incr('rl:hits'), two.incr(`rl:window:${i % 10}`), one.decr('rl:down'), two.incr('rl:hits')]);
+        const [, window] = await Promise.all([
+          one.incr('rl:hits'),
+          two.incr(`rl:window:${i % 10}`),
+          one.decr('rl:down'),
+          two.incr('rl:hits'),
+        ]);
         if (window === 1) await two.pexpire(`rl:window:${i % 10}`, 20_000);
       }
     };
@@ -52,9 +62,18 @@ for (const [name, heal] of Object.entries(MIRRORED)) {
       for (const side of SIDES) {
         const reader = clients[side].client();
         const all = 2 * (2 * BEFORE + IN_CUT);
-        await until(async () => (await reader.get('rl:hits')) === String(all) && (await reader.get('rl:down')) === String(-all / 2), 60_000, () => `everything is seen at ${side}`);
+        await until(
+          async () =>
+            (await reader.get('rl:hits')) === String(all) && (await reader.get('rl:down')) === String(-all / 2),
+          60_000,
+          () => `everything is seen at ${side}`,
+        );
         for (let i = 0; i < 10; i++) assert.ok((await reader.ttl(`rl:window:${i}`)) !== -1, 'every window has an end');
-        await until(async () => (await reader.exists(...Array.from({ length: 10 }, (_, i) => `rl:window:${i}`))) === 0, 60_000, () => `every window has ended at ${side}`);
+        await until(
+          async () => (await reader.exists(...Array.from({ length: 10 }, (_, i) => `rl:window:${i}`))) === 0,
+          60_000,
+          () => `every window has ended at ${side}`,
+        );
       }
     } finally {
       for (const side of SIDES) {

@@ -22,7 +22,9 @@ function answer(server: LocalServer, bytes: Buffer): Promise<Buffer> {
     const received: Buffer[] = [];
     socket.on('data', (chunk) => received.push(chunk));
     // A server that refuses closes with bytes unread, which resets the connection; its answer came before.
-    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? undefined : reject(error)));
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' || error.code === 'EPIPE' ? undefined : reject(error),
+    );
     socket.on('close', () => resolve(Buffer.concat(received)));
     socket.end(bytes);
   });
@@ -50,7 +52,11 @@ function predicted(chunks: readonly Buffer[], parser = new RequestParser()): Buf
     for (const chunk of chunks) {
       parser.feed(chunk);
       while (parser.next()) {
-        answers.push(unknownCommand(Array.from({ length: parser.argc }, (_, i) => parser.frame.subarray(parser.argStart[i], parser.argEnd[i]))));
+        answers.push(
+          unknownCommand(
+            Array.from({ length: parser.argc }, (_, i) => parser.frame.subarray(parser.argStart[i], parser.argEnd[i])),
+          ),
+        );
       }
     }
   } catch (error) {
@@ -62,19 +68,78 @@ function predicted(chunks: readonly Buffer[], parser = new RequestParser()): Buf
 
 const CASES: readonly string[] = [
   // Counts.
-  '*01\r\n$1\r\nx\r\n', '*-0\r\nx\r\n', '*-\r\nx\r\n', '*\r\nx\r\n', '*-01\r\nx\r\n', '*-1\r\nx\r\n', '*-5\r\nx\r\n', '*0\r\nx\r\n', '*00\r\nx\r\n',
-  '*+1\r\n', '*2147483648\r\n', '*2147483647\r\n', '*1048577\r\n', '*99999999999999999999\r\n', '*-99999999999999999999\r\n', '*abc', '*abc\r', '*abc\r\n',
-  '*1x\r\n', '* 1\r\n', '*1 \r\n', '*1\rX$1\r\nx\r\n', '*1.0\r\n',
+  '*01\r\n$1\r\nx\r\n',
+  '*-0\r\nx\r\n',
+  '*-\r\nx\r\n',
+  '*\r\nx\r\n',
+  '*-01\r\nx\r\n',
+  '*-1\r\nx\r\n',
+  '*-5\r\nx\r\n',
+  '*0\r\nx\r\n',
+  '*00\r\nx\r\n',
+  '*+1\r\n',
+  '*2147483648\r\n',
+  '*2147483647\r\n',
+  '*1048577\r\n',
+  '*99999999999999999999\r\n',
+  '*-99999999999999999999\r\n',
+  '*abc',
+  '*abc\r',
+  '*abc\r\n',
+  '*1x\r\n',
+  '* 1\r\n',
+  '*1 \r\n',
+  '*1\rX$1\r\nx\r\n',
+  '*1.0\r\n',
   // Lengths.
-  '*1\r\n$01\r\nx\r\n', '*1\r\n$-1\r\n', '*1\r\n$-0\r\n', '*1\r\n$536870913\r\n', '*1\r\n$abc\r\n', '*1\r\n$\r\n', '*1\r\n$1\rXxXX', '*1\r\n$1x\r\nx\r\n',
-  '*1\r\n$1', '*1\r\n$99999999999999999999\r\n',
+  '*1\r\n$01\r\nx\r\n',
+  '*1\r\n$-1\r\n',
+  '*1\r\n$-0\r\n',
+  '*1\r\n$536870913\r\n',
+  '*1\r\n$abc\r\n',
+  '*1\r\n$\r\n',
+  '*1\r\n$1\rXxXX',
+  '*1\r\n$1x\r\nx\r\n',
+  '*1\r\n$1',
+  '*1\r\n$99999999999999999999\r\n',
   // What is not a length.
-  '*1\r\n!3\r\n', '*1\r\n!', '*1\r\n!\r', '*1\r\n\r\n', '*3\r\nX\r\n', '*3\r\nX', '*1\r\n\xff\r\n', '*1\r\n\x01\r\n', '*2\r\n$1\r\nx\r\n:1\r\n', '*1\r\n*1\r\n',
+  '*1\r\n!3\r\n',
+  '*1\r\n!',
+  '*1\r\n!\r',
+  '*1\r\n\r\n',
+  '*3\r\nX\r\n',
+  '*3\r\nX',
+  '*1\r\n\xff\r\n',
+  '*1\r\n\x01\r\n',
+  '*2\r\n$1\r\nx\r\n:1\r\n',
+  '*1\r\n*1\r\n',
   // Lines.
-  '"x y\r\n', '"x"y\r\n', "'x\r\n", "'x'y\r\n", 'xx "\\x41\\n\\q\\x4"\r\n', "xx 'a\\'b\\n'\r\n", 'xx a\vb\r\n', 'xx\va\r\n', '\vxx\fa\r\n', 'xx a\tb\r\n',
-  'xx a\rb\r\n', '  xx\n', '\r\n\nxx\n', 'xx ""\r\n', 'xx a"b c"\r\n', 'xx "\\"" \'"\'\r\n', 'xx \xe9\x85\xa0\r\n', 'xx "a"\v"b"\r\n', 'xx \\x41\r\n',
+  '"x y\r\n',
+  '"x"y\r\n',
+  "'x\r\n",
+  "'x'y\r\n",
+  'xx "\\x41\\n\\q\\x4"\r\n',
+  "xx 'a\\'b\\n'\r\n",
+  'xx a\vb\r\n',
+  'xx\va\r\n',
+  '\vxx\fa\r\n',
+  'xx a\tb\r\n',
+  'xx a\rb\r\n',
+  '  xx\n',
+  '\r\n\nxx\n',
+  'xx ""\r\n',
+  'xx a"b c"\r\n',
+  'xx "\\"" \'"\'\r\n',
+  'xx \xe9\x85\xa0\r\n',
+  'xx "a"\v"b"\r\n',
+  'xx \\x41\r\n',
   // Too long.
-  `*${'1'.repeat(70000)}`, `*1\r\n$${'1'.repeat(70000)}`, 'x'.repeat(70000), `*1\r\nX${'1'.repeat(70000)}`, `${'x'.repeat(65536)}\n`, `*${'a'.repeat(70000)}`,
+  `*${'1'.repeat(70000)}`,
+  `*1\r\n$${'1'.repeat(70000)}`,
+  'x'.repeat(70000),
+  `*1\r\nX${'1'.repeat(70000)}`,
+  `${'x'.repeat(65536)}\n`,
+  `*${'a'.repeat(70000)}`,
 ];
 
 test('malformed input is refused where Redis refuses it, with its own text, however it is split', async () => {
@@ -89,7 +154,29 @@ test('malformed input is refused where Redis refuses it, with its own text, howe
 
 test('arbitrary near misses of RESP get what Redis answers', async () => {
   const piece = fc.oneof(
-    fc.constantFrom('*', '$', '-', '+', ':', '0', '1', '2', '3', '9', '\r\n', '\r\n', '\n', '\r', ' ', '"', "'", '\\', 'x', 'y', '\xff'),
+    fc.constantFrom(
+      '*',
+      '$',
+      '-',
+      '+',
+      ':',
+      '0',
+      '1',
+      '2',
+      '3',
+      '9',
+      '\r\n',
+      '\r\n',
+      '\n',
+      '\r',
+      ' ',
+      '"',
+      "'",
+      '\\',
+      'x',
+      'y',
+      '\xff',
+    ),
     fc.constantFrom('*1\r\n', '*2\r\n', '$1\r\nx\r\n', '$2\r\nyx\r\n', '$0\r\n\r\n', '\\x41', 'yyy\r\n'),
   );
   await fc.assert(
@@ -101,10 +188,16 @@ test('arbitrary near misses of RESP get what Redis answers', async () => {
   );
 });
 
-test('a client that has yet to authenticate has Redis\'s smaller limits', async () => {
+test("a client that has yet to authenticate has Redis's smaller limits", async () => {
   const guarded = await startRedis({ config: { requirepass: 'secret' } });
   try {
-    for (const text of ['*11\r\n', '*10\r\n$16385\r\n', '*10\r\n$16384\r\n', '*2147483648\r\n', '*1\r\n$536870913\r\n']) {
+    for (const text of [
+      '*11\r\n',
+      '*10\r\n$16385\r\n',
+      '*10\r\n$16384\r\n',
+      '*2147483648\r\n',
+      '*1\r\n$536870913\r\n',
+    ]) {
       const parser = new RequestParser();
       parser.unauthenticated = true;
       const bytes = Buffer.from(text);

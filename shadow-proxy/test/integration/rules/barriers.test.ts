@@ -36,7 +36,12 @@ async function load(rig: Rig, number: number, until: () => boolean): Promise<num
     const commands = Array.from({ length: 40 }, write);
     const dice = Math.random();
     if (dice < 0.2) await wire.pipeline([['MULTI'], ...commands, ['EXEC']]);
-    else if (dice < 0.4) await wire.pipeline([['MULTI'], ...commands.flatMap((args, i) => (i % 15 === 7 ? [['SELECT', database()], args] : [args])), ['EXEC']]);
+    else if (dice < 0.4)
+      await wire.pipeline([
+        ['MULTI'],
+        ...commands.flatMap((args, i) => (i % 15 === 7 ? [['SELECT', database()], args] : [args])),
+        ['EXEC'],
+      ]);
     else await wire.pipeline(commands);
     sent += commands.length;
   }
@@ -70,7 +75,13 @@ const database = (): number => Math.floor(Math.random() * DATABASES);
 
 test('FLUSHALL and FLUSHDB among the commands of others leave both servers equal', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await underLoad([(wire) => expectOk(wire, 'FLUSHALL', 'ASYNC'), async (wire) => (await wire.ask('SELECT', database()), expectOk(wire, 'FLUSHDB'))], 1500);
+  await underLoad(
+    [
+      (wire) => expectOk(wire, 'FLUSHALL', 'ASYNC'),
+      async (wire) => (await wire.ask('SELECT', database()), expectOk(wire, 'FLUSHDB')),
+    ],
+    1500,
+  );
 });
 
 test('SWAPDB among the commands of others leaves both servers equal', async (t) => {
@@ -95,7 +106,10 @@ test('all of them at once, from several connections', async (t) => {
   if (!(await needsKeydb(t))) return;
   const any = (wire: Wire, n: number): Promise<void> => {
     if (n % 10 === 0) return expectOk(wire, 'FLUSHDB');
-    if (n % 10 === 5) return wire.pipeline([['MULTI'], ['SELECT', database()], ['FLUSHDB'], ['SELECT', 0], ['EXEC']]).then((replies) => assert.equal(replies[4], '*3\r\n+OK\r\n+OK\r\n+OK'));
+    if (n % 10 === 5)
+      return wire
+        .pipeline([['MULTI'], ['SELECT', database()], ['FLUSHDB'], ['SELECT', 0], ['EXEC']])
+        .then((replies) => assert.equal(replies[4], '*3\r\n+OK\r\n+OK\r\n+OK'));
     if (n % 5 === 1) return expectOk(wire, 'SWAPDB', database(), database());
     return wire.ask('MOVE', key(), 1 + (n % 2)).then((reply) => assert.match(reply, /^:[01]$/));
   };
@@ -115,9 +129,19 @@ test('what was in doubt in one database is in doubt in the other after SWAPDB, a
     await wire.ask('SELECT', 0);
     await wire.pipeline(Array.from({ length: 400 }, (_, i) => ['SET', `k:${i % 50}`, `new ${'x'.repeat(200)} ${i}`]));
     await expectOk(wire, 'SWAPDB', 0, 1);
-    await wire.pipeline([['MOVE', 'k:1', 5], ['COPY', 'k:2', 'copied', 'DB', 5], ['MOVE', 'k:49', 5], ['RENAME', 'k:48', 'renamed']]);
+    await wire.pipeline([
+      ['MOVE', 'k:1', 5],
+      ['COPY', 'k:2', 'copied', 'DB', 5],
+      ['MOVE', 'k:49', 5],
+      ['RENAME', 'k:48', 'renamed'],
+    ]);
     await wire.ask('SELECT', 1);
-    await wire.pipeline([['MOVE', 'k:1', 6], ['COPY', 'k:47', 'copied', 'DB', 6], ['MOVE', 'k:46', 6], ['RENAME', 'k:45', 'renamed']]);
+    await wire.pipeline([
+      ['MOVE', 'k:1', 6],
+      ['COPY', 'k:47', 'copied', 'DB', 6],
+      ['MOVE', 'k:46', 6],
+      ['RENAME', 'k:45', 'renamed'],
+    ]);
     assert.ok(rig.shard.snapshot().mirror.dropped > 0);
     await rig.target.kill('SIGCONT');
     await rig.assertEqual();
@@ -163,8 +187,15 @@ test('COPY and MOVE between databases keep to the workloads of their keys', asyn
   ];
   await withRig({ workloads }, async ({ wire, shard, source, target, client }) => {
     const proxy = await wire();
-    await proxy.pipeline([['SET', 'off:a', 1], ['SET', 'b', 2], ['SET', 'live:c', 3]]);
-    assert.match(await proxy.ask('COPY', 'b', 'live:b', 'DB', 1), /^-ERR shadow-proxy: COPY spans workload "default" .* and workload "moved"/);
+    await proxy.pipeline([
+      ['SET', 'off:a', 1],
+      ['SET', 'b', 2],
+      ['SET', 'live:c', 3],
+    ]);
+    assert.match(
+      await proxy.ask('COPY', 'b', 'live:b', 'DB', 1),
+      /^-ERR shadow-proxy: COPY spans workload "default" .* and workload "moved"/,
+    );
     assert.equal(await proxy.ask('COPY', 'off:a', 'a', 'DB', 1), ':1');
     assert.equal(await proxy.ask('COPY', 'b', 'off:b', 'DB', 1), ':1');
     assert.equal(await proxy.ask('MOVE', 'live:c', 1), ':1');
@@ -172,7 +203,10 @@ test('COPY and MOVE between databases keep to the workloads of their keys', asyn
     await shard.settled();
     assert.equal(await client({ of: target, db: 1 }).get('a'), '1');
     assert.equal(await client({ of: target, db: 1 }).get('live:c'), '3');
-    assert.deepEqual(await differences(source, target), ['0:off:a is not on the target: "1"', '1:off:b is not on the target: "2"']);
+    assert.deepEqual(await differences(source, target), [
+      '0:off:a is not on the target: "1"',
+      '1:off:b is not on the target: "2"',
+    ]);
     assert.deepEqual(shard.snapshot().mismatches, {});
   });
 });

@@ -1,4 +1,7 @@
-/** Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the order. */
+/**
+ * Rule 9: keys that neither a script's text nor its caller tells are told by the authority, in their place in the
+ * order.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -31,8 +34,22 @@ for (const stage of ['shadow', 'live'] as const) {
             const script = ['EVAL', HIDING, 1, base, field, i];
             if (n < 4) scripts++;
             if (n < 3) await wire.ask(...script);
-            else if (n === 3) await wire.pipeline([['MULTI'], ['INCR', 'n'], script, ['RENAME', `${base}:${field}`, `${base}:moved`], ['EXEC']]);
-            else await wire.pipeline([['HGETALL', `${base}:${field}`], ['LRANGE', `${base}:log`, 0, -1], ['RPUSH', `${base}:log`, `own ${n}`], ['HSET', `${base}:${field}`, `own${n}`, i], ['COPY', `${base}:${field}`, `${base}:copy`, 'REPLACE']]);
+            else if (n === 3)
+              await wire.pipeline([
+                ['MULTI'],
+                ['INCR', 'n'],
+                script,
+                ['RENAME', `${base}:${field}`, `${base}:moved`],
+                ['EXEC'],
+              ]);
+            else
+              await wire.pipeline([
+                ['HGETALL', `${base}:${field}`],
+                ['LRANGE', `${base}:log`, 0, -1],
+                ['RPUSH', `${base}:log`, `own ${n}`],
+                ['HSET', `${base}:${field}`, `own${n}`, i],
+                ['COPY', `${base}:${field}`, `${base}:copy`, 'REPLACE'],
+              ]);
           }
         }),
       );
@@ -87,9 +104,19 @@ test('a connection that is lost while a script runs leaves its keys in doubt', a
     const direct = rig.client({ of: rig.source });
     const wire = await rig.wire();
     await wire.ask('EVAL', HIDING, 1, 'k', 1, 1);
-    const listening = async (): Promise<string[]> => String(await direct.client('LIST')).split('\n').filter((line) => /flags=\w*t/.test(line));
+    const listening = async (): Promise<string[]> =>
+      String(await direct.client('LIST'))
+        .split('\n')
+        .filter((line) => /flags=\w*t/.test(line));
     const [line] = await listening();
-    wire.send('EVAL', `${HIDING} -- slow\n`.replace('local now', 'for i = 1, 2000000 do local x = i end local now'), 1, 'k', 2, 1);
+    wire.send(
+      'EVAL',
+      `${HIDING} -- slow\n`.replace('local now', 'for i = 1, 2000000 do local x = i end local now'),
+      1,
+      'k',
+      2,
+      1,
+    );
     await direct.client('KILL', 'ID', /\bid=(\d+)/.exec(line)![1]);
     await wire.frame();
     await until(() => suspectOf(rig) !== null || rig.shard.snapshot().suspects.total === 0);

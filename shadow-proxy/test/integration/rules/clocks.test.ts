@@ -1,4 +1,6 @@
-/** Rule 8, where the two servers' clocks differ: what has a moment of expiry ends on both when it ends on the authority. */
+/**
+ * Rule 8, where the two servers' clocks differ: what has a moment of expiry ends on both when it ends on the authority.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -38,13 +40,28 @@ function dated(at: number): Argument[][] {
     ['PEXPIREAT', 'past', at - 2 * LEFT_MS],
   ];
 }
-const NAMES = ['expireat', 'expireat-xx', 'pexpireat', 'getex-exat', 'getex-pxat', 'set-exat', 'set-pxat', 'set-ex', 'script', 'in-multi', 'set-in-multi', 'restored'];
+const NAMES = [
+  'expireat',
+  'expireat-xx',
+  'pexpireat',
+  'getex-exat',
+  'getex-pxat',
+  'set-exat',
+  'set-pxat',
+  'set-ex',
+  'script',
+  'in-multi',
+  'set-in-multi',
+  'restored',
+];
 
 async function assertEqualTimes({ client, source, target }: Rig): Promise<void> {
   const ask = (of: typeof source): Promise<number[]> => Promise.all(NAMES.map((name) => client({ of }).pttl(name)));
   await Promise.all([client({ of: source }).ping(), client({ of: target }).ping()]);
   const [here, there] = await Promise.all([ask(source), ask(target)]);
-  const apart = NAMES.flatMap((name, i) => (here[i] > LEFT_MS / 2 && Math.abs(here[i] - there[i]) <= TOLERANCE_MS ? [] : [`${name}: ${here[i]} ≠ ${there[i]}`]));
+  const apart = NAMES.flatMap((name, i) =>
+    here[i] > LEFT_MS / 2 && Math.abs(here[i] - there[i]) <= TOLERANCE_MS ? [] : [`${name}: ${here[i]} ≠ ${there[i]}`],
+  );
   assert.deepEqual(apart, []);
 }
 
@@ -57,10 +74,15 @@ for (const stage of ['shadow', 'live'] as const) {
       fake.set(off);
       await withRig({ default: { stage }, servers: { target: { env: fake.env } } }, async (rig) => {
         await until(() => rig.shard.snapshot().clockAheadMs !== 0);
-        assert.ok(Math.abs(rig.shard.snapshot().clockAheadMs - off * 1000) < 50, String(rig.shard.snapshot().clockAheadMs));
+        assert.ok(
+          Math.abs(rig.shard.snapshot().clockAheadMs - off * 1000) < 50,
+          String(rig.shard.snapshot().clockAheadMs),
+        );
         const authority = stage === 'live' ? Date.now() + off * 1000 : Date.now();
         const wire = await rig.wire();
-        const bad = (await wire.pipeline(dated(authority + LEFT_MS))).filter((reply) => reply.startsWith('-') || reply.includes('\n-'));
+        const bad = (await wire.pipeline(dated(authority + LEFT_MS))).filter(
+          (reply) => reply.startsWith('-') || reply.includes('\n-'),
+        );
         // KeyDB knows no EXPIREAT … XX.
         assert.equal(bad.length, stage === 'live' ? 1 : 0, bad.join());
         if (stage === 'live') await rig.client().pexpireat('expireat-xx', authority + LEFT_MS);
@@ -70,8 +92,15 @@ for (const stage of ['shadow', 'live'] as const) {
         await rig.shard.settled();
         await assertEqualTimes(rig);
         const { mismatches, suspects, workloads } = rig.shard.snapshot();
-        assert.deepEqual([mismatches, suspects.total, workloads[0].clean], [{}, 0, true], JSON.stringify(rig.shard.findings().slice(-3)));
-        assert.deepEqual([await rig.client({ of: rig.source }).exists('past'), await rig.client({ of: rig.target }).exists('past')], [0, 0]);
+        assert.deepEqual(
+          [mismatches, suspects.total, workloads[0].clean],
+          [{}, 0, true],
+          JSON.stringify(rig.shard.findings().slice(-3)),
+        );
+        assert.deepEqual(
+          [await rig.client({ of: rig.source }).exists('past'), await rig.client({ of: rig.target }).exists('past')],
+          [0, 0],
+        );
       });
     });
   }
@@ -89,7 +118,10 @@ test('a clock that is put right is followed', async (t) => {
     await rig.client().call('SET', 'key', 'v', 'PXAT', String(Date.now() + LEFT_MS));
     await rig.shard.settled();
     await sleep(10);
-    const [here, there] = [await rig.client({ of: rig.source }).pttl('key'), await rig.client({ of: rig.target }).pttl('key')];
+    const [here, there] = [
+      await rig.client({ of: rig.source }).pttl('key'),
+      await rig.client({ of: rig.target }).pttl('key'),
+    ];
     assert.ok(Math.abs(here - there) <= TOLERANCE_MS, `${here} ≠ ${there}`);
   });
 });

@@ -1,4 +1,6 @@
-/** COPY and MOVE answer differently where a key stands in their way on one server only: that is a mismatch, and healed. */
+/**
+ * COPY and MOVE answer differently where a key stands in their way on one server only: that is a mismatch, and healed.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needsKeydb } from '../../support/servers.js';
@@ -6,14 +8,23 @@ import { withRig } from '../../support/rig.js';
 import { sum } from '../../../src/telemetry/snapshot.js';
 import { differences } from '../../support/keyspace.js';
 
-const CASES: Readonly<Record<string, { readonly command: readonly (string | number)[]; readonly standsIn: readonly [db: number, key: string] }>> = {
+const CASES: Readonly<
+  Record<
+    string,
+    { readonly command: readonly (string | number)[]; readonly standsIn: readonly [db: number, key: string] }
+  >
+> = {
   COPY: { command: ['COPY', 'key', 'copy'], standsIn: [0, 'copy'] },
   'COPY to another database': { command: ['COPY', 'key', 'copy', 'DB', 2], standsIn: [2, 'copy'] },
   MOVE: { command: ['MOVE', 'key', 2], standsIn: [2, 'key'] },
 };
 
 for (const [name, { command, standsIn }] of Object.entries(CASES)) {
-  for (const [side, inMulti] of [['target', false], ['source', false], ['target', true]] as const) {
+  for (const [side, inMulti] of [
+    ['target', false],
+    ['source', false],
+    ['target', true],
+  ] as const) {
     test(`${name}${inMulti ? ' in MULTI' : ''}, with a key in its way on the ${side} alone`, async (t) => {
       if (!(await needsKeydb(t))) return;
       await withRig({}, async (rig) => {
@@ -22,13 +33,25 @@ for (const [name, { command, standsIn }] of Object.entries(CASES)) {
         await rig.assertEqual();
         await rig.client({ of: rig[side], db: standsIn[0] }).set(standsIn[1], 'in the way');
         const expected = side === 'target' ? 1 : 0;
-        if (inMulti) assert.deepEqual(await proxy.multi().call(String(command[0]), ...command.slice(1)).exec(), [[null, expected]]);
+        if (inMulti)
+          assert.deepEqual(
+            await proxy
+              .multi()
+              .call(String(command[0]), ...command.slice(1))
+              .exec(),
+            [[null, expected]],
+          );
         else assert.equal(await proxy.call(String(command[0]), ...command.slice(1)), expected);
         await rig.shard.settled();
         const { mismatches, inconclusive } = rig.shard.snapshot();
-        // In another database the question may have to wait for its lane, and the copy come first: then it cannot be told.
+        // In another database the question may have to wait for its lane, and the copy come first: then it cannot be
+        // told.
         const untold = standsIn[0] === 0 ? 0 : (inconclusive['written-since'] ?? 0);
-        assert.deepEqual([sum(mismatches) + untold, sum(inconclusive)], [1, untold], JSON.stringify(rig.shard.findings()));
+        assert.deepEqual(
+          [sum(mismatches) + untold, sum(inconclusive)],
+          [1, untold],
+          JSON.stringify(rig.shard.findings()),
+        );
         assert.deepEqual(await differences(rig.source, rig.target), []);
       });
     });

@@ -1,4 +1,7 @@
-/** Counters at run time: one that the plan does not know is found, and one that another region writes is not written here. */
+/**
+ * Counters at run time: one that the plan does not know is found, and one that another region writes is not written
+ * here.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ReplyError } from 'ioredis';
@@ -9,7 +12,10 @@ import { withRig, type Rig } from '../../support/rig.js';
 import { needsKeydb } from '../../support/servers.js';
 
 const REGIONS = { mode: 'active-active', regions: ['eu', 'us'] };
-const pinned = (stage: Stage, secondWriter: 'refuse' | 'count' = 'refuse'): Omit<TestShardOptions, 'source' | 'target'> => ({
+const pinned = (
+  stage: Stage,
+  secondWriter: 'refuse' | 'count' = 'refuse',
+): Omit<TestShardOptions, 'source' | 'target'> => ({
   workloads: [{ name: 'rl', keys: ['rl:*'], class: 'counter', writer: 'eu', stage }],
   default: { stage },
   topology: { ...REGIONS, secondWriter },
@@ -17,17 +23,33 @@ const pinned = (stage: Stage, secondWriter: 'refuse' | 'count' = 'refuse'): Omit
 });
 
 const stray = ({ shard }: Rig): number => shard.snapshot().workloads.find(({ name }) => name === 'rl')!.strayWrites;
-const refused = /"rl" is not written here: its one writer is eu, and this is the proxy of us: send writes to the proxy of eu/;
+const refused =
+  /"rl" is not written here: its one writer is eu, and this is the proxy of us: send writes to the proxy of eu/;
 
 test('a workload that another region writes is refused here, and read', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig(pinned('complete'), async (rig) => {
     const client = rig.client();
-    for (const [command, ...args] of [['incr', 'rl:1'], ['mset', 'other', 1, 'rl:1', 2], ['rename', 'rl:1', 'other'], ['blpop', 'rl:1', 1], ['eval', "return redis.call('incr', KEYS[1])", 1, 'rl:1'], ['pfadd', 'rl:1', 'x'], ['move', 'rl:1', 1]] as const) {
+    for (const [command, ...args] of [
+      ['incr', 'rl:1'],
+      ['mset', 'other', 1, 'rl:1', 2],
+      ['rename', 'rl:1', 'other'],
+      ['blpop', 'rl:1', 1],
+      ['eval', "return redis.call('incr', KEYS[1])", 1, 'rl:1'],
+      ['pfadd', 'rl:1', 'x'],
+      ['move', 'rl:1', 1],
+    ] as const) {
       await assert.rejects(client.call(command, ...args), { name: 'ReplyError', message: refused }, command);
     }
-    for (const [command, ...args] of [['eval', "return redis.call('incr', ARGV[1])", 0, 'rl:1'], ['flushall']] as const) {
-      await assert.rejects(client.call(command, ...args), /does not tell its keys, and may write to "rl", whose one writer is eu/, command);
+    for (const [command, ...args] of [
+      ['eval', "return redis.call('incr', ARGV[1])", 0, 'rl:1'],
+      ['flushall'],
+    ] as const) {
+      await assert.rejects(
+        client.call(command, ...args),
+        /does not tell its keys, and may write to "rl", whose one writer is eu/,
+        command,
+      );
     }
     await assert.rejects(client.multi().incr('other').incr('rl:1').exec(), /EXECABORT/);
     assert.equal(stray(rig), 10);
@@ -46,8 +68,15 @@ test('while the source alone has it, it is nobody else’s', async (t) => {
   await withRig(pinned('off'), async (rig) => {
     assert.equal(await rig.client().incr('rl:1'), 1);
     assert.equal(stray(rig), 0);
-    await assert.rejects(rig.shard.shard.promote({ workload: 'rl' }), (problem: Error) => problem.message.includes('closed gates') && problem.message.includes('counters'));
-    await assert.rejects(rig.shard.shard.changeStage({ workload: 'rl', stage: 'dualwrite', force: true }), /the one writer of "rl" is eu: here it stays off/, 'its copies would be writes');
+    await assert.rejects(
+      rig.shard.shard.promote({ workload: 'rl' }),
+      (problem: Error) => problem.message.includes('closed gates') && problem.message.includes('counters'),
+    );
+    await assert.rejects(
+      rig.shard.shard.changeStage({ workload: 'rl', stage: 'dualwrite', force: true }),
+      /the one writer of "rl" is eu: here it stays off/,
+      'its copies would be writes',
+    );
   });
 });
 
@@ -64,16 +93,33 @@ test('where the plan says so, such writes are only counted, each once', async (t
   });
 });
 
-const found = ({ shard }: Rig): Record<string, CountingSnapshot['commands']> => Object.fromEntries(shard.snapshot().counting.map(({ workload, kind, prefix, commands }) => [`${workload} ${kind} ${prefix}`, commands]));
+const found = ({ shard }: Rig): Record<string, CountingSnapshot['commands']> =>
+  Object.fromEntries(
+    shard
+      .snapshot()
+      .counting.map(({ workload, kind, prefix, commands }) => [`${workload} ${kind} ${prefix}`, commands]),
+  );
 
 test('keys that are counted in are found, whatever the plan calls them', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ workloads: [{ name: 'api', keys: ['api:*'], class: 'general' }] }, async (rig) => {
     const client = rig.client();
-    await client.pipeline().incr('api:user:1').incr('api:user:2').decrby('api:user:3', 2).hincrby('stats', 'n', 1).zincrby('board', 1, 'm').incrbyfloat('sum', 1.5).exec();
+    await client
+      .pipeline()
+      .incr('api:user:1')
+      .incr('api:user:2')
+      .decrby('api:user:3', 2)
+      .hincrby('stats', 'n', 1)
+      .zincrby('board', 1, 'm')
+      .incrbyfloat('sum', 1.5)
+      .exec();
     await client.multi().incr('api:minute:17').expire('api:minute:17', 60).exec();
     await client.set('lock:1', 'me', 'EX', 10, 'NX');
-    await client.eval("local n = tonumber(redis.call('get', KEYS[1]) or 0); redis.call('set', KEYS[1], n + 1)", 1, 'bucket:1');
+    await client.eval(
+      "local n = tonumber(redis.call('get', KEYS[1]) or 0); redis.call('set', KEYS[1], n + 1)",
+      1,
+      'bucket:1',
+    );
     await client.zremrangebyscore('window:1', 0, 1);
     await client.rpush('queue:1', 'x');
     await client.append('log:1', 'x');
@@ -121,5 +167,12 @@ test('of many, a hundred in a second are looked at, and stand for the rest', asy
 
 test('the error is one that clients can tell', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withRig(pinned('complete'), async (rig) => assert.ok((await rig.client().incr('rl:1').catch((problem: unknown) => problem)) instanceof ReplyError));
+  await withRig(pinned('complete'), async (rig) =>
+    assert.ok(
+      (await rig
+        .client()
+        .incr('rl:1')
+        .catch((problem: unknown) => problem)) instanceof ReplyError,
+    ),
+  );
 });

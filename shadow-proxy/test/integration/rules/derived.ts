@@ -21,12 +21,18 @@ const string = (key: string): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
 });
 const set = (key: string): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
   setup: [['SADD', key, 'a', 'b', 'right']],
-  spoil: [['SREM', key, 'right'], ['SADD', key, 'wrong']],
+  spoil: [
+    ['SREM', key, 'right'],
+    ['SADD', key, 'wrong'],
+  ],
   look: ['SMEMBERS', key],
 });
 const zset = (key: string): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
   setup: [['ZADD', key, 1, 'a', 2, 'b', 3, 'right']],
-  spoil: [['ZREM', key, 'right'], ['ZADD', key, 3, 'wrong']],
+  spoil: [
+    ['ZREM', key, 'right'],
+    ['ZADD', key, 3, 'wrong'],
+  ],
   look: ['ZRANGE', key, 0, -1],
 });
 const list = (key: string): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
@@ -34,7 +40,10 @@ const list = (key: string): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
   spoil: [['LSET', key, 1, 'wrong']],
   look: ['LRANGE', key, 0, -1],
 });
-const also = (base: Pick<Derivation, 'setup' | 'spoil' | 'look'>, ...more: readonly Command[]): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
+const also = (
+  base: Pick<Derivation, 'setup' | 'spoil' | 'look'>,
+  ...more: readonly Command[]
+): Pick<Derivation, 'setup' | 'spoil' | 'look'> => ({
   ...base,
   setup: [...base.setup, ...more],
 });
@@ -42,12 +51,20 @@ const also = (base: Pick<Derivation, 'setup' | 'spoil' | 'look'>, ...more: reado
 /** All of them, on keys of their own. */
 export function derivations(p: string): readonly Derivation[] {
   const key = (name: string): string => `{${p}}${name}`;
-  const one = (name: string, base: (key: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>, derive: (from: string, to: string) => Command): Derivation => ({
+  const one = (
+    name: string,
+    base: (key: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>,
+    derive: (from: string, to: string) => Command,
+  ): Derivation => ({
     name,
     ...base(key(`${name}:from`)),
     derive: derive(key(`${name}:from`), key(`${name}:to`)),
   });
-  const withOther = (base: (key: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>, name: string, ...other: readonly Argument[]): ((from: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>) => {
+  const withOther = (
+    base: (key: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>,
+    name: string,
+    ...other: readonly Argument[]
+  ): ((from: string) => Pick<Derivation, 'setup' | 'spoil' | 'look'>) => {
     const [command, ...rest] = other;
     return (from) => also(base(from), [command, key(`${name}:to`), ...rest]);
   };
@@ -57,7 +74,13 @@ export function derivations(p: string): readonly Derivation[] {
     one('copy', string, (from, to) => ['COPY', from, to]),
     one('bitop-not', string, (from, to) => ['BITOP', 'NOT', to, from]),
     one('bitop-or', withOther(string, 'bitop-or', 'SET', 'x'), (from, to) => ['BITOP', 'OR', to, from, to]),
-    one('script', string, (from, to) => ['EVAL', "redis.call('SET', KEYS[2], redis.call('GET', KEYS[1])) return 1", 2, from, to]),
+    one('script', string, (from, to) => [
+      'EVAL',
+      "redis.call('SET', KEYS[2], redis.call('GET', KEYS[1])) return 1",
+      2,
+      from,
+      to,
+    ]),
     one('sunionstore', set, (from, to) => ['SUNIONSTORE', to, from, to]),
     one('sdiffstore', set, (from, to) => ['SDIFFSTORE', to, from, key('none')]),
     one('sinterstore', set, (from, to) => ['SINTERSTORE', to, from, from]),
@@ -67,6 +90,17 @@ export function derivations(p: string): readonly Derivation[] {
     one('rpoplpush', withOther(list, 'rpoplpush', 'RPUSH', 'z'), (from, to) => ['RPOPLPUSH', from, to]),
     one('zunionstore', zset, (from, to) => ['ZUNIONSTORE', to, 1, from]),
     one('zrangestore', zset, (from, to) => ['ZRANGESTORE', to, from, 0, -1]),
-    one('pfmerge', (from) => ({ setup: [['PFADD', from, 'a']], spoil: [['DEL', from], ['PFADD', from, 'b']], look: ['GET', from] }), (from, to) => ['PFMERGE', to, from]),
+    one(
+      'pfmerge',
+      (from) => ({
+        setup: [['PFADD', from, 'a']],
+        spoil: [
+          ['DEL', from],
+          ['PFADD', from, 'b'],
+        ],
+        look: ['GET', from],
+      }),
+      (from, to) => ['PFMERGE', to, from],
+    ),
   ];
 }

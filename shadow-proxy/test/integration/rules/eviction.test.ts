@@ -27,7 +27,12 @@ test('what the target evicted is explained, counted and healed', async (t) => {
     const replies = await proxy.pipeline([...lost.slice(0, 60), ...lost.slice(0, 20)].map((key) => ['GET', key]));
     assert.ok(replies.every((reply) => reply.startsWith('$1500')));
     await proxy.ask('MGET', ...lost.slice(60, 70));
-    await proxy.pipeline([['EXISTS', lost[70]], ['STRLEN', lost[71]], ['TYPE', lost[72]], ['PTTL', lost[73]]]);
+    await proxy.pipeline([
+      ['EXISTS', lost[70]],
+      ['STRLEN', lost[71]],
+      ['TYPE', lost[72]],
+      ['PTTL', lost[73]],
+    ]);
     await shard.settled(20_000);
     const { explained, mismatches, inconclusive } = shard.snapshot();
     assert.deepEqual(mismatches, {}, JSON.stringify(shard.findings().slice(0, 3)));
@@ -70,12 +75,20 @@ for (const stage of ['shadow', 'live'] as const) {
     await withRig({ default: { stage } }, async ({ wire, source, target, client, shard }) => {
       const proxy = await wire();
       const [authority, mirror] = stage === 'shadow' ? [source, target] : [target, source];
-      await proxy.pipeline([['SET', 'k', 'v'], ['SET', 'passing', 'v', 'PX', 90_000], ['SET', 'gone', 'v']]);
+      await proxy.pipeline([
+        ['SET', 'k', 'v'],
+        ['SET', 'passing', 'v', 'PX', 90_000],
+        ['SET', 'gone', 'v'],
+      ]);
       await shard.settled();
       await client({ of: authority }).config('SET', 'maxmemory', 1);
       await client({ of: mirror }).del('k', 'passing');
       await client({ of: authority }).del('gone');
-      await proxy.pipeline([['GET', 'k'], ['GET', 'passing'], ['GET', 'gone']]);
+      await proxy.pipeline([
+        ['GET', 'k'],
+        ['GET', 'passing'],
+        ['GET', 'gone'],
+      ]);
       await shard.settled();
       const copied = client({ of: mirror });
       assert.deepEqual(await copied.mget('k', 'passing', 'gone'), ['v', 'v', null]);
@@ -86,34 +99,47 @@ for (const stage of ['shadow', 'live'] as const) {
 
 test('a source that evicts is said to: the target keeps the keys, verify finds them, and its repair deletes them there', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withRig({ servers: { source: { config: { maxmemory: '5mb', 'maxmemory-policy': 'allkeys-lru' } } } }, async (rig) => {
-    const { wire, source, target, client, shard } = rig;
-    const proxy = await wire();
-    await until(() => shard.snapshot().target.version !== null);
-    for (let from = 0; from < 6_000; from += 1_000) {
-      await proxy.pipeline(Array.from({ length: 1_000 }, (_, i) => ['SET', `k:${from + i}`, 'x'.repeat(1_500)]));
-    }
-    await shard.settled();
-    const [from, to] = [client({ of: source }), client({ of: target })];
-    // It evicts no more from here on.
-    await from.config('SET', 'maxmemory', 0);
-    const lost = (await to.dbsize()) - (await from.dbsize());
-    assert.ok(lost > 1_000, `${lost}`);
-    await until(() => shard.snapshot().source.evicted === lost, 15_000, () => JSON.stringify(shard.snapshot().source));
-    const { source: seen, target: kept } = shard.snapshot();
-    assert.deepEqual([seen.evicting, kept.evicting, kept.evicted], [true, false, 0]);
-    assert.match(renderShard(shard.snapshot()).replace(/\s+/g, ' '), /EVICTING the source is evicting keys: [\d,]+ keys since the proxy started, the last .* the target keeps them\. verify reports them as differences/);
-    const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
-    assert.match(gates.find(({ name }) => name === 'evictions')!.evidence, /the source has evicted [\d,]+ since the proxy started, which the target keeps/);
-    // What is deleted after its eviction must not come back with the target.
-    let gone = 0;
-    while (await from.exists(`k:${gone}`)) gone++;
-    assert.equal(await proxy.ask('DEL', `k:${gone}`), ':0');
-    await shard.settled();
-    assert.equal(await to.exists(`k:${gone}`), 0);
-    ask(rig, { kind: 'verify', repair: true, deletes: lost });
-    await ended(rig);
-    assert.deepEqual(job(rig).differences, { extra: lost - 1 });
-    assert.equal(await to.dbsize(), await from.dbsize());
-  });
+  await withRig(
+    { servers: { source: { config: { maxmemory: '5mb', 'maxmemory-policy': 'allkeys-lru' } } } },
+    async (rig) => {
+      const { wire, source, target, client, shard } = rig;
+      const proxy = await wire();
+      await until(() => shard.snapshot().target.version !== null);
+      for (let from = 0; from < 6_000; from += 1_000) {
+        await proxy.pipeline(Array.from({ length: 1_000 }, (_, i) => ['SET', `k:${from + i}`, 'x'.repeat(1_500)]));
+      }
+      await shard.settled();
+      const [from, to] = [client({ of: source }), client({ of: target })];
+      // It evicts no more from here on.
+      await from.config('SET', 'maxmemory', 0);
+      const lost = (await to.dbsize()) - (await from.dbsize());
+      assert.ok(lost > 1_000, `${lost}`);
+      await until(
+        () => shard.snapshot().source.evicted === lost,
+        15_000,
+        () => JSON.stringify(shard.snapshot().source),
+      );
+      const { source: seen, target: kept } = shard.snapshot();
+      assert.deepEqual([seen.evicting, kept.evicting, kept.evicted], [true, false, 0]);
+      assert.match(
+        renderShard(shard.snapshot()).replace(/\s+/g, ' '),
+        /EVICTING the source is evicting keys: [\d,]+ keys since the proxy started, the last .* the target keeps them\. verify reports them as differences/,
+      );
+      const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
+      assert.match(
+        gates.find(({ name }) => name === 'evictions')!.evidence,
+        /the source has evicted [\d,]+ since the proxy started, which the target keeps/,
+      );
+      // What is deleted after its eviction must not come back with the target.
+      let gone = 0;
+      while (await from.exists(`k:${gone}`)) gone++;
+      assert.equal(await proxy.ask('DEL', `k:${gone}`), ':0');
+      await shard.settled();
+      assert.equal(await to.exists(`k:${gone}`), 0);
+      ask(rig, { kind: 'verify', repair: true, deletes: lost });
+      await ended(rig);
+      assert.deepEqual(job(rig).differences, { extra: lost - 1 });
+      assert.equal(await to.dbsize(), await from.dbsize());
+    },
+  );
 });

@@ -11,7 +11,11 @@ import { needsKeydb, withServers } from '../../support/servers.js';
 import { clientsOf } from '../../support/clients.js';
 import { withScene } from './scene.js';
 
-const suspects = ({ shard }: { shard: { snapshot(): { workloads: readonly { suspect: string | null }[] } } }): (string | null)[] => shard.snapshot().workloads.map(({ suspect }) => suspect);
+const suspects = ({
+  shard,
+}: {
+  shard: { snapshot(): { workloads: readonly { suspect: string | null }[] } };
+}): (string | null)[] => shard.snapshot().workloads.map(({ suspect }) => suspect);
 
 async function fill(source: Parameters<Parameters<typeof withServers>[0]>[0]['source']): Promise<void> {
   const { client, closeAll } = clientsOf(() => source.port);
@@ -24,10 +28,18 @@ for (const stage of ['dualwrite', 'shadow'] as const) {
     if (!(await needsKeydb(t))) return;
     await withServers(async ({ source, target }) => {
       await fill(source);
-      const rig = await startOn({ source, target, workloads: [{ name: 'a', keys: ['k:*'], stage }], default: { stage: 'off' } });
+      const rig = await startOn({
+        source,
+        target,
+        workloads: [{ name: 'a', keys: ['k:*'], stage }],
+        default: { stage: 'off' },
+      });
       try {
         assert.deepEqual(suspects(rig), [NOT_COPIED, null]);
-        assert.deepEqual(rig.shard.snapshot().workloads.map(({ clean }) => clean), [false, true]);
+        assert.deepEqual(
+          rig.shard.snapshot().workloads.map(({ clean }) => clean),
+          [false, true],
+        );
         // A key that is missing because of it is no mismatch, and nothing is copied without being asked for.
         await rig.client({ db: 3 }).get('k:1');
         await sleep(1_500);

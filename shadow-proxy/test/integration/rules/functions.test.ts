@@ -17,7 +17,10 @@ const PLAIN = library(
    redis.register_function{function_name='get', callback=function(keys, args) return redis.call('GET', keys[1]) end, flags={'no-writes'}}
    redis.register_function('named', function(keys, args) now() return redis.call('INCR', 'counter') end)`,
 );
-const HIDING = library('hiding', "redis.register_function('hide', function(keys, args) return redis.call('SET', keys[1] .. ':hidden', 1) end)");
+const HIDING = library(
+  'hiding',
+  "redis.register_function('hide', function(keys, args) return redis.call('SET', keys[1] .. ':hidden', 1) end)",
+);
 
 const suspect = ({ shard }: Rig): string | null => shard.snapshot().workloads[0].suspect;
 const confirmed = ({ shard }: Rig): Promise<void> => until(() => shard.snapshot().mirror.queuedEffects === 0);
@@ -31,12 +34,22 @@ test('what a function wrote to the keys that it declares is copied, and the oper
     for (let i = 0; i < 20; i++) assert.equal(await proxy.ask('FCALL', 'put', 1, `k:${i % 5}`, i), '+OK');
     assert.match(await proxy.ask('FCALL_RO', 'get', 1, 'k:1'), /^\$/);
     assert.match(await proxy.ask('FCALL', 'get', 0), /^-ERR/);
-    assert.match((await proxy.pipeline([['MULTI'], ['FCALL', 'put', 1, 'inside', 1], ['FCALL', 'get', 1, 'inside'], ['EXEC']])).at(-1)!, /^\*2\r\n\+OK\r\n\$/);
+    assert.match(
+      (await proxy.pipeline([['MULTI'], ['FCALL', 'put', 1, 'inside', 1], ['FCALL', 'get', 1, 'inside'], ['EXEC']])).at(
+        -1,
+      )!,
+      /^\*2\r\n\+OK\r\n\$/,
+    );
     assert.match(await proxy.ask('FCALL', 'missing', 1, 'k'), /^-ERR Function not found/);
     assert.match(await proxy.ask('FUNCTION', 'LIST'), /^\*1/);
     await rig.assertEqual();
     const { unsupported: unsupportedCommands } = rig.shard.snapshot();
-    assert.ok(unsupportedCommands.fcall >= 20 && unsupportedCommands.fcall_ro === 1 && unsupportedCommands['function load'] === 1, JSON.stringify(unsupportedCommands));
+    assert.ok(
+      unsupportedCommands.fcall >= 20 &&
+        unsupportedCommands.fcall_ro === 1 &&
+        unsupportedCommands['function load'] === 1,
+      JSON.stringify(unsupportedCommands),
+    );
     assert.equal(await proxy.ask('FUNCTION', 'DELETE', 'plain'), '+OK');
     assert.match(await proxy.ask('FCALL', 'put', 1, 'k:1', 1), /^-ERR Function not found/);
     assert.equal(await proxy.ask('FUNCTION', 'FLUSH'), '+OK');
@@ -51,15 +64,66 @@ test('what a function may have written besides is copied, as the authority tells
     [PLAIN, ['get', 1, 'k'], false],
     [PLAIN, ['named', 0], false],
     [HIDING, ['hide', 1, 'k'], true],
-    [library('l', "local function f(k, a) return redis.call('SET', k[1], 1) end redis.register_function('f', f)"), ['f', 1, 'k'], false],
-    [library('l', "redis.register_function('f', function(keys) return redis.call('DEL', unpack(keys)) end)"), ['f', 1, 'k'], false],
-    [library('l', "redis.register_function('f', function(keys) return redis.call('INCR', 'named') end)"), ['f', 0], false],
-    [library('l', "redis.register_function('f', function(keys, args) return redis.call('INCR', args[1]) end)"), ['f', 0, 'named'], false],
-    [library('l', "redis.register_function('f', function(keys) keys[1] = 'hidden' return redis.call('INCR', keys[1]) end)"), ['f', 1, 'k'], true],
-    [library('l', "local function put(keys) return redis.call('INCR', keys[1]) end redis.register_function('f', function(keys) return put({'hidden'}) end)"), ['f', 1, 'k'], true],
-    [library('l', "local function put(keys) return redis.call('INCR', keys[1]) end redis.register_function('p', put) redis.register_function('f', function(keys) return put({'hidden'}) end)"), ['f', 1, 'k'], true],
-    [library('l', "redis.register_function('f', function(keys) redis.call('SET', keys[1], 1) return redis.call('INCR', 'x' .. keys[1] .. redis.call('LPUSH', keys[1], 1)) end)"), ['f', 1, 'k'], true],
-    [library('l', "redis.register_function{function_name='f', flags={'no-writes'}, callback=function(keys, args) return redis.call('GET', args[1] .. 'x') end}"), ['f', 0, 'k'], false],
+    [
+      library('l', "local function f(k, a) return redis.call('SET', k[1], 1) end redis.register_function('f', f)"),
+      ['f', 1, 'k'],
+      false,
+    ],
+    [
+      library('l', "redis.register_function('f', function(keys) return redis.call('DEL', unpack(keys)) end)"),
+      ['f', 1, 'k'],
+      false,
+    ],
+    [
+      library('l', "redis.register_function('f', function(keys) return redis.call('INCR', 'named') end)"),
+      ['f', 0],
+      false,
+    ],
+    [
+      library('l', "redis.register_function('f', function(keys, args) return redis.call('INCR', args[1]) end)"),
+      ['f', 0, 'named'],
+      false,
+    ],
+    [
+      library(
+        'l',
+        "redis.register_function('f', function(keys) keys[1] = 'hidden' return redis.call('INCR', keys[1]) end)",
+      ),
+      ['f', 1, 'k'],
+      true,
+    ],
+    [
+      library(
+        'l',
+        "local function put(keys) return redis.call('INCR', keys[1]) end redis.register_function('f', function(keys) return put({'hidden'}) end)",
+      ),
+      ['f', 1, 'k'],
+      true,
+    ],
+    [
+      library(
+        'l',
+        "local function put(keys) return redis.call('INCR', keys[1]) end redis.register_function('p', put) redis.register_function('f', function(keys) return put({'hidden'}) end)",
+      ),
+      ['f', 1, 'k'],
+      true,
+    ],
+    [
+      library(
+        'l',
+        "redis.register_function('f', function(keys) redis.call('SET', keys[1], 1) return redis.call('INCR', 'x' .. keys[1] .. redis.call('LPUSH', keys[1], 1)) end)",
+      ),
+      ['f', 1, 'k'],
+      true,
+    ],
+    [
+      library(
+        'l',
+        "redis.register_function{function_name='f', flags={'no-writes'}, callback=function(keys, args) return redis.call('GET', args[1] .. 'x') end}",
+      ),
+      ['f', 0, 'k'],
+      false,
+    ],
   ];
   await withRig({}, async (rig) => {
     const proxy = await rig.wire();
@@ -75,15 +139,20 @@ test('what a function may have written besides is copied, as the authority tells
     await rig.assertEqual();
   });
   await Promise.all(
-    cases.filter(([, , doubtful]) => doubtful).map(([code, call]) =>
-      withRig({}, async (rig) => {
-        const proxy = await rig.wire();
-        await proxy.pipeline([['SET', 'k', 'v'], ['FUNCTION', 'LOAD', code]]);
-        await proxy.ask('FCALL', ...call);
-        assert.equal(suspect(rig), null, `${code} ${call.join(' ')}`);
-        await rig.assertEqual();
-      }),
-    ),
+    cases
+      .filter(([, , doubtful]) => doubtful)
+      .map(([code, call]) =>
+        withRig({}, async (rig) => {
+          const proxy = await rig.wire();
+          await proxy.pipeline([
+            ['SET', 'k', 'v'],
+            ['FUNCTION', 'LOAD', code],
+          ]);
+          await proxy.ask('FCALL', ...call);
+          assert.equal(suspect(rig), null, `${code} ${call.join(' ')}`);
+          await rig.assertEqual();
+        }),
+      ),
   );
 });
 
@@ -114,7 +183,13 @@ test('after the change to KeyDB a client gets the words of KeyDB', async (t) => 
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'live' } }, async (rig) => {
     const proxy = await rig.wire();
-    for (const call of [['FCALL', 'put', 1, 'k', 'v'], ['FCALL', 'put', 0], ['FCALL_RO', 'put', 0], ['FUNCTION', 'LOAD', PLAIN], ['FUNCTION', 'LIST']]) {
+    for (const call of [
+      ['FCALL', 'put', 1, 'k', 'v'],
+      ['FCALL', 'put', 0],
+      ['FCALL_RO', 'put', 0],
+      ['FUNCTION', 'LOAD', PLAIN],
+      ['FUNCTION', 'LIST'],
+    ]) {
       assert.match(await proxy.ask(...call), /^-ERR unknown command/, call.join(' '));
     }
     await rig.assertEqual();

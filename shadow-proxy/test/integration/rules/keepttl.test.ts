@@ -15,8 +15,21 @@ const sha = createHash('sha1').update(SCRIPT).digest('hex');
 const FORMS: Readonly<Record<string, (key: string) => Argument[][]>> = {
   plain: (key) => [['SET', key, 'new', 'KEEPTTL']],
   'in a transaction': (key) => [['MULTI'], ['SET', key, 'new', 'KEEPTTL'], ['EXEC']],
-  'in a transaction, behind a SELECT': (key) => [['SELECT', 5], ['MULTI'], ['SELECT', 0], ['SET', key, 'new', 'KEEPTTL'], ['EXEC']],
-  'in a transaction over two databases': (key) => [['SELECT', 5], ['MULTI'], ['SET', 'other', 1], ['SELECT', 0], ['SET', key, 'new', 'KEEPTTL'], ['EXEC']],
+  'in a transaction, behind a SELECT': (key) => [
+    ['SELECT', 5],
+    ['MULTI'],
+    ['SELECT', 0],
+    ['SET', key, 'new', 'KEEPTTL'],
+    ['EXEC'],
+  ],
+  'in a transaction over two databases': (key) => [
+    ['SELECT', 5],
+    ['MULTI'],
+    ['SET', 'other', 1],
+    ['SELECT', 0],
+    ['SET', key, 'new', 'KEEPTTL'],
+    ['EXEC'],
+  ],
   'in a script': (key) => [['EVAL', SCRIPT, 1, key, 'new']],
   'in a script, by an argument': (key) => [['EVAL', GIVEN, 1, key, 'new', 'keepttl']],
   'in a script by its digest': (key) => [['EVALSHA', sha, 1, key, 'new']],
@@ -43,7 +56,10 @@ for (const stage of ['shadow', 'live'] as const) {
       }
       await assertEqual();
       const held = await client({ of: target }).mget(...keys);
-      assert.deepEqual(keys.filter((_, i) => held[i] !== 'new'), []);
+      assert.deepEqual(
+        keys.filter((_, i) => held[i] !== 'new'),
+        [],
+      );
       assert.equal(await proxy.ask('TTL', keys[0]), ':-1');
     });
   });

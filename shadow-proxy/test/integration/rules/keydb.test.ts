@@ -21,7 +21,8 @@ test('KEYS and SCAN on KeyDB neither overtake the commands around them nor hold 
         const before: Argument[][] = [['ECHO', 'before'], ['INCR', 'n'], walk, ['GET', 'k:7'], walk, ['ECHO', 'after']];
         // The other client's commands share the lane, and arrive in pieces while KeyDB walks.
         const echoes = (async (): Promise<void> => {
-          for (let i = 0; i < 20; i++) assert.equal(await other.ask('ECHO', `other ${i}`), `$${`other ${i}`.length}\r\nother ${i}`);
+          for (let i = 0; i < 20; i++)
+            assert.equal(await other.ask('ECHO', `other ${i}`), `$${`other ${i}`.length}\r\nother ${i}`);
         })();
         const replies = await wire.pipeline(before);
         await echoes;
@@ -70,7 +71,10 @@ for (const stage of ['shadow', 'live'] as const) {
         await clients[round % 8].ask('SWAPDB', a, b);
         [holds[a], holds[b]] = [holds[b], holds[a]];
         const seen = await Promise.all(clients.map((client) => client.ask('GET', 'who')));
-        assert.deepEqual(seen, clients.map((_, i) => `$3\r\ndb${holds[i % 4]}`));
+        assert.deepEqual(
+          seen,
+          clients.map((_, i) => `$3\r\ndb${holds[i % 4]}`),
+        );
         await clients[(round + 3) % 8].ask('APPEND', `trace:${round}`, round);
       }
       await rig.assertEqual();

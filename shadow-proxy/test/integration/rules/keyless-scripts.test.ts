@@ -20,10 +20,22 @@ for (const stage of stages) {
       const append = "return redis.call('APPEND', 'k:' .. ARGV[1], ARGV[2])";
       const named = "return redis.call('RPUSH', 'list', ARGV[1])";
       for (let round = 0; round < 15; round++) {
-        const scripts = one.pipeline([['EVAL', append, 0, round % 3, 's'], ['APPEND', 'k:0', 'a'], ['EVAL', named, 0, round], ['EVALSHA', sha(append), 0, 1, 'x']]);
-        const others = [two, three].map((wire, i) => wire.pipeline(Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? ['APPEND', `k:${n % 3}`, i] : ['RPUSH', 'list', n]))));
+        const scripts = one.pipeline([
+          ['EVAL', append, 0, round % 3, 's'],
+          ['APPEND', 'k:0', 'a'],
+          ['EVAL', named, 0, round],
+          ['EVALSHA', sha(append), 0, 1, 'x'],
+        ]);
+        const others = [two, three].map((wire, i) =>
+          wire.pipeline(
+            Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? ['APPEND', `k:${n % 3}`, i] : ['RPUSH', 'list', n])),
+          ),
+        );
         const replies = (await Promise.all([scripts, ...others])).flat();
-        assert.deepEqual(replies.filter((reply) => !reply.startsWith(':')), []);
+        assert.deepEqual(
+          replies.filter((reply) => !reply.startsWith(':')),
+          [],
+        );
       }
       await rig.assertEqual();
       assert.ok(rig.shard.snapshot().workloads[0].clean);
@@ -60,7 +72,12 @@ test('what a script without declared keys may have written is copied where its t
         const shown = `${script}${inside ? ' in a transaction' : ''}`;
         if (suspect) continue;
         const evaluate = ['EVAL', script, 0, 'argument', 'x'];
-        if (inside) assert.equal((await proxy.pipeline([['MULTI'], ['INCR', 'n'], evaluate, ['EXEC']])).at(-1)!.slice(0, 2), '*2', shown);
+        if (inside)
+          assert.equal(
+            (await proxy.pipeline([['MULTI'], ['INCR', 'n'], evaluate, ['EXEC']])).at(-1)!.slice(0, 2),
+            '*2',
+            shown,
+          );
         else assert.ok(!/shadow-proxy/.test(await proxy.ask(...evaluate)), shown);
         await confirmed(rig);
         assert.deepEqual(suspects(rig), [null, null], shown);
@@ -68,19 +85,35 @@ test('what a script without declared keys may have written is copied where its t
       await rig.assertEqual();
     });
     await Promise.all(
-      cases.filter(([, suspect]) => suspect).map(([script]) =>
-        withRig({ workloads: [{ name: 'other', keys: ['other:*'], stage: 'dualwrite' }, { name: 'quiet', keys: ['off:*'], stage: 'off' }] }, async (rig) => {
-          const proxy = await rig.wire();
-          const evaluate = ['EVAL', script, 0, 'argument', 'x'];
-          const replies = inside ? await proxy.pipeline([['MULTI'], evaluate, ['EXEC']]) : [await proxy.ask(...evaluate)];
-          // The target may have keys under the workload that is off.
-          if (script.includes('FLUSHDB')) return assert.match(replies.join(), /-ERR shadow-proxy: EVAL of a script with FLUSHALL, FLUSHDB or SWAPDB is refused: the target may hold keys/);
-          await until(() => suspects(rig)[0] !== null);
-          const [other, quiet, rest] = suspects(rig);
-          for (const why of [other, rest]) assert.match(String(why), /keys are not known/, script);
-          assert.equal(quiet, null);
-        }),
-      ),
+      cases
+        .filter(([, suspect]) => suspect)
+        .map(([script]) =>
+          withRig(
+            {
+              workloads: [
+                { name: 'other', keys: ['other:*'], stage: 'dualwrite' },
+                { name: 'quiet', keys: ['off:*'], stage: 'off' },
+              ],
+            },
+            async (rig) => {
+              const proxy = await rig.wire();
+              const evaluate = ['EVAL', script, 0, 'argument', 'x'];
+              const replies = inside
+                ? await proxy.pipeline([['MULTI'], evaluate, ['EXEC']])
+                : [await proxy.ask(...evaluate)];
+              // The target may have keys under the workload that is off.
+              if (script.includes('FLUSHDB'))
+                return assert.match(
+                  replies.join(),
+                  /-ERR shadow-proxy: EVAL of a script with FLUSHALL, FLUSHDB or SWAPDB is refused: the target may hold keys/,
+                );
+              await until(() => suspects(rig)[0] !== null);
+              const [other, quiet, rest] = suspects(rig);
+              for (const why of [other, rest]) assert.match(String(why), /keys are not known/, script);
+              assert.equal(quiet, null);
+            },
+          ),
+        ),
     );
   }
 });
@@ -108,7 +141,10 @@ test('what only reads is answered by the authority, and nothing follows', async 
     await until(() => rig.shard.snapshot().mirror.connected);
     assert.equal(await proxy.ask('EVAL_RO', "return redis.call('GET', 'k')", 0), '$1\r\nv');
     assert.equal(await proxy.ask('EVALSHA_RO', sha("return redis.call('GET', 'k')"), 0), '$1\r\nv');
-    assert.match(await proxy.ask('EVAL_RO', "return redis.call('SET', 'k', 1)", 0), /^-ERR Write commands are not allowed/);
+    assert.match(
+      await proxy.ask('EVAL_RO', "return redis.call('SET', 'k', 1)", 0),
+      /^-ERR Write commands are not allowed/,
+    );
     await rig.assertEqual();
     assert.deepEqual(rig.shard.snapshot().unsupported, { eval_ro: 2, evalsha_ro: 1 });
   });
@@ -131,8 +167,13 @@ test('a script without declared keys is refused while workloads have different a
   if (!(await needsKeydb(t))) return;
   await withRig({ workloads: [{ name: 'moved', keys: ['live:*'], stage: 'live' }] }, async (rig) => {
     const proxy = await rig.wire();
-    const refused = /^-ERR shadow-proxy: EVAL without declared keys is refused while workloads have different authorities: pass the keys/;
-    for (const script of ["return redis.call('SET', 'k', 1)", "return redis.call('GET', 'k')", "return redis.call('SET', ARGV[1], 1)"]) {
+    const refused =
+      /^-ERR shadow-proxy: EVAL without declared keys is refused while workloads have different authorities: pass the keys/;
+    for (const script of [
+      "return redis.call('SET', 'k', 1)",
+      "return redis.call('GET', 'k')",
+      "return redis.call('SET', ARGV[1], 1)",
+    ]) {
       assert.match(await proxy.ask('EVAL', script, 0, 'k'), refused);
       const [, queued, exec] = await proxy.pipeline([['MULTI'], ['EVAL', script, 0, 'k'], ['EXEC']]);
       assert.equal(queued, '+QUEUED');
@@ -150,11 +191,21 @@ test('a script whose keys nobody tells reads what is right on the mirror, althou
   await withRig({}, async (rig) => {
     const [proxy, other] = [await rig.wire(), await rig.wire()];
     const copied = "return redis.call('SET', KEYS[1], redis.call('TIME')[2])";
-    const blind = "local v = redis.call('GET', 'from:' .. ARGV[1]); return redis.call('APPEND', 'to:' .. ARGV[1], v or '-')";
+    const blind =
+      "local v = redis.call('GET', 'from:' .. ARGV[1]); return redis.call('APPEND', 'to:' .. ARGV[1], v or '-')";
     for (let round = 0; round < 20; round++) {
       const busy = other.pipeline(Array.from({ length: 20 }, (_, i) => ['EVAL', copied, 1, `from:${i % 3}`]));
-      const replies = await proxy.pipeline([['EVAL', copied, 1, 'from:1'], ['EVAL', blind, 0, 1], ['MULTI'], ['EVAL', blind, 0, 2], ['EXEC']]);
-      assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
+      const replies = await proxy.pipeline([
+        ['EVAL', copied, 1, 'from:1'],
+        ['EVAL', blind, 0, 1],
+        ['MULTI'],
+        ['EVAL', blind, 0, 2],
+        ['EXEC'],
+      ]);
+      assert.deepEqual(
+        replies.filter((reply) => reply.startsWith('-')),
+        [],
+      );
       await busy;
     }
     assert.deepEqual(suspects(rig), [null]);

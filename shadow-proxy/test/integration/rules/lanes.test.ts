@@ -34,7 +34,13 @@ const command = (who: number): Argument[] =>
     () => ['LMOVE', `l:${random(3)}`, `l:${random(3)}`, 'LEFT', 'RIGHT'],
     () => ['MSET', 'a:0', who, 'a:1', who],
     () => ['XADD', 'x', 'MAXLEN', '~', 200, '*', 'who', who],
-    () => ['EVAL', "return redis.call('APPEND', KEYS[1], redis.call('STRLEN', KEYS[2]))", 2, `a:${random(3)}`, `a:${random(3)}`],
+    () => [
+      'EVAL',
+      "return redis.call('APPEND', KEYS[1], redis.call('STRLEN', KEYS[2]))",
+      2,
+      `a:${random(3)}`,
+      `a:${random(3)}`,
+    ],
     () => ['INCRBYFLOAT', 'f', '0.1'],
     () => ['SPOP', 'set'],
     () => ['SADD', 'set', random(100)],
@@ -46,7 +52,9 @@ async function hammer(client: Wire, who: number, until: number): Promise<number>
   let sent = 0;
   for (; performance.now() < until; sent += 30) {
     const commands = Array.from({ length: 30 }, () => command(who));
-    const replies = await (random(4) === 0 ? client.pipeline([['MULTI'], ...commands, ['EXEC']]) : client.pipeline(commands));
+    const replies = await (random(4) === 0
+      ? client.pipeline([['MULTI'], ...commands, ['EXEC']])
+      : client.pipeline(commands));
     const failed = replies.find((reply) => /^-(?!WRONGTYPE|ERR value is not)/.test(reply));
     assert.equal(failed, undefined);
   }
@@ -110,8 +118,20 @@ test('a client that goes from lane to lane sees its own writes', async (t) => {
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default in RESP2');
     for (let i = 0; i < 60; i++) {
-      const hello: Argument[] = ['HELLO', 2 + (i % 2), ...(i % 3 ? ['AUTH', 'app', 'app-password'] : ['AUTH', 'app', 'app-password', 'SETNAME', `c${i}`])];
-      const replies = await client.pipeline([['SET', 'own', i], hello, ['GET', 'own'], ['APPEND', 'own', 'x'], ['SELECT', i % 2], ['SELECT', 0], ['GET', 'own']]);
+      const hello: Argument[] = [
+        'HELLO',
+        2 + (i % 2),
+        ...(i % 3 ? ['AUTH', 'app', 'app-password'] : ['AUTH', 'app', 'app-password', 'SETNAME', `c${i}`]),
+      ];
+      const replies = await client.pipeline([
+        ['SET', 'own', i],
+        hello,
+        ['GET', 'own'],
+        ['APPEND', 'own', 'x'],
+        ['SELECT', i % 2],
+        ['SELECT', 0],
+        ['GET', 'own'],
+      ]);
       assert.equal(replies[2].split('\r\n')[1], String(i));
       assert.equal(replies[6].split('\r\n')[1], `${i}x`);
     }
@@ -123,7 +143,10 @@ test('a client whose private lane is lost before it gets it is not held for ever
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const [slow, client] = [await scene.wire(), await scene.wire()];
-    await slow.pipeline([['SELECT', 1], ['GET', 'k']]);
+    await slow.pipeline([
+      ['SELECT', 1],
+      ['GET', 'k'],
+    ]);
     // Leaves a private lane of database 0 for the next client.
     await client.ask('SET', 'k', 1);
     const before = new Set(scene.toSource.links);
@@ -140,7 +163,12 @@ test('a client whose private lane is lost before it gets it is not held for ever
     assert.equal(await Promise.race([client.frame(), sleep(5_000, 'no reply')]), '+OK');
     scene.toSource.delayMs = 0;
     assert.equal(await slow.frame(), '+OK');
-    assert.deepEqual(await client.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC'], ['GET', 'k']]), ['+OK', '+QUEUED', '*-1', '$1\r\n1']);
+    assert.deepEqual(await client.pipeline([['MULTI'], ['INCR', 'k'], ['EXEC'], ['GET', 'k']]), [
+      '+OK',
+      '+QUEUED',
+      '*-1',
+      '$1\r\n1',
+    ]);
     await scene.assertEqual();
   });
 });

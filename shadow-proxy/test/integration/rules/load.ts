@@ -22,7 +22,10 @@ const SHARED = 20;
 const PIPELINE = 40;
 
 /** Every other client speaks RESP3, every third uses another database: several lanes lead to the same keys. */
-export async function startLoad(scene: Scene, { clients = 6, prefix = 'n:', transactions = true }: LoadOptions = {}): Promise<Load> {
+export async function startLoad(
+  scene: Scene,
+  { clients = 6, prefix = 'n:', transactions = true }: LoadOptions = {},
+): Promise<Load> {
   const shared = new Map<string, number>();
   let answered = 0;
   let running = true;
@@ -44,12 +47,19 @@ export async function startLoad(scene: Scene, { clients = 6, prefix = 'n:', tran
         if (i % 4 === 0) sent.push({ args: ['INCR', name], expected: null, shared: `${db}:${name}` });
         if (i % 5 === 0) sent.push({ args: ['GET', own], expected: `$${String(value).length}\r\n${value}` });
         if (i % 10 === 0 && transactions) {
-          sent.push({ args: ['MULTI'], expected: '+OK' }, { args: ['INCR', own], expected: '+QUEUED' }, { args: ['APPEND', own, '0'], expected: '+QUEUED' });
+          sent.push(
+            { args: ['MULTI'], expected: '+OK' },
+            { args: ['INCR', own], expected: '+QUEUED' },
+            { args: ['APPEND', own, '0'], expected: '+QUEUED' },
+          );
           sent.push({ args: ['EXEC'], expected: `*2\r\n:${++value}\r\n:${String(value).length + 1}` });
           value *= 10;
         }
       }
-      const replies = await wire.pipeline(sent.map(({ args }) => args), 20_000);
+      const replies = await wire.pipeline(
+        sent.map(({ args }) => args),
+        20_000,
+      );
       for (const [i, reply] of replies.entries()) {
         const { args, expected, shared: key } = sent[i];
         if (expected === null) assert.match(reply, /^:\d+$/, `${args.join(' ')} of client ${id}`);
@@ -84,7 +94,11 @@ export async function assertCounted(scene: Scene, shared: ReadonlyMap<string, nu
     for (const db of [0, 1]) {
       const keys = [...shared.keys()].filter((id) => id.startsWith(`${db}:`));
       const values = await scene.client({ of: scene[side], db }).mget(keys.map((id) => id.slice(2)));
-      assert.deepEqual(Object.fromEntries(keys.map((id, i) => [id, Number(values[i])])), Object.fromEntries(keys.map((id) => [id, shared.get(id)])), side);
+      assert.deepEqual(
+        Object.fromEntries(keys.map((id, i) => [id, Number(values[i])])),
+        Object.fromEntries(keys.map((id) => [id, shared.get(id)])),
+        side,
+      );
     }
   }
 }

@@ -21,7 +21,16 @@ test('after a change of authority EVALSHA runs on a server that was never told t
     await client({ of: target }).script('FLUSH');
     await shard.settled();
     await shard.shard.changeStage({ workload: 'default', stage: 'live' });
-    const replies = await proxy.pipeline([['SET', 'k1', '0'], ['EVALSHA', shas[1], 1, 'k1'], ['EVALSHA', shas[1].toUpperCase(), 1, 'k1'], ['APPEND', 'k1', 'z'], ['MULTI'], ['EVALSHA', shas[2], 1, 'k1'], ['GET', 'k1'], ['EXEC']]);
+    const replies = await proxy.pipeline([
+      ['SET', 'k1', '0'],
+      ['EVALSHA', shas[1], 1, 'k1'],
+      ['EVALSHA', shas[1].toUpperCase(), 1, 'k1'],
+      ['APPEND', 'k1', 'z'],
+      ['MULTI'],
+      ['EVALSHA', shas[2], 1, 'k1'],
+      ['GET', 'k1'],
+      ['EXEC'],
+    ]);
     assert.deepEqual(replies, ['+OK', ':2', ':3', ':4', '+OK', '+QUEUED', '+QUEUED', '*2\r\n:5\r\n$5\r\n0bbzc']);
     assert.match(await proxy.ask('EVALSHA', 'f'.repeat(40), 1, 'k1'), /^-NOSCRIPT/);
     await assertEqual();

@@ -1,4 +1,6 @@
-/** A mirror that has no memory left refuses what the authority took: that is no mismatch, and ends when there is room. */
+/**
+ * A mirror that has no memory left refuses what the authority took: that is no mismatch, and ends when there is room.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -12,13 +12,25 @@ test('the mirror is told the sum of floating point numbers, and keeps the time t
     for (const protocol of [2, 3]) {
       const proxy = await wire();
       await proxy.ask('HELLO', protocol);
-      await proxy.pipeline([['SET', 'f', '10.5', 'EX', 100], ['HSET', 'h', 'f', '1e3', 'other', 'x'], ['EXPIRE', 'h', 100]]);
+      await proxy.pipeline([
+        ['SET', 'f', '10.5', 'EX', 100],
+        ['HSET', 'h', 'f', '1e3', 'other', 'x'],
+        ['EXPIRE', 'h', 100],
+      ]);
       await shard.settled();
       await behind.set('f', '10.500000000000000001', 'KEEPTTL');
       await behind.hset('h', 'f', '1000.00000000000000001');
-      for (const command of [['INCRBYFLOAT', 'f', '0.1'], ['HINCRBYFLOAT', 'h', 'f', '0.1']]) assert.match(await proxy.ask(...command), /^\$\d+\r\n10/);
-      const many = Array.from({ length: 200 }, (_, i) => [['INCRBYFLOAT', 'f', `0.${i + 1}`], ['HINCRBYFLOAT', 'h', `g${i % 3}`, `-1.${i}e-${i % 9}`]]).flat();
-      for (const reply of await proxy.pipeline([['MULTI'], ...many, ['EXEC']])) assert.ok(!/(^|\n)-[A-Z]/.test(reply), reply);
+      for (const command of [
+        ['INCRBYFLOAT', 'f', '0.1'],
+        ['HINCRBYFLOAT', 'h', 'f', '0.1'],
+      ])
+        assert.match(await proxy.ask(...command), /^\$\d+\r\n10/);
+      const many = Array.from({ length: 200 }, (_, i) => [
+        ['INCRBYFLOAT', 'f', `0.${i + 1}`],
+        ['HINCRBYFLOAT', 'h', `g${i % 3}`, `-1.${i}e-${i % 9}`],
+      ]).flat();
+      for (const reply of await proxy.pipeline([['MULTI'], ...many, ['EXEC']]))
+        assert.ok(!/(^|\n)-[A-Z]/.test(reply), reply);
       await proxy.pipeline(many);
       assert.match(await proxy.ask('INCRBYFLOAT', 'f', 'x'), /^-ERR value is not a valid float/);
       assert.match(await proxy.ask('INCRBYFLOAT', 'h', '1'), /^-WRONGTYPE/);

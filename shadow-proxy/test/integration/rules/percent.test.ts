@@ -12,22 +12,30 @@ const WORKLOADS = [
   { name: 'quiet', keys: ['q:*'], stage: 'off' as const },
 ];
 
-const toHalf = (rig: Rig): Promise<unknown> => rig.shard.shard.changeStage({ workload: 'w', stage: 'live', percent: 50 });
-const refusedForSpanning = (error: unknown): boolean => error instanceof StageError && error.code === 'refused' && /spanned hash slots/.test(error.message);
+const toHalf = (rig: Rig): Promise<unknown> =>
+  rig.shard.shard.changeStage({ workload: 'w', stage: 'live', percent: 50 });
+const refusedForSpanning = (error: unknown): boolean =>
+  error instanceof StageError && error.code === 'refused' && /spanned hash slots/.test(error.message);
 
 for (const [what, commands] of Object.entries({
   'a command over several slots': [['MSET', 'w:a', 1, 'w:b', 2]],
   'a read over several slots': [['MGET', 'w:a', 'w:b']],
   'a transaction over several slots': [['MULTI'], ['SET', 'w:a', 1], ['SET', 'w:b', 2], ['EXEC']],
   'a script with keys of several slots': [['EVAL', "return redis.call('SET', KEYS[1], KEYS[2])", 2, 'w:a', 'w:b']],
-  'a rename to another slot': [['SET', 'w:a', 1], ['RENAME', 'w:a', 'w:b']],
+  'a rename to another slot': [
+    ['SET', 'w:a', 1],
+    ['RENAME', 'w:a', 'w:b'],
+  ],
 })) {
   test(`percent is refused after ${what}`, async (t) => {
     if (!(await needsKeydb(t))) return;
     await withRig({ workloads: [{ name: 'w', keys: ['w:*'], stage: 'shadow' }] }, async (rig) => {
       const proxy = await rig.wire();
       const replies = await proxy.pipeline(commands);
-      assert.ok(replies.every((reply) => !reply.startsWith('-')), replies.join());
+      assert.ok(
+        replies.every((reply) => !reply.startsWith('-')),
+        replies.join(),
+      );
       await rig.shard.settled();
       await assert.rejects(toHalf(rig), refusedForSpanning);
       assert.equal(rig.shard.snapshot().workloads[0].stage, 'shadow');
@@ -41,7 +49,11 @@ test('percent goes by the slot of the key, and a half is about half', async (t) 
   await withRig({ workloads: [{ name: 'w', keys: ['w:*'], stage: 'shadow' }] }, async (rig) => {
     const { wire, client, source, target, shard } = rig;
     const proxy = await wire();
-    await proxy.pipeline([['SET', 'w:{x}a', 1], ['MGET', 'w:{x}a', 'w:{x}b'], ['RENAME', 'w:{x}a', 'w:{x}b']]);
+    await proxy.pipeline([
+      ['SET', 'w:{x}a', 1],
+      ['MGET', 'w:{x}a', 'w:{x}b'],
+      ['RENAME', 'w:{x}a', 'w:{x}b'],
+    ]);
     await shard.settled();
     await toHalf(rig);
     await proxy.pipeline(Array.from({ length: 400 }, (_, i) => ['SET', `w:${i}`, i]));
@@ -52,8 +64,16 @@ test('percent goes by the slot of the key, and a half is about half', async (t) 
     const replies = await proxy.pipeline(Array.from({ length: 400 }, (_, i) => ['GET', `w:${i}`]));
     const live = replies.filter((reply) => reply.endsWith('target')).length;
     assert.ok(live > 150 && live < 250, `${live}`);
-    assert.equal(await proxy.ask('MGET', ...Array.from({ length: 400 }, (_, i) => `w:${i}`)).then((reply) => reply.split('target').length - 1), live);
-    assert.match(await proxy.ask('MSET', 'w:0', 1, 'w:1', 1, 'w:2', 1, 'w:3', 1, 'w:4', 1, 'w:5', 1, 'w:6', 1, 'w:7', 1), /^-ERR shadow-proxy: MSET spans workload "w" \(stage live at 50 %\)/);
+    assert.equal(
+      await proxy
+        .ask('MGET', ...Array.from({ length: 400 }, (_, i) => `w:${i}`))
+        .then((reply) => reply.split('target').length - 1),
+      live,
+    );
+    assert.match(
+      await proxy.ask('MSET', 'w:0', 1, 'w:1', 1, 'w:2', 1, 'w:3', 1, 'w:4', 1, 'w:5', 1, 'w:6', 1, 'w:7', 1),
+      /^-ERR shadow-proxy: MSET spans workload "w" \(stage live at 50 %\)/,
+    );
     // A tag keeps keys together.
     assert.equal(await proxy.ask('MSET', '{w:1}a', 1, '{w:1}b', 2), '+OK');
     // Once healed, each key has its authority's value on both servers.
@@ -69,7 +89,13 @@ test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered 
       const [proxy, plain] = [await wire(), await wire()];
       await proxy.ask('HELLO', protocol);
       const nil = protocol === 3 ? '_' : '$-1';
-      await plain.pipeline([['SET', 's:1', 'one'], ['SET', 'p:1', 'two'], ['SET', 'q:1', 'three'], ['SET', 'x', 'four'], ['LPUSH', 's:list', 1]]);
+      await plain.pipeline([
+        ['SET', 's:1', 'one'],
+        ['SET', 'p:1', 'two'],
+        ['SET', 'q:1', 'three'],
+        ['SET', 'x', 'four'],
+        ['LPUSH', 's:list', 1],
+      ]);
       assert.equal(
         await proxy.ask('MGET', 'p:1', 's:1', 's:none', 'x', 'p:none', 's:list', 'q:1', 's:1'),
         `*8\r\n$3\r\ntwo\r\n$3\r\none\r\n${nil}\r\n$4\r\nfour\r\n${nil}\r\n${nil}\r\n$5\r\nthree\r\n$3\r\none`,
@@ -79,7 +105,13 @@ test('MGET, DEL, UNLINK, EXISTS and TOUCH over several authorities are answered 
       assert.equal(await proxy.ask('DEL', 's:1', 'p:1', 'p:1', 'none'), ':2');
       assert.equal(await proxy.ask('UNLINK', 's:list', 'q:1', 'x', 's:none'), ':3');
       // In its place among other commands of the same client.
-      const many = Array.from({ length: 50 }, (_, i) => [['SET', 's:n', i], ['SET', 'p:n', i], ['MGET', 's:n', 'p:n'], ['DEL', 's:n', 'p:n'], ['EXISTS', 's:n', 'p:n']]).flat();
+      const many = Array.from({ length: 50 }, (_, i) => [
+        ['SET', 's:n', i],
+        ['SET', 'p:n', i],
+        ['MGET', 's:n', 'p:n'],
+        ['DEL', 's:n', 'p:n'],
+        ['EXISTS', 's:n', 'p:n'],
+      ]).flat();
       const replies = await proxy.pipeline(many);
       for (let i = 0; i < 50; i++) {
         const value = `$${String(i).length}\r\n${i}`;
@@ -98,7 +130,8 @@ test('what cannot be split is refused with the names of both workloads, and does
   if (!(await needsKeydb(t))) return;
   await withRig({ workloads: WORKLOADS }, async ({ wire, source, target, shard }) => {
     const proxy = await wire();
-    const both = /^-ERR shadow-proxy: .* spans workload "(sessions|pages)" \(stage (live|shadow)\) and workload "(sessions|pages)" \(stage (live|shadow)\)/;
+    const both =
+      /^-ERR shadow-proxy: .* spans workload "(sessions|pages)" \(stage (live|shadow)\) and workload "(sessions|pages)" \(stage (live|shadow)\)/;
     for (const args of [
       ['MSET', 's:1', 1, 'p:1', 2],
       ['MSETNX', 'p:1', 1, 's:1', 2],

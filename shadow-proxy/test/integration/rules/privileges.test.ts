@@ -40,9 +40,17 @@ for (const stage of ['shadow', 'live'] as const) {
       const [proxy, root] = [await as(rig, 'alice'), await rig.wire()];
       await root.ask('SET', 'kept', 'v');
       for (const [script, keys] of CAUGHT) {
-        for (const [i, evaluate] of [['EVAL', script], ['EVALSHA', sha(script)]].entries()) {
+        for (const [i, evaluate] of [
+          ['EVAL', script],
+          ['EVALSHA', sha(script)],
+        ].entries()) {
           assert.match(await proxy.ask(...evaluate, keys.length, ...keys, 'other:3'), /^:[01]$/, script);
-          const inside = await proxy.pipeline([['MULTI'], ['HSET', 'a:t', 'f', i], [...evaluate, keys.length, ...keys, 'other:3'], ['EXEC']]);
+          const inside = await proxy.pipeline([
+            ['MULTI'],
+            ['HSET', 'a:t', 'f', i],
+            [...evaluate, keys.length, ...keys, 'other:3'],
+            ['EXEC'],
+          ]);
           assert.match(inside[3], /^\*2\r\n:[01]\r\n:[01]$/, script);
         }
       }
@@ -75,10 +83,32 @@ test('both servers hold the same while the rights of a user change', async (t) =
 test('a blocking pop that is denied takes nothing, though the plain pop is allowed', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async (rig) => {
-    await setUser(rig, 'carol', '~*', '&*', '+@all', '-blpop', '-brpop', '-bzpopmin', '-blmove', '-brpoplpush', '-bzpopmax');
+    await setUser(
+      rig,
+      'carol',
+      '~*',
+      '&*',
+      '+@all',
+      '-blpop',
+      '-brpop',
+      '-bzpopmin',
+      '-blmove',
+      '-brpoplpush',
+      '-bzpopmax',
+    );
     const [proxy, root] = [await as(rig, 'carol'), await rig.wire()];
-    await root.pipeline([['RPUSH', 'l', 1, 2, 3], ['ZADD', 'z', 1, 'a', 2, 'b']]);
-    for (const command of [['BLPOP', 'l', 1], ['BRPOP', 'l', 'nosuch', 1], ['BZPOPMIN', 'z', 1], ['BZPOPMAX', 'z', 'nosuch', 1], ['BLMOVE', 'l', 'm', 'LEFT', 'LEFT', 1], ['BRPOPLPUSH', 'l', 'm', 1]]) {
+    await root.pipeline([
+      ['RPUSH', 'l', 1, 2, 3],
+      ['ZADD', 'z', 1, 'a', 2, 'b'],
+    ]);
+    for (const command of [
+      ['BLPOP', 'l', 1],
+      ['BRPOP', 'l', 'nosuch', 1],
+      ['BZPOPMIN', 'z', 1],
+      ['BZPOPMAX', 'z', 'nosuch', 1],
+      ['BLMOVE', 'l', 'm', 'LEFT', 'LEFT', 1],
+      ['BRPOPLPUSH', 'l', 'm', 1],
+    ]) {
       assert.match(await proxy.ask(...command), /^-NOPERM/, command.join(' '));
     }
     assert.equal(await proxy.ask('LPOP', 'l'), '$1\r\n1');
@@ -100,7 +130,10 @@ test('a script that its user may not send as a text cannot be run by its digest'
     assert.match(await proxy.ask('EVAL', script, 1, 'n'), /^-NOPERM/);
     assert.match(await proxy.ask('SCRIPT', 'LOAD', script), /^-NOPERM/);
     assert.match(await proxy.ask('EVALSHA', sha(script), 1, 'n'), /^-NOSCRIPT/);
-    assert.match((await proxy.pipeline([['MULTI'], ['EVALSHA', sha(script), 1, 'n'], ['EXEC']]))[2], /^\*1\r\n-NOSCRIPT/);
+    assert.match(
+      (await proxy.pipeline([['MULTI'], ['EVALSHA', sha(script), 1, 'n'], ['EXEC']]))[2],
+      /^\*1\r\n-NOSCRIPT/,
+    );
     // Once somebody has run it, the server knows it, as any Redis would.
     assert.equal(await root.ask('EVAL', script, 1, 'n'), ':1');
     assert.equal(await proxy.ask('EVALSHA', sha(script), 1, 'n'), ':2');
@@ -112,8 +145,11 @@ test('what an unrestricted user runs is repeated, by whatever name it has logged
   if (!(await needsKeydb(t))) return;
   await withRig({}, async (rig) => {
     await setUser(rig, 'eve', '~*', '&*', '+@all');
-    const copies = async (): Promise<number> => Number(/cmdstat_dump:calls=(\d+)/.exec(await rig.client({ of: rig.source }).info('commandstats'))?.[1] ?? 0);
-    for (const proxy of [await as(rig, 'eve'), await rig.wire()]) for (let i = 0; i < 10; i++) assert.match(await proxy.ask('EVAL', "return redis.call('incr', KEYS[1])", 1, 'n'), /^:/);
+    const copies = async (): Promise<number> =>
+      Number(/cmdstat_dump:calls=(\d+)/.exec(await rig.client({ of: rig.source }).info('commandstats'))?.[1] ?? 0);
+    for (const proxy of [await as(rig, 'eve'), await rig.wire()])
+      for (let i = 0; i < 10; i++)
+        assert.match(await proxy.ask('EVAL', "return redis.call('incr', KEYS[1])", 1, 'n'), /^:/);
     await rig.assertEqual();
     assert.equal(await copies(), 0);
     await setUser(rig, 'eve', '~*', '&*', '+@all', '-flushall');

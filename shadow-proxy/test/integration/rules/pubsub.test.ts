@@ -10,7 +10,8 @@ import { withScene, type Scene } from './scene.js';
 const MESSAGES = 10_000;
 
 /** The numbers that a subscriber was told: what stands last in each message. */
-const numbers = (frames: readonly string[]): number[] => frames.filter((frame) => /message\r\n/.test(frame)).map((frame) => Number(frame.slice(frame.lastIndexOf('\n') + 1)));
+const numbers = (frames: readonly string[]): number[] =>
+  frames.filter((frame) => /message\r\n/.test(frame)).map((frame) => Number(frame.slice(frame.lastIndexOf('\n') + 1)));
 
 async function subscribe(scene: Scene, protocol: number, ...command: string[]): Promise<Wire> {
   const wire = await scene.wire();
@@ -56,8 +57,16 @@ test('numbered messages arrive once and in order while their workload flips to l
       assert.ok(heldMs < 2_000, `held for ${heldMs} ms`);
       // They are at the authority, and nowhere else.
       const [here, away] = stage === 'shadow' ? [scene.source, scene.target] : [scene.target, scene.source];
-      for (const [server, expected] of [[here, 4], [away, 0]] as const) {
-        await until(async () => String(await scene.client({ of: server }).call('CLIENT', 'LIST', 'TYPE', 'pubsub')).split('\n').filter(Boolean).length === expected);
+      for (const [server, expected] of [
+        [here, 4],
+        [away, 0],
+      ] as const) {
+        await until(
+          async () =>
+            String(await scene.client({ of: server }).call('CLIENT', 'LIST', 'TYPE', 'pubsub'))
+              .split('\n')
+              .filter(Boolean).length === expected,
+        );
       }
     }
     const sent = await load.stop();
@@ -72,11 +81,14 @@ test('numbered messages arrive once and in order while their workload flips to l
   });
 });
 
-test('a pattern hears another workload\'s messages once and in order while its own workload flips', async (t) => {
+test("a pattern hears another workload's messages once and in order while its own workload flips", async (t) => {
   if (!(await needsKeydb(t))) return;
   const workloads = [{ name: 'flags', keys: ['flag:*'], channels: ['flags.*'], stage: 'shadow' as const }];
   await withScene({ workloads }, async (scene) => {
-    const subscribers = await Promise.all([subscribe(scene, 2, 'PSUBSCRIBE', '*'), subscribe(scene, 3, 'PSUBSCRIBE', '*')]);
+    const subscribers = await Promise.all([
+      subscribe(scene, 2, 'PSUBSCRIBE', '*'),
+      subscribe(scene, 3, 'PSUBSCRIBE', '*'),
+    ]);
     const load = publisher(await scene.wire(), 'flags.n');
     for (let i = 0; i < 8; i++) {
       const from = load.sent;
@@ -93,16 +105,28 @@ test('a pattern hears another workload\'s messages once and in order while its o
 
 test('channels move with the workload that the plan gives them to, and no others', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const workloads = [{ name: 'flags', keys: ['flag:*'], channels: ['flags.*'] }].map((each) => ({ ...each, stage: 'shadow' as const }));
+  const workloads = [{ name: 'flags', keys: ['flag:*'], channels: ['flags.*'] }].map((each) => ({
+    ...each,
+    stage: 'shadow' as const,
+  }));
   await withScene({ workloads }, async (scene) => {
     const wire = await subscribe(scene, 2, 'SUBSCRIBE', 'flags.a', 'other');
     const pattern = await subscribe(scene, 3, 'PSUBSCRIBE', 'flags.*');
     const any = await subscribe(scene, 3, 'PSUBSCRIBE', '*');
     await wire.frames(1);
     const pub = await scene.wire();
-    const at = async (server: Scene['source']): Promise<unknown> => [await scene.client({ of: server }).call('PUBSUB', 'CHANNELS'), await scene.client({ of: server }).call('PUBSUB', 'NUMPAT')];
+    const at = async (server: Scene['source']): Promise<unknown> => [
+      await scene.client({ of: server }).call('PUBSUB', 'CHANNELS'),
+      await scene.client({ of: server }).call('PUBSUB', 'NUMPAT'),
+    ];
     await scene.shard.shard.changeStage({ workload: 'flags', stage: 'live' });
-    assert.deepEqual([await at(scene.source), await at(scene.target)], [[['other'], 1], [['flags.a'], 1]]);
+    assert.deepEqual(
+      [await at(scene.source), await at(scene.target)],
+      [
+        [['other'], 1],
+        [['flags.a'], 1],
+      ],
+    );
     // What one server counts is only a part.
     assert.match(await wire.ask('SUBSCRIBE', 'more'), /:3$/);
     assert.match(await wire.ask('UNSUBSCRIBE', 'more'), /:2$/);
@@ -123,14 +147,19 @@ test('channels move with the workload that the plan gives them to, and no others
 test('a flip gives up where a subscriber cannot follow; it stays where it was', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
-    const [sharded, plain] = [await subscribe(scene, 3, 'SSUBSCRIBE', 's'), await subscribe(scene, 2, 'SUBSCRIBE', 'a')];
+    const [sharded, plain] = [
+      await subscribe(scene, 3, 'SSUBSCRIBE', 's'),
+      await subscribe(scene, 2, 'SUBSCRIBE', 'a'),
+    ];
     const flip = scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
     await assert.rejects(flip, { code: 'refused', message: /cannot subscribe at the target .*unknown command/ });
     const pub = await scene.wire();
     assert.equal(await pub.ask('SPUBLISH', 's', '1'), ':1');
     assert.equal(await pub.ask('PUBLISH', 'a', '2'), ':1');
     assert.deepEqual(numbers([await sharded.frame(), await plain.frame()]), [1, 2]);
-    await until(async () => (await scene.client({ of: scene.target }).call('PUBSUB', 'CHANNELS') as string[]).length === 0);
+    await until(
+      async () => ((await scene.client({ of: scene.target }).call('PUBSUB', 'CHANNELS')) as string[]).length === 0,
+    );
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
     await sharded.closed;
     assert.equal(await pub.ask('PUBLISH', 'a', '3'), ':1');
@@ -173,7 +202,9 @@ test('a flip that runs out of time leaves every subscriber where it was, and not
   await withScene({ limits: { flipMs: 400 } }, async (scene) => {
     const pub = await scene.wire();
     assert.equal(await pub.ask('PUBLISH', 'a', '-'), ':0');
-    const wires = await Promise.all(Array.from({ length: 20 }, (_, i) => subscribe(scene, 2 + (i % 2), 'SUBSCRIBE', 'a')));
+    const wires = await Promise.all(
+      Array.from({ length: 20 }, (_, i) => subscribe(scene, 2 + (i % 2), 'SUBSCRIBE', 'a')),
+    );
     // The PING of the last one's is not answered before the time is over.
     const last = scene.toSource.links.at(-1)!;
     assert.equal(await pub.ask('PUBLISH', 'a', '0'), ':20');
@@ -183,7 +214,9 @@ test('a flip that runs out of time leaves every subscriber where it was, and not
     last.release();
     assert.equal(await pub.ask('PUBLISH', 'a', '1'), ':20');
     for (const wire of wires) assert.deepEqual(numbers(await wire.frames(2)), [0, 1]);
-    await until(async () => (await scene.client({ of: scene.target }).call('PUBSUB', 'CHANNELS') as string[]).length === 0);
+    await until(
+      async () => ((await scene.client({ of: scene.target }).call('PUBSUB', 'CHANNELS')) as string[]).length === 0,
+    );
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
     assert.equal(await pub.ask('PUBLISH', 'a', '2'), ':20');
     for (const wire of wires) assert.deepEqual(numbers(await wire.frames(1)), [2]);

@@ -33,7 +33,13 @@ const batch = (): Argument[][] => [
   ['SADD', 's', random(1000), random(1000)],
   ['RENAME', `k:${random(50)}`, `k:${random(50)}`],
   ['SUNIONSTORE', `u:${random(5)}`, 's', `u:${random(5)}`],
-  ['EVAL', "redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return redis.call('HLEN', KEYS[1])", 1, `h:${random(5)}`, random(5)],
+  [
+    'EVAL',
+    "redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return redis.call('HLEN', KEYS[1])",
+    1,
+    `h:${random(5)}`,
+    random(5),
+  ],
   ['MULTI'],
   ['INCR', 'inside'],
   ['XADD', 'x', 'MAXLEN', '~', 100, '*', 'f', random(100)],
@@ -103,32 +109,42 @@ test('again and again', async (t) => {
 
 test('what waits keeps no more memory than is counted', async (t) => {
   if (!(await needsKeydb(t))) return;
-  await withRig({ default: { stage: 'dualwrite' }, limits: { queueBytes: 50_000_000 } }, async ({ wire, target, shard, assertEqual }) => {
-    const client = await wire();
-    await client.ask('SET', 'large', 'x'.repeat(60_000));
-    await shard.settled();
-    await target.kill('SIGSTOP');
-    const before = bufferBytes();
-    // Each small write comes, and is answered, in the same bytes as a large read.
-    for (let i = 0; i < 40; i++) {
-      const replies = await client.pipeline(Array.from({ length: 100 }, (_, n) => (n % 2 ? ['GET', 'large'] : ['SET', `k:${random(100)}`, i])));
-      assert.equal(replies.length, 100);
-    }
-    const { mirror } = shard.snapshot();
-    assert.equal(mirror.queuedEffects, 40 * 50);
-    const grown = (): number => bufferBytes() - before;
-    await until(() => grown() < 10_000_000, 3_000, () => `${grown()} bytes for ${mirror.queuedBytes} that are counted`);
-    await target.kill('SIGCONT');
-    await until(() => shard.snapshot().mirror.queuedEffects === 0);
-    await assertEqual();
-  });
+  await withRig(
+    { default: { stage: 'dualwrite' }, limits: { queueBytes: 50_000_000 } },
+    async ({ wire, target, shard, assertEqual }) => {
+      const client = await wire();
+      await client.ask('SET', 'large', 'x'.repeat(60_000));
+      await shard.settled();
+      await target.kill('SIGSTOP');
+      const before = bufferBytes();
+      // Each small write comes, and is answered, in the same bytes as a large read.
+      for (let i = 0; i < 40; i++) {
+        const replies = await client.pipeline(
+          Array.from({ length: 100 }, (_, n) => (n % 2 ? ['GET', 'large'] : ['SET', `k:${random(100)}`, i])),
+        );
+        assert.equal(replies.length, 100);
+      }
+      const { mirror } = shard.snapshot();
+      assert.equal(mirror.queuedEffects, 40 * 50);
+      const grown = (): number => bufferBytes() - before;
+      await until(
+        () => grown() < 10_000_000,
+        3_000,
+        () => `${grown()} bytes for ${mirror.queuedBytes} that are counted`,
+      );
+      await target.kill('SIGCONT');
+      await until(() => shard.snapshot().mirror.queuedEffects === 0);
+      await assertEqual();
+    },
+  );
 });
 
 test('what is confirmed late is copied only if it has a time to live', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, source, target, client, assertEqual }) => {
     const proxy = await wire();
-    const copied = async (): Promise<number> => Number(/cmdstat_dump:calls=(\d+)/.exec(await client({ of: source }).info('commandstats'))?.[1] ?? 0);
+    const copied = async (): Promise<number> =>
+      Number(/cmdstat_dump:calls=(\d+)/.exec(await client({ of: source }).info('commandstats'))?.[1] ?? 0);
     const stalled = async (...commands: Argument[][]): Promise<void> => {
       await target.kill('SIGSTOP');
       await proxy.pipeline(commands);
@@ -145,7 +161,11 @@ test('what is confirmed late is copied only if it has a time to live', async (t)
 
 test('one mirror has one connection, however many workloads there are', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const workloads = Array.from({ length: 5 }, (_, i) => ({ name: `w${i}`, keys: [`w${i}:*`], stage: 'shadow' as const }));
+  const workloads = Array.from({ length: 5 }, (_, i) => ({
+    name: `w${i}`,
+    keys: [`w${i}:*`],
+    stage: 'shadow' as const,
+  }));
   await withRig({ workloads }, async ({ client, target, shard, wire, assertEqual }) => {
     await (await wire()).pipeline(workloads.map(({ name }) => ['SET', `${name}:k`, 1]));
     await shard.settled();

@@ -1,4 +1,7 @@
-/** A mirror that takes no writes for a while, as one that was handed over from: what it refused is in doubt, and no mismatch. */
+/**
+ * A mirror that takes no writes for a while, as one that was handed over from: what it refused is in doubt, and no
+ * mismatch.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { needsKeydb } from '../../support/servers.js';
@@ -11,7 +14,11 @@ for (const stage of ['shadow', 'live'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
       const wire = await scene.wire();
       const mirror = scene.client({ of: stage === 'live' ? scene.source : scene.target });
-      await wire.pipeline([['SET', 's', 'before'], ['RPUSH', 'l', 'a'], ['SET', 'kept', 1]]);
+      await wire.pipeline([
+        ['SET', 's', 'before'],
+        ['RPUSH', 'l', 'a'],
+        ['SET', 'kept', 1],
+      ]);
       await scene.shard.settled();
       // Of a server that is not there: it keeps what it has.
       await mirror.replicaof('127.0.0.1', 1);
@@ -30,7 +37,11 @@ for (const stage of ['shadow', 'live'] as const) {
         ['EXEC'],
         ['GET', 'kept'],
       ]);
-      await until(() => (scene.shard.snapshot().inconclusive['mirror-read-only'] ?? 0) >= 6, 5_000, () => JSON.stringify(scene.shard.snapshot().inconclusive));
+      await until(
+        () => (scene.shard.snapshot().inconclusive['mirror-read-only'] ?? 0) >= 6,
+        5_000,
+        () => JSON.stringify(scene.shard.snapshot().inconclusive),
+      );
       assert.deepEqual(scene.shard.snapshot().mismatches, {});
       assert.ok(scene.shard.snapshot().suspects.total >= 6);
       await mirror.call('REPLICAOF', 'NO', 'ONE');

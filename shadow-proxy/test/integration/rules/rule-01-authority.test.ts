@@ -19,7 +19,9 @@ async function fill({ client, shard }: Scene): Promise<void> {
 async function readAll({ client, shard }: Scene): Promise<void> {
   const proxy = client();
   await Promise.all(KEYS.map((key) => proxy.get(key)));
-  await until(() => shard.snapshot().suspects.total >= KEYS.length || shard.snapshot().workloads.some(({ clean }) => !clean));
+  await until(
+    () => shard.snapshot().suspects.total >= KEYS.length || shard.snapshot().workloads.some(({ clean }) => !clean),
+  );
 }
 
 /** Heals had every chance: the mirror has confirmed many writes that came later. */
@@ -124,14 +126,23 @@ test('a mirror that restarts empty makes all of the shard suspect, bars the way 
     const before = scene.shard.snapshot().target.runId;
     await scene.target.restart();
     await until(() => ![before, null].includes(scene.shard.snapshot().target.runId));
-    assert.deepEqual(scene.shard.snapshot().workloads.map(({ clean }) => clean), [false, false]);
+    assert.deepEqual(
+      scene.shard.snapshot().workloads.map(({ clean }) => clean),
+      [false, false],
+    );
     assert.equal(scene.shard.snapshot().frozen, null);
     // A restart of the proxy does not make it clean.
     await scene.stopShard();
     await scene.startShard();
-    assert.deepEqual(scene.shard.snapshot().workloads.map(({ clean }) => clean), [false, false]);
+    assert.deepEqual(
+      scene.shard.snapshot().workloads.map(({ clean }) => clean),
+      [false, false],
+    );
     for (const workload of ['a', 'default']) {
-      await assert.rejects(scene.shard.shard.changeStage({ workload, stage: 'live' }), { code: 'not-clean', message: /another process/ });
+      await assert.rejects(scene.shard.shard.changeStage({ workload, stage: 'live' }), {
+        code: 'not-clean',
+        message: /another process/,
+      });
     }
     // The authority is as it was: nobody has to ask for the repair.
     await Promise.all(KEYS.slice(0, 5).map((key) => scene.client().append(key, '!')));
@@ -233,8 +244,14 @@ test('what an authority has lost is given back from the mirror, exactly, while c
     assert.deepEqual([state, failed], ['done', 0]);
     assert.ok(repaired >= KEYS.length - 2 + COUNTERS / 2 + 4 && unsure >= 2, JSON.stringify(job(scene)));
     const source = scene.client({ of: scene.source });
-    assert.deepEqual([await source.get('k:0'), await source.get('k:1'), await source.get('k:2'), await source.exists('gone')], ['written since', 'written since', 'value of k:2', 0]);
-    assert.deepEqual([await source.hgetall('hash'), await source.lrange('list', 0, -1), await source.zscore('zset', 'a')], [{ a: '1', b: '2' }, ['1', '2', '3'], '1.5']);
+    assert.deepEqual(
+      [await source.get('k:0'), await source.get('k:1'), await source.get('k:2'), await source.exists('gone')],
+      ['written since', 'written since', 'value of k:2', 0],
+    );
+    assert.deepEqual(
+      [await source.hgetall('hash'), await source.lrange('list', 0, -1), await source.zscore('zset', 'a')],
+      [{ a: '1', b: '2' }, ['1', '2', '3'], '1.5'],
+    );
     const left = await source.pttl('timed');
     assert.ok(left > 900_000 && left <= 1_000_000, String(left));
     for (const key of counters) assert.equal(Number(await source.get(key)), replies.get(key) ?? 1_000, key);
@@ -254,7 +271,10 @@ test('nothing is given back where it is not known what was written since', async
     await scene.stopShard('drained');
     await scene.source.restart();
     await scene.startShard();
-    assert.throws(() => ask(scene, { kind: 'restore' }), { code: 'nothing-to-do', message: /not known what was written/ });
+    assert.throws(() => ask(scene, { kind: 'restore' }), {
+      code: 'nothing-to-do',
+      message: /not known what was written/,
+    });
     assert.equal(await countOn(scene, 'source'), 0);
   });
 });
@@ -284,7 +304,9 @@ test('an authority that was a replica for a moment, and is empty under the same 
       await scene.startShard();
       assert.match(scene.shard.snapshot().frozen ?? '', /^the source was made a replica of another server/);
       // Not by the ID of before: whoever says so has not seen what it holds now.
-      await assert.rejects(scene.shard.shard.acceptAuthority([`${before.runId}/${before.replId}`]), { code: 'changed' });
+      await assert.rejects(scene.shard.shard.acceptAuthority([`${before.runId}/${before.replId}`]), {
+        code: 'changed',
+      });
       await scene.shard.shard.acceptAuthority([`${after.runId}/${after.replId}`]);
       await until(() => scene.shard.snapshot().workloads.every(({ clean }) => clean), 20_000);
       await scene.assertEqual();
@@ -303,7 +325,10 @@ test('an authority that is a replica freezes repairs, and is not accepted as lon
     // Of a server that is not there: it keeps what it has.
     await source.replicaof('127.0.0.1', 1);
     await until(() => scene.shard.snapshot().frozen !== null, 5_000);
-    assert.equal(scene.shard.snapshot().frozen, 'the source is a replica of 127.0.0.1:1, and an authority: what it loses would be deleted on the mirror');
+    assert.equal(
+      scene.shard.snapshot().frozen,
+      'the source is a replica of 127.0.0.1:1, and an authority: what it loses would be deleted on the mirror',
+    );
     await assert.rejects(scene.shard.shard.acceptAuthority(null), { code: 'replica', message: /promote it first/ });
     await source.call('REPLICAOF', 'NO', 'ONE');
     await scene.shard.shard.acceptAuthority(null);
@@ -328,7 +353,10 @@ test('a replication ID that changes with the data untouched freezes nothing: a f
       await until(() => replId() !== second, 10_000);
       assert.equal(scene.shard.snapshot().frozen, null);
       await scene.assertEqual();
-      assert.deepEqual(scene.shard.snapshot().workloads.map(({ suspect }) => suspect), [null]);
+      assert.deepEqual(
+        scene.shard.snapshot().workloads.map(({ suspect }) => suspect),
+        [null],
+      );
     });
   } finally {
     await replica.stop();

@@ -7,12 +7,16 @@ import type { Stage } from '../../../src/route/stage.js';
 import { needsKeydb } from '../../support/servers.js';
 import { withScene, type Scene } from './scene.js';
 
-const planned = (stage: Stage, percent?: number): { workloads: { name: string; keys: string[]; stage: Stage; percent?: number }[]; default: { stage: Stage } } => ({
+const planned = (
+  stage: Stage,
+  percent?: number,
+): { workloads: { name: string; keys: string[]; stage: Stage; percent?: number }[]; default: { stage: Stage } } => ({
   workloads: [{ name: 'a', keys: ['a:*'], stage, ...(percent !== undefined && { percent }) }],
   default: { stage: 'shadow' },
 });
 
-const stages = ({ shard }: Scene): string[] => shard.snapshot().workloads.map(({ name, stage, percent }) => `${name} ${stage} ${percent}`);
+const stages = ({ shard }: Scene): string[] =>
+  shard.snapshot().workloads.map(({ name, stage, percent }) => `${name} ${stage} ${percent}`);
 
 /** Whose replies do clients get? The servers are told apart by a value that only one of them has. */
 async function authorityOf({ client, source, target }: Scene, key: string): Promise<string | null> {
@@ -63,7 +67,13 @@ test("a workload that the state does not know begins in its plan's stage", async
     assert.deepEqual(stages(scene), ['a shadow 100', 'default shadow 100']);
     await scene.stopShard();
     // Its keys were those of `default`, which are in shadow: they cannot be live at a stroke.
-    await assert.rejects(scene.startShard({ ...planned('shadow'), workloads: [...planned('shadow').workloads, { name: 'b', keys: ['b:*'], stage: 'live' }] }), /b/);
+    await assert.rejects(
+      scene.startShard({
+        ...planned('shadow'),
+        workloads: [...planned('shadow').workloads, { name: 'b', keys: ['b:*'], stage: 'live' }],
+      }),
+      /b/,
+    );
   });
 });
 
@@ -73,8 +83,14 @@ test('the file says what holds, and a damaged one stops the shard instead of sen
     await scene.shard.shard.changeStage({ workload: 'a', stage: 'live' });
     const directory = join(scene.shard.stateDir, 'test');
     const text = await readFile(join(directory, 'state.json'), 'utf8');
-    assert.deepEqual(JSON.parse(text).workloads, { a: { stage: 'live', percent: 100 }, default: { stage: 'shadow', percent: 100 } });
-    assert.match(await readFile(join(directory, 'history.jsonl'), 'utf8'), /"event":"stage","workload":"a","from":\{"stage":"shadow","percent":100\},"to":\{"stage":"live"/);
+    assert.deepEqual(JSON.parse(text).workloads, {
+      a: { stage: 'live', percent: 100 },
+      default: { stage: 'shadow', percent: 100 },
+    });
+    assert.match(
+      await readFile(join(directory, 'history.jsonl'), 'utf8'),
+      /"event":"stage","workload":"a","from":\{"stage":"shadow","percent":100\},"to":\{"stage":"live"/,
+    );
     await scene.stopShard();
     await writeFile(join(directory, 'state.json'), text.slice(0, 40));
     await assert.rejects(scene.startShard(), { code: 'state-corrupt' });

@@ -9,7 +9,11 @@ import { withScene } from './scene.js';
 
 const flow = (load: Load, commands = 2_000): Promise<void> => {
   const from = load.answered;
-  return until(() => load.answered > from + commands, 20_000, () => `${load.answered - from} of ${commands} commands were answered`);
+  return until(
+    () => load.answered > from + commands,
+    20_000,
+    () => `${load.answered - from} of ${commands} commands were answered`,
+  );
 };
 
 async function flipUnderLoad(path: readonly Omit<StageRequest, 'workload'>[], transactions: boolean): Promise<void> {
@@ -26,7 +30,11 @@ async function flipUnderLoad(path: readonly Omit<StageRequest, 'workload'>[], tr
     await scene.assertEqual();
     await assertCounted(scene, shared);
     const { mismatches, flips, explained } = scene.shard.snapshot();
-    assert.deepEqual({ mismatches, explained, flips }, { mismatches: {}, explained: {}, flips: path.length }, JSON.stringify(scene.shard.findings().slice(0, 3)));
+    assert.deepEqual(
+      { mismatches, explained, flips },
+      { mismatches: {}, explained: {}, flips: path.length },
+      JSON.stringify(scene.shard.findings().slice(0, 3)),
+    );
   });
 }
 
@@ -89,7 +97,10 @@ test('nobody is sent to a server that is down, though nothing waits for it', asy
     await scene.target.kill('SIGKILL');
     await until(() => !scene.shard.snapshot().mirror.connected);
     for (const force of [false, true]) {
-      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force }), { code: 'refused', message: /the target cannot be reached/ });
+      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force }), {
+        code: 'refused',
+        message: /the target cannot be reached/,
+      });
     }
     assert.equal(await wire.ask('GET', 'k'), '$1\r\nv');
     assert.equal(scene.shard.snapshot().workloads[0].stage, 'shadow');
@@ -104,7 +115,10 @@ test('keys that are written while a copy is being begun are on both servers, or 
     // The question how many keys there are is on its way while they are written.
     scene.toTarget.hold('down');
     const flip = scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
-    const replies = wire.pipeline([['SET', 'a', 1], ['INCR', 'a']]);
+    const replies = wire.pipeline([
+      ['SET', 'a', 1],
+      ['INCR', 'a'],
+    ]);
     await new Promise(setImmediate);
     scene.toTarget.release();
     await flip;
@@ -128,7 +142,13 @@ test('a flip and commands that run alone keep out of each other’s way', async 
     await flusher.ask('SELECT', 2);
     for (let round = 0; round < 12; round++) {
       const flip = scene.shard.shard.changeStage({ workload: 'default', stage: round % 2 === 0 ? 'live' : 'shadow' });
-      const replies = flusher.pipeline([['SET', `x:${round}`, 1], ['MOVE', `x:${round}`, 3], ['FLUSHDB'], ['SET', 'last', round], ['GET', 'last']]);
+      const replies = flusher.pipeline([
+        ['SET', `x:${round}`, 1],
+        ['MOVE', `x:${round}`, 3],
+        ['FLUSHDB'],
+        ['SET', 'last', round],
+        ['GET', 'last'],
+      ]);
       await flip;
       assert.deepEqual(await replies, ['+OK', ':1', '+OK', '+OK', `$${String(round).length}\r\n${round}`]);
     }

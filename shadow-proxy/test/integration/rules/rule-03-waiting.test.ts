@@ -1,4 +1,6 @@
-/** Rule 3 for clients that wait: a flip moves those that block, and lets no EXEC pass that watched the old authority. */
+/**
+ * Rule 3 for clients that wait: a flip moves those that block, and lets no EXEC pass that watched the old authority.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -7,7 +9,8 @@ import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 import { withScene } from './scene.js';
 
-const blockedAt = async (server: Redis): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
+const blockedAt = async (server: Redis): Promise<number> =>
+  Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
 
 test('clients that block are woken at the new authority, with the time that they had left', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -31,9 +34,18 @@ test('clients that block are woken at the new authority, with the time that they
     await sleep(400);
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'live' });
     await until(async () => (await blockedAt(source)) === 0 && (await blockedAt(target)) === 6);
-    await writer.pipeline([['RPUSH', 'l', 'a', 'b'], ['RPUSH', 'from', 'm'], ['ZADD', 'z', 1, 'n'], ['XADD', 'x', '1-1', 'f', 'v']]);
+    await writer.pipeline([
+      ['RPUSH', 'l', 'a', 'b'],
+      ['RPUSH', 'from', 'm'],
+      ['ZADD', 'z', 1, 'n'],
+      ['XADD', 'x', '1-1', 'f', 'v'],
+    ]);
     const replies = await Promise.all(wires.map((wire) => wire.frame()));
-    assert.deepEqual(replies.slice(0, 3), ['*2\r\n$1\r\nl\r\n$1\r\na', '$1\r\nm', '*3\r\n$1\r\nz\r\n$1\r\nn\r\n$1\r\n1']);
+    assert.deepEqual(replies.slice(0, 3), [
+      '*2\r\n$1\r\nl\r\n$1\r\na',
+      '$1\r\nm',
+      '*3\r\n$1\r\nz\r\n$1\r\nn\r\n$1\r\n1',
+    ]);
     for (const reply of replies.slice(3)) assert.match(reply, /1-1/);
     assert.equal(await short.frame(), '*-1');
     const took = Date.now() - began;
@@ -89,10 +101,18 @@ test('EXEC does nothing where the watched authority has changed, and the next on
       await wire.ask('HELLO', protocol);
       const nil = protocol === 2 ? '*-1' : '_';
       for (const stage of ['live', 'shadow'] as const) {
-        assert.deepEqual(await wire.pipeline([['WATCH', 'k'], ['GET', 'other'], ['MULTI'], ['INCR', 'k']]), ['+OK', protocol === 2 ? '$-1' : '_', '+OK', '+QUEUED']);
+        assert.deepEqual(await wire.pipeline([['WATCH', 'k'], ['GET', 'other'], ['MULTI'], ['INCR', 'k']]), [
+          '+OK',
+          protocol === 2 ? '$-1' : '_',
+          '+OK',
+          '+QUEUED',
+        ]);
         await scene.shard.shard.changeStage({ workload: 'default', stage });
         assert.equal(await wire.ask('EXEC'), nil);
-        assert.deepEqual((await wire.pipeline([['WATCH', 'k'], ['MULTI'], ['SET', 'k', 'v'], ['DEL', 'k'], ['EXEC']])).slice(-1), ['*2\r\n+OK\r\n:1']);
+        assert.deepEqual(
+          (await wire.pipeline([['WATCH', 'k'], ['MULTI'], ['SET', 'k', 'v'], ['DEL', 'k'], ['EXEC']])).slice(-1),
+          ['*2\r\n+OK\r\n:1'],
+        );
       }
     }
     await scene.assertEqual();
@@ -116,7 +136,11 @@ test('counters that are only raised by check-and-set lose nothing to flips', asy
     };
     const blind = async (): Promise<void> => {
       const wire = await scene.wire();
-      while (!ended) await wire.pipeline([['INCR', 'other'], ['GET', 'n']]);
+      while (!ended)
+        await wire.pipeline([
+          ['INCR', 'other'],
+          ['GET', 'n'],
+        ]);
     };
     const running = [raise(), raise(), raise(), raise(), blind()];
     for (const stage of ['live', 'shadow', 'live', 'shadow'] as const) {
@@ -144,6 +168,8 @@ test('a client whose watching connection is lost is answered when it watches mor
     const answers = wire.pipeline([['WATCH', 'b'], ['GET', 'a'], ['MULTI'], ['INCR', 'b'], ['EXEC']]);
     const late = new Promise<string[]>((resolve) => setTimeout(resolve, 5_000, ['no answer']).unref());
     assert.deepEqual(await Promise.race([answers, late]), ['+OK', '$-1', '+OK', '+QUEUED', '*-1']);
-    assert.deepEqual((await wire.pipeline([['WATCH', 'b'], ['MULTI'], ['INCR', 'b'], ['EXEC']])).slice(-1), ['*1\r\n:1']);
+    assert.deepEqual((await wire.pipeline([['WATCH', 'b'], ['MULTI'], ['INCR', 'b'], ['EXEC']])).slice(-1), [
+      '*1\r\n:1',
+    ]);
   });
 });

@@ -36,7 +36,10 @@ async function dieWithCommandsInFlight(scene: Scene, wires: readonly Wire[]): Pr
 }
 
 const values = (scene: Scene, side: 'source' | 'target'): Promise<number[]> =>
-  scene.client({ of: scene[side] }).mget(Array.from({ length: CLIENTS }, (_, id) => `n:${id}`)).then((all) => all.map(Number));
+  scene
+    .client({ of: scene[side] })
+    .mget(Array.from({ length: CLIENTS }, (_, id) => `n:${id}`))
+    .then((all) => all.map(Number));
 
 test('an authority dies with commands in flight: what it answered is on the mirror, what it did not is listed and bars no flip', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -79,7 +82,8 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
       await scene.shard.settled();
       // Only the authority knows what the script did, and its copy is not confirmed before the authority dies.
       scene.toTarget.hold('up', 'down');
-      const acknowledge = async (): Promise<void> => assert.match(await (await scene.wire()).ask('EVAL', "return redis.call('SPOP', KEYS[1], 3)", 1, 's'), /^\*3/);
+      const acknowledge = async (): Promise<void> =>
+        assert.match(await (await scene.wire()).ask('EVAL', "return redis.call('SPOP', KEYS[1], 3)", 1, 's'), /^\*3/);
       if (first === 'acknowledged') await acknowledge();
       const before = scene.toSource.passed('up');
       await scene.source.kill('SIGSTOP');
@@ -97,11 +101,17 @@ for (const first of ['acknowledged', 'unanswered'] as const) {
       scene.toTarget.release();
       await until(() => scene.shard.snapshot().mirror.connected);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
-      await assert.rejects(scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }), ({ code, details }: StageError) => {
-        assert.equal(code, 'not-clean');
-        assert.match(JSON.stringify(details), /^\{"suspect":null,"keys":1,"list":\["s \((unconfirmed|reply-lost|derived)\)"\]\}$/);
-        return true;
-      });
+      await assert.rejects(
+        scene.shard.shard.changeStage({ workload: 'default', stage: 'live' }),
+        ({ code, details }: StageError) => {
+          assert.equal(code, 'not-clean');
+          assert.match(
+            JSON.stringify(details),
+            /^\{"suspect":null,"keys":1,"list":\["s \((unconfirmed|reply-lost|derived)\)"\]\}$/,
+          );
+          return true;
+        },
+      );
       await scene.shard.shard.changeStage({ workload: 'default', stage: 'live', force: true });
       assert.equal(await scene.client({ of: scene.target }).scard('s'), 10);
     });

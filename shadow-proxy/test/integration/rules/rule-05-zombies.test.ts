@@ -71,7 +71,13 @@ test('effects that the mirror has received and not read when its connection is l
 
 /** Sends the commands and loses the connection to the authority before any is answered. */
 async function loseAuthority(scene: Scene, wire: Wire, arrived: () => boolean): Promise<readonly Link[]> {
-  wire.sendBytes(Buffer.concat(writes('old').map((args) => Buffer.from(`*${args.length}\r\n${args.map((arg) => `$${arg.length}\r\n${arg}\r\n`).join('')}`))));
+  wire.sendBytes(
+    Buffer.concat(
+      writes('old').map((args) =>
+        Buffer.from(`*${args.length}\r\n${args.map((arg) => `$${arg.length}\r\n${arg}\r\n`).join('')}`),
+      ),
+    ),
+  );
   await until(arrived);
   const lost = await scene.toSource.abandon();
   await wire.closed;

@@ -1,4 +1,6 @@
-/** Rule 6: what a blocked client takes follows the write that woke it; and a client that blocks leaves nothing behind. */
+/**
+ * Rule 6: what a blocked client takes follows the write that woke it; and a client that blocks leaves nothing behind.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -65,10 +67,31 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
           const replies: string[] = [];
           await each.ask('HELLO', protocol);
           if (each === direct) await each.ask('SELECT', 5);
-          for (const command of ready) replies.push(...(await each.pipeline([['DEL', 'l', 'l2', 'z', 'x'], ...SEED, command, ['ECHO', 'after'], ['LRANGE', 'l', 0, -1]])));
+          for (const command of ready)
+            replies.push(
+              ...(await each.pipeline([
+                ['DEL', 'l', 'l2', 'z', 'x'],
+                ...SEED,
+                command,
+                ['ECHO', 'after'],
+                ['LRANGE', 'l', 0, -1],
+              ])),
+            );
           // One by one: KeyDB does not look at what came behind a command that blocked until more comes.
-          for (const command of [...NOTHING, ['CLIENT', 'UNBLOCK', 9_999_999]]) replies.push(await each.ask(...command), await each.ask('ECHO', 'after'));
-          for (const command of [...ready, ...NOTHING]) replies.push(...(await each.pipeline([['DEL', 'l', 'l2', 'z', 'x'], ...SEED, ['MULTI'], ['INCR', 'n'], command, ['EXEC'], ['ECHO', 'after']])));
+          for (const command of [...NOTHING, ['CLIENT', 'UNBLOCK', 9_999_999]])
+            replies.push(await each.ask(...command), await each.ask('ECHO', 'after'));
+          for (const command of [...ready, ...NOTHING])
+            replies.push(
+              ...(await each.pipeline([
+                ['DEL', 'l', 'l2', 'z', 'x'],
+                ...SEED,
+                ['MULTI'],
+                ['INCR', 'n'],
+                command,
+                ['EXEC'],
+                ['ECHO', 'after'],
+              ])),
+            );
           said.push(replies);
         }
         assert.deepEqual(said[1], said[0]);
@@ -82,7 +105,12 @@ for (const stage of ['shadow', 'live', 'off'] as const) {
 
 test('a client that waits a millisecond or less is answered, also by a KeyDB, which itself would block for ever; and it is counted', async (t) => {
   if (!(await needsKeydb(t))) return;
-  const brief = [['BLPOP', 'none', 0.001], ['BRPOP', 'none', 'none2', '1e-3'], ['BLMOVE', 'none', 'l2', 'LEFT', 'RIGHT', 0.0001], ['BZPOPMIN', 'none', '0.001']];
+  const brief = [
+    ['BLPOP', 'none', 0.001],
+    ['BRPOP', 'none', 'none2', '1e-3'],
+    ['BLMOVE', 'none', 'l2', 'LEFT', 'RIGHT', 0.0001],
+    ['BZPOPMIN', 'none', '0.001'],
+  ];
   for (const stage of ['shadow', 'live'] as const) {
     await withScene({ default: { stage } }, async (scene) => {
       const wire = await scene.wire();
@@ -122,7 +150,11 @@ test('a push that one command makes for several blocked clients is taken on both
     const authority = scene.client({ of: scene.source });
     const writer = await scene.wire();
     const left = await blocks(scene, authority, ['BLPOP', 'l', 0], 3);
-    await writer.pipeline([['RPUSH', 'l', 'a', 'b', 'c', 'a', 'd', 'e'], ['LRANGE', 'l', 0, -1], ['RPUSH', 'l', 'f']]);
+    await writer.pipeline([
+      ['RPUSH', 'l', 'a', 'b', 'c', 'a', 'd', 'e'],
+      ['LRANGE', 'l', 0, -1],
+      ['RPUSH', 'l', 'f'],
+    ]);
     const taken = await Promise.all(left.map((wire) => wire.frame()));
     assert.deepEqual(taken.map((reply) => reply.slice(-1)).sort(), ['a', 'b', 'c']);
     await blocks(scene, authority, ['BZPOPMIN', 'z', 0], 2);
@@ -151,10 +183,17 @@ test('a reader that blocks on several streams is told of the one that woke it, o
         await reader.ask('HELLO', 2 + (i % 2));
         const reply = reader.ask(...command);
         await until(async () => (await blockedAt(authority)) === 1);
-        await pusher.pipeline([['MULTI'], ...['x', 'y'].map((key): Command => ['XADD', key, `${i + 1}-1`, 'f', 'v']), ['EXEC']]);
+        await pusher.pipeline([
+          ['MULTI'],
+          ...['x', 'y'].map((key): Command => ['XADD', key, `${i + 1}-1`, 'f', 'v']),
+          ['EXEC'],
+        ]);
         assert.match(await reply, /^[*%]1\r/);
         await scene.assertEqual();
-        await pusher.pipeline([['XTRIM', 'x', 'MAXLEN', 0], ['XTRIM', 'y', 'MAXLEN', 0]]);
+        await pusher.pipeline([
+          ['XTRIM', 'x', 'MAXLEN', 0],
+          ['XTRIM', 'y', 'MAXLEN', 0],
+        ]);
       }
       assert.deepEqual(scene.shard.snapshot().mismatches, {});
     });
@@ -172,8 +211,20 @@ test('one blocked client may wake the next', async (t) => {
     const third = await scene.wire();
     third.send('BLPOP', 'k3', 0);
     await until(async () => (await blockedAt(authority)) === 3);
-    assert.deepEqual(await writer.pipeline([['RPUSH', 'k1', 'v', 'w'], ['LLEN', 'k2'], ['LLEN', 'k3'], ['LRANGE', 'k1', 0, -1]]), [':2', ':0', ':0', '*1\r\n$1\r\nw']);
-    assert.deepEqual(await Promise.all([first, second, third].map((wire) => wire.frame())), ['$1\r\nv', '$1\r\nv', '*2\r\n$2\r\nk3\r\n$1\r\nv']);
+    assert.deepEqual(
+      await writer.pipeline([
+        ['RPUSH', 'k1', 'v', 'w'],
+        ['LLEN', 'k2'],
+        ['LLEN', 'k3'],
+        ['LRANGE', 'k1', 0, -1],
+      ]),
+      [':2', ':0', ':0', '*1\r\n$1\r\nw'],
+    );
+    assert.deepEqual(await Promise.all([first, second, third].map((wire) => wire.frame())), [
+      '$1\r\nv',
+      '$1\r\nv',
+      '*2\r\n$2\r\nk3\r\n$1\r\nv',
+    ]);
     await scene.assertEqual();
     assert.deepEqual(scene.shard.snapshot().mismatches, {});
   });
@@ -187,9 +238,23 @@ test('a transaction, a script and a command that runs alone wake blocked clients
     const wake: Readonly<Record<string, readonly Command[]>> = {
       transaction: [['MULTI'], ['RPUSH', 'l', 'a', 'b'], ['LPOP', 'l'], ['EXEC']],
       script: [['EVAL', "redis.call('RPUSH', KEYS[1], 'x', 'y') return redis.call('RPUSH', KEYS[1], 'z')", 1, 'l']],
-      'SWAPDB': [['SELECT', 1], ['RPUSH', 'l', 'p', 'q'], ['SWAPDB', 0, 1], ['SELECT', 0]],
-      MOVE: [['SELECT', 1], ['DEL', 'l'], ['RPUSH', 'l', 'm', 'n'], ['MOVE', 'l', 0], ['SELECT', 0]],
-      RENAME: [['RPUSH', 'other', 'r'], ['RENAME', 'other', 'l']],
+      SWAPDB: [
+        ['SELECT', 1],
+        ['RPUSH', 'l', 'p', 'q'],
+        ['SWAPDB', 0, 1],
+        ['SELECT', 0],
+      ],
+      MOVE: [
+        ['SELECT', 1],
+        ['DEL', 'l'],
+        ['RPUSH', 'l', 'm', 'n'],
+        ['MOVE', 'l', 0],
+        ['SELECT', 0],
+      ],
+      RENAME: [
+        ['RPUSH', 'other', 'r'],
+        ['RENAME', 'other', 'l'],
+      ],
     };
     for (const [name, commands] of Object.entries(wake)) {
       await writer.ask('DEL', 'l');
@@ -211,7 +276,8 @@ test('clients that push, pop and look at a few queues at once see one order on b
     let took = 0;
     const queue = (): string => `q:${Math.floor(Math.random() * 3)}`;
     const stream = (): string => `x:${Math.floor(Math.random() * 2)}`;
-    for (const key of ['x:0', 'x:1']) for (const group of ['g', 'h']) await wires[0].ask('XGROUP', 'CREATE', key, group, '$', 'MKSTREAM');
+    for (const key of ['x:0', 'x:1'])
+      for (const group of ['g', 'h']) await wires[0].ask('XGROUP', 'CREATE', key, group, '$', 'MKSTREAM');
     const commands = (n: number, i: number): Command => {
       const dice = Math.random();
       if (n < 4) {
@@ -231,7 +297,8 @@ test('clients that push, pop and look at a few queues at once see one order on b
       if (dice < 0.8) return ['LPOP', queue(), 2];
       if (dice < 0.85) return ['ZRANGE', 'z', 0, -1];
       if (dice < 0.9) return ['DEL', queue()];
-      if (dice < 0.95) return ['EVAL', "redis.call('RPUSH', KEYS[1], 'a') return redis.call('LPUSH', KEYS[1], 'b')", 1, queue()];
+      if (dice < 0.95)
+        return ['EVAL', "redis.call('RPUSH', KEYS[1], 'a') return redis.call('LPUSH', KEYS[1], 'b')", 1, queue()];
       return ['RENAME', queue(), queue()];
     };
     await Promise.all(
@@ -335,7 +402,13 @@ test('a push that did not go through the proxy wakes a client, and is found out'
 });
 
 /** It does not declare what it pushes to, and is not repeated. */
-const HIDDEN_PUSH: Command = ['EVAL', "redis.call('ZADD', ARGV[1] .. ':marker', 0, 'm') return redis.call('XADD', KEYS[1], '*', 'f', 'v')", 1, 'x', 'hidden'];
+const HIDDEN_PUSH: Command = [
+  'EVAL',
+  "redis.call('ZADD', ARGV[1] .. ':marker', 0, 'm') return redis.call('XADD', KEYS[1], '*', 'f', 'v')",
+  1,
+  'x',
+  'hidden',
+];
 
 for (const [next, push] of Object.entries<Command>({
   'another such push': HIDDEN_PUSH,
@@ -347,7 +420,9 @@ for (const [next, push] of Object.entries<Command>({
       const authority = scene.client({ of: scene.source });
       const writer = await scene.wire();
       const [wire] = await blocks(scene, authority, ['BZPOPMIN', 'hidden:marker', 0]);
-      const blocked = String(await authority.client('LIST')).split('\n').find((line) => /flags=b/.test(line))!;
+      const blocked = String(await authority.client('LIST'))
+        .split('\n')
+        .find((line) => /flags=b/.test(line))!;
       const own = scene.toSource.links.find(({ server }) => blocked.includes(` addr=127.0.0.1:${server.localPort} `))!;
       own.hold('down');
       await writer.ask(...HIDDEN_PUSH);

@@ -1,4 +1,7 @@
-/** Rule 6, who waits: a command that blocks keeps its place among those that wait for its keys, as it would at the authority. */
+/**
+ * Rule 6, who waits: a command that blocks keeps its place among those that wait for its keys, as it would at the
+ * authority.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -17,11 +20,15 @@ const WAYS: readonly { readonly wait: Command; readonly push: (n: number) => Com
   { wait: ['BLPOP', 'l', 'l2', 0], push: (n) => ['RPUSH', 'l', `e${n}`] },
   { wait: ['BLMOVE', 'l', 'to', 'LEFT', 'RIGHT', 0], push: (n) => ['RPUSH', 'l', `e${n}`] },
   { wait: ['BZPOPMIN', 'z', 0], push: (n) => ['ZADD', 'z', n, `e${n}`] },
-  { wait: ['XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', 1, 'BLOCK', 0, 'STREAMS', 'x', '>'], push: (n) => ['XADD', 'x', `${n}-1`, 'f', `e${n}`] },
+  {
+    wait: ['XREADGROUP', 'GROUP', 'g', 'c', 'COUNT', 1, 'BLOCK', 0, 'STREAMS', 'x', '>'],
+    push: (n) => ['XADD', 'x', `${n}-1`, 'f', `e${n}`],
+  },
 ];
 const WHEN = ['when both wait', 'before the second one asks'] as const;
 
-const blockedAt = async (server: Redis): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
+const blockedAt = async (server: Redis): Promise<number> =>
+  Number(/blocked_clients:(\d+)/.exec(await server.info('clients'))?.[1]);
 
 interface Place {
   readonly relay: Relay;
@@ -32,12 +39,26 @@ interface Place {
 async function placeOf(scene: Scene, stage: string): Promise<Place> {
   const live = stage === 'live';
   const writer = await scene.wire();
-  await writer.pipeline([['XGROUP', 'CREATE', 'x', 'g', '$', 'MKSTREAM'], ['SELECT', 1], ['XGROUP', 'CREATE', 'x', 'g', '$', 'MKSTREAM'], ['SELECT', 0]]);
-  return { relay: live ? scene.toTarget : scene.toSource, authority: scene.client({ of: live ? scene.target : scene.source }), writer };
+  await writer.pipeline([
+    ['XGROUP', 'CREATE', 'x', 'g', '$', 'MKSTREAM'],
+    ['SELECT', 1],
+    ['XGROUP', 'CREATE', 'x', 'g', '$', 'MKSTREAM'],
+    ['SELECT', 0],
+  ]);
+  return {
+    relay: live ? scene.toTarget : scene.toSource,
+    authority: scene.client({ of: live ? scene.target : scene.source }),
+    writer,
+  };
 }
 
 /** Two clients that ask for the same, the first of which needs a connection that takes its time. */
-async function twoThatWait(scene: Scene, { relay, authority, writer }: Place, wait: Command, between: () => Promise<unknown>): Promise<[Wire, Wire]> {
+async function twoThatWait(
+  scene: Scene,
+  { relay, authority, writer }: Place,
+  wait: Command,
+  between: () => Promise<unknown>,
+): Promise<[Wire, Wire]> {
   const [holder, first, second] = [await scene.wire(), await scene.wire(), await scene.wire()];
   holder.send('BLPOP', 'other', 0);
   await until(async () => (await blockedAt(authority)) === 1);
@@ -145,7 +166,10 @@ test('those that wait keep their order at the new authority when a stage changes
     await until(async () => (await blockedAt(target)) === 4);
     await writer.ask('RPUSH', 'l', 'a', 'b', 'c', 'd');
     const taken = await Promise.all(waiting.map((wire) => wire.frame()));
-    assert.deepEqual(taken.map((reply) => reply.slice(-1)), ['a', 'b', 'c', 'd']);
+    assert.deepEqual(
+      taken.map((reply) => reply.slice(-1)),
+      ['a', 'b', 'c', 'd'],
+    );
     await scene.assertEqual();
   });
 });

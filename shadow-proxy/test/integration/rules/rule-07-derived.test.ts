@@ -19,13 +19,17 @@ const FORMS: Record<Form, (d: Derivation) => (readonly Argument[])[]> = {
 
 async function prepare(scene: Scene, all: readonly Derivation[]): Promise<void> {
   const replies = await (await scene.wire()).pipeline(all.flatMap(({ setup }) => setup));
-  assert.ok(replies.every((reply) => !reply.startsWith('-')), replies.join());
+  assert.ok(
+    replies.every((reply) => !reply.startsWith('-')),
+    replies.join(),
+  );
   await scene.shard.settled();
 }
 
 /** Makes the mirror wrong behind the proxy's back. */
 async function spoil({ client, target }: Scene, all: readonly Derivation[]): Promise<void> {
-  for (const [command, ...args] of all.flatMap((each) => each.spoil)) await client({ of: target }).call(String(command), ...(args as string[]));
+  for (const [command, ...args] of all.flatMap((each) => each.spoil))
+    await client({ of: target }).call(String(command), ...(args as string[]));
 }
 
 async function derive(scene: Scene, commands: readonly (readonly Argument[])[]): Promise<void> {
@@ -67,7 +71,10 @@ for (const form of ['alone', 'in MULTI'] as const) {
       await until(() => scene.toTarget.waiting('up') > again.length * 20);
       for (const link of await scene.toTarget.abandon()) link.cut();
       await until(() => scene.shard.snapshot().suspects.total >= all.length);
-      await derive(scene, all.flatMap((each) => FORMS[form](each).filter((command) => command !== each.look)));
+      await derive(
+        scene,
+        all.flatMap((each) => FORMS[form](each).filter((command) => command !== each.look)),
+      );
       scene.toTarget.release();
       await scene.assertEqual();
       assert.deepEqual(scene.shard.snapshot().mismatches, {});
@@ -85,8 +92,14 @@ for (const form of ['alone', 'in MULTI'] as const) {
       await derive(scene, again);
       await until(() => scene.toTarget.waiting('up') > again.length * 20);
       // So much is under way that what comes now is not sent before the connection is lost.
-      await derive(scene, Array.from({ length: 16 }, (_, i) => ['SET', `filler:${i}`, FILLER]));
-      await derive(scene, all.flatMap((each) => FORMS[form](each).filter((command) => command !== each.look)));
+      await derive(
+        scene,
+        Array.from({ length: 16 }, (_, i) => ['SET', `filler:${i}`, FILLER]),
+      );
+      await derive(
+        scene,
+        all.flatMap((each) => FORMS[form](each).filter((command) => command !== each.look)),
+      );
       assert.ok(scene.shard.snapshot().mirror.queuedBytes > 15 * FILLER.length);
       const cut = scene.toTarget.abandon();
       for (const link of await cut) link.cut();
@@ -101,9 +114,13 @@ test('a derived write in a workload whose keys are not copied yet is copied', as
   if (!(await needsKeydb(t))) return;
   await withScene({ default: { stage: 'off' } }, async (scene) => {
     const all = derivations('k');
-    await derive(scene, all.flatMap(({ setup }) => setup));
+    await derive(
+      scene,
+      all.flatMap(({ setup }) => setup),
+    );
     // The mirror has other keys of these names, so that no reply tells.
-    for (const [command, ...args] of all.flatMap(({ setup }) => setup)) await scene.client({ of: scene.target }).call(String(command), ...(args as string[]));
+    for (const [command, ...args] of all.flatMap(({ setup }) => setup))
+      await scene.client({ of: scene.target }).call(String(command), ...(args as string[]));
     await spoil(scene, all);
     const consent = { overwrite: true, deleteForeign: false, confirm: all.length * 3 };
     await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite', consent });
@@ -111,12 +128,21 @@ test('a derived write in a workload whose keys are not copied yet is copied', as
     await scene.shard.settled();
     const [source, target] = [scene.client({ of: scene.source }), scene.client({ of: scene.target })];
     for (const { name } of all) {
-      const dump = (client: typeof source): Promise<unknown> => client.eval("return {redis.call('TYPE', KEYS[1]).ok, redis.call('SORT', KEYS[2], 'ALPHA')}", 2, `{k}${name}:to`, `{k}${name}:none`);
+      const dump = (client: typeof source): Promise<unknown> =>
+        client.eval(
+          "return {redis.call('TYPE', KEYS[1]).ok, redis.call('SORT', KEYS[2], 'ALPHA')}",
+          2,
+          `{k}${name}:to`,
+          `{k}${name}:none`,
+        );
       assert.deepEqual(await dump(target), await dump(source), name);
     }
     assert.equal(scene.shard.snapshot().workloads[0].clean, false);
     // All that was derived is right; what was only read is the backfill's.
-    await derive(scene, all.flatMap(({ setup }) => [['DEL', setup[0][1]]]));
+    await derive(
+      scene,
+      all.flatMap(({ setup }) => [['DEL', setup[0][1]]]),
+    );
     await scene.assertEqual();
   });
 });

@@ -13,18 +13,34 @@ import { withScene, type Scene } from './scene.js';
 type Command = readonly Argument[];
 
 /** A key with something in it, and a write whose reply is the same whether or not that is still there. */
-const SILENT: readonly { readonly name: string; readonly setup: (key: string) => Command; readonly write: (key: string, n: number) => Command }[] = [
+const SILENT: readonly {
+  readonly name: string;
+  readonly setup: (key: string) => Command;
+  readonly write: (key: string, n: number) => Command;
+}[] = [
   { name: 'hset', setup: (key) => ['HSET', key, 'a', 1], write: (key, n) => ['HSET', key, `f${n}`, 1] },
   { name: 'sadd', setup: (key) => ['SADD', key, 'a'], write: (key, n) => ['SADD', key, `m${n}`] },
   { name: 'zadd', setup: (key) => ['ZADD', key, 1, 'a'], write: (key, n) => ['ZADD', key, 1, `m${n}`] },
   { name: 'setbit', setup: (key) => ['SET', key, '0'], write: (key, n) => ['SETBIT', key, 100 + n, 1] },
   { name: 'incr', setup: (key) => ['SET', key, 0], write: (key) => ['INCR', key] },
   { name: 'keepttl', setup: (key) => ['SET', key, 'v'], write: (key) => ['SET', key, 'w', 'KEEPTTL'] },
-  { name: 'xadd', setup: (key) => ['XADD', key, '1-1', 'f', 'v'], write: (key, n) => ['XADD', key, `${n + 2}-1`, 'f', 'v'] },
-  { name: 'script', setup: (key) => ['SET', key, 'v'], write: (key) => ['EVAL', "redis.call('APPEND', KEYS[1], 'w') return 1", 1, key] },
+  {
+    name: 'xadd',
+    setup: (key) => ['XADD', key, '1-1', 'f', 'v'],
+    write: (key, n) => ['XADD', key, `${n + 2}-1`, 'f', 'v'],
+  },
+  {
+    name: 'script',
+    setup: (key) => ['SET', key, 'v'],
+    write: (key) => ['EVAL', "redis.call('APPEND', KEYS[1], 'w') return 1", 1, key],
+  },
 ];
 /** Reads the key and writes another. */
-const DERIVED = { name: 'sunionstore', setup: (key: string): Command => ['SADD', key, 'a', 'b'], write: (key: string): Command => ['SUNIONSTORE', `${key}:to`, key, '{k}c'] };
+const DERIVED = {
+  name: 'sunionstore',
+  setup: (key: string): Command => ['SADD', key, 'a', 'b'],
+  write: (key: string): Command => ['SUNIONSTORE', `${key}:to`, key, '{k}c'],
+};
 
 const keyOf = (name: string, n = 0): string => `{k}${name}:${n}`;
 
@@ -34,8 +50,15 @@ const TIMED: Readonly<Record<string, (key: string, ms: number) => readonly Comma
   PEXPIREAT: (key, ms) => [['PEXPIREAT', key, Date.now() + ms]],
   'PEXPIRE in MULTI': (key, ms) => [['MULTI'], ['INCR', '{k}n'], ['PEXPIRE', key, ms], ['EXEC']],
   'a script': (key, ms) => [['EVAL', "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1", 1, key, ms]],
-  'a script in the place of a longer one': (key, ms) => [['PEXPIRE', key, 1_000_000], ['EVAL', "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1", 1, key, ms]],
-  'another key by RENAME': (key, ms) => [['RENAME', key, `${key}:old`], ['PEXPIRE', `${key}:old`, ms], ['RENAME', `${key}:old`, key]],
+  'a script in the place of a longer one': (key, ms) => [
+    ['PEXPIRE', key, 1_000_000],
+    ['EVAL', "redis.call('PEXPIRE', KEYS[1], ARGV[1]) return 1", 1, key, ms],
+  ],
+  'another key by RENAME': (key, ms) => [
+    ['RENAME', key, `${key}:old`],
+    ['PEXPIRE', `${key}:old`, ms],
+    ['RENAME', `${key}:old`, key],
+  ],
 };
 
 async function gone({ client, source }: Scene, keys: readonly string[]): Promise<void> {
@@ -55,7 +78,10 @@ for (const [way, timed] of Object.entries(TIMED)) {
       await scene.shard.settled();
       scene.toTarget.hold('up');
       const replies = await wire.pipeline(all.map(({ write }, i) => write(keys[i], 0)));
-      assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
+      assert.deepEqual(
+        replies.filter((reply) => reply.startsWith('-')),
+        [],
+      );
       const direct = scene.client({ of: scene.source });
       assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
       await gone(scene, keys);
@@ -85,7 +111,10 @@ for (const given of ['before', 'after']) {
       scene.toTarget.hold('up');
       const direct = scene.client({ of: scene.source, db: 1 });
       const replies = await wire.pipeline(SILENT.map(({ write }, i) => write(keys[i], 0)));
-      assert.deepEqual(replies.filter((reply) => reply.startsWith('-')), []);
+      assert.deepEqual(
+        replies.filter((reply) => reply.startsWith('-')),
+        [],
+      );
       assert.equal(await direct.exists(keys), keys.length, 'the machine is too slow for this test');
       await until(async () => (await Promise.all(keys.map((key) => direct.pttl(key)))).every((pttl) => pttl < 0));
       scene.toTarget.release();
@@ -115,11 +144,21 @@ test('a read that is refused because of what its key holds is no mismatch, thoug
   if (!(await needsKeydb(t))) return;
   await withScene({}, async (scene) => {
     const wire = await scene.wire();
-    await wire.pipeline([['XADD', 'k', '1-1', 'f', 'v'], ['PEXPIRE', 'k', 300]]);
+    await wire.pipeline([
+      ['XADD', 'k', '1-1', 'f', 'v'],
+      ['PEXPIRE', 'k', 300],
+    ]);
     await scene.shard.settled();
     scene.toTarget.hold('up');
-    const refused = await wire.pipeline([['XINFO', 'CONSUMERS', 'k', 'g'], ['GET', 'k']]);
-    assert.deepEqual(refused.map((reply) => reply.split(' ', 1)[0]), ['-NOGROUP', '-WRONGTYPE'], 'the machine is too slow for this test');
+    const refused = await wire.pipeline([
+      ['XINFO', 'CONSUMERS', 'k', 'g'],
+      ['GET', 'k'],
+    ]);
+    assert.deepEqual(
+      refused.map((reply) => reply.split(' ', 1)[0]),
+      ['-NOGROUP', '-WRONGTYPE'],
+      'the machine is too slow for this test',
+    );
     const behind = scene.client({ of: scene.target });
     await until(async () => (await behind.exists('k')) === 0);
     scene.toTarget.release();
@@ -195,17 +234,55 @@ function edgeCommand(random: () => number): Command {
   if (dice < 0.28) return ['PTTL', key];
   switch (type) {
     case 0:
-      return dice < 0.4 ? ['SET', key, '0', 'PX', ms] : dice < 0.5 ? ['SET', key, '0', 'PX', ms, 'NX'] : dice < 0.8 ? ['INCR', key] : ['GET', key];
+      return dice < 0.4
+        ? ['SET', key, '0', 'PX', ms]
+        : dice < 0.5
+          ? ['SET', key, '0', 'PX', ms, 'NX']
+          : dice < 0.8
+            ? ['INCR', key]
+            : ['GET', key];
     case 1:
-      return dice < 0.5 ? ['APPEND', key, 'x'] : dice < 0.6 ? ['SETRANGE', key, 5, 'yy'] : dice < 0.7 ? ['SETBIT', key, n * 8 + 1, 1] : dice < 0.8 ? ['SET', key, 'v', 'KEEPTTL'] : ['GET', key];
+      return dice < 0.5
+        ? ['APPEND', key, 'x']
+        : dice < 0.6
+          ? ['SETRANGE', key, 5, 'yy']
+          : dice < 0.7
+            ? ['SETBIT', key, n * 8 + 1, 1]
+            : dice < 0.8
+              ? ['SET', key, 'v', 'KEEPTTL']
+              : ['GET', key];
     case 2:
-      return dice < 0.6 ? ['HSET', key, field, 1] : dice < 0.7 ? ['HINCRBY', key, field, 1] : dice < 0.75 ? ['HDEL', key, field] : ['HGETALL', key];
+      return dice < 0.6
+        ? ['HSET', key, field, 1]
+        : dice < 0.7
+          ? ['HINCRBY', key, field, 1]
+          : dice < 0.75
+            ? ['HDEL', key, field]
+            : ['HGETALL', key];
     case 3:
-      return dice < 0.6 ? ['SADD', key, field] : dice < 0.7 ? ['SREM', key, field] : dice < 0.75 ? ['SUNIONSTORE', '{k}3:union', key, '{k}3:0'] : ['SMEMBERS', key];
+      return dice < 0.6
+        ? ['SADD', key, field]
+        : dice < 0.7
+          ? ['SREM', key, field]
+          : dice < 0.75
+            ? ['SUNIONSTORE', '{k}3:union', key, '{k}3:0']
+            : ['SMEMBERS', key];
     case 4:
-      return dice < 0.6 ? ['ZADD', key, n, field] : dice < 0.7 ? ['ZINCRBY', key, 1, field] : dice < 0.75 ? ['RENAME', key, '{k}4:0'] : ['ZRANGE', key, 0, -1, 'WITHSCORES'];
+      return dice < 0.6
+        ? ['ZADD', key, n, field]
+        : dice < 0.7
+          ? ['ZINCRBY', key, 1, field]
+          : dice < 0.75
+            ? ['RENAME', key, '{k}4:0']
+            : ['ZRANGE', key, 0, -1, 'WITHSCORES'];
     default:
-      return dice < 0.5 ? ['RPUSH', key, field] : dice < 0.6 ? ['LPOP', key] : dice < 0.7 ? ['LMOVE', key, '{k}5:0', 'LEFT', 'RIGHT'] : ['LRANGE', key, 0, -1];
+      return dice < 0.5
+        ? ['RPUSH', key, field]
+        : dice < 0.6
+          ? ['LPOP', key]
+          : dice < 0.7
+            ? ['LMOVE', key, '{k}5:0', 'LEFT', 'RIGHT']
+            : ['LRANGE', key, 0, -1];
   }
 }
 
@@ -235,7 +312,8 @@ test('keys that expire all the time under load: nothing differs in the end, and 
     assert.deepEqual(mismatches, {}, JSON.stringify(scene.shard.findings().slice(0, 3)));
     // An edge shows itself in replies of keys that are in doubt already, or were written since.
     assert.ok((inconclusive.suspect ?? 0) + (inconclusive['written-since'] ?? 0) > 20, 'hardly an edge was met');
-    // The last times to live are short: they must have run out, or two looks at two servers would find edges of their own.
+    // The last times to live are short: they must have run out, or two looks at two servers would find edges of their
+    // own.
     await sleep(100);
     await scene.assertEqual();
   });

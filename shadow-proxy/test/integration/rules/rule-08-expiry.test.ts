@@ -20,7 +20,10 @@ const SCRIPT = "redis.call('SET', KEYS[1], 'v') redis.call('EXPIRE', KEYS[1], AR
 
 /** Every way to give a key a time to live that counts from now; each takes its key from `key(name)`. */
 function timed(key: (name: string) => string): Argument[][] {
-  const given = (name: string, ...command: Argument[]): Argument[][] => [['SET', key(name), 'v'], command.map((arg) => (arg === 'KEY' ? key(name) : arg))];
+  const given = (name: string, ...command: Argument[]): Argument[][] => [
+    ['SET', key(name), 'v'],
+    command.map((arg) => (arg === 'KEY' ? key(name) : arg)),
+  ];
   return [
     ['SETEX', key('setex'), 100, 'v'],
     ['PSETEX', key('psetex'), 100_000, 'v'],
@@ -44,20 +47,35 @@ function timed(key: (name: string) => string): Argument[][] {
   ];
 }
 
-const NAMES = timed((name) => name).flatMap((command) => (command[0] === 'EVAL' ? [String(command[3])] : command.length > 1 && command[0] !== 'INCR' ? [String(command[1])] : []));
+const NAMES = timed((name) => name).flatMap((command) =>
+  command[0] === 'EVAL'
+    ? [String(command[3])]
+    : command.length > 1 && command[0] !== 'INCR'
+      ? [String(command[1])]
+      : [],
+);
 
 async function assertTimesEqual({ client, source, target }: Scene, prefixes: readonly string[]): Promise<void> {
   const keys = prefixes.flatMap((prefix) => [...new Set(NAMES)].map((name) => prefix + name));
-  const ask = (of: typeof source): Promise<number[]> => client({ of }).pipeline(keys.map((key) => ['pttl', key])).exec().then((all) => all!.map(([, pttl]) => Number(pttl)));
+  const ask = (of: typeof source): Promise<number[]> =>
+    client({ of })
+      .pipeline(keys.map((key) => ['pttl', key]))
+      .exec()
+      .then((all) => all!.map(([, pttl]) => Number(pttl)));
   await Promise.all([client({ of: source }).ping(), client({ of: target }).ping()]);
   const [here, there] = await Promise.all([ask(source), ask(target)]);
-  const apart = keys.flatMap((key, i) => (here[i] > 0 && Math.abs(here[i] - there[i]) <= TOLERANCE_MS ? [] : [`${key}: ${here[i]} ≠ ${there[i]}`]));
+  const apart = keys.flatMap((key, i) =>
+    here[i] > 0 && Math.abs(here[i] - there[i]) <= TOLERANCE_MS ? [] : [`${key}: ${here[i]} ≠ ${there[i]}`],
+  );
   assert.deepEqual(apart, []);
 }
 
 async function send(scene: Scene, prefix: string, wire?: Wire): Promise<void> {
   const replies = await (wire ?? (await scene.wire())).pipeline(timed((name) => prefix + name));
-  assert.deepEqual(replies.filter((reply) => reply.startsWith('-') || reply.includes('\n-')), []);
+  assert.deepEqual(
+    replies.filter((reply) => reply.startsWith('-') || reply.includes('\n-')),
+    [],
+  );
 }
 
 test('a mirror that stands still while times to live are given has the rest of them afterwards', async (t) => {
@@ -145,7 +163,8 @@ test('a copy that is late for the mirror carries the rest of its time to live', 
     await until(() => scene.shard.snapshot().mirror.connected && scene.shard.snapshot().suspects.total === 0);
     await scene.target.kill('SIGSTOP');
     await scene.client({ of: scene.source }).set('copied:n', 'differs');
-    for (const name of NAMES) await wire.ask('EVAL', "redis.call('TIME') redis.call('EXPIRE', KEYS[1], 50)", 1, `copied:${name}`);
+    for (const name of NAMES)
+      await wire.ask('EVAL', "redis.call('TIME') redis.call('EXPIRE', KEYS[1], 50)", 1, `copied:${name}`);
     await until(() => scene.shard.snapshot().suspects.total >= NAMES.length / 2);
     await sleep(STALL_MS);
     await scene.target.kill('SIGCONT');
@@ -173,6 +192,10 @@ test('a key that is gone, or has no millisecond left, is not copied for ever', a
     await until(async () => (await source.dbsize()) === 0);
     await scene.shard.settled();
     const target = scene.client({ of: scene.target });
-    await until(async () => (await target.dbsize()) === 0, 5_000, () => 'keys that were copied with a time to live of 0 are there for ever');
+    await until(
+      async () => (await target.dbsize()) === 0,
+      5_000,
+      () => 'keys that were copied with a time to live of 0 are there for ever',
+    );
   });
 });

@@ -45,7 +45,11 @@ for (const [name, wakes] of [
       assert.equal(await (await scene.wire()).pipeline([['SWAPDB', 4, 5]], 2_000).then(([reply]) => reply), '+OK');
       await scene.shard.shard.changeStage({ workload: 'default', stage: 'dualwrite' });
       await scene.assertEqual();
-      assert.deepEqual(scene.shard.snapshot().reservations, { byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 }, oldestMs: 0, longestWaitMs: 0 });
+      assert.deepEqual(scene.shard.snapshot().reservations, {
+        byAge: { 'under-1s': 0, 'under-10s': 0, older: 0 },
+        oldestMs: 0,
+        longestWaitMs: 0,
+      });
     });
   });
 }

@@ -41,12 +41,20 @@ for (const [what, damage] of [
 ] as const) {
   test(`a journal that is ${what} puts every key that is written twice in suspicion, says so, and has it verified`, async (t) => {
     if (!(await needsKeydb(t))) return;
-    const options = { workloads: [{ name: 'a', keys: ['k:*'], stage: 'shadow' as const }, { name: 'b', keys: ['b:*'], stage: 'off' as const }] };
+    const options = {
+      workloads: [
+        { name: 'a', keys: ['k:*'], stage: 'shadow' as const },
+        { name: 'b', keys: ['b:*'], stage: 'off' as const },
+      ],
+    };
     await withScene(options, async (scene) => {
       await endWithKeysMissing(scene);
       damage(file(scene, 'journal-a'));
       await scene.startShard();
-      assert.match(suspicions(scene)[0]!, /^the last process ended suddenly: .*journal-a (is|was) (damaged|cut|missing)/);
+      assert.match(
+        suspicions(scene)[0]!,
+        /^the last process ended suddenly: .*journal-a (is|was) (damaged|cut|missing)/,
+      );
       assert.equal(suspicions(scene)[1], null, 'what is written once cannot differ');
       assert.match(suspicions(scene)[2]!, /ended suddenly/);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
@@ -110,7 +118,10 @@ test('a backfill goes on where it was only if what it wrote down of that is whol
     await scene.stopShard();
     const path = file(scene, 'job.json');
     const written = readFileSync(path, 'utf8');
-    writeFileSync(path, written.replace(/"cursor":"./, (cursor) => `${cursor.slice(0, -1)}${cursor.endsWith('1') ? '2' : '1'}`));
+    writeFileSync(
+      path,
+      written.replace(/"cursor":"./, (cursor) => `${cursor.slice(0, -1)}${cursor.endsWith('1') ? '2' : '1'}`),
+    );
     await scene.startShard();
     await sleep(100);
     assert.equal(scene.shard.snapshot().job, null);
@@ -133,14 +144,18 @@ test('without its state folder a shard does not start where its target holds key
   await withScene(started, async (scene) => {
     // Both are empty: it is the first start.
     assert.equal(scene.shard.snapshot().workloads[0].stage, 'off');
-    for (const stage of ['dualwrite', 'shadow', 'live'] as const) await scene.shard.shard.changeStage({ workload: 'default', stage });
+    for (const stage of ['dualwrite', 'shadow', 'live'] as const)
+      await scene.shard.shard.changeStage({ workload: 'default', stage });
     await scene.client().set('k', 'v');
     await scene.stopShard('drained');
     rmSync(join(scene.shard.stateDir, 'test'), { recursive: true });
     for (let attempt = 0; attempt < 2; attempt++) {
       await assert.rejects(scene.startShard(), (error: Error & { code: string }) => {
         assert.equal(error.code, 'state-missing');
-        assert.match(error.message, /^shard test has no state in \S+, but its target redis:\S+ holds 1 keys: .* Mount or restore the folder .* start it once with --first-start$/);
+        assert.match(
+          error.message,
+          /^shard test has no state in \S+, but its target redis:\S+ holds 1 keys: .* Mount or restore the folder .* start it once with --first-start$/,
+        );
         return true;
       });
     }
@@ -155,7 +170,13 @@ test('on a target that shards share, keys of other shards are no trace of this o
   if (!(await needsKeydb(t))) return;
   await withScene({}, async ({ source, target, client }) => {
     const plan = (owns: boolean): Plan => {
-      const shard = (name: string) => ({ name, listen: 'redis://127.0.0.1:0', source: name === 'a' ? source.url : 'redis://127.0.0.1:1', target: target.url, ...(owns && { owns: [`${name}:*`] }) });
+      const shard = (name: string) => ({
+        name,
+        listen: 'redis://127.0.0.1:0',
+        source: name === 'a' ? source.url : 'redis://127.0.0.1:1',
+        target: target.url,
+        ...(owns && { owns: [`${name}:*`] }),
+      });
       return toPlan({ ...smallPlan(), shards: [shard('a'), shard('b')] });
     };
     const direct = client({ of: target, db: 2 });
@@ -163,7 +184,11 @@ test('on a target that shards share, keys of other shards are no trace of this o
     const [a, b] = plan(true).shards;
     assert.equal(await tracesOf(plan(true), a), null);
     assert.equal(await tracesOf(plan(true), b), 'holds keys that this shard owns');
-    assert.equal(await tracesOf(plan(false), plan(false).shards[0]), null, 'one that does not say which keys it has stays in shadow');
+    assert.equal(
+      await tracesOf(plan(false), plan(false).shards[0]),
+      null,
+      'one that does not say which keys it has stays in shadow',
+    );
     await direct.set('a:1', 'v');
     assert.equal(await tracesOf(plan(true), a), 'holds keys that this shard owns');
     await target.kill('SIGSTOP');

@@ -79,13 +79,21 @@ describe('what only one server supports', { skip }, () => {
   before(async () => void ([source, target] = await Promise.all([startRedis(), startTargetKeydb()])));
   after(() => Promise.all([source.stop(), target.stop()]));
 
-  for (const stage of ['off', 'dualwrite', 'shadow', 'live', 'rampdown', 'complete'] as const satisfies readonly Stage[]) {
+  for (const stage of [
+    'off',
+    'dualwrite',
+    'shadow',
+    'live',
+    'rampdown',
+    'complete',
+  ] as const satisfies readonly Stage[]) {
     test(`is counted in ${stage} by what the client sent`, async () => {
       for (const server of [source, target]) await fill(server);
       const rig = await startOn({ source, target, default: { stage } });
       try {
         const wire = await rig.wire();
-        const counted = (): Readonly<Record<string, number>> => rig.shard.snapshot().workloads.find(({ name }) => name === 'default')!.unsupported;
+        const counted = (): Readonly<Record<string, number>> =>
+          rig.shard.snapshot().workloads.find(({ name }) => name === 'default')!.unsupported;
         for (const [call, form] of [...CALLS, ...HARMLESS]) {
           const earlier = { ...counted() };
           await wire.ask(...call.split(' '));
@@ -95,7 +103,10 @@ describe('what only one server supports', { skip }, () => {
         }
         const ofShard = rig.shard.snapshot().unsupported;
         assert.ok(HARMLESS.every(([, form]) => !(form in ofShard)) && 'lmpop' in ofShard);
-        assert.match(await wire.ask('SSUBSCRIBE', 'c'), stage === 'live' || stage === 'rampdown' || stage === 'complete' ? /^-ERR unknown command/ : /^\*3/);
+        assert.match(
+          await wire.ask('SSUBSCRIBE', 'c'),
+          stage === 'live' || stage === 'rampdown' || stage === 'complete' ? /^-ERR unknown command/ : /^\*3/,
+        );
         assert.equal(rig.shard.snapshot().unsupported.ssubscribe, 1);
       } finally {
         await rig.stop();
@@ -106,7 +117,15 @@ describe('what only one server supports', { skip }, () => {
 
 async function fill(server: { readonly host: string; readonly port: number }): Promise<void> {
   const wire = await Wire.open(server);
-  const lines = ['FLUSHALL', 'RPUSH list 1 2 3 4 5 6 7 8 9', 'ZADD zset 1 a 2 b 3 c 4 d', 'SET s value', 'XADD stream 1-1 f v', 'GEOADD geo 13 38 KM 15 37 b', 'SADD set a'];
+  const lines = [
+    'FLUSHALL',
+    'RPUSH list 1 2 3 4 5 6 7 8 9',
+    'ZADD zset 1 a 2 b 3 c 4 d',
+    'SET s value',
+    'XADD stream 1-1 f v',
+    'GEOADD geo 13 38 KM 15 37 b',
+    'SADD set a',
+  ];
   for (const line of lines) assert.doesNotMatch(await wire.ask(...line.split(' ')), /^-/);
   wire.destroy();
 }
@@ -125,7 +144,11 @@ test('a workload is told only what its own keys were used for, and only while no
     await client.ask('SINTERCARD', '2', 'job:a', 'other:b');
     await client.ask('LOLWUT');
     const of = Object.fromEntries(shard.snapshot().workloads.map(({ name, unsupported }) => [name, unsupported]));
-    assert.deepEqual(of, { jobs: { lmpop: 1, spublish: 1, 'expire NX': 1, sintercard: 1 }, other: { sintercard: 1 }, default: { lolwut: 1 } });
+    assert.deepEqual(of, {
+      jobs: { lmpop: 1, spublish: 1, 'expire NX': 1, sintercard: 1 },
+      other: { sintercard: 1 },
+      default: { lolwut: 1 },
+    });
   });
 });
 
@@ -134,7 +157,14 @@ test('XAUTOCLAIM is counted where its reply shows entries that were deleted, on 
   for (const stage of ['shadow', 'live'] as const) {
     await withRig({ default: { stage } }, async ({ wire, shard }) => {
       const client = await wire();
-      for (const line of ['XADD x 1-1 f v', 'XADD x 2-1 f v', 'XGROUP CREATE x g 0', 'XREADGROUP GROUP g c STREAMS x >', 'XAUTOCLAIM x g d 0 0']) await client.ask(...line.split(' '));
+      for (const line of [
+        'XADD x 1-1 f v',
+        'XADD x 2-1 f v',
+        'XGROUP CREATE x g 0',
+        'XREADGROUP GROUP g c STREAMS x >',
+        'XAUTOCLAIM x g d 0 0',
+      ])
+        await client.ask(...line.split(' '));
       assert.deepEqual(shard.snapshot().unsupported, {}, stage);
       await client.ask('XDEL', 'x', '1-1');
       await client.ask('XAUTOCLAIM', 'x', 'g', 'd', '0', '0');
@@ -149,19 +179,22 @@ test('who has not logged in, and what the proxy refuses, is not counted', async 
   if (!(await needsKeydb(t))) return;
   const config = { requirepass: 'pw' };
   const login = ({ url }: { readonly url: string }): string => url.replace('//', '//:pw@');
-  await withServers(async ({ source, target }) => {
-    const shard = await startTestShard({ source: login(source), target: login(target) });
-    const client = await Wire.open({ port: shard.port });
-    assert.match(await client.ask('LMPOP', '1', 'k', 'LEFT'), /^-NOAUTH/);
-    assert.deepEqual(shard.snapshot().unsupported, {});
-    await client.ask('AUTH', 'pw');
-    await client.ask('EXPDEL', 'k');
-    assert.deepEqual(shard.snapshot().unsupported, {});
-    await client.ask('LMPOP', '1', 'k', 'LEFT');
-    assert.deepEqual(shard.snapshot().unsupported, { lmpop: 1 });
-    client.destroy();
-    await shard.stop();
-  }, { source: { config }, target: { config } });
+  await withServers(
+    async ({ source, target }) => {
+      const shard = await startTestShard({ source: login(source), target: login(target) });
+      const client = await Wire.open({ port: shard.port });
+      assert.match(await client.ask('LMPOP', '1', 'k', 'LEFT'), /^-NOAUTH/);
+      assert.deepEqual(shard.snapshot().unsupported, {});
+      await client.ask('AUTH', 'pw');
+      await client.ask('EXPDEL', 'k');
+      assert.deepEqual(shard.snapshot().unsupported, {});
+      await client.ask('LMPOP', '1', 'k', 'LEFT');
+      assert.deepEqual(shard.snapshot().unsupported, { lmpop: 1 });
+      client.destroy();
+      await shard.stop();
+    },
+    { source: { config }, target: { config } },
+  );
 });
 
 test('in live, errors that the source would not have given are counted by workload; what both refuse is not', async (t) => {
@@ -169,7 +202,8 @@ test('in live, errors that the source would not have given are counted by worklo
   const workloads = [{ name: 'moved', keys: ['m:*'], stage: 'live' as const }];
   await withRig({ workloads, default: { stage: 'shadow' } }, async ({ wire, client: direct, source, shard }) => {
     const client = await wire();
-    const newErrors = (): Readonly<Record<string, number>> => shard.snapshot().workloads.find(({ name }) => name === 'moved')!.newErrors;
+    const newErrors = (): Readonly<Record<string, number>> =>
+      shard.snapshot().workloads.find(({ name }) => name === 'moved')!.newErrors;
     await client.ask('SET', 'm:s', 'v');
     await client.ask('SET', 'other', 'v');
     assert.match(await client.ask('EXPIRE', 'm:s', '10', 'NX'), /^-ERR/);

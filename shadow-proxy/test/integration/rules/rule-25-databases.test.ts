@@ -18,7 +18,11 @@ const move = async (scene: Scene, ...stages: readonly Stage[]): Promise<void> =>
 /** Writes which database each was before. */
 async function name(scene: Scene): Promise<void> {
   const wire = await scene.wire();
-  for (const db of [2, 3]) await wire.pipeline([['SELECT', db], ['SET', 'name', db]]);
+  for (const db of [2, 3])
+    await wire.pipeline([
+      ['SELECT', db],
+      ['SET', 'name', db],
+    ]);
 }
 
 const SWAP_IN_SCRIPT = "return redis.call('SWAPDB', 2, 3)";
@@ -33,7 +37,13 @@ for (const [how, swap] of [
     await withScene({ default: { stage: 'live' } }, async (scene) => {
       await name(scene);
       const wire = await scene.wire();
-      assert.deepEqual(await wire.pipeline([['SELECT', 2], ['GET', 'name']]), ['+OK', '$1\r\n2']);
+      assert.deepEqual(
+        await wire.pipeline([
+          ['SELECT', 2],
+          ['GET', 'name'],
+        ]),
+        ['+OK', '$1\r\n2'],
+      );
       await move(scene, 'shadow');
       assert.equal(await wire.ask(...swap), '+OK');
       assert.equal(await wire.ask('GET', 'name'), '$1\r\n3');
@@ -54,11 +64,17 @@ test('after SWAPDB in live, the mirror lane to KeyDB from before is in the datab
   await withScene({ default: { stage: 'shadow' } }, async (scene) => {
     await name(scene);
     const wire = await scene.wire();
-    await wire.pipeline([['SELECT', 2], ['SET', 'k', 1]]);
+    await wire.pipeline([
+      ['SELECT', 2],
+      ['SET', 'k', 1],
+    ]);
     await move(scene, 'live');
     assert.equal(await wire.ask('SWAPDB', 2, 3), '+OK');
     await move(scene, 'shadow');
-    await wire.pipeline([['SET', 'written', 'in 2'], ['GET', 'name']]);
+    await wire.pipeline([
+      ['SET', 'written', 'in 2'],
+      ['GET', 'name'],
+    ]);
     await scene.assertEqual();
     assert.equal(await scene.client({ of: scene.target, db: 2 }).get('written'), 'in 2');
     assert.deepEqual(scene.shard.snapshot().mismatches, {});

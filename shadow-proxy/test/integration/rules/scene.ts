@@ -1,4 +1,6 @@
-/** Both servers, a relay before each, and a shard between them that can be stopped and started again on the same state. */
+/**
+ * Both servers, a relay before each, and a shard between them that can be stopped and started again on the same state.
+ */
 import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -35,7 +37,8 @@ export async function withScene<T>(options: SceneOptions, body: (scene: Scene) =
   return withServers(async ({ source, target }) => {
     const stateDir = await mkdtemp(join(tmpdir(), 'scene-'));
     const [toSource, toTarget] = [await Relay.start(source), await Relay.start(target)];
-    const start = (more: SceneOptions = {}): Promise<TestShard> => startTestShard({ ...options, ...more, source: toSource, target: toTarget, stateDir });
+    const start = (more: SceneOptions = {}): Promise<TestShard> =>
+      startTestShard({ ...options, ...more, source: toSource, target: toTarget, stateDir });
     let shard = await start();
     const { closeAll, ...clients } = clientsOf(() => shard.port);
     const scene: Scene = {

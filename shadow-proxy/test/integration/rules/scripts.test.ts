@@ -11,8 +11,10 @@ test('a script that fails keeps its earlier writes on both servers', async (t) =
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
-    const failing = "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2]) return redis.call('LPUSH', KEYS[1], 'x')";
-    for (let i = 0; i < 20; i++) assert.match(await proxy.ask('EVAL', failing, 2, `f:${i}`, 'f:count', i), /^-WRONGTYPE/);
+    const failing =
+      "redis.call('SET', KEYS[1], ARGV[1]) redis.call('INCR', KEYS[2]) return redis.call('LPUSH', KEYS[1], 'x')";
+    for (let i = 0; i < 20; i++)
+      assert.match(await proxy.ask('EVAL', failing, 2, `f:${i}`, 'f:count', i), /^-WRONGTYPE/);
     const own = "redis.call('HSET', KEYS[1], 'a', 1) return redis.error_reply('OWN stop here')";
     assert.match(await proxy.ask('EVAL', own, 1, 'f:own'), /OWN stop here/);
     await assertEqual();
@@ -51,7 +53,11 @@ test('what a script stores that depends on the server is copied', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, source, client, assertEqual }) => {
     const proxy = await wire();
-    await proxy.pipeline([['ZADD', 'z', '-0', 'm', 1.5, 'n'], ['RPUSH', 'l', 'a', 'b'], ['SADD', 's', 1, 2, 'x']]);
+    await proxy.pipeline([
+      ['ZADD', 'z', '-0', 'm', 1.5, 'n'],
+      ['RPUSH', 'l', 'a', 'b'],
+      ['SADD', 's', 1, 2, 'x'],
+    ]);
     const values = [
       "redis.call('LPOP', 'l', 0) and 'array' or 'nil'",
       "redis.pcall('INCR', 'l', 'x').err",
@@ -114,7 +120,10 @@ test('a group that a script without declared keys creates is on both servers', a
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, assertEqual, client, target }) => {
     const proxy = await wire();
-    assert.equal(await proxy.ask('EVAL', "redis.call('XGROUP', 'CREATE', 'stream', 'g', '$', 'MKSTREAM') return 1", 0), ':1');
+    assert.equal(
+      await proxy.ask('EVAL', "redis.call('XGROUP', 'CREATE', 'stream', 'g', '$', 'MKSTREAM') return 1", 0),
+      ':1',
+    );
     await assertEqual();
     assert.equal(await client({ of: target }).exists('stream'), 1);
   });
@@ -123,7 +132,10 @@ test('a group that a script without declared keys creates is on both servers', a
 test('what a digest whose text was never seen writes besides its declared keys is copied', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({}, async ({ wire, client, source, target, assertEqual }) => {
-    const sha = (await client({ of: source }).script('LOAD', "redis.call('SET', KEYS[1] .. ':hidden', 1) return redis.call('INCR', KEYS[1])")) as string;
+    const sha = (await client({ of: source }).script(
+      'LOAD',
+      "redis.call('SET', KEYS[1] .. ':hidden', 1) return redis.call('INCR', KEYS[1])",
+    )) as string;
     const proxy = await wire();
     assert.equal(await proxy.ask('EVALSHA', sha, 1, 'n'), ':1');
     assert.match((await proxy.pipeline([['MULTI'], ['EVALSHA', sha, 1, 'm'], ['EXEC']]))[2], /^\*1\r\n:1$/);
@@ -196,7 +208,12 @@ test('one script after another while another user flushes the scripts', async (t
     for (const script of scripts) shas.push((await one.ask('SCRIPT', 'LOAD', script)).split('\r\n')[1]);
     for (let round = 0; round < 20; round++) {
       two.sendBytes(Buffer.concat(shas.map((sha, i) => encodeCommand(['EVALSHA', sha, 1, `l:${i}`]))));
-      one.sendBytes(Buffer.concat([encodeCommand(['SCRIPT', 'FLUSH']), ...scripts.map((script) => encodeCommand(['SCRIPT', 'LOAD', script]))]));
+      one.sendBytes(
+        Buffer.concat([
+          encodeCommand(['SCRIPT', 'FLUSH']),
+          ...scripts.map((script) => encodeCommand(['SCRIPT', 'LOAD', script])),
+        ]),
+      );
       await two.frames(5);
       await one.frames(6);
     }
@@ -211,7 +228,10 @@ test('what a script writes to keys that it does not declare is copied, as the au
   // True where the authority is asked.
   const cases: readonly [script: string, hides: boolean][] = [
     [`${random} return redis.call('SET', KEYS[1], 1)`, false],
-    [`${random} local key = KEYS[1]; local now = 5; redis.call('INCR', key); return redis.call('EXPIRE', key, 100)`, false],
+    [
+      `${random} local key = KEYS[1]; local now = 5; redis.call('INCR', key); return redis.call('EXPIRE', key, 100)`,
+      false,
+    ],
     [`${random} return redis.call('SET', 'declared', tonumber(ARGV[1]) + 1)`, false],
     [`${random} return redis.call('DEL', unpack(KEYS))`, false],
     [`${random} return redis.call('DEL', KEYS[1], 'declared')`, false],
@@ -253,14 +273,37 @@ test('a script whose calls may have more arguments than KeyDB survives is copied
     const proxy = await rig.wire();
     const before = await rig.client({ of: rig.target }).info('server');
     const many = Array.from({ length: 7_990 }, (_, i) => i);
-    assert.equal(await proxy.ask('EVAL', "local a = {} for i = 1, 7999 do a[i] = i end return redis.call('RPUSH', KEYS[1], unpack(a))", 1, 'l'), ':7999');
-    assert.equal(await proxy.ask('EVAL', "return redis.call('RPUSH', KEYS[1], 'a', 'b', 'c', 'd', 'e', unpack(ARGV))", 1, 'm', ...many), ':7995');
+    assert.equal(
+      await proxy.ask(
+        'EVAL',
+        "local a = {} for i = 1, 7999 do a[i] = i end return redis.call('RPUSH', KEYS[1], unpack(a))",
+        1,
+        'l',
+      ),
+      ':7999',
+    );
+    assert.equal(
+      await proxy.ask(
+        'EVAL',
+        "return redis.call('RPUSH', KEYS[1], 'a', 'b', 'c', 'd', 'e', unpack(ARGV))",
+        1,
+        'm',
+        ...many,
+      ),
+      ':7995',
+    );
     // As most do: these are repeated.
-    for (const script of ["return redis.call('DEL', unpack(KEYS))", "for i = 1, #ARGV, 5000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 4999, #ARGV))) end return 1"]) {
+    for (const script of [
+      "return redis.call('DEL', unpack(KEYS))",
+      "for i = 1, #ARGV, 5000 do redis.call('RPUSH', KEYS[1], unpack(ARGV, i, math.min(i + 4999, #ARGV))) end return 1",
+    ]) {
       assert.match(await proxy.ask('EVAL', script, 2, 'n', 'o', 'x'), /^:/);
     }
     await rig.assertEqual();
-    assert.match(String(await rig.client({ of: rig.target }).info('server')), new RegExp(/run_id:\w+/.exec(before)![0]));
+    assert.match(
+      String(await rig.client({ of: rig.target }).info('server')),
+      new RegExp(/run_id:\w+/.exec(before)![0]),
+    );
     assert.deepEqual(Object.keys(rig.shard.snapshot().unsupported), ['eval unpack']);
   });
 });

@@ -1,4 +1,7 @@
-/** Transactions that select databases, move keys between them or empty them: each command has its database, on both servers. */
+/**
+ * Transactions that select databases, move keys between them or empty them: each command has its database, on both
+ * servers.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from 'redis';

@@ -14,7 +14,11 @@ test('EXEC repeats the commands that succeeded, and only those', async (t) => {
     for (const protocol of [2, 3]) {
       const proxy = await wire();
       await proxy.ask('HELLO', protocol);
-      await proxy.pipeline([['SET', 'text', 'abc'], ['SADD', 'set', 'a', 'b', 'c', 'd', 'e'], ['DEL', 'n', 'list']]);
+      await proxy.pipeline([
+        ['SET', 'text', 'abc'],
+        ['SADD', 'set', 'a', 'b', 'c', 'd', 'e'],
+        ['DEL', 'n', 'list'],
+      ]);
       const replies = await proxy.pipeline([
         ['MULTI'],
         ['INCR', 'n'],
@@ -49,9 +53,18 @@ test('an approximate trim leaves exactly the same entries on a target that store
     const add = (key: string, ...trim: Argument[]): Argument[] => ['XADD', key, ...trim, '*', 'f', 'v'];
     await proxy.pipeline(Array.from({ length: 700 }, () => add('s', 'MAXLEN', '~', 250)));
     await proxy.pipeline(Array.from({ length: 300 }, () => add('t')));
-    await proxy.pipeline([['XTRIM', 't', 'MAXLEN', '~', 130], ['XTRIM', 't', 'MAXLEN', '~', 130]]);
+    await proxy.pipeline([
+      ['XTRIM', 't', 'MAXLEN', '~', 130],
+      ['XTRIM', 't', 'MAXLEN', '~', 130],
+    ]);
     for (let i = 0; i < 10; i++) {
-      const replies = await proxy.pipeline([['MULTI'], ...Array.from({ length: 40 }, () => add('m', 'MAXLEN', '~', 120)), ['XTRIM', 's', 'MAXLEN', '~', 200 - i], ['XLEN', 'm'], ['EXEC']]);
+      const replies = await proxy.pipeline([
+        ['MULTI'],
+        ...Array.from({ length: 40 }, () => add('m', 'MAXLEN', '~', 120)),
+        ['XTRIM', 's', 'MAXLEN', '~', 200 - i],
+        ['XLEN', 'm'],
+        ['EXEC'],
+      ]);
       assert.match(replies.at(-1)!, /^\*42\r\n/);
     }
     const { length } = await client({ of: source }).xrange('m', '-', '+');
@@ -64,50 +77,57 @@ test('an approximate trim leaves exactly the same entries on a target that store
 test('XADD and XTRIM are answered as by Redis, errors too', async (t) => {
   if (!(await needsKeydb(t))) return;
   const user = 'narrow on >pw ~* &* +xadd +xtrim +select +hello';
-  await withRig({ servers: { source: { config: { user } }, target: { config: { user } } } }, async ({ wire, source, client, assertEqual }) => {
-    const [proxy, direct] = [await wire(), client({ of: source, db: 9 })];
-    await direct.set('text', 'x');
-    await proxy.ask('SELECT', 9);
-    for (const args of [
-      ['XADD', 's', '1-1', 'f', 'v'],
-      ['XADD', 's', '1-1', 'f', 'v'],
-      ['XADD', 's', 'MAXLEN', '~', '10', '2-1', 'f'],
-      ['XADD', 's', 'MAXLEN', '~', 'ten', '2-1', 'f', 'v'],
-      ['XADD', 's', 'MAXLEN', '~', '10', '0-0', 'f', 'v'],
-      ['XADD', 'text', 'MAXLEN', '~', '10', '2-1', 'f', 'v'],
-      ['XADD', 'none', 'NOMKSTREAM', 'MAXLEN', '~', '10', '2-1', 'f', 'v'],
-      ['XADD', 's'],
-      ['XADD', 's', '3-1', 'f'],
-      ['XTRIM', 's', 'MAXLEN'],
-      ['XTRIM', 's', 'MAXLEN', '~'],
-      ['XTRIM', 's', 'MAXLEN', '~', '1'],
-      ['XTRIM', 'none', 'MAXLEN', '~', '1'],
-      ['XTRIM', 'text', 'MINID', '~', '1'],
-    ]) {
-      // What Redis says is asked on a copy of the keys.
-      await direct.copy('s', 's', 'DB', 10, 'REPLACE').catch(() => 0);
-      await direct.copy('text', 'text', 'DB', 10, 'REPLACE');
-      const twin = client({ of: source, db: 10 });
-      const [command, ...rest] = args;
-      const expected = await twin.call(command, ...rest).then(
-        (value) => String(value),
-        (error: Error) => `-${error.message}`,
-      );
-      const reply = await proxy.ask(...args);
-      assert.equal(reply.startsWith('$') ? reply.split('\r\n')[1] ?? 'null' : reply.replace(/^:/, ''), expected, args.join(' '));
-      twin.disconnect();
-    }
-    await direct.del('text');
-    await client({ of: source, db: 10 }).flushdb();
-    await proxy.ask('DEL', 'text');
-    const narrow = await wire();
-    assert.equal(await narrow.ask('AUTH', 'narrow', 'pw'), '+OK');
-    // What the trim left over would be told by XLEN, which this user may not ask.
-    assert.equal(await narrow.ask('XADD', 'n', 'MAXLEN', '~', '10', '1-1', 'f', 'v'), '$3\r\n1-1');
-    assert.equal((await narrow.ask('XADD', 'n', '2-1', 'f', 'v')).split('\r\n')[1], '2-1');
-    assert.match(await narrow.ask('SET', 'n', 'v'), /^-NOPERM/);
-    await assertEqual();
-  });
+  await withRig(
+    { servers: { source: { config: { user } }, target: { config: { user } } } },
+    async ({ wire, source, client, assertEqual }) => {
+      const [proxy, direct] = [await wire(), client({ of: source, db: 9 })];
+      await direct.set('text', 'x');
+      await proxy.ask('SELECT', 9);
+      for (const args of [
+        ['XADD', 's', '1-1', 'f', 'v'],
+        ['XADD', 's', '1-1', 'f', 'v'],
+        ['XADD', 's', 'MAXLEN', '~', '10', '2-1', 'f'],
+        ['XADD', 's', 'MAXLEN', '~', 'ten', '2-1', 'f', 'v'],
+        ['XADD', 's', 'MAXLEN', '~', '10', '0-0', 'f', 'v'],
+        ['XADD', 'text', 'MAXLEN', '~', '10', '2-1', 'f', 'v'],
+        ['XADD', 'none', 'NOMKSTREAM', 'MAXLEN', '~', '10', '2-1', 'f', 'v'],
+        ['XADD', 's'],
+        ['XADD', 's', '3-1', 'f'],
+        ['XTRIM', 's', 'MAXLEN'],
+        ['XTRIM', 's', 'MAXLEN', '~'],
+        ['XTRIM', 's', 'MAXLEN', '~', '1'],
+        ['XTRIM', 'none', 'MAXLEN', '~', '1'],
+        ['XTRIM', 'text', 'MINID', '~', '1'],
+      ]) {
+        // What Redis says is asked on a copy of the keys.
+        await direct.copy('s', 's', 'DB', 10, 'REPLACE').catch(() => 0);
+        await direct.copy('text', 'text', 'DB', 10, 'REPLACE');
+        const twin = client({ of: source, db: 10 });
+        const [command, ...rest] = args;
+        const expected = await twin.call(command, ...rest).then(
+          (value) => String(value),
+          (error: Error) => `-${error.message}`,
+        );
+        const reply = await proxy.ask(...args);
+        assert.equal(
+          reply.startsWith('$') ? (reply.split('\r\n')[1] ?? 'null') : reply.replace(/^:/, ''),
+          expected,
+          args.join(' '),
+        );
+        twin.disconnect();
+      }
+      await direct.del('text');
+      await client({ of: source, db: 10 }).flushdb();
+      await proxy.ask('DEL', 'text');
+      const narrow = await wire();
+      assert.equal(await narrow.ask('AUTH', 'narrow', 'pw'), '+OK');
+      // What the trim left over would be told by XLEN, which this user may not ask.
+      assert.equal(await narrow.ask('XADD', 'n', 'MAXLEN', '~', '10', '1-1', 'f', 'v'), '$3\r\n1-1');
+      assert.equal((await narrow.ask('XADD', 'n', '2-1', 'f', 'v')).split('\r\n')[1], '2-1');
+      assert.match(await narrow.ask('SET', 'n', 'v'), /^-NOPERM/);
+      await assertEqual();
+    },
+  );
 });
 
 test('an effect follows EXEC although its client has gone', async (t) => {
@@ -122,9 +142,15 @@ test('an effect follows EXEC although its client has gone', async (t) => {
       await source.kill('SIGSTOP');
       gone.sendBytes(
         Buffer.concat(
-          [['MULTI'], ['SPOP', 'set', '3'], ['INCR', 'n'], ...new Array<string[]>(30).fill(['XADD', 's', 'MAXLEN', '~', '120', '*', 'f', 'v']), ['EXEC'], ['XADD', 's', 'MAXLEN', '~', '100', '*', 'f', 'v'], ['SPOP', 'set']].map((args) =>
-            encodeCommand(args),
-          ),
+          [
+            ['MULTI'],
+            ['SPOP', 'set', '3'],
+            ['INCR', 'n'],
+            ...new Array<string[]>(30).fill(['XADD', 's', 'MAXLEN', '~', '120', '*', 'f', 'v']),
+            ['EXEC'],
+            ['XADD', 's', 'MAXLEN', '~', '100', '*', 'f', 'v'],
+            ['SPOP', 'set'],
+          ].map((args) => encodeCommand(args)),
         ),
       );
       await new Promise((resolve) => setTimeout(resolve, 15));

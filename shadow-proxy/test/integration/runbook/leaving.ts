@@ -1,4 +1,7 @@
-/** leave-keydb.md, walked from a real KeyDB to another server under traffic: the same kit, the other way round. Some minutes. */
+/**
+ * leave-keydb.md, walked from a real KeyDB to another server under traffic: the same kit, the other way round. Some
+ * minutes.
+ */
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Redis } from 'ioredis';
@@ -17,16 +20,25 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   for (const server of [keydb, other]) t.after(() => server.stop());
   await fill(keydb.port);
   const plan = await planFor({ source: keydb, target: other }, (planned) => {
-    Object.assign(planned, { workloads: [...WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })), OTHER], gates: { minCompared: 100, minMinutes: 0.1, maxP99Ratio: 100, maxExplainedShare: 1 } });
+    Object.assign(planned, {
+      workloads: [...WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })), OTHER],
+      gates: { minCompared: 100, minMinutes: 0.1, maxP99Ratio: 100, maxExplainedShare: 1 },
+    });
   });
   const running = await start(t, plan);
   const apps = await connectApps(running.port);
   let stopped = false;
   const traffic = Promise.all([drive(apps, () => stopped, 500), readOthers(running.port, () => stopped)]);
-  const walk = walked(toolOf(t, () => ({ PATH: `${quickNpx(running.directory)}:${process.env.PATH}` })), 'leave-keydb', '--plan', running.file);
+  const walk = walked(
+    toolOf(t, () => ({ PATH: `${quickNpx(running.directory)}:${process.env.PATH}` })),
+    'leave-keydb',
+    '--plan',
+    running.file,
+  );
   const stops: string[] = [];
   const walkTo = async (last: string | null): Promise<void> => {
-    for (let told = await walk.next(); told.done !== true; told = await walk.next()) if (stops.push(told.value.stop) > 0 && told.value.stop === last) return;
+    for (let told = await walk.next(); told.done !== true; told = await walk.next())
+      if (stops.push(told.value.stop) > 0 && told.value.stop === last) return;
   };
   await walkTo('nothing-stays-behind');
   // Nobody writes any more, and both servers are still written: they have to be equal.
@@ -35,7 +47,9 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   assert.deepEqual([errors, first], [0, null]);
   for (const app of apps) app.close();
   const differences = async (): Promise<readonly Difference[]> => (await compareKeyspaces(keydb, other)).differences;
-  await until(async () => (await differences()).length === 0, 30_000).catch(async () => assert.deepEqual(await differences(), []));
+  await until(async () => (await differences()).length === 0, 30_000).catch(async () =>
+    assert.deepEqual(await differences(), []),
+  );
   await walkTo(null);
   assert.ok(stops.includes('complete:other') && stops.at(-1) === 'all-complete:other', stops.join(' '));
   const now = new Redis(running.port);

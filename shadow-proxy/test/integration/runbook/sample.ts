@@ -14,8 +14,8 @@ export function shows(sample: string, printed: string): boolean {
 }
 
 /**
- * What may change from run to run without the page being wrong: figures, units, which rules excused something, how long writes were
- * counted, and whose command was the last at that moment.
+ * What may change from run to run without the page being wrong: figures, units, which rules excused something, how long
+ * writes were counted, and whose command was the last at that moment.
  */
 const words = (text: string): string =>
   flatten(text)
@@ -23,5 +23,8 @@ const words = (text: string): string =>
     .replace(/\b(B|KiB|MiB|GiB)\b/g, 'B')
     .replace(/ \([a-z-]+ #(, [a-z-]+ #)*\)/g, '')
     .replace(/ writing now: \S+ \([\w|]+\)(, \S+ \([\w|]+\))*/g, '')
-    .replace(/beside the proxy(, and for # minutes its counts of writes are the proxy’s own|; its counts of calls could not be compared \([^)]*\))/g, 'beside the proxy')
+    .replace(
+      /beside the proxy(, and for # minutes its counts of writes are the proxy’s own|; its counts of calls could not be compared \([^)]*\))/g,
+      'beside the proxy',
+    )
     .trim();

@@ -1,6 +1,6 @@
 /**
- * Every step of every week, then the ways back, against the local environment under traffic: commands, expectations, and what
- * the pages show. Takes as long as its gates ask for: some 20 minutes.
+ * Every step of every week, then the ways back, against the local environment under traffic: commands, expectations,
+ * and what the pages show. Takes as long as its gates ask for: some 20 minutes.
  *
  *   RUNBOOKS_WRITE=1 npm test runbook/walk     writes what was printed into the pages: look at the difference before you commit it
  */
@@ -15,7 +15,13 @@ import { Program } from '../cli/process.js';
 import { shows } from './sample.js';
 import { quickNpx, toolOf, walked, type Tool } from './walking.js';
 
-const WEEKS = ['week-0-decide-and-build', 'week-1-shadow', 'week-2-read-only', 'week-3-read-write', 'week-4-critical-path-and-retire'];
+const WEEKS = [
+  'week-0-decide-and-build',
+  'week-1-shadow',
+  'week-2-read-only',
+  'week-3-read-write',
+  'week-4-critical-path-and-retire',
+];
 const WRITES = process.env.RUNBOOKS_WRITE === '1';
 
 test('every step of every week, and the ways back, do what their pages say', { timeout: 3_600_000 }, async (t) => {
@@ -25,7 +31,8 @@ test('every step of every week, and the ways back, do what their pages say', { t
   await walk(t, tool, 'rollback', plan, directory, ['--workload', 'sessions']);
   assert.equal((await tool('runbook', 'rollback', '--workload', 'sessions', '--check', '--plan', plan)).code, 0);
   await again(tool, plan, 'live', ['sessions']);
-  for (const name of [WEEKS[3], 'active-active-counters', 'upgrade-keydb', WEEKS[4]]) await walk(t, tool, name, plan, directory);
+  for (const name of [WEEKS[3], 'active-active-counters', 'upgrade-keydb', WEEKS[4]])
+    await walk(t, tool, name, plan, directory);
   // A page that does not hold is found: everything is complete by now.
   const check = await tool('runbook', 'week-2', '--check', '--json', '--plan', plan);
   assert.equal(check.code, 1, check.stdout);
@@ -39,15 +46,29 @@ test('the red button, and the way out, from live', { timeout: 1_800_000 }, async
   for (const name of ['red-button', 'abort-the-migration']) await walk(t, tool, name, plan, directory);
 });
 
-/** `shadow-compare local up`, and clients at work until the test ends. npx takes seconds of its own: only week 0 goes through it. */
+/**
+ * `shadow-compare local up`, and clients at work until the test ends. npx takes seconds of its own: only week 0 goes
+ * through it.
+ */
 async function practise(t: TestContext): Promise<{ tool: Tool; plan: string; directory: string }> {
   const home = mkdtempSync(join(tmpdir(), 'runbook-walk-'));
   const directory = join(home, 'local');
   const fast = quickNpx(home);
-  const tool = toolOf(t, ([, name]) => ({ PATH: name?.startsWith('week-0') ? process.env.PATH : `${fast}:${process.env.PATH}` }));
+  const tool = toolOf(t, ([, name]) => ({
+    PATH: name?.startsWith('week-0') ? process.env.PATH : `${fast}:${process.env.PATH}`,
+  }));
   const { code, stdout, stderr } = await tool('local', 'up', '--directory', directory, '--json');
   assert.equal(code, 0, stderr);
-  const clients = new Program(t, 'shadow-compare', ['local', 'traffic', '--for', '2h', '--rate', '1000', '--directory', directory]);
+  const clients = new Program(t, 'shadow-compare', [
+    'local',
+    'traffic',
+    '--for',
+    '2h',
+    '--rate',
+    '1000',
+    '--directory',
+    directory,
+  ]);
   t.after(async () => {
     clients.signal('SIGKILL');
     await tool('local', 'down', '--directory', directory);
@@ -61,13 +82,34 @@ async function again(tool: Tool, plan: string, stage: string, workloads: readonl
   for (const workload of workloads) {
     const percent = stage === 'live' ? ['--percent', '100'] : [];
     if (stage === 'shadow') assert.equal((await tool('backfill', '--workload', workload, '--plan', plan)).code, 0);
-    const { code, stderr, stdout } = await tool('promote', workload, '--to', stage, ...percent, '--force', '--reason', 'the test goes on', '--plan', plan);
+    const { code, stderr, stdout } = await tool(
+      'promote',
+      workload,
+      '--to',
+      stage,
+      ...percent,
+      '--force',
+      '--reason',
+      'the test goes on',
+      '--plan',
+      plan,
+    );
     assert.equal(code, 0, stderr + stdout);
   }
 }
 
-/** Step after step as an operator does: a closed gate is asked again later, anything else that does not hold is a failure. */
-async function walk(t: TestContext, tool: Tool, name: string, plan: string, directory: string, more: readonly string[] = []): Promise<void> {
+/**
+ * Step after step as an operator does: a closed gate is asked again later, anything else that does not hold is a
+ * failure.
+ */
+async function walk(
+  t: TestContext,
+  tool: Tool,
+  name: string,
+  plan: string,
+  directory: string,
+  more: readonly string[] = [],
+): Promise<void> {
   const page = openRunbook(name);
   const shown = new Set<string>();
   const began = performance.now();
@@ -76,11 +118,16 @@ async function walk(t: TestContext, tool: Tool, name: string, plan: string, dire
     const id = told.stop.split(':')[0];
     if (shown.has(id)) continue;
     shown.add(id);
-    const printed = told.printed.trimEnd().replaceAll(plan, '$PLAN').replaceAll(directory, '$DIRECTORY').replaceAll(`by ${userInfo().username}`, 'by $USER');
+    const printed = told.printed
+      .trimEnd()
+      .replaceAll(plan, '$PLAN')
+      .replaceAll(directory, '$DIRECTORY')
+      .replaceAll(`by ${userInfo().username}`, 'by $USER');
     const { sample, run } = page.steps.find((step) => step.id === id)!;
     if (/--json|--format/.test(run)) continue;
     if (WRITES && !sample?.includes('…\n')) write(name, id, printed);
-    else if (!shows(sample ?? '', printed)) problems.push(`${name} ${id} does not show what it prints:\n${printed}\n--- the page:\n${sample}`);
+    else if (!shows(sample ?? '', printed))
+      problems.push(`${name} ${id} does not show what it prints:\n${printed}\n--- the page:\n${sample}`);
   }
   t.diagnostic(`${name}: ${Math.round((performance.now() - began) / 1000)} s`);
   assert.deepEqual(problems, []);

@@ -26,9 +26,14 @@ export type Tool = (...args: readonly string[]) => Promise<{ code: number | null
 /** A folder for the PATH, in which `npx` runs the program at once: the real one takes seconds of its own. */
 export function quickNpx(directory: string): string {
   const folder = join(directory, 'bin');
-  const program = (name: string, file: string): string => `test "$1" = ${name} && shift && exec '${process.execPath}' '${join(ROOT, 'dist/shadow-proxy/src', file)}' "$@"`;
+  const program = (name: string, file: string): string =>
+    `test "$1" = ${name} && shift && exec '${process.execPath}' '${join(ROOT, 'dist/shadow-proxy/src', file)}' "$@"`;
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(folder, 'npx'), `#!/bin/sh\n${program('shadow-compare', 'cli/shadow-compare.js')}\n${program('shadow-proxy', 'main.js')}\nexit 127\n`, { mode: 0o755 });
+  writeFileSync(
+    join(folder, 'npx'),
+    `#!/bin/sh\n${program('shadow-compare', 'cli/shadow-compare.js')}\n${program('shadow-proxy', 'main.js')}\nexit 127\n`,
+    { mode: 0o755 },
+  );
   return folder;
 }
 
@@ -42,7 +47,7 @@ export const toolOf =
 
 /** Each stop when it held. @throws {AssertionError} where one does not hold, or a gate stays closed */
 export async function* walked(tool: Tool, name: string, ...options: readonly string[]): AsyncGenerator<Told> {
-  for (let deadline = Date.now() + GATE_MS; ; ) {
+  for (let deadline = Date.now() + GATE_MS; ;) {
     const { code, stdout, stderr } = await tool('runbook', name, '--next', '--yes', '--json', ...options);
     assert.notEqual(stdout, '', stderr);
     const told = JSON.parse(stdout) as Told | { readonly next: null };
@@ -52,7 +57,10 @@ export async function* walked(tool: Tool, name: string, ...options: readonly str
       yield told;
       continue;
     }
-    assert.ok(/ promote | --drill/.test(told.command) && Date.now() < deadline, `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`);
+    assert.ok(
+      / promote | --drill/.test(told.command) && Date.now() < deadline,
+      `${name} ${told.stop}: ${code} ${told.failed.join('; ')}\n${told.printed}\n${stderr}`,
+    );
     await sleep(AGAIN_MS);
   }
 }

@@ -11,11 +11,13 @@ import { Wire } from '../../support/wire.js';
 test('a write past the proxy by a connection that is gone at once closes the gate, and load through it does not', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
-    const bypass = async (): Promise<Gate> => (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
+    const bypass = async (): Promise<Gate> =>
+      (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
     const writers = await startWriters(shard.port);
     try {
       await until(async () => /counts of writes are the proxy’s own/.test((await bypass()).evidence), 30_000);
-      for (const before = writers.acknowledged.size; writers.acknowledged.size < before + 3_000; ) assert.equal((await bypass()).answer, 'yes');
+      for (const before = writers.acknowledged.size; writers.acknowledged.size < before + 3_000;)
+        assert.equal((await bypass()).answer, 'yes');
       for (let i = 0; i < 60; i++) {
         const wire = await Wire.open({ port: source.port });
         await wire.ask('SET', 'past', i);
@@ -36,13 +38,15 @@ test('a write past the proxy by a connection that is gone at once closes the gat
 test('who only looks, as `assess` does, writes nothing: FUNCTION LIST is no write, though FUNCTION LOAD is', async (t) => {
   if (!(await needsKeydb(t))) return;
   await withRig({ default: { stage: 'off' } }, async ({ source, shard }) => {
-    const bypass = async (): Promise<Gate> => (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
+    const bypass = async (): Promise<Gate> =>
+      (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'bypass')!;
     const past = async (...command: string[]): Promise<void> => {
       const wire = await Wire.open({ port: source.port });
       await wire.ask(...command);
       wire.destroy();
     };
-    const settled = async (): Promise<void> => until(async () => /counts of writes are the proxy’s own/.test((await bypass()).evidence), 30_000);
+    const settled = async (): Promise<void> =>
+      until(async () => /counts of writes are the proxy’s own/.test((await bypass()).evidence), 30_000);
     await settled();
     await past('FUNCTION', 'LIST');
     await past('FUNCTION', 'STATS');

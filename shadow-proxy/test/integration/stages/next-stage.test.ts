@@ -15,8 +15,18 @@ test('each workload with the gates of its next stage, behind which there may be 
   if (!(await needsKeydb(t))) return;
   await withRig({ workloads: WORKLOADS, alike: true }, async ({ shard }) => {
     const { workloads, mismatches, latencies } = await shard.shard.evidence();
-    assert.deepEqual(workloads.map(({ workload, from, to }) => [workload, from.stage, to?.stage]), [['sessions', 'off', 'dualwrite'], ['done', 'complete', undefined], ['default', 'shadow', 'live']]);
-    assert.deepEqual(workloads.map(({ gates }) => gates.length > 0), [true, false, true]);
+    assert.deepEqual(
+      workloads.map(({ workload, from, to }) => [workload, from.stage, to?.stage]),
+      [
+        ['sessions', 'off', 'dualwrite'],
+        ['done', 'complete', undefined],
+        ['default', 'shadow', 'live'],
+      ],
+    );
+    assert.deepEqual(
+      workloads.map(({ gates }) => gates.length > 0),
+      [true, false, true],
+    );
     assert.deepEqual([mismatches, latencies], [{ total: 0, notWritten: 0, latest: [] }, []]);
     await until(() => shard.shard.series(0).at.length > 0, 30_000);
   });

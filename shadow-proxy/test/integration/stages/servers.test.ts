@@ -1,4 +1,7 @@
-/** Source and target are two servers, each in the role that it needs: refused at the start, at each connection, or by a gate. */
+/**
+ * Source and target are two servers, each in the role that it needs: refused at the start, at each connection, or by a
+ * gate.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { countingKind } from '../../../src/command/counting.js';
@@ -13,7 +16,10 @@ import { withScene } from '../rules/scene.js';
 const OFF = { default: { stage: 'off' } } as const;
 
 /** Starts servers that end with the body. */
-async function withMore(start: readonly Promise<LocalServer>[], body: (...servers: LocalServer[]) => Promise<void>): Promise<void> {
+async function withMore(
+  start: readonly Promise<LocalServer>[],
+  body: (...servers: LocalServer[]) => Promise<void>,
+): Promise<void> {
   const servers = await Promise.all(start);
   try {
     await body(...servers);
@@ -22,7 +28,8 @@ async function withMore(start: readonly Promise<LocalServer>[], body: (...server
   }
 }
 
-const gate = async ({ shard }: Pick<Rig, 'shard'>): Promise<Gate> => (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'servers')!;
+const gate = async ({ shard }: Pick<Rig, 'shard'>): Promise<Gate> =>
+  (await shard.shard.promote({ workload: 'default', dryRun: true })).gates.find(({ name }) => name === 'servers')!;
 const answer = async (rig: Rig): Promise<string> => (await gate(rig)).answer;
 
 /** What the gate says, and that it is closed: nothing is promoted. */
@@ -36,8 +43,15 @@ async function closed(rig: Pick<Rig, 'shard'>): Promise<string> {
 
 test('two addresses of one server are refused at the start', async () => {
   await withMore([startRedis()], async (server) => {
-    const shard = startTestShard({ source: `redis://localhost:${server.port}`, target: `redis://127.0.0.1:${server.port}` });
-    await assert.rejects(shard, { code: 'one-server', message: /target is the same server as the source \(run ID \w{8}…\): every write would be made twice; name two servers/ });
+    const shard = startTestShard({
+      source: `redis://localhost:${server.port}`,
+      target: `redis://127.0.0.1:${server.port}`,
+    });
+    await assert.rejects(shard, {
+      code: 'one-server',
+      message:
+        /target is the same server as the source \(run ID \w{8}…\): every write would be made twice; name two servers/,
+    });
   });
 });
 
@@ -70,10 +84,16 @@ test('roles close the gate: a replica as the source, then as the target, and a r
       const [source, target] = [rig.client({ of: rig.source }), rig.client({ of: rig.target })];
       assert.equal(await answer(rig), 'yes');
       await source.replicaof('127.0.0.1', master.port);
-      assert.equal(await closed(rig), `the source is a replica of 127.0.0.1:${master.port}, and takes no writes: name its master as the source, or promote it`);
+      assert.equal(
+        await closed(rig),
+        `the source is a replica of 127.0.0.1:${master.port}, and takes no writes: name its master as the source, or promote it`,
+      );
       await source.call('REPLICAOF', 'NO', 'ONE');
       await target.replicaof('127.0.0.1', other.port);
-      assert.match(await closed(rig), new RegExp(`^the target is a replica of 127\\.0\\.0\\.1:${other.port}, which replaces its data`));
+      assert.match(
+        await closed(rig),
+        new RegExp(`^the target is a replica of 127\\.0\\.0\\.1:${other.port}, which replaces its data`),
+      );
       await target.replicaof('127.0.0.1', rig.source.port);
       assert.match(await closed(rig), /^the target is a replica of the source, and would get every write twice/);
       await target.call('REPLICAOF', 'NO', 'ONE');
@@ -94,7 +114,10 @@ test('a target that is down, or takes no writes, closes the gate, and a source i
     await target.config('SET', 'maxmemory', 0);
     assert.equal(await target.dbsize(), 0, 'the question leaves nothing behind');
     const commands = [...(await target.info('commandstats')).matchAll(/^cmdstat_([^:]+):/gm)].map(([, name]) => name);
-    assert.ok(commands.includes('ping') && commands.every((name) => countingKind(name) === null), `guard takes it for no counter: ${commands.join(' ')}`);
+    assert.ok(
+      commands.includes('ping') && commands.every((name) => countingKind(name) === null),
+      `guard takes it for no counter: ${commands.join(' ')}`,
+    );
     await rig.target.kill('SIGKILL');
     assert.match(await closed(rig), /^the target cannot be used: .*ECONNREFUSED/);
   });
@@ -108,11 +131,18 @@ test('another proxy is no server, and a server that another shard has closes the
   await withMore([startRedis(), startTargetKeydb()], async (spare, third) => {
     await withRig({ ...OFF, name: 'a' }, async (rig) => {
       const proxy = `redis://127.0.0.1:${rig.shard.port}`;
-      await assert.rejects(startTestShard({ ...OFF, name: 'b', source: proxy, target: third }), /this is a shadow-proxy, not a server: name the servers themselves/);
+      await assert.rejects(
+        startTestShard({ ...OFF, name: 'b', source: proxy, target: third }),
+        /this is a shadow-proxy, not a server: name the servers themselves/,
+      );
       for (const [source, target, text] of [
         [spare.url, proxy, /^the target cannot be used: ERR this is a shadow-proxy, not a server/],
         [rig.source.url.replace('127.0.0.1', 'localhost'), third.url, /^a proxy of shard a uses the source, too/],
-        [spare.url, rig.target.url.replace('127.0.0.1', 'localhost'), /^a proxy of shard a uses the target, too, and the plan does not say so/],
+        [
+          spare.url,
+          rig.target.url.replace('127.0.0.1', 'localhost'),
+          /^a proxy of shard a uses the target, too, and the plan does not say so/,
+        ],
       ] as const) {
         const shard = await startTestShard({ ...OFF, name: 'b', source, target });
         try {

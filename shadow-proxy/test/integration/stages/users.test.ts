@@ -9,27 +9,58 @@ import { withWire } from '../../support/wire.js';
 const OPEN = 'user default on nopass ~* &* +@all';
 const [A, B] = ['#aaaa', '#bbbb'];
 /** Redis tells subcommands apart, and has LMPOP; KeyDB has keydb.cron, and ROLE is no command of an administrator. */
-const redis = (lines: readonly string[] | null) => factsOf(lines, 'get read|set write|lmpop write|keys read dangerous|role admin dangerous|config dangerous|config.get admin dangerous|config.set admin dangerous');
-const keydb = (lines: readonly string[] | null) => factsOf(lines, 'get read|set write|keydb.cron write|keys read dangerous|role dangerous|config admin dangerous');
+const redis = (lines: readonly string[] | null) =>
+  factsOf(
+    lines,
+    'get read|set write|lmpop write|keys read dangerous|role admin dangerous|config dangerous|config.get admin dangerous|config.set admin dangerous',
+  );
+const keydb = (lines: readonly string[] | null) =>
+  factsOf(lines, 'get read|set write|keydb.cron write|keys read dangerous|role dangerous|config admin dangerous');
 const factsOf = (lines: readonly string[] | null, commands: string): UserFacts => {
-  const categories = new Map(commands.split('|').map((each) => [each.split(' ')[0].replace('config.', 'config|'), new Set(each.split(' ').slice(1))]));
+  const categories = new Map(
+    commands
+      .split('|')
+      .map((each) => [each.split(' ')[0].replace('config.', 'config|'), new Set(each.split(' ').slice(1))]),
+  );
   return { lines, commands: new Set([...categories.keys(), 'config|get', 'config|set']), categories };
 };
-const compare = (source: readonly string[] | null, target: readonly string[] | null, known: readonly string[] = []): UserComparison => compareUsers(redis(source), keydb(target), new Set(known));
+const compare = (
+  source: readonly string[] | null,
+  target: readonly string[] | null,
+  known: readonly string[] = [],
+): UserComparison => compareUsers(redis(source), keydb(target), new Set(known));
 
 test('users with the same passwords and rules are the same, in the words of either server', () => {
   for (const [source, target] of [
     [[OPEN], [OPEN]],
     [[`user default on ${A} ~* &* +@all`], [`user default on ${A} ~* &* +@all -keydb.cron`]],
-    [[OPEN, `user a on ${A} ${B} ~b ~a resetchannels &c:* -@all +set +get +lmpop`], [OPEN, `user a on ${B} ${A} ~a ~b resetchannels &c:* -@all +get +set`]],
-    [[OPEN, `user a on sanitize-payload ${A} %RW~a:* resetchannels -@all +@read`], [OPEN, `user a on ${A} ~a:* resetchannels -@all +@read`]],
-    [[OPEN, `user a on ${A} ~x ~* resetchannels &c &* +@all`], [OPEN, `user a on ${A} allkeys allchannels allcommands`]],
+    [
+      [OPEN, `user a on ${A} ${B} ~b ~a resetchannels &c:* -@all +set +get +lmpop`],
+      [OPEN, `user a on ${B} ${A} ~a ~b resetchannels &c:* -@all +get +set`],
+    ],
+    [
+      [OPEN, `user a on sanitize-payload ${A} %RW~a:* resetchannels -@all +@read`],
+      [OPEN, `user a on ${A} ~a:* resetchannels -@all +@read`],
+    ],
+    [
+      [OPEN, `user a on ${A} ~x ~* resetchannels &c &* +@all`],
+      [OPEN, `user a on ${A} allkeys allchannels allcommands`],
+    ],
     // The same rules, as each server words them.
-    [[OPEN, `user a on ${A} ~* &* +@all -@admin -keys +config|get`], [OPEN, `user a on ${A} ~* &* +@all -@admin -role +config|get -keys`]],
-    [[OPEN, `user a on ${A} ~* &* -@all +@read +@write -keys`], [OPEN, `user a on ${A} ~* &* -@all +get +set`]],
+    [
+      [OPEN, `user a on ${A} ~* &* +@all -@admin -keys +config|get`],
+      [OPEN, `user a on ${A} ~* &* +@all -@admin -role +config|get -keys`],
+    ],
+    [
+      [OPEN, `user a on ${A} ~* &* -@all +@read +@write -keys`],
+      [OPEN, `user a on ${A} ~* &* -@all +get +set`],
+    ],
     // Nobody can log in as any of these.
     [[OPEN, `user a off ${A} ~* &* +@all`, 'user b on ~* &* +@all'], [OPEN]],
-    [['user default off nopass ~* &* +@all', `user a on ${A} ~* &* +@all`], ['user default off resetchannels -@all', `user a on ${A} ~* &* +@all`]],
+    [
+      ['user default off nopass ~* &* +@all', `user a on ${A} ~* &* +@all`],
+      ['user default off resetchannels -@all', `user a on ${A} ~* &* +@all`],
+    ],
   ]) {
     const { differences, unknown } = compare(source, target);
     assert.deepEqual([differences, unknown], [[], null], source.join('; '));
@@ -39,10 +70,22 @@ test('users with the same passwords and rules are the same, in the words of eith
 test('each difference is told, and no password is shown', () => {
   const user = (rules: string): string[] => [OPEN, `user a ${rules}`];
   for (const [source, target, told] of [
-    [[`user default on ${A} ~* &* +@all`], [OPEN], 'default needs a password on the source only: anybody may log in on the target'],
+    [
+      [`user default on ${A} ~* &* +@all`],
+      [OPEN],
+      'default needs a password on the source only: anybody may log in on the target',
+    ],
     [[OPEN], [`user default on ${A} ~* &* +@all`], 'default needs a password on the target only'],
-    [[OPEN], ['user default off nopass ~* &* +@all'], 'default needs no password on the source, and is refused by the target'],
-    [['user default off nopass ~* &* +@all'], [OPEN], 'default needs no password on the target, and may not log in on the source'],
+    [
+      [OPEN],
+      ['user default off nopass ~* &* +@all'],
+      'default needs no password on the source, and is refused by the target',
+    ],
+    [
+      ['user default off nopass ~* &* +@all'],
+      [OPEN],
+      'default needs no password on the target, and may not log in on the source',
+    ],
     [user(`on ${A} ~* &* +@all`), [OPEN], 'a is missing on the target'],
     [user(`on ${A} ~* &* +@all`), user(`off ${A} ~* &* +@all`), 'a may not log in on the target'],
     [user(`off ${A} ~* &* +@all`), user(`on ${A} ~* &* +@all`), 'a may log in on the target, and not on the source'],
@@ -50,11 +93,31 @@ test('each difference is told, and no password is shown', () => {
     [user(`on ${A} ~* &* +@all`), user(`on ${A} ${B} ~* &* +@all`), 'a has other passwords on the target'],
     [user(`on ${A} %R~a:* &* +@all`), user(`on ${A} ~a:* &* +@all`), 'a has other key patterns on the target'],
     [user(`on ${A} ~* resetchannels +@all`), user(`on ${A} ~* &* +@all`), 'a has other channel patterns on the target'],
-    [user(`on ${A} ~* &* +@all -@dangerous`), user(`on ${A} ~* &* +@all`), 'a may run keys, role, config|get, config|set on the target only'],
-    [user(`on ${A} ~* &* -@all +@read -get`), user(`on ${A} ~* &* -@all -get +@read`), 'a may run get on the target only'],
-    [user(`on ${A} ~* &* +@all`), user(`on ${A} ~* &* +@all -@admin +config|get`), 'a may not run config|set on the target'],
-    [user(`on ${A} ~* &* +@all -config|set`), user(`on ${A} ~* &* +@all -config +config|get -get`), 'a may not run get on the target'],
-    [user(`on ${A} ~a resetchannels -@all +get (~b resetchannels -@all +set)`), user(`on ${A} ~a resetchannels -@all +get`), 'a has other selectors on the target'],
+    [
+      user(`on ${A} ~* &* +@all -@dangerous`),
+      user(`on ${A} ~* &* +@all`),
+      'a may run keys, role, config|get, config|set on the target only',
+    ],
+    [
+      user(`on ${A} ~* &* -@all +@read -get`),
+      user(`on ${A} ~* &* -@all -get +@read`),
+      'a may run get on the target only',
+    ],
+    [
+      user(`on ${A} ~* &* +@all`),
+      user(`on ${A} ~* &* +@all -@admin +config|get`),
+      'a may not run config|set on the target',
+    ],
+    [
+      user(`on ${A} ~* &* +@all -config|set`),
+      user(`on ${A} ~* &* +@all -config +config|get -get`),
+      'a may not run get on the target',
+    ],
+    [
+      user(`on ${A} ~a resetchannels -@all +get (~b resetchannels -@all +set)`),
+      user(`on ${A} ~a resetchannels -@all +get`),
+      'a has other selectors on the target',
+    ],
     [[OPEN], user('on nopass ~* &* +@all'), 'a needs no password on the target, and is not on the source'],
   ] as const) {
     const { differences } = compare(source, target);
@@ -66,7 +129,11 @@ test('each difference is told, and no password is shown', () => {
 test('a server that does not tell leaves it open; known users and those of the target only are no difference', () => {
   assert.match(compare(null, [OPEN]).unknown!, /^the source does not tell/);
   assert.match(compare(null, null).unknown!, /^the source and the target does not tell/);
-  const { differences, onlyTarget, same } = compare([OPEN, `user exporter on ${A} -@all`], [OPEN, `user admin on ${B} ~* &* +@all`], ['exporter']);
+  const { differences, onlyTarget, same } = compare(
+    [OPEN, `user exporter on ${A} -@all`],
+    [OPEN, `user admin on ${B} ~* &* +@all`],
+    ['exporter'],
+  );
   assert.deepEqual([differences, onlyTarget, same], [[], ['admin'], 1]);
 });
 
@@ -84,19 +151,32 @@ test('the gate on real servers: closed where users differ, whatever --force says
       const url = (port: number): string => `redis://kit:kitpw@127.0.0.1:${port}`;
       const shard = await startTestShard({ source: url(source.port), target: url(target.port) });
       try {
-        const promote = (more: object): ReturnType<typeof shard.shard.promote> => shard.shard.promote({ workload: 'default', ...more });
+        const promote = (more: object): ReturnType<typeof shard.shard.promote> =>
+          shard.shard.promote({ workload: 'default', ...more });
         const [answer, evidence] = usersGate((await promote({ dryRun: true })).gates);
         assert.equal(answer, 'no');
-        assert.match(evidence, /^(?=.*reader is missing on the target)(?=.*default needs a password on the source only)/);
+        assert.match(
+          evidence,
+          /^(?=.*reader is missing on the target)(?=.*default needs a password on the source only)/,
+        );
         await assert.rejects(promote({ force: true, reason: 'test' }), /closed gates: users$/);
-        await assert.rejects(promote({ forceUsers: true, reason: 'test' }), (problem: Error) => /closed gates: /.test(problem.message) && !/users/.test(problem.message));
+        await assert.rejects(
+          promote({ forceUsers: true, reason: 'test' }),
+          (problem: Error) => /closed gates: /.test(problem.message) && !/users/.test(problem.message),
+        );
         await assert.rejects(promote({ force: true, forceUsers: true }), /say why/);
-        await assert.rejects(shard.shard.rollback({ workload: 'default', drill: true }), /not ready for a rehearsal: .*users/);
+        await assert.rejects(
+          shard.shard.rollback({ workload: 'default', drill: true }),
+          /not ready for a rehearsal: .*users/,
+        );
         await withWire(target.port, async (direct) => {
           assert.equal(await direct.ask('ACL', 'SETUSER', ...reader.split(' ')), '+OK');
           assert.equal(await direct.ask('ACL', 'SETUSER', 'default', 'resetpass', '>secret'), '+OK');
         });
-        assert.deepEqual(usersGate((await promote({ dryRun: true })).gates), ['yes', '2 users have the same passwords and rules on both servers; the logins of clients work on the target']);
+        assert.deepEqual(usersGate((await promote({ dryRun: true })).gates), [
+          'yes',
+          '2 users have the same passwords and rules on both servers; the logins of clients work on the target',
+        ]);
         const { change } = await promote({ force: true, reason: 'test', percent: 100 });
         assert.equal(change!.to.stage, 'live');
       } finally {
@@ -115,7 +195,8 @@ test('where ACL LIST is denied, the gate is unknown, and closed by a login of a 
       const url = (port: number): string => `redis://kit:kitpw@127.0.0.1:${port}`;
       const shard = await startTestShard({ source: url(source.port), target: url(target.port) });
       try {
-        const gate = async (): Promise<[string, string]> => usersGate((await shard.shard.promote({ workload: 'default', dryRun: true })).gates);
+        const gate = async (): Promise<[string, string]> =>
+          usersGate((await shard.shard.promote({ workload: 'default', dryRun: true })).gates);
         assert.deepEqual(await gate(), ['unknown', "the target does not tell: allow ACL LIST to the kit's user"]);
         await withWire(shard.port, async (client) => {
           assert.equal(await client.ask('AUTH', 'alice', 'pw'), '+OK');
@@ -137,7 +218,10 @@ test('servers without any user of their own are alike', async (t) => {
     const shard = await startTestShard(servers);
     try {
       const { gates } = await shard.shard.promote({ workload: 'default', dryRun: true });
-      assert.deepEqual(usersGate(gates), ['yes', '1 user has the same passwords and rules on both servers; the logins of clients work on the target']);
+      assert.deepEqual(usersGate(gates), [
+        'yes',
+        '1 user has the same passwords and rules on both servers; the logins of clients work on the target',
+      ]);
     } finally {
       await shard.stop();
     }

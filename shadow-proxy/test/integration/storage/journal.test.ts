@@ -11,14 +11,25 @@ const never = new Promise<void>(() => undefined);
 const ID = '0123456789abcdef';
 /** What the state says of a process that ended suddenly. */
 const ENDED = { journal: ID, cleanShutdown: false };
-const OPTIONS = { id: ID, before: null, settle: () => never, carry: () => undefined, failed: (problem: Error) => assert.fail(problem) };
+const OPTIONS = {
+  id: ID,
+  before: null,
+  settle: () => never,
+  carry: () => undefined,
+  failed: (problem: Error) => assert.fail(problem),
+};
 
-const open = (directory: string, options: Partial<JournalOptions> = {}): Journal => new Journal({ ...OPTIONS, directory, ...options });
+const open = (directory: string, options: Partial<JournalOptions> = {}): Journal =>
+  new Journal({ ...OPTIONS, directory, ...options });
 const note = (journal: Journal, ...names: string[]): void => {
   for (const name of names) journal.noteKey(0, Buffer.from(name), 0, name.length);
   journal.flush();
 };
-const told = ({ keys, workloads, everything }: JournalRecords): unknown => [keys.map(({ db, key }) => `${db}:${key.toString()}`), [...workloads], everything];
+const told = ({ keys, workloads, everything }: JournalRecords): unknown => [
+  keys.map(({ db, key }) => `${db}:${key.toString()}`),
+  [...workloads],
+  everything,
+];
 const left = (directory: string): unknown => told(readJournal(directory, ENDED));
 
 test('a journal whose disk was full for a while says that it does not know everything, and is whole', async (t) => {
@@ -27,7 +38,10 @@ test('a journal whose disk was full for a while says that it does not know every
   const directory = join(disk, 'journal');
   const problems: Error[] = [];
   let settle: () => void = () => undefined;
-  const journal = open(directory, { settle: () => new Promise((resolve) => (settle = resolve)), failed: (problem) => problems.push(problem) });
+  const journal = open(directory, {
+    settle: () => new Promise((resolve) => (settle = resolve)),
+    failed: (problem) => problems.push(problem),
+  });
   note(journal, 'before');
   fillDisk(disk);
   // More than the rest of the page.
@@ -40,7 +54,10 @@ test('a journal whose disk was full for a while says that it does not know every
   freeDisk(disk);
   note(journal, 'after');
   const [both, , reason] = left(directory) as [string[], unknown, string];
-  assert.deepEqual([both, reason], [['0:before', '0:after'], 'the disk was full, and writes were under way that could not be noted']);
+  assert.deepEqual(
+    [both, reason],
+    [['0:before', '0:after'], 'the disk was full, and writes were under way that could not be noted'],
+  );
   settle();
   await new Promise((resolve) => setImmediate(resolve));
   assert.deepEqual(left(directory), [[], [], null], 'when all of it is confirmed, nothing is left to tell');
@@ -48,7 +65,10 @@ test('a journal whose disk was full for a while says that it does not know every
 
 test('a file that was put aside and emptied is written from its beginning when its turn comes again', async (t) => {
   const directory = join(scratch(t), 'journal');
-  const journal: Journal = open(directory, { settle: () => Promise.resolve(), carry: () => journal.noteWorkload('w', 'in doubt') });
+  const journal: Journal = open(directory, {
+    settle: () => Promise.resolve(),
+    carry: () => journal.noteWorkload('w', 'in doubt'),
+  });
   for (const name of ['first', 'second', 'third', 'fourth']) {
     journal.noteKey(0, Buffer.from(name), 0, name.length);
     journal.turn();
@@ -88,7 +108,12 @@ test('a journal carries more than a file of doubts from one process to the next,
     next.flush();
     next.close();
   }
-  const journal: Journal = open(directory, { id: '3'.repeat(16), before: ENDED, settle: settled, carry: () => noteAll(journal) });
+  const journal: Journal = open(directory, {
+    id: '3'.repeat(16),
+    before: ENDED,
+    settle: settled,
+    carry: () => noteAll(journal),
+  });
   assert.deepEqual([...journal.left.workloads], [['w', 'in doubt: 2']]);
   journal.turn();
   await settled();
@@ -119,11 +144,19 @@ describe('what of a journal cannot be read puts everything in doubt:', () => {
     const path = join(directory, 'journal-a');
     const good = readFileSync(path);
     const end = good.lastIndexOf('other:49') + 8;
-    const offsets = [...Array.from({ length: 72 }, (_, at) => at), ...Array.from({ length: 100 }, (_, i) => 72 + i * 7), end - 1, end, end + 1, good.length >> 1, good.length - 1];
+    const offsets = [
+      ...Array.from({ length: 72 }, (_, at) => at),
+      ...Array.from({ length: 100 }, (_, i) => 72 + i * 7),
+      end - 1,
+      end,
+      end + 1,
+      good.length >> 1,
+      good.length - 1,
+    ];
     const file = openSync(path, 'r+');
     for (const at of offsets) {
       const set = (byte: number): number => writeSync(file, Buffer.from([byte]), 0, 1, at);
-      set(good[at] ^ (1 << at % 8));
+      set(good[at] ^ (1 << (at % 8)));
       if (at < 68 || at >= 72) assert.notEqual(suspicion(directory), null, `byte ${at}`);
       set(good[at]);
     }
@@ -149,9 +182,15 @@ describe('what of a journal cannot be read puts everything in doubt:', () => {
 
   test('an older copy; one from before a restart of the host; one of an earlier release', (t) => {
     const directory = written(t);
-    assert.match(suspicion(directory, { journal: 'f'.repeat(16), cleanShutdown: false })!, /is not of the process that state.json names/);
+    assert.match(
+      suspicion(directory, { journal: 'f'.repeat(16), cleanShutdown: false })!,
+      /is not of the process that state.json names/,
+    );
     // Even where the state says that nothing was under way: it may be the state that is older.
-    assert.match(suspicion(directory, { journal: 'f'.repeat(16), cleanShutdown: true })!, /is not of the process that state.json names/);
+    assert.match(
+      suspicion(directory, { journal: 'f'.repeat(16), cleanShutdown: true })!,
+      /is not of the process that state.json names/,
+    );
     open(directory).close();
     for (const name of ['journal-a', 'journal-b']) {
       const path = join(directory, name);
@@ -161,9 +200,17 @@ describe('what of a journal cannot be read puts everything in doubt:', () => {
       writeFileSync(path, bytes);
     }
     assert.match(suspicion(directory)!, /the host was restarted since/);
-    assert.equal(suspicion(directory, { journal: ID, cleanShutdown: true }), null, 'after an end in order, nothing was under way');
-    for (const name of ['journal-a', 'journal-b']) writeFileSync(join(directory, name), Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 107]));
-    assert.match(suspicion(directory, { journal: null as unknown as string, cleanShutdown: false })!, /is of an earlier release/);
+    assert.equal(
+      suspicion(directory, { journal: ID, cleanShutdown: true }),
+      null,
+      'after an end in order, nothing was under way',
+    );
+    for (const name of ['journal-a', 'journal-b'])
+      writeFileSync(join(directory, name), Buffer.from([1, 0, 0, 0, 0, 1, 0, 0, 0, 107]));
+    assert.match(
+      suspicion(directory, { journal: null as unknown as string, cleanShutdown: false })!,
+      /is of an earlier release/,
+    );
   });
 
   test('it stays so until it is dealt with, though the process after it never came to serve', (t) => {
@@ -187,7 +234,10 @@ test('a file grows with what is written, and has zeros behind it at any moment',
   }
   assert.equal(readJournal(directory, ENDED).keys.length, 100);
   const sizes = ['journal-a', 'journal-b'].map((file) => statSync(join(directory, file)).size);
-  assert.ok(sizes.every((size) => size % (4 << 20) === 0 && size <= 12 << 20), String(sizes));
+  assert.ok(
+    sizes.every((size) => size % (4 << 20) === 0 && size <= 12 << 20),
+    String(sizes),
+  );
 });
 
 test('a CRC-32 is the same at once, piece by piece, and of few bytes as of many', () => {

@@ -1,4 +1,7 @@
-/** What a shard tells to who scrapes it, on real servers: nobody waits, and what only servers tell comes with a later scrape. */
+/**
+ * What a shard tells to who scrapes it, on real servers: nobody waits, and what only servers tell comes with a later
+ * scrape.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -7,7 +10,8 @@ import { withRig } from '../../support/rig.js';
 import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
 
-const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> => workloads.find(({ workload }) => workload === name)!.gates;
+const gatesOf = ({ workloads }: WatchSnapshot, name: string): Readonly<Record<string, string>> =>
+  workloads.find(({ workload }) => workload === name)!.gates;
 
 test('gates, guard, clients beside the proxy and leases are told without a wait, and unknown before a server was asked', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -17,14 +21,20 @@ test('gates, guard, clients beside the proxy and leases are told without a wait,
     try {
       await beside.ping();
       const first = shard.scrape().watch;
-      assert.deepEqual([gatesOf(first, 'limits').bypass, gatesOf(first, 'limits').counters, gatesOf(first, 'limits').suspects], ['unknown', 'unknown', 'yes']);
+      assert.deepEqual(
+        [gatesOf(first, 'limits').bypass, gatesOf(first, 'limits').counters, gatesOf(first, 'limits').suspects],
+        ['unknown', 'unknown', 'yes'],
+      );
       assert.deepEqual([first.bypassing, first.guard], [null, []]);
       await until(() => shard.scrape().watch.bypassing !== null);
       const { leases, guard, bypassing, certificates, ...then } = shard.scrape().watch;
       assert.deepEqual(leases, { source: true, target: true });
       assert.equal(bypassing, 1);
       assert.deepEqual(guard, [{ workload: 'limits', verdict: 'safe' }]);
-      assert.deepEqual([then.workloads[0].gates.bypass, then.workloads[0].gates.counters, then.workloads[0].gates.compared], ['no', 'yes', 'no']);
+      assert.deepEqual(
+        [then.workloads[0].gates.bypass, then.workloads[0].gates.counters, then.workloads[0].gates.compared],
+        ['no', 'yes', 'no'],
+      );
       assert.deepEqual(certificates, {}, 'all in the clear');
       assert.equal(then.latency.source.count, 0, 'nobody has asked anything through the proxy');
       const app = new Redis({ host: '127.0.0.1', port: shard.port });

@@ -28,7 +28,13 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
     rollback: () => Promise.reject(new StageError('refused', 'not here')),
     history: () => Promise.resolve([]),
     note: () => Promise.resolve(),
-    evidence: () => Promise.resolve({ shard: name, workloads: [], latencies: [], mismatches: { total: 0, notWritten: 0, latest: [] } }),
+    evidence: () =>
+      Promise.resolve({
+        shard: name,
+        workloads: [],
+        latencies: [],
+        mismatches: { total: 0, notWritten: 0, latest: [] },
+      }),
     series: (since) => new Series().since(since),
     acceptAuthority: () => Promise.resolve(['source' as const]),
     startJob: () => {
@@ -41,13 +47,22 @@ function testShard(name: string, refuse: (request: StageRequest) => void = () =>
       asked.push(wanted);
       await Promise.resolve();
       refuse(wanted);
-      return { workload: wanted.workload, from: { stage: 'off', percent: 100 }, to: { stage: wanted.stage, percent: wanted.percent ?? 100 }, heldMs: 1 };
+      return {
+        workload: wanted.workload,
+        from: { stage: 'off', percent: 100 },
+        to: { stage: wanted.stage, percent: wanted.percent ?? 100 },
+        heldMs: 1,
+      };
     },
   };
   return shard;
 }
 
-async function start(t: TestContext, shards: readonly ShardControl[], options: Partial<AdminOptions> = {}): Promise<number> {
+async function start(
+  t: TestContext,
+  shards: readonly ShardControl[],
+  options: Partial<AdminOptions> = {},
+): Promise<number> {
   const admin = await Admin.start({ host: '127.0.0.1', port: 0, token: () => null, shards: () => shards, ...options });
   t.after(() => admin.stop());
   return admin.port;
@@ -62,7 +77,13 @@ interface Answer {
 }
 
 /** A request with any headers at all, which fetch would not send. */
-function ask(port: number, method: string, path: string, headers: Record<string, string> = {}, body?: string): Promise<Answer> {
+function ask(
+  port: number,
+  method: string,
+  path: string,
+  headers: Record<string, string> = {},
+  body?: string,
+): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, method, path, headers, agent: false }, (response) => {
       const chunks: Buffer[] = [];
@@ -70,7 +91,12 @@ function ask(port: number, method: string, path: string, headers: Record<string,
       response.on('end', () => {
         const text = Buffer.concat(chunks).toString();
         const json = /json/.test(response.headers['content-type'] ?? '') && text !== '';
-        resolve({ status: response.statusCode!, headers: response.headers, text, body: json ? JSON.parse(text) : null });
+        resolve({
+          status: response.statusCode!,
+          headers: response.headers,
+          text,
+          body: json ? JSON.parse(text) : null,
+        });
       });
     });
     sent.on('error', reject);
@@ -92,12 +118,18 @@ describe('the admin HTTP', () => {
     const metrics = await ask(port, 'GET', '/metrics');
     assert.match(String(metrics.headers['content-type']), /^text\/plain; version=0\.0\.4/);
     assert.match(metrics.text, /^shadow_proxy_operations_total\{shard="b"\} 1000$/m);
-    assert.deepEqual([(await ask(port, 'HEAD', '/metrics')).status, (await ask(port, 'HEAD', '/metrics')).text], [200, '']);
+    assert.deepEqual(
+      [(await ask(port, 'HEAD', '/metrics')).status, (await ask(port, 'HEAD', '/metrics')).text],
+      [200, ''],
+    );
   });
 
   test('tells evidence and series of each shard, or of the one that is named', async (t) => {
     const port = await start(t, [testShard('a'), testShard('b')]);
-    assert.deepEqual((await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard), ['a', 'b']);
+    assert.deepEqual(
+      (await ask(port, 'GET', '/api/evidence')).body.shards.map(({ shard }: { shard: string }) => shard),
+      ['a', 'b'],
+    );
     const { body } = await ask(port, 'GET', '/api/series?shard=b&since=17');
     assert.deepEqual([body.everyMs, body.series.length, body.series[0].shard, body.series[0].at], [5_000, 1, 'b', []]);
     assert.equal((await ask(port, 'GET', '/api/series?since=yesterday')).status, 400);
@@ -132,7 +164,10 @@ describe('the admin HTTP', () => {
   });
 
   test('does not open beyond loopback without a token', async () => {
-    await assert.rejects(Admin.start({ host: '0.0.0.0', port: 0, token: () => null, shards: () => [] }), /beyond loopback: set admin\.token/);
+    await assert.rejects(
+      Admin.start({ host: '0.0.0.0', port: 0, token: () => null, shards: () => [] }),
+      /beyond loopback: set admin\.token/,
+    );
   });
 
   test('stops while a client holds a connection open', async () => {
@@ -147,7 +182,12 @@ describe('who may ask:', () => {
   test('with a token, only who has it, on every page', async (t) => {
     const port = await start(t, [testShard('a')], { token: () => 'right' });
     for (const path of ['/metrics', '/healthz', '/readyz', '/api/status', '/nowhere']) {
-      for (const headers of [{}, { authorization: 'Bearer wrong' }, { authorization: 'Basic right' }, { authorization: 'Bearer ' }] as Record<string, string>[]) {
+      for (const headers of [
+        {},
+        { authorization: 'Bearer wrong' },
+        { authorization: 'Basic right' },
+        { authorization: 'Bearer ' },
+      ] as Record<string, string>[]) {
         const answer = await ask(port, 'GET', path, headers);
         assert.equal(answer.status, 401, `${path} ${JSON.stringify(headers)}`);
         assert.equal(answer.headers['www-authenticate'], 'Bearer');
@@ -155,7 +195,10 @@ describe('who may ask:', () => {
       }
     }
     assert.equal((await ask(port, 'GET', '/api/status', { authorization: 'Bearer right' })).status, 200);
-    assert.equal((await ask(port, 'GET', '/api/status', { authorization: 'bearer right', host: 'proxy.internal' })).status, 200);
+    assert.equal(
+      (await ask(port, 'GET', '/api/status', { authorization: 'bearer right', host: 'proxy.internal' })).status,
+      200,
+    );
   });
 
   test('a token that changed holds from the next request on', async (t) => {
@@ -195,14 +238,39 @@ describe('who may ask:', () => {
         { 'sec-fetch-site': 'same-site', origin: `http://localhost:${port}` },
       ];
       for (const headers of foreign) {
-        for (const [method, path] of [['POST', '/api/stage'], ['POST', '/api/rollback'], ['POST', '/api/accept'], ['DELETE', '/api/jobs'], ['OPTIONS', '/api/stage']] as const) {
-          const answer = await ask(port, method, path, { ...own, ...JSON_TYPE, ...headers }, method === 'POST' ? '{"workload":"w","stage":"live"}' : undefined);
-          assert.deepEqual([answer.status, answer.body.error.code], [403, 'forbidden-origin'], `${method} ${path} ${JSON.stringify(headers)}`);
+        for (const [method, path] of [
+          ['POST', '/api/stage'],
+          ['POST', '/api/rollback'],
+          ['POST', '/api/accept'],
+          ['DELETE', '/api/jobs'],
+          ['OPTIONS', '/api/stage'],
+        ] as const) {
+          const answer = await ask(
+            port,
+            method,
+            path,
+            { ...own, ...JSON_TYPE, ...headers },
+            method === 'POST' ? '{"workload":"w","stage":"live"}' : undefined,
+          );
+          assert.deepEqual(
+            [answer.status, answer.body.error.code],
+            [403, 'forbidden-origin'],
+            `${method} ${path} ${JSON.stringify(headers)}`,
+          );
           assert.equal(answer.headers['access-control-allow-origin'], undefined);
         }
       }
       assert.deepEqual(shard.asked, []);
-      assert.equal((await move(port, { workload: 'w', stage: 'live' }, { ...own, origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' })).status, 200);
+      assert.equal(
+        (
+          await move(
+            port,
+            { workload: 'w', stage: 'live' },
+            { ...own, origin: `http://localhost:${port}`, 'sec-fetch-site': 'same-origin' },
+          )
+        ).status,
+        200,
+      );
       shard.asked.length = 0;
     }
   });
@@ -211,26 +279,49 @@ describe('who may ask:', () => {
     const port = await start(t, [testShard('name-of-the-shard')], { token: () => 'a-token-of-nobody', page: pageFile });
     const index = await ask(port, 'GET', '/', { host: 'proxy.internal' });
     assert.equal(index.status, 200);
-    assert.match(String(index.headers['content-security-policy']), /^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+'; style-src 'self'; connect-src 'self'; .*form-action 'none'; frame-ancestors 'none'$/);
-    const files = [...index.text.matchAll(/(?:src|href)="(\/[^"]+)"/g), ...index.text.matchAll(/"(\/assets\/[^"]+)"/g)].map(([, path]) => path);
+    assert.match(
+      String(index.headers['content-security-policy']),
+      /^default-src 'none'; script-src 'self' 'sha256-[\w+/=]+'; style-src 'self'; connect-src 'self'; .*form-action 'none'; frame-ancestors 'none'$/,
+    );
+    const files = [
+      ...index.text.matchAll(/(?:src|href)="(\/[^"]+)"/g),
+      ...index.text.matchAll(/"(\/assets\/[^"]+)"/g),
+    ].map(([, path]) => path);
     assert.ok(files.length >= 5, files.join());
-    for (const path of ['/', ...files, '/assets/record/snapshot.js']) {
+    for (const path of ['/', ...files, '/assets/telemetry/snapshot.js']) {
       const { status, text, headers } = await ask(port, 'GET', path, { host: 'proxy.internal' });
       assert.equal(status, 200, path);
       assert.ok(!text.includes('name-of-the-shard') && !text.includes('a-token-of-nobody'), path);
       assert.equal(headers['x-content-type-options'], 'nosniff');
       assert.equal((await ask(port, 'POST', path)).status, 405, path);
     }
-    for (const path of ['/api/status', '/api/evidence', '/api/series', '/api/history', '/metrics', '/assets/../control/admin.js', '/assets/control/admin.js']) {
+    for (const path of [
+      '/api/status',
+      '/api/evidence',
+      '/api/series',
+      '/api/history',
+      '/metrics',
+      '/assets/../control/admin.js',
+      '/assets/control/admin.js',
+    ]) {
       assert.equal((await ask(port, 'GET', path)).status, 401, path);
     }
-    assert.equal((await ask(await start(t, [], { page: pageFile }), 'GET', '/', { host: 'evil.test' })).status, 403, 'a name that is resolved to loopback');
+    assert.equal(
+      (await ask(await start(t, [], { page: pageFile }), 'GET', '/', { host: 'evil.test' })).status,
+      403,
+      'a name that is resolved to loopback',
+    );
   });
 
   test('not a form of a web page', async (t) => {
     const shard = testShard('a');
     const port = await start(t, [shard]);
-    for (const type of ['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data', 'application/jsonx']) {
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data',
+      'application/jsonx',
+    ]) {
       assert.equal((await move(port, { workload: 'w', stage: 'live' }, { 'content-type': type })).status, 415, type);
     }
     assert.deepEqual(shard.asked, []);
@@ -240,17 +331,34 @@ describe('who may ask:', () => {
 describe('a change of stage', () => {
   test('reaches the shard that is named', async (t) => {
     const [a, b] = [testShard('a'), testShard('b')];
-    const answer = await move(await start(t, [a, b]), { shard: 'b', workload: 'sessions', stage: 'live', percent: 5, force: true });
+    const answer = await move(await start(t, [a, b]), {
+      shard: 'b',
+      workload: 'sessions',
+      stage: 'live',
+      percent: 5,
+      force: true,
+    });
     assert.equal(answer.status, 200);
     assert.deepEqual(answer.body, {
-      changes: [{ shard: 'b', workload: 'sessions', from: { stage: 'off', percent: 100 }, to: { stage: 'live', percent: 5 }, heldMs: 1 }],
+      changes: [
+        {
+          shard: 'b',
+          workload: 'sessions',
+          from: { stage: 'off', percent: 100 },
+          to: { stage: 'live', percent: 5 },
+          heldMs: 1,
+        },
+      ],
     });
     assert.deepEqual([a.asked, b.asked], [[], [{ workload: 'sessions', stage: 'live', percent: 5, force: true }]]);
   });
 
   test('reaches every shard in turn where none is named', async (t) => {
     const answer = await move(await start(t, [testShard('a'), testShard('b')]), { workload: 'w', stage: 'shadow' });
-    assert.deepEqual(answer.body.changes.map(({ shard }: { shard: string }) => shard), ['a', 'b']);
+    assert.deepEqual(
+      answer.body.changes.map(({ shard }: { shard: string }) => shard),
+      ['a', 'b'],
+    );
   });
 
   test('ends at the first shard that refuses, and says which were changed before it', async (t) => {
@@ -261,8 +369,16 @@ describe('a change of stage', () => {
     const answer = await move(await start(t, [testShard('a'), refusing, last]), { workload: 'w', stage: 'off' });
     assert.equal(answer.status, 409);
     const { changes, ...rest } = answer.body.error;
-    assert.deepEqual(rest, { code: 'not-clean', message: 'the mirror lacks 3 effects: wait, or use force', details: { keys: 3 }, shard: 'b' });
-    assert.deepEqual(changes.map(({ shard }: { shard: string }) => shard), ['a']);
+    assert.deepEqual(rest, {
+      code: 'not-clean',
+      message: 'the mirror lacks 3 effects: wait, or use force',
+      details: { keys: 3 },
+      shard: 'b',
+    });
+    assert.deepEqual(
+      changes.map(({ shard }: { shard: string }) => shard),
+      ['a'],
+    );
     assert.deepEqual(last.asked, []);
   });
 

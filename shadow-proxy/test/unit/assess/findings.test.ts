@@ -18,14 +18,21 @@ const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   evicted: 0,
   databases: new Map([[0, 1000]]),
   ping: { p50: 0.3, p99: 1, count: 500 },
-  calls: new Map([['get', 10], ['client|list', 1]]),
+  calls: new Map([
+    ['get', 10],
+    ['client|list', 1],
+  ]),
   commands: new Set(['get', 'scan', 'client']),
   modules: [],
   functions: 0,
   settings: new Map(),
   connections: [],
   users: 1,
-  acl: { lines: ['user default on nopass ~* &* +@all'], commands: new Set(['get']), categories: new Map([['get', new Set(['read'])]]) },
+  acl: {
+    lines: ['user default on nopass ~* &* +@all'],
+    commands: new Set(['get']),
+    categories: new Map([['get', new Set(['read'])]]),
+  },
   askedAs: 'default',
   replicas: [],
   clock: { offsetMs: 1, errorMs: 1 },
@@ -35,11 +42,21 @@ const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   ...changes,
 });
 
-const judge = (sources: readonly Partial<InstanceFacts>[], question: Partial<Question> = {}): { findings: Finding[]; conclusion: string } => {
-  const findings = findingsOf({ sources: sources.map(facts), target: null, requires: [], proxyOps: 60_000, ...question });
+const judge = (
+  sources: readonly Partial<InstanceFacts>[],
+  question: Partial<Question> = {},
+): { findings: Finding[]; conclusion: string } => {
+  const findings = findingsOf({
+    sources: sources.map(facts),
+    target: null,
+    requires: [],
+    proxyOps: 60_000,
+    ...question,
+  });
   return { findings, conclusion: concludeFrom(findings).conclusion };
 };
-const weights = (findings: readonly Finding[], about: string): string[] => findings.filter((finding) => finding.about === about).map(({ weight }) => weight);
+const weights = (findings: readonly Finding[], about: string): string[] =>
+  findings.filter((finding) => finding.about === about).map(({ weight }) => weight);
 
 test('what speaks for it: CPU, connections, queueing', () => {
   const busy = judge(Array.from({ length: 12 }, () => ({ cpu: 0.85 })));
@@ -50,22 +67,34 @@ test('what speaks for it: CPU, connections, queueing', () => {
     { clients: { connected: 8_000, max: 10_000, rejected: 0 } },
     { clients: { connected: 10, max: 10_000, rejected: 3 } },
     { ping: { p50: 0.4, p99: 9, count: 500 } },
-  ]) assert.equal(judge([reason]).conclusion, 'go', JSON.stringify(reason));
+  ])
+    assert.equal(judge([reason]).conclusion, 'go', JSON.stringify(reason));
   // A host that stutters is no server with a queue.
   assert.equal(judge([{ cpu: 0.01, ping: { p50: 0.4, p99: 9, count: 500 } }]).conclusion, 'no-go');
 });
 
 test('options that the target refuses: told by MONITOR, and only there', () => {
-  const calls = new Map([['expire', 5], ['set', 9], ['acl|getuser', 1], ['command|docs', 2]]);
+  const calls = new Map([
+    ['expire', 5],
+    ['set', 9],
+    ['acl|getuser', 1],
+    ['command|docs', 2],
+  ]);
   const of = (forms: readonly (readonly [string, number])[] | null, commands = 100): Finding[] =>
     judge([{ cpu: 0.9, calls, monitored: forms && { ms: 2_000, commands, forms: new Map(forms) } }]).findings;
   assert.deepEqual(weights(of(null), 'options'), ['note']);
   assert.match(of(null).find(({ about }) => about === 'options')!.what, /expire \(GT, LT, NX, XX\); set \(NX GET\)$/);
   assert.match(of(null).find(({ about }) => about === 'replies')!.what, /acl getuser$/);
   assert.deepEqual(weights(of(null), 'commands'), []);
-  const seen = of([['expire NX', 3], ['command docs', 1]]);
+  const seen = of([
+    ['expire NX', 3],
+    ['command docs', 1],
+  ]);
   assert.deepEqual(weights(seen, 'options'), ['no-go']);
-  assert.match(seen.find(({ about }) => about === 'options')!.what, /: expire NX \(3 calls\); 100 commands seen in 2\.0 s$/);
+  assert.match(
+    seen.find(({ about }) => about === 'options')!.what,
+    /: expire NX \(3 calls\); 100 commands seen in 2\.0 s$/,
+  );
   assert.deepEqual([weights(of([]), 'options'), weights(of([], 0), 'options')], [['note'], ['unknown']]);
 });
 
@@ -73,7 +102,16 @@ test('what speaks against it outweighs what speaks for it', () => {
   for (const [about, reason] of [
     ['memory', { cpu: 0.2, memory: { used: 95, peak: 95, max: 100, policy: 'allkeys-lru' } }],
     ['modules', { cpu: 0.9, modules: ['search'] }],
-    ['commands', { cpu: 0.9, calls: new Map([['get', 1], ['lmpop', 1_234]]) }],
+    [
+      'commands',
+      {
+        cpu: 0.9,
+        calls: new Map([
+          ['get', 1],
+          ['lmpop', 1_234],
+        ]),
+      },
+    ],
     ['functions', { cpu: 0.9, functions: 2 }],
     ['proxy', { cpu: 0.9, opsPerSecond: 36_001 }],
     ['cluster', { cpu: 0.9, mode: 'cluster' }],
@@ -87,15 +125,35 @@ test('what speaks against it outweighs what speaks for it', () => {
 });
 
 test('commands are named with how often they were called, by what the target says of itself', () => {
-  const calls = new Map([['lmpop', 1_234], ['object|freq', 7], ['latency|histogram', 2], ['get', 9]]);
+  const calls = new Map([
+    ['lmpop', 1_234],
+    ['object|freq', 7],
+    ['latency|histogram', 2],
+    ['get', 9],
+  ]);
   const { findings } = judge([{ calls }, { calls }]);
-  assert.match(findings.find(({ about }) => about === 'commands')!.what, /: lmpop \(2,468 calls\), latency histogram \(4 calls\)$/);
+  assert.match(
+    findings.find(({ about }) => about === 'commands')!.what,
+    /: lmpop \(2,468 calls\), latency histogram \(4 calls\)$/,
+  );
   const target = facts({ commands: new Set(['get', 'lmpop', 'object', 'client']), isKeydb: true });
-  assert.match(judge([{ calls }], { target }).findings.find(({ about }) => about === 'commands')!.what, /: latency histogram \(2 calls\)$/);
+  assert.match(
+    judge([{ calls }], { target }).findings.find(({ about }) => about === 'commands')!.what,
+    /: latency histogram \(2 calls\)$/,
+  );
 });
 
 test('a server that has run no command on a key for a client does not tell which ones it needs', () => {
-  const { findings, conclusion } = judge([{ cpu: 0.5, calls: new Map([['info', 9], ['client|list', 1], ['get', 0]]) }]);
+  const { findings, conclusion } = judge([
+    {
+      cpu: 0.5,
+      calls: new Map([
+        ['info', 9],
+        ['client|list', 1],
+        ['get', 0],
+      ]),
+    },
+  ]);
   assert.deepEqual([weights(findings, 'commands'), conclusion], [['unknown'], 'unknown']);
   assert.deepEqual(weights(judge([{ cpu: 0.5 }]).findings, 'commands'), []);
 });
@@ -111,29 +169,61 @@ test('what has to be done first', () => {
     [
       {
         clock: { offsetMs: -900, errorMs: 2 },
-        replicas: [{ address: '10.0.0.2:6379', reads: 77 }, { address: '10.0.0.3:6379', reads: 0 }, { address: '10.0.0.4:6379', reads: null }],
-        connections: [{ host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' }, { host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' }],
+        replicas: [
+          { address: '10.0.0.2:6379', reads: 77 },
+          { address: '10.0.0.3:6379', reads: 0 },
+          { address: '10.0.0.4:6379', reads: null },
+        ],
+        connections: [
+          { host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' },
+          { host: '10.1.0.1', name: 'api', library: 'ioredis 5.4.1', user: 'default' },
+        ],
         users: 3,
-        calls: new Map([['scan', 1_200], ['get', 5]]),
-        settings: new Map([['maxmemory-policy', 'allkeys-lru'], ['maxmemory-clients', '5%'], ['appenddirname', 'appendonlydir']]),
+        calls: new Map([
+          ['scan', 1_200],
+          ['get', 5],
+        ]),
+        settings: new Map([
+          ['maxmemory-policy', 'allkeys-lru'],
+          ['maxmemory-clients', '5%'],
+          ['appenddirname', 'appendonlydir'],
+        ]),
       },
     ],
-    { target: facts({ isKeydb: true, commands: new Set(['get', 'scan', 'client']), settings: new Map([['maxmemory-policy', 'noeviction']]) }) },
+    {
+      target: facts({
+        isKeydb: true,
+        commands: new Set(['get', 'scan', 'client']),
+        settings: new Map([['maxmemory-policy', 'noeviction']]),
+      }),
+    },
   );
-  const first = (about: string): string => findings.filter((finding) => finding.about === about && finding.weight === 'first').map(({ what }) => what).join('; ');
+  const first = (about: string): string =>
+    findings
+      .filter((finding) => finding.about === about && finding.weight === 'first')
+      .map(({ what }) => what)
+      .join('; ');
   assert.match(first('clocks'), /-900 ms off/);
   assert.match(first('replicas'), /10\.0\.0\.2:6379 .* 77 reads; .*10\.0\.0\.4:6379 .* cannot be asked/);
   assert.match(first('clients'), /2 clients .*: 10\.1\.0\.1 api ioredis 5\.4\.1 \(2\)$/);
   assert.equal(first('users'), '');
   assert.match(first('walks'), /^SCAN was called 1,200 times$/);
   assert.match(first('settings'), /maxmemory-policy \(source "allkeys-lru", target "noeviction"\)$/);
-  assert.match(findings.find(({ about, weight }) => about === 'settings' && weight === 'note')!.what, /no counterpart: maxmemory-clients \("5%"\)$/);
+  assert.match(
+    findings.find(({ about, weight }) => about === 'settings' && weight === 'note')!.what,
+    /no counterpart: maxmemory-clients \("5%"\)$/,
+  );
 });
 
 test('nodes by memory and by commands, and what they cost', () => {
-  const sources = Array.from({ length: 12 }, () => facts({ memory: { used: 2 ** 30, peak: 2 * 2 ** 30, max: null, policy: null } }));
+  const sources = Array.from({ length: 12 }, () =>
+    facts({ memory: { used: 2 ** 30, peak: 2 * 2 ** 30, max: null, policy: null } }),
+  );
   const sizing = sizingOf(sources, { nodeMemory: 16 * 2 ** 30, nodeOps: 200_000, sourcePrice: 100, targetPrice: 250 });
-  assert.deepEqual([sizing.byMemory, sizing.byOps, sizing.nodes, sizing.costNow, sizing.costThen], [3, 2, 3, 1200, 750]);
+  assert.deepEqual(
+    [sizing.byMemory, sizing.byOps, sizing.nodes, sizing.costNow, sizing.costThen],
+    [3, 2, 3, 1200, 750],
+  );
   const unmeasured = sizingOf(sources, { nodeMemory: 16 * 2 ** 30, nodeOps: null, sourcePrice: 100, targetPrice: 250 });
   assert.deepEqual([unmeasured.nodes, unmeasured.costThen], [null, null]);
 });
@@ -142,9 +232,17 @@ test('users that differ have to be made alike first, and no digest of a password
   const acl = (...lines: string[]): InstanceFacts['acl'] => ({ ...facts({}).acl, lines });
   const open = 'user default on nopass ~* &* +@all';
   const users = (source: InstanceFacts['acl'], target: InstanceFacts['acl'] | null): [string, string][] =>
-    judge([{ users: 2, acl: source }], { target: target && facts({ acl: target }) }).findings.flatMap(({ about, weight, what }) => (about === 'users' ? [[weight, what.replace(/^\S+: /, '')] as [string, string]] : []));
+    judge([{ users: 2, acl: source }], { target: target && facts({ acl: target }) }).findings.flatMap(
+      ({ about, weight, what }) =>
+        about === 'users' ? [[weight, what.replace(/^\S+: /, '')] as [string, string]] : [],
+    );
   assert.deepEqual(users(acl(open, 'user a on #abc ~* &* +@all'), null), [['first', '2 ACL users']]);
   assert.deepEqual(users(acl(open, 'user a on #abc ~* &* +@all'), acl(open, 'user a on #abc ~* &* +@all')), []);
-  assert.deepEqual(users(acl('user default on #abc ~* &* +@all'), acl(open)), [['first', 'default needs a password on the source only: anybody may log in on the target']]);
-  assert.deepEqual(users({ ...acl(), lines: null }, acl(open)).map(([weight]) => weight), ['unknown']);
+  assert.deepEqual(users(acl('user default on #abc ~* &* +@all'), acl(open)), [
+    ['first', 'default needs a password on the source only: anybody may log in on the target'],
+  ]);
+  assert.deepEqual(
+    users({ ...acl(), lines: null }, acl(open)).map(([weight]) => weight),
+    ['unknown'],
+  );
 });

@@ -5,19 +5,34 @@ import { list } from '../../../src/text/figures.js';
 import type { ShardSnapshot } from '../../../src/telemetry/snapshot.js';
 import { shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';
 
-const mirror = (change: Partial<ShardSnapshot['mirror']>): Partial<ShardSnapshot> => ({ mirror: { ...shardSnapshot().mirror, ...change } });
+const mirror = (change: Partial<ShardSnapshot['mirror']>): Partial<ShardSnapshot> => ({
+  mirror: { ...shardSnapshot().mirror, ...change },
+});
 
 test('a run holds where everything was compared and nothing differed', () => {
   const verdict = judge(shardSnapshot(), true);
-  assert.deepEqual(verdict, { outcome: 'holds', reasons: ['990 pairs of replies compared, none differed beyond the rules'], notes: [], exitCode: 0 });
+  assert.deepEqual(verdict, {
+    outcome: 'holds',
+    reasons: ['990 pairs of replies compared, none differed beyond the rules'],
+    notes: [],
+    exitCode: 0,
+  });
 });
 
 describe('a run does not hold', () => {
   for (const [name, change, reason] of [
     ['with one mismatch', { mismatches: { value: 1 } }, '1 mismatch: 1 value'],
     ['with several', { mismatches: { value: 1, type: 1200 } }, '1,201 mismatches: 1,200 type, 1 value'],
-    ['with a frozen repair', { frozen: 'the source is another process' }, 'repair is frozen: the source is another process'],
-    ['with a mismatch, whatever else is open', { mismatches: { value: 1 }, ...mirror({ connected: false }), operations: 0 }, '1 mismatch: 1 value'],
+    [
+      'with a frozen repair',
+      { frozen: 'the source is another process' },
+      'repair is frozen: the source is another process',
+    ],
+    [
+      'with a mismatch, whatever else is open',
+      { mismatches: { value: 1 }, ...mirror({ connected: false }), operations: 0 },
+      '1 mismatch: 1 value',
+    ],
   ] as [string, Partial<ShardSnapshot>, string][]) {
     test(name, () => {
       const { outcome, reasons, exitCode } = judge(shardSnapshot(change), true);
@@ -33,10 +48,26 @@ describe('a run is inconclusive', () => {
     ['without its mirror', mirror({ connected: false }), /^the mirror is not connected/],
     ['with effects that were given up', mirror({ dropped: 1 }), /^1 effect did not reach the mirror/],
     ['with suspects', { suspects: { total: 2, byReason: { outage: 2 } } }, /^2 keys in doubt: 2 outage/],
-    ['with a workload that is in doubt as a whole', { workloads: [workloadSnapshot({ clean: false })] }, /^the mirror is not clean for sessions$/],
-    ['and why', { workloads: [workloadSnapshot({ clean: false, suspect: 'a copy is missing' })] }, /^the mirror is not clean for sessions \(a copy is missing\)$/],
-    ['with too many pairs that could not be told', { inconclusive: { lost: 2 } }, /^2 pairs of replies could not be told: 2 lost/],
-    ['with commands that only one server supports', { unsupported: { LCS: 1 } }, /^1 command only one server supports: 1 LCS/],
+    [
+      'with a workload that is in doubt as a whole',
+      { workloads: [workloadSnapshot({ clean: false })] },
+      /^the mirror is not clean for sessions$/,
+    ],
+    [
+      'and why',
+      { workloads: [workloadSnapshot({ clean: false, suspect: 'a copy is missing' })] },
+      /^the mirror is not clean for sessions \(a copy is missing\)$/,
+    ],
+    [
+      'with too many pairs that could not be told',
+      { inconclusive: { lost: 2 } },
+      /^2 pairs of replies could not be told: 2 lost/,
+    ],
+    [
+      'with commands that only one server supports',
+      { unsupported: { LCS: 1 } },
+      /^1 command only one server supports: 1 LCS/,
+    ],
   ] as [string, Partial<ShardSnapshot>, RegExp][]) {
     test(name, () => {
       const { outcome, reasons, exitCode } = judge(shardSnapshot(change), true);
@@ -57,7 +88,10 @@ test('few pairs that could not be told are noted, and do not decide', () => {
 });
 
 test('what a plan can fix is noted', () => {
-  const { outcome, notes } = judge(shardSnapshot({ crossWorkload: { split: 3, refused: 1 }, unmirroredErrors: 2 }), true);
+  const { outcome, notes } = judge(
+    shardSnapshot({ crossWorkload: { split: 3, refused: 1 }, unmirroredErrors: 2 }),
+    true,
+  );
   assert.equal(outcome, 'holds');
   assert.equal(notes.length, 3);
   assert.match(notes[1], /put their keys into one workload/);

@@ -10,7 +10,9 @@ const plain = (text: string): string => text.replaceAll(/\x1b\[[0-9;]*m/g, '');
 
 test('the table shows what a run is about', () => {
   const now = shardSnapshot({ operations: 12_345, unsupported: { LCS: 4 }, uptimeMs: 10_000 });
-  const table = plain(renderTable({ now, before: shardSnapshot({ operations: 11_345, uptimeMs: 9_500 }), leftMs: 4_200 }));
+  const table = plain(
+    renderTable({ now, before: shardSnapshot({ operations: 11_345, uptimeMs: 9_500 }), leftMs: 4_200 }),
+  );
   for (const expected of [
     /source +│ redis:\/\/127\.0\.0\.1:6379 \(7\.0\.15\) /,
     /operations +│ 12,345 \(2,000 a second\), 3 clients/,
@@ -27,7 +29,10 @@ test('the table shows what a run is about', () => {
     assert.match(table, expected);
   }
   assert.doesNotMatch(table, /frozen/);
-  assert.match(renderTable({ now: shardSnapshot({ frozen: 'why' }), before: null, leftMs: null }), /frozen[\s\S]*why[\s\S]*Ctrl-C/);
+  assert.match(
+    renderTable({ now: shardSnapshot({ frozen: 'why' }), before: null, leftMs: null }),
+    /frozen[\s\S]*why[\s\S]*Ctrl-C/,
+  );
 });
 
 test('a line has the same in short', () => {
@@ -38,7 +43,10 @@ test('a line has the same in short', () => {
 });
 
 test('the rate is that since the snapshot before', () => {
-  assert.equal(rate(shardSnapshot({ operations: 300, uptimeMs: 2_000 }), shardSnapshot({ operations: 100, uptimeMs: 1_000 })), 200);
+  assert.equal(
+    rate(shardSnapshot({ operations: 300, uptimeMs: 2_000 }), shardSnapshot({ operations: 100, uptimeMs: 1_000 })),
+    200,
+  );
   assert.equal(rate(shardSnapshot(), shardSnapshot()), 0);
 });
 
@@ -58,7 +66,10 @@ test('a mismatch is told without its key and values, or with them where the ledg
     });
     return renderMismatch(ledger.latest()[0]);
   };
-  assert.match(told(true), /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/);
+  assert.match(
+    told(true),
+    /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/,
+  );
   assert.match(told(false), /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
 });
 
@@ -70,7 +81,16 @@ test('a verdict is a word, its reasons, and its notes', () => {
 });
 
 test('the status of a shard fits 80 columns, has a line for each workload, and says what to do', () => {
-  const workloads = [workloadSnapshot({ name: 'rate-limits-of-api', stage: 'live', percent: 10, operations: 123_456_789, compared: 99_999 }), workloadSnapshot({ name: 'default', suspect: NOT_COPIED })];
+  const workloads = [
+    workloadSnapshot({
+      name: 'rate-limits-of-api',
+      stage: 'live',
+      percent: 10,
+      operations: 123_456_789,
+      compared: 99_999,
+    }),
+    workloadSnapshot({ name: 'default', suspect: NOT_COPIED }),
+  ];
   const text = plain(renderShard(shardSnapshot({ workloads, mismatches: { value: 2 } })));
   assert.match(text, /^shard cache-0\nsource +redis:/);
   assert.match(text, /\nrate-limits-of-api +live 10 % +123\.5M +99,999 +10 +0 +0 +0\n/);
@@ -78,6 +98,9 @@ test('the status of a shard fits 80 columns, has a line for each workload, and s
   assert.match(text, /\nDIFFER +2 value\n/);
   assert.match(text, /default: every key is in doubt: .*; next: shadow-compare backfill --workload default/);
   const table = text.split('\n').filter((line) => !line.startsWith('default:'));
-  assert.deepEqual(table.filter((line) => line.length > 80), []);
+  assert.deepEqual(
+    table.filter((line) => line.length > 80),
+    [],
+  );
   assert.doesNotMatch(text, /Ctrl-C/);
 });

@@ -11,9 +11,18 @@ const value = fc.oneof(fc.constantFrom('', 'a', 'b', 'ab', '\r\n', '$1\r\na\r\n'
 
 test('the quick comparison of bytes agrees with the one of decoded replies', () => {
   const kinds = fc.constantFrom(array, set);
-  const lists = fc.array(value, { maxLength: 12 }).chain((list) =>
-    fc.tuple(fc.constant(list), fc.oneof(fc.shuffledSubarray(list, { minLength: list.length }), fc.shuffledSubarray(list), fc.array(value, { maxLength: 12 }))),
-  );
+  const lists = fc
+    .array(value, { maxLength: 12 })
+    .chain((list) =>
+      fc.tuple(
+        fc.constant(list),
+        fc.oneof(
+          fc.shuffledSubarray(list, { minLength: list.length }),
+          fc.shuffledSubarray(list),
+          fc.array(value, { maxLength: 12 }),
+        ),
+      ),
+    );
   fc.assert(
     fc.property(lists, kinds, fc.constantFrom<1 | 2>(1, 2), ([a, b], make, size) => {
       const [x, y] = [make(...a.map(latin1)), make(...b.map(latin1))];

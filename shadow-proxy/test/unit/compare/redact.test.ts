@@ -3,7 +3,21 @@ import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { describeReply, firstDifference, hashKey, redactKey } from '../../../src/compare/redact.js';
-import { array, double, error, integer, map, nil, nilArray, null3, set, status, string, strings, verbatim } from '../../integration/compare/frames.js';
+import {
+  array,
+  double,
+  error,
+  integer,
+  map,
+  nil,
+  nilArray,
+  null3,
+  set,
+  status,
+  string,
+  strings,
+  verbatim,
+} from '../../integration/compare/frames.js';
 
 const SECRET = Buffer.alloc(32, 1);
 
@@ -26,7 +40,8 @@ test('a reply is described by its type, its length and a hash', () => {
     [double('1.5'), 'double', 3],
     [verbatim('text'), 'verbatim string', 8],
   ];
-  for (const [frame, type, length] of cases) assert.deepEqual(describeReply(frame), { type, length, sha256: sha(frame) });
+  for (const [frame, type, length] of cases)
+    assert.deepEqual(describeReply(frame), { type, length, sha256: sha(frame) });
 });
 
 test('the hash of a key is an HMAC: who does not have its key cannot tell whether a guess is right', () => {
@@ -45,21 +60,37 @@ test('with a salt the hash tells nothing to who can guess the value, and stays t
 
 test('a key keeps the name before its first colon, and nothing else', () => {
   const redacted = (key: string | Buffer): string => redactKey(Buffer.from(key as string), SECRET);
-  assert.equal(redacted('session:8f14e45f:data'), `session:<13 bytes, ${hashKey(Buffer.from('session:8f14e45f:data'), SECRET)}>`);
+  assert.equal(
+    redacted('session:8f14e45f:data'),
+    `session:<13 bytes, ${hashKey(Buffer.from('session:8f14e45f:data'), SECRET)}>`,
+  );
   assert.match(redacted(':x'), /^:<1 bytes, [0-9a-f]{16}>$/);
   assert.match(redacted('rl:'), /^rl:<0 bytes, [0-9a-f]{16}>$/);
-  for (const key of ['no-colon', '', 'a b:c', 'line\nbreak:c', '\u001b[31mred:c', 'größe:c', Buffer.from([255, 58, 1]), `${'x'.repeat(33)}:c`]) {
+  for (const key of [
+    'no-colon',
+    '',
+    'a b:c',
+    'line\nbreak:c',
+    '\u001b[31mred:c',
+    'größe:c',
+    Buffer.from([255, 58, 1]),
+    `${'x'.repeat(33)}:c`,
+  ]) {
     assert.match(redacted(key), /^<\d+ bytes, [0-9a-f]{16}>$/, String(key));
   }
 });
 
 test('a redacted key never holds what followed the colon, and keys that differ differ', () => {
   fc.assert(
-    fc.property(fc.uint8Array({ minLength: 14, maxLength: 40 }), fc.uint8Array({ minLength: 14, maxLength: 40 }), (a, b) => {
-      const [x, y] = [a, b].map((bytes) => Buffer.concat([Buffer.from('user:'), Buffer.from(bytes)]));
-      assert.match(redactKey(x, SECRET), /^user:<\d+ bytes, [0-9a-f]{16}>$/);
-      assert.equal(redactKey(x, SECRET) === redactKey(y, SECRET), x.equals(y));
-    }),
+    fc.property(
+      fc.uint8Array({ minLength: 14, maxLength: 40 }),
+      fc.uint8Array({ minLength: 14, maxLength: 40 }),
+      (a, b) => {
+        const [x, y] = [a, b].map((bytes) => Buffer.concat([Buffer.from('user:'), Buffer.from(bytes)]));
+        assert.match(redactKey(x, SECRET), /^user:<\d+ bytes, [0-9a-f]{16}>$/);
+        assert.equal(redactKey(x, SECRET) === redactKey(y, SECRET), x.equals(y));
+      },
+    ),
   );
 });
 

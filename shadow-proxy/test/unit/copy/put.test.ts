@@ -13,16 +13,28 @@ const list: Value = { type: 'list', items: [Buffer.from('a')] };
 
 function commandsIn(frame: Buffer): string[][] {
   const commands: string[][] = [];
-  for (let at = 0; at < frame.length; ) {
+  for (let at = 0; at < frame.length;) {
     const { reply, end } = decodeReply(frame, at);
-    commands.push(reply.items!.map(({ data }) => (data!.length > 20 ? '…' : data!.toString('latin1'))).map((text) => (text.startsWith('\x01') ? '<payload>' : text)));
+    commands.push(
+      reply
+        .items!.map(({ data }) => (data!.length > 20 ? '…' : data!.toString('latin1')))
+        .map((text) => (text.startsWith('\x01') ? '<payload>' : text)),
+    );
     at = end;
   }
   return commands;
 }
 
 test('each key is put with its time to live, and what waits is put with what is left of it', () => {
-  const cases = { none: held(string, -1), string: held(string, 5_000), short: held(string, 30), list: held(list, 70_000), forever: held(list, -1), ended: held(list, 0), gone: { payload: null, pttl: -2 } };
+  const cases = {
+    none: held(string, -1),
+    string: held(string, 5_000),
+    short: held(string, 30),
+    list: held(list, 70_000),
+    forever: held(list, -1),
+    ended: held(list, 0),
+    gone: { payload: null, pttl: -2 },
+  };
   const writer = new CommandWriter();
   const puts = Object.entries(cases).map(([name, each]) => put({ key: Buffer.from(name) }, each, writer));
   const frame = writer.finish();
@@ -37,7 +49,10 @@ test('each key is put with its time to live, and what waits is put with what is 
     ['UNLINK', 'gone'],
   ];
   assert.deepEqual(commandsIn(frame), wanted('5000', '30', '70000'));
-  assert.equal(puts.reduce((sum, { commands }) => sum + commands, 0), commandsIn(frame).length);
+  assert.equal(
+    puts.reduce((sum, { commands }) => sum + commands, 0),
+    commandsIn(frame).length,
+  );
   // SET would refuse 0.
   assert.deepEqual(commandsIn(shortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
 });

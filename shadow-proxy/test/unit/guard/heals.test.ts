@@ -22,7 +22,10 @@ test('each is told by itself', () => {
 });
 
 test('a primary with read-only replicas has nothing to heal', () => {
-  const replicas = cluster([node('a', { role: 'master', masters: [], aof: true, policy: 'noeviction' }), node('b', { role: 'slave', readOnly: true, aof: true, policy: 'noeviction' })]);
+  const replicas = cluster([
+    node('a', { role: 'master', masters: [], aof: true, policy: 'noeviction' }),
+    node('b', { role: 'slave', readOnly: true, aof: true, policy: 'noeviction' }),
+  ]);
   assert.deepEqual(hazardsOf(replicas, 60), []);
 });
 
@@ -31,6 +34,9 @@ test('the backlog holds the outage and a quarter more', () => {
   // 100 increments a second of about 120 bytes, for an hour: 43.2 MB; with a quarter more 51.5 MiB.
   assert.equal(backlogFor(12_000, 60), 52 << 20);
   const [{ what, todo }] = hazardsOf(pair({ streamBytesPerSecond: 12_000 }), 60);
-  assert.equal(what, 'us:6379 writes 11.7 KiB of replication a second: its backlog of 1 MiB lasts for an outage of 87 s, not 60 min; then the heal is a full resync');
+  assert.equal(
+    what,
+    'us:6379 writes 11.7 KiB of replication a second: its backlog of 1 MiB lasts for an outage of 87 s, not 60 min; then the heal is a full resync',
+  );
   assert.match(todo, /^CONFIG SET repl-backlog-size 54525952 \(52 MiB\)/);
 });

@@ -7,5 +7,9 @@ import { cluster, node, pair } from '../../integration/guard/nodes.js';
 test('two nodes that take writes are not safe for want of counters while no client was seen', () => {
   assert.equal(sawNothing({ workloads: [], operations: 0, clusters: [pair()] }), true);
   assert.equal(sawNothing({ workloads: [], operations: 1, clusters: [pair()] }), false);
-  assert.equal(sawNothing({ workloads: [], operations: 0, clusters: [cluster([node('eu')])] }), false, 'one node cannot lose what another one has');
+  assert.equal(
+    sawNothing({ workloads: [], operations: 0, clusters: [cluster([node('eu')])] }),
+    false,
+    'one node cannot lose what another one has',
+  );
 });

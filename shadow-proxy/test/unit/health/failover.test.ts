@@ -3,7 +3,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { decideFailover, type FailoverFacts } from '../../../src/health/failover.js';
 
-const facts: FailoverFacts = { name: 'sessions', stage: 'shadow', percent: 100, dead: 'source', policy: 'automatic', suspect: null, unconfirmed: 0, unsupported: 0 };
+const facts: FailoverFacts = {
+  name: 'sessions',
+  stage: 'shadow',
+  percent: 100,
+  dead: 'source',
+  policy: 'automatic',
+  suspect: null,
+  unconfirmed: 0,
+  unsupported: 0,
+};
 const decide = (changes: Partial<FailoverFacts>): string => {
   const decision = decideFailover({ ...facts, ...changes });
   return 'to' in decision ? `${decision.to.stage} ${decision.to.percent}` : `${decision.why} | ${decision.next}`;
@@ -19,9 +28,18 @@ test('automatic and clean: clients are sent to the other server', () => {
 
 test('anything else waits for the operator, and says what is known and what can be done', () => {
   const cases: [Partial<FailoverFacts>, RegExp][] = [
-    [{ policy: 'manual' }, /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/],
-    [{ policy: 'manual', stage: 'live', dead: 'target' }, /\| bring the target back, or shadow-compare rollback sessions$/],
-    [{ suspect: 'not copied' }, /^the mirror is not clean: every key is in doubt: not copied \| bring the source back$/],
+    [
+      { policy: 'manual' },
+      /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/,
+    ],
+    [
+      { policy: 'manual', stage: 'live', dead: 'target' },
+      /\| bring the target back, or shadow-compare rollback sessions$/,
+    ],
+    [
+      { suspect: 'not copied' },
+      /^the mirror is not clean: every key is in doubt: not copied \| bring the source back$/,
+    ],
     [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],
     [{ unconfirmed: 3, stage: 'live', dead: 'target' }, /shadow-compare stage sessions shadow --force$/],
     [{ stage: 'dualwrite' }, /^it is in dualwrite: no reply of the mirror was compared/],

@@ -14,11 +14,23 @@ const HOUR: PlotSpec = {
   x: Array.from({ length: 60 }, (_, minute) => 1_790_000_000 + minute * 60),
   series: [
     { label: 'source p99', values: Array.from({ length: 60 }, (_, at) => 0.2 + 0.1 * Math.sin(at / 5)) },
-    { label: 'target p99', values: Array.from({ length: 60 }, (_, at) => (at === 30 ? null : 0.3 + 0.2 * Math.cos(at / 7))) },
+    {
+      label: 'target p99',
+      values: Array.from({ length: 60 }, (_, at) => (at === 30 ? null : 0.3 + 0.2 * Math.cos(at / 7))),
+    },
   ],
   unit: 'ms',
 };
-const PERCENTILES: PlotSpec = { kind: 'percentiles', x: [0, 0.5, 0.9, 0.99, 0.999, 0.9999], series: [{ label: 'direct', values: [0.05, 0.1, 0.2, 0.5, 1.5, 9] }, { label: 'proxy', values: [0.08, 0.15, 0.3, 0.8, 2.5, 30], dashed: true }], unit: 'ms', log: true };
+const PERCENTILES: PlotSpec = {
+  kind: 'percentiles',
+  x: [0, 0.5, 0.9, 0.99, 0.999, 0.9999],
+  series: [
+    { label: 'direct', values: [0.05, 0.1, 0.2, 0.5, 1.5, 9] },
+    { label: 'proxy', values: [0.08, 0.15, 0.3, 0.8, 2.5, 30], dashed: true },
+  ],
+  unit: 'ms',
+  log: true,
+};
 const NASTY = '<script>alert(1)</script>&"\'';
 
 function written(t: TestContext, text: string): string {
@@ -45,7 +57,10 @@ test('a document with plots is drawn from its one file, light and dark, on a pho
       <div class="plots">
         <Plot title="Latency" spec={HOUR} note="60 minutes" />
         <Plot title="Percentiles" spec={PERCENTILES} />
-        <Plot title={NASTY} spec={{ kind: 'number', x: [], series: [{ label: NASTY, values: [] }], unit: 'commands/s' }} />
+        <Plot
+          title={NASTY}
+          spec={{ kind: 'number', x: [], series: [{ label: NASTY, values: [] }], unit: 'commands/s' }}
+        />
       </div>
       <img src="http://203.0.113.1/beacon.png" alt="" />
     </main>
@@ -65,7 +80,11 @@ test('a document with plots is drawn from its one file, light and dark, on a pho
     assert.equal(complaints.length, 1, complaints.join('\n'));
     assert.match(complaints[0], /beacon\.png.*Content Security Policy/s);
     looks.push(await page.evaluate(() => getComputedStyle(document.body).backgroundColor));
-    if (process.env.PICTURES !== undefined) await page.screenshot({ path: join(process.env.PICTURES, `document-${dark ? 'dark' : 'light'}.png`), fullPage: true });
+    if (process.env.PICTURES !== undefined)
+      await page.screenshot({
+        path: join(process.env.PICTURES, `document-${dark ? 'dark' : 'light'}.png`),
+        fullPage: true,
+      });
     await page.context().close();
   }
   assert.deepEqual(looks, ['rgb(255, 255, 255)', 'rgb(18, 21, 26)']);

@@ -142,7 +142,10 @@ test('asking costs nothing while nobody waits, and little for keys that nobody w
   assert.equal(order.active, false);
   const reservation = order.reserve(['k']);
   const ticket = order.wait({ lane: A, keys: ['k', 'j'], writes: true, go: () => undefined });
-  assert.deepEqual([order.active, order.concerns('k'), order.concerns('j'), order.concerns('i')], [true, true, true, false]);
+  assert.deepEqual(
+    [order.active, order.concerns('k'), order.concerns('j'), order.concerns('i')],
+    [true, true, true, false],
+  );
   order.giveUp(reservation);
   assert.deepEqual([order.active, order.concerns('k'), order.concerns('j')], [false, false, false]);
   order.leave(ticket);
@@ -165,7 +168,10 @@ test('whatever comes and goes in whatever order, nobody waits for ever, and no t
     const take = (name: number, lane: Lane | null, keys: readonly string[], writes: boolean): void => {
       for (const other of having.values()) {
         const apart = other.lane !== lane || lane === null;
-        assert.ok(!apart || !(writes || other.writes) || !keys.some((key) => other.keys.includes(key)), 'two have a key at once');
+        assert.ok(
+          !apart || !(writes || other.writes) || !keys.some((key) => other.keys.includes(key)),
+          'two have a key at once',
+        );
       }
       if (lane === null) {
         const reservation = order.reserve(keys);

@@ -20,8 +20,16 @@ function scene(t: TestContext): { at(ms: number): void; submit(): Operation; rep
   const turn = { now: () => clock } as Turn;
   const connection = { attach: () => undefined, outbox: { add: () => undefined } } as unknown as Connection;
   const latency = { sent: () => undefined, answered: () => undefined } as unknown as LatencyRecorder;
-  const answered = (operation: Operation, _buffer: Buffer, _start: number, _end: number, now: number): void => void (operation.answeredAt = now);
-  const lane = new Lane({} as Server, { db: 0, protocol: 2, credentials: undefined }, connection, latency, { answered, lost: () => undefined }, turn);
+  const answered = (operation: Operation, _buffer: Buffer, _start: number, _end: number, now: number): void =>
+    void (operation.answeredAt = now);
+  const lane = new Lane(
+    {} as Server,
+    { db: 0, protocol: 2, credentials: undefined },
+    connection,
+    latency,
+    { answered, lost: () => undefined },
+    turn,
+  );
   return {
     at: (ms) => (clock = ms),
     submit() {
@@ -43,7 +51,10 @@ test('what the reply and the confirmation were late adds up', (t) => {
   at(1040);
   reply();
   assert.equal(ttlErrorMs(operation, 1041), 41);
-  assert.ok(ttlErrorMs(operation, 1080) > TTL_TOLERANCE_MS, 'each of the two is within the tolerance, both together are not');
+  assert.ok(
+    ttlErrorMs(operation, 1080) > TTL_TOLERANCE_MS,
+    'each of the two is within the tolerance, both together are not',
+  );
 });
 
 test('a time to live that was shortened is off from then on, and for what the reply was late', (t) => {

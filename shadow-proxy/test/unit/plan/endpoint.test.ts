@@ -1,6 +1,15 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { formatUrl, interpolate, isLoopback, parseAddress, parseUrl, redactSecrets, redactUrl, UrlError } from '../../../src/plan/endpoint.js';
+import {
+  formatUrl,
+  interpolate,
+  isLoopback,
+  parseAddress,
+  parseUrl,
+  redactSecrets,
+  redactUrl,
+  UrlError,
+} from '../../../src/plan/endpoint.js';
 
 describe('a URL of a server', () => {
   test('is taken apart', () => {
@@ -16,7 +25,10 @@ describe('a URL of a server', () => {
 
   test('has defaults for all but the host', () => {
     const { addresses, username, password, db } = parseUrl('rediss://cache');
-    assert.deepEqual({ addresses, username, password, db }, { addresses: [{ host: 'cache', port: 6379 }], username: null, password: null, db: 0 });
+    assert.deepEqual(
+      { addresses, username, password, db },
+      { addresses: [{ host: 'cache', port: 6379 }], username: null, password: null, db: 0 },
+    );
   });
 
   test('may have a password without a user', () => {
@@ -55,13 +67,24 @@ describe('a URL of a server', () => {
     ['redis://u:%zz@h', /starts no %XX/],
   ] as const) {
     test(`is refused: ${url}`, () => {
-      assert.throws(() => parseUrl(url), (error) => error instanceof UrlError && reason.test(error.message));
+      assert.throws(
+        () => parseUrl(url),
+        (error) => error instanceof UrlError && reason.test(error.message),
+      );
     });
   }
 
   test('is refused without its password in the message', () => {
-    for (const url of ['redis://u:hunter2@h:70000', 'redis://u:hunter2@h1,h2', 'redis://u:hunter2%zz@h', 'redos://u:hunter2@h']) {
-      assert.throws(() => parseUrl(url), (error) => !(error as Error).message.includes('hunter2'));
+    for (const url of [
+      'redis://u:hunter2@h:70000',
+      'redis://u:hunter2@h1,h2',
+      'redis://u:hunter2%zz@h',
+      'redos://u:hunter2@h',
+    ]) {
+      assert.throws(
+        () => parseUrl(url),
+        (error) => !(error as Error).message.includes('hunter2'),
+      );
     }
   });
 });
@@ -75,7 +98,9 @@ describe('environment variables in a URL', () => {
   });
 
   test('may stand for the host, or for the whole URL', () => {
-    assert.deepEqual(parseUrl(interpolate('redis://${HOST}:6379', { HOST: 'cache' })).addresses, [{ host: 'cache', port: 6379 }]);
+    assert.deepEqual(parseUrl(interpolate('redis://${HOST}:6379', { HOST: 'cache' })).addresses, [
+      { host: 'cache', port: 6379 },
+    ]);
     assert.equal(parseUrl(interpolate('${URL}', { URL: 'redis://:pw@h' })).password, 'pw');
   });
 
@@ -87,16 +112,25 @@ describe('environment variables in a URL', () => {
 describe('a URL for people', () => {
   test('has no password', () => {
     assert.equal(formatUrl(parseUrl('redis://app:hunter2@h:1/2')), 'redis://app:***@h:1/2');
-    assert.equal(formatUrl(parseUrl('redis+sentinel://:hunter2@s1:1,[::1]:2/m')), 'redis+sentinel://:***@s1:1,[::1]:2/m');
+    assert.equal(
+      formatUrl(parseUrl('redis+sentinel://:hunter2@s1:1,[::1]:2/m')),
+      'redis+sentinel://:***@s1:1,[::1]:2/m',
+    );
     assert.equal(formatUrl(parseUrl('redis://h')), 'redis://h:6379');
   });
 
   test('is redacted inside longer text, and the rest is kept', () => {
     assert.equal(redactUrl('from redis://u:p@ss@h:1 to rediss://h2'), 'from redis://u:***@h:1 to rediss://h2');
-    assert.equal(redactUrl('{"a":"redis+sentinel://:p@s1,s2/m","b":"x@y"}'), '{"a":"redis+sentinel://:***@s1,s2/m","b":"x@y"}');
+    assert.equal(
+      redactUrl('{"a":"redis+sentinel://:p@s1,s2/m","b":"x@y"}'),
+      '{"a":"redis+sentinel://:***@s1,s2/m","b":"x@y"}',
+    );
     assert.equal(redactUrl('redis://h:6379/1'), 'redis://h:6379/1');
     assert.equal(redactUrl("redis://u:it's@h:1"), 'redis://u:***@h:1');
-    assert.equal(redactUrl(JSON.stringify({ a: 'redis://u:p"q\\@h:1', b: 'x@y' })), '{"a":"redis://u:***@h:1","b":"x@y"}');
+    assert.equal(
+      redactUrl(JSON.stringify({ a: 'redis://u:p"q\\@h:1', b: 'x@y' })),
+      '{"a":"redis://u:***@h:1","b":"x@y"}',
+    );
   });
 });
 
@@ -105,7 +139,10 @@ test('what people write down has no passwords in it', () => {
     ['redis-cli -h h -a s3cret GET k', 'redis-cli -h h -a *** GET k'],
     ["redis-cli --pass 's3 cret' --user u", 'redis-cli --pass *** --user u'],
     ['curl --token=s3cret; REDISCLI_AUTH=s3cret redis-cli PING', 'curl --token=***; REDISCLI_AUTH=*** redis-cli PING'],
-    ['redis-cli -u redis://u:s3cret@h:1 CONFIG SET requirepass s3cret', 'redis-cli -u redis://u:***@h:1 CONFIG SET requirepass ***'],
+    [
+      'redis-cli -u redis://u:s3cret@h:1 CONFIG SET requirepass s3cret',
+      'redis-cli -u redis://u:***@h:1 CONFIG SET requirepass ***',
+    ],
     ['keydb-cli auth app s3cret | tee x', 'keydb-cli auth *** | tee x'],
     ['HELLO 3 AUTH app s3cret', 'HELLO 3 AUTH ***'],
     ['redis-cli ACL SETUSER app on >s3cret ~app:* +@all', 'redis-cli ACL SETUSER app on >*** ~app:* +@all'],
@@ -126,5 +163,6 @@ test('an address is a host and a port', () => {
 
 test('loopback is 127.0.0.0/8, ::1 and localhost, and nothing that looks like it', () => {
   for (const host of ['127.0.0.1', '127.9.9.9', '::1', 'localhost']) assert.ok(isLoopback(host), host);
-  for (const host of ['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.evil.test', 'localhost.evil.test', '']) assert.ok(!isLoopback(host), host);
+  for (const host of ['0.0.0.0', '::', '10.0.0.1', '127.0.0.1.evil.test', 'localhost.evil.test', ''])
+    assert.ok(!isLoopback(host), host);
 });

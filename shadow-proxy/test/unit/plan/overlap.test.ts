@@ -60,12 +60,17 @@ test('a pattern that includes another matches all of its keys', () => {
     fc.property(pattern, pattern, (outer, inner) => {
       if (!patternIncludes(outer, inner)) return;
       including++;
-      for (const key of KEYS) if (matches(inner, key)) assert.ok(matches(outer, key), `${outer} lacks ${key} of ${inner}`);
+      for (const key of KEYS)
+        if (matches(inner, key)) assert.ok(matches(outer, key), `${outer} lacks ${key} of ${inner}`);
     }),
     { numRuns: 2_000 },
   );
   assert.ok(including > 100);
-  assert.ok(patternIncludes('session:*', 'session:vip:*') && patternIncludes('*', '[a]') && !patternIncludes('session:vip:*', 'session:*'));
+  assert.ok(
+    patternIncludes('session:*', 'session:vip:*') &&
+      patternIncludes('*', '[a]') &&
+      !patternIncludes('session:vip:*', 'session:*'),
+  );
 });
 
 for (const [outers, inner, expected] of [
@@ -99,6 +104,8 @@ test('what covers a pattern matches all of its keys, for all short patterns', ()
 });
 
 test('a pattern that cannot mean what it says is named', () => {
-  for (const bad of ['a[b', '[', 'x[^', 'a[]b', 'a[^]', 'a[b\\]', 'a\\']) assert.notEqual(patternProblem(bad), null, bad);
-  for (const good of ['*', 'a[b]', 'a\\[b', '[a-z]', '[^x]?', 'a]b', '[\\]]', '\\\\']) assert.equal(patternProblem(good), null, good);
+  for (const bad of ['a[b', '[', 'x[^', 'a[]b', 'a[^]', 'a[b\\]', 'a\\'])
+    assert.notEqual(patternProblem(bad), null, bad);
+  for (const good of ['*', 'a[b]', 'a\\[b', '[a-z]', '[^x]?', 'a]b', '[\\]]', '\\\\'])
+    assert.equal(patternProblem(good), null, good);
 });

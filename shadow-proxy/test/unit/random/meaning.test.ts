@@ -13,8 +13,21 @@ const NAMES = ['BLPOP', 'XREADGROUP', 'XACK', 'WATCH', 'EVAL', 'FCALL'];
 function driven(operations: number, leftOut = ''): Parameters<typeof missingIn> {
   const some = { ok: operations / 100, errors: 0, error: '' };
   const commands = new Map(NAMES.filter((name) => name !== leftOut).map((name) => [name, some]));
-  const report: DriverReport = { seed: 1, operations, unanswered: 0, lost: 0, transactions: operations / 50, vanished: operations / 1_000, commands, violations: [] };
-  const comparison: Comparison = { keys: operations / 10, byType: { hash: 1, list: 1, set: 1, stream: 1, string: 1, zset: 1 }, differences: [] };
+  const report: DriverReport = {
+    seed: 1,
+    operations,
+    unanswered: 0,
+    lost: 0,
+    transactions: operations / 50,
+    vanished: operations / 1_000,
+    commands,
+    violations: [],
+  };
+  const comparison: Comparison = {
+    keys: operations / 10,
+    byType: { hash: 1, list: 1, set: 1, stream: 1, string: 1, zset: 1 },
+    differences: [],
+  };
   const talked: TalkReport = { published: operations / 20, heard: operations, left: operations / 100, violations: [] };
   return [report, { compared: operations / 2 } as ShardSnapshot, comparison, talked];
 }
@@ -26,10 +39,20 @@ test('a trial is as meaningful with fewer commands, and means nothing with hardl
 });
 
 test('a part of the mix that is missing is named', () => {
-  assert.deepEqual(missingIn(...driven(30_000, 'XREADGROUP')), ['0 readings of consumer groups instead of 60 or more in 30000 commands']);
-  const [report, snapshot, comparison, talked] = driven(30_000);
-  assert.deepEqual(missingIn(report, snapshot, { ...comparison, byType: { ...comparison.byType, stream: 0 } }, { ...talked, heard: 5_000 }), [
-    '5000 messages heard instead of 6000 or more in 30000 commands',
-    '0 keys of type stream instead of 1 or more in 30000 commands',
+  assert.deepEqual(missingIn(...driven(30_000, 'XREADGROUP')), [
+    '0 readings of consumer groups instead of 60 or more in 30000 commands',
   ]);
+  const [report, snapshot, comparison, talked] = driven(30_000);
+  assert.deepEqual(
+    missingIn(
+      report,
+      snapshot,
+      { ...comparison, byType: { ...comparison.byType, stream: 0 } },
+      { ...talked, heard: 5_000 },
+    ),
+    [
+      '5000 messages heard instead of 6000 or more in 30000 commands',
+      '0 keys of type stream instead of 1 or more in 30000 commands',
+    ],
+  );
 });

@@ -16,12 +16,18 @@ function read(chunks: readonly Buffer[], reader = new FrameReader()): Buffer[] {
   return frames;
 }
 
-for (const [protocol, reply] of [['RESP2', reply2], ['RESP3', reply3]] as const) {
+for (const [protocol, reply] of [
+  ['RESP2', reply2],
+  ['RESP3', reply3],
+] as const) {
   test(`any split of any stream of ${protocol} replies gives the same frames`, () => {
     fc.assert(
       fc.property(fc.array(reply, { maxLength: 8 }), cuts, (replies, at) => {
         const frames = read(cut(Buffer.concat(replies.map(({ bytes }) => bytes)), at));
-        assert.deepEqual(frames, replies.map(({ bytes }) => bytes));
+        assert.deepEqual(
+          frames,
+          replies.map(({ bytes }) => bytes),
+        );
       }),
       { numRuns: 1000 },
     );
@@ -51,7 +57,10 @@ for (const [protocol, reply] of [['RESP2', reply2], ['RESP3', reply3]] as const)
         const scanner = new FrameScanner();
         const limit = Math.floor(part * bytes.length);
         assert.equal(scanner.scan(bytes, 0, limit), -1);
-        assert.ok(scanner.need > limit && scanner.need <= bytes.length, `${scanner.need} of ${bytes.length} at ${limit}`);
+        assert.ok(
+          scanner.need > limit && scanner.need <= bytes.length,
+          `${scanner.need} of ${bytes.length} at ${limit}`,
+        );
       }),
       { numRuns: 1000 },
     );
@@ -99,12 +108,34 @@ test('replies that are wanted together are one range, however they are cut', () 
   );
 });
 
-const garbage = (text: string): (() => void) => () => void new FrameScanner().scan(Buffer.from(text, 'latin1'), 0, text.length);
+const garbage =
+  (text: string): (() => void) =>
+  () =>
+    void new FrameScanner().scan(Buffer.from(text, 'latin1'), 0, text.length);
 
 test('what is not RESP is refused, not waited for', () => {
   for (const text of [
-    'x\r\n', '\r\n', '\0', '$abc\r\n', '$\r\n', '*\r\n', '$-2\r\n', '$-0\r\n', '*-10\r\n', '%-1\r\n', '~-1\r\n', '=-1\r\n', '|-1\r\n', '$--1\r\n',
-    '$1x\r\n', '$+1\r\n', '$99999999999\r\n', '*99999999999999999999999\r\n', `$${'1'.repeat(40)}`, `+${'a'.repeat(1 << 21)}`, '*2\r\n:1\r\nHTTP/1.1',
+    'x\r\n',
+    '\r\n',
+    '\0',
+    '$abc\r\n',
+    '$\r\n',
+    '*\r\n',
+    '$-2\r\n',
+    '$-0\r\n',
+    '*-10\r\n',
+    '%-1\r\n',
+    '~-1\r\n',
+    '=-1\r\n',
+    '|-1\r\n',
+    '$--1\r\n',
+    '$1x\r\n',
+    '$+1\r\n',
+    '$99999999999\r\n',
+    '*99999999999999999999999\r\n',
+    `$${'1'.repeat(40)}`,
+    `+${'a'.repeat(1 << 21)}`,
+    '*2\r\n:1\r\nHTTP/1.1',
     '$?\r\n',
   ]) {
     assert.throws(garbage(text), ProtocolError, JSON.stringify(text.slice(0, 40)));
@@ -112,7 +143,10 @@ test('what is not RESP is refused, not waited for', () => {
 });
 
 test('bytes that may be anything are refused or framed, and never read past their end', () => {
-  const bytes = fc.string({ unit: fc.constantFrom(...'+-:$*_#,(!=%~>|0123\r\n'.split(''), '\r\n', '\r\n'), maxLength: 40 });
+  const bytes = fc.string({
+    unit: fc.constantFrom(...'+-:$*_#,(!=%~>|0123\r\n'.split(''), '\r\n', '\r\n'),
+    maxLength: 40,
+  });
   fc.assert(
     fc.property(bytes, (text) => {
       const stream = Buffer.from(text, 'latin1');

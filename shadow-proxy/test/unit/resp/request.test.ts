@@ -16,7 +16,9 @@ function parse(chunks: readonly Buffer[], parser = new RequestParser()): Parsed[
   for (const chunk of chunks) {
     parser.feed(chunk);
     while (parser.next()) {
-      const args = Array.from({ length: parser.argc }, (_, i) => parser.frame.subarray(parser.argStart[i], parser.argEnd[i]));
+      const args = Array.from({ length: parser.argc }, (_, i) =>
+        parser.frame.subarray(parser.argStart[i], parser.argEnd[i]),
+      );
       commands.push({ frame: parser.frame.subarray(parser.start, parser.end), args });
     }
   }
@@ -41,14 +43,26 @@ test('any split of any stream of requests gives the same commands', () => {
 
 test('a stream that stops in the middle of a command gives those before it, and goes on', () => {
   fc.assert(
-    fc.property(arrayRequest, arrayRequest, fc.double({ min: 0, max: 0.999, noNaN: true }), cuts, (first, second, part, at) => {
-      const parser = new RequestParser();
-      const stop = Math.floor(part * second.bytes.length);
-      const before = parse(cut(Buffer.concat([first.bytes, second.bytes.subarray(0, stop)]), at), parser);
-      assert.deepEqual(before.map(({ args }) => args), [first.value]);
-      assert.equal(parser.pending, stop);
-      assert.deepEqual(parse([second.bytes.subarray(stop)], parser).map(({ args }) => args), [second.value]);
-    }),
+    fc.property(
+      arrayRequest,
+      arrayRequest,
+      fc.double({ min: 0, max: 0.999, noNaN: true }),
+      cuts,
+      (first, second, part, at) => {
+        const parser = new RequestParser();
+        const stop = Math.floor(part * second.bytes.length);
+        const before = parse(cut(Buffer.concat([first.bytes, second.bytes.subarray(0, stop)]), at), parser);
+        assert.deepEqual(
+          before.map(({ args }) => args),
+          [first.value],
+        );
+        assert.equal(parser.pending, stop);
+        assert.deepEqual(
+          parse([second.bytes.subarray(stop)], parser).map(({ args }) => args),
+          [second.value],
+        );
+      },
+    ),
     { numRuns: 300 },
   );
 });
@@ -73,7 +87,10 @@ const inChunks = (stream: Buffer, size: number): Buffer[] =>
 
 test('a command that came in one chunk is that chunk, not a copy', (t) => {
   const chunk = Buffer.concat([SMALL, SMALL]);
-  assert.equal(bytesCopied(t, () => assert.equal(parse([chunk]).length, 2)), 0);
+  assert.equal(
+    bytesCopied(t, () => assert.equal(parse([chunk]).length, 2)),
+    0,
+  );
 });
 
 test('a big value is gathered once, and what is pipelined behind it not at all', (t) => {
@@ -124,7 +141,10 @@ test('memory is set aside for what has come, not for what is announced', () => {
 });
 
 test('many big values in one command are copied about twice, not once for each', (t) => {
-  const big = encodeCommand(['MSET', ...Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? `key${i}` : Buffer.alloc(200_000, 'x')))]);
+  const big = encodeCommand([
+    'MSET',
+    ...Array.from({ length: 200 }, (_, i) => (i % 2 === 0 ? `key${i}` : Buffer.alloc(200_000, 'x'))),
+  ]);
   const copied = bytesCopied(t, () => assert.equal(parse(inChunks(big, 65536)).length, 1));
   assert.ok(copied <= 3 * big.length, `${copied} bytes copied for ${big.length}`);
 });

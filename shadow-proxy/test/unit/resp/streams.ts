@@ -19,14 +19,23 @@ const value = fc.oneof(
 );
 
 /** Text that a line may hold. */
-const lineText = fc.string({ unit: fc.integer({ min: 32, max: 255 }).map((code) => String.fromCharCode(code)), maxLength: 100 });
+const lineText = fc.string({
+  unit: fc.integer({ min: 32, max: 255 }).map((code) => String.fromCharCode(code)),
+  maxLength: 100,
+});
 
-export const arrayRequest: fc.Arbitrary<Framed<Buffer[]>> = fc.array(value, { minLength: 1, maxLength: 8 }).map((args) => ({
-  bytes: Buffer.concat([line('*', args.length), ...args.flatMap((arg) => [line('$', arg.length), arg, latin1('\r\n')])]),
-  value: args,
-}));
+export const arrayRequest: fc.Arbitrary<Framed<Buffer[]>> = fc
+  .array(value, { minLength: 1, maxLength: 8 })
+  .map((args) => ({
+    bytes: Buffer.concat([
+      line('*', args.length),
+      ...args.flatMap((arg) => [line('$', arg.length), arg, latin1('\r\n')]),
+    ]),
+    value: args,
+  }));
 
-const quoted = (arg: Buffer): string => `"${[...arg].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}"`;
+const quoted = (arg: Buffer): string =>
+  `"${[...arg].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')}"`;
 const word = fc.stringMatching(/^[a-zA-Z0-9*$:_.\\-]{1,10}$/).filter((text) => !text.startsWith('*'));
 
 export const inlineRequest: fc.Arbitrary<Framed<Buffer[]>> = fc
@@ -34,7 +43,9 @@ export const inlineRequest: fc.Arbitrary<Framed<Buffer[]>> = fc
     args: fc.array(
       fc.oneof(
         word.map((text) => ({ written: text, arg: latin1(text) })),
-        fc.uint8Array({ maxLength: 6 }).map((bytes) => ({ written: quoted(Buffer.from(bytes)), arg: Buffer.from(bytes) })),
+        fc
+          .uint8Array({ maxLength: 6 })
+          .map((bytes) => ({ written: quoted(Buffer.from(bytes)), arg: Buffer.from(bytes) })),
         word.map((text) => ({ written: `'${text} \\' "'`, arg: latin1(`${text} ' "`) })),
       ),
       { minLength: 1, maxLength: 5 },
@@ -51,7 +62,10 @@ export const inlineRequest: fc.Arbitrary<Framed<Buffer[]>> = fc
 
 export const request = fc.oneof({ weight: 4, arbitrary: arrayRequest }, { weight: 1, arbitrary: inlineRequest });
 
-const scalar = (type: ReplyType, bytes: Buffer, data: Buffer | null): Framed<Reply> => ({ bytes, value: { type, data, items: null } });
+const scalar = (type: ReplyType, bytes: Buffer, data: Buffer | null): Framed<Reply> => ({
+  bytes,
+  value: { type, data, items: null },
+});
 const aLine = (type: ReplyType, text: fc.Arbitrary<string>): fc.Arbitrary<Framed<Reply>> =>
   text.map((content) => scalar(type, line(type, content), latin1(content)));
 const aBlob = (type: ReplyType, data: fc.Arbitrary<Buffer>): fc.Arbitrary<Framed<Reply>> =>
@@ -78,7 +92,10 @@ const scalars3: fc.Arbitrary<Framed<Reply>> = fc.oneof(
   aLine(',', fc.oneof(fc.double().map(String), fc.constantFrom('inf', '-inf', 'nan'))),
   aLine('(', fc.bigInt({ min: -(10n ** 60n), max: 10n ** 60n }).map(String)),
   aBlob('!', lineText.map(latin1)),
-  aBlob('=', value.map((text) => Buffer.concat([latin1('txt:'), text]))),
+  aBlob(
+    '=',
+    value.map((text) => Buffer.concat([latin1('txt:'), text])),
+  ),
 );
 
 /** Any reply of RESP2: scalars, both nulls, arrays of arrays. */
@@ -86,32 +103,37 @@ export const reply2: fc.Arbitrary<Framed<Reply>> = fc.letrec<{ reply: Framed<Rep
   reply: fc.oneof(
     { maxDepth: 4, withCrossShrink: true },
     { weight: 3, arbitrary: scalars2 },
-    { weight: 1, arbitrary: fc.array(tie('reply'), { maxLength: 5 }).map((items) => aggregate('*', items, items.length)) },
+    {
+      weight: 1,
+      arbitrary: fc.array(tie('reply'), { maxLength: 5 }).map((items) => aggregate('*', items, items.length)),
+    },
   ),
 })).reply;
 
 /** Any reply of RESP3: all of RESP2's, its own scalars, maps, sets, pushes, and attributes before any of them. */
-export const reply3: fc.Arbitrary<Framed<Reply>> = fc.letrec<{ reply: Framed<Reply>; pairs: Framed<Reply>[] }>((tie) => ({
-  pairs: fc.array(fc.tuple(tie('reply'), tie('reply')), { maxLength: 3 }).map((pairs) => pairs.flat()),
-  reply: fc.oneof(
-    { maxDepth: 4, withCrossShrink: true },
-    { weight: 4, arbitrary: scalars3 },
-    {
-      weight: 1,
-      arbitrary: fc
-        .tuple(fc.constantFrom<ReplyType>('*', '~', '>'), fc.array(tie('reply'), { maxLength: 4 }))
-        .map(([type, items]) => aggregate(type, items, items.length)),
-    },
-    { weight: 1, arbitrary: tie('pairs').map((items) => aggregate('%', items, items.length / 2)) },
-    {
-      weight: 1,
-      arbitrary: fc.tuple(tie('pairs'), tie('reply')).map(([pairs, { bytes, value: of }]) => ({
-        bytes: Buffer.concat([line('|', pairs.length / 2), ...pairs.map((item) => item.bytes), bytes]),
-        value: of,
-      })),
-    },
-  ),
-})).reply;
+export const reply3: fc.Arbitrary<Framed<Reply>> = fc.letrec<{ reply: Framed<Reply>; pairs: Framed<Reply>[] }>(
+  (tie) => ({
+    pairs: fc.array(fc.tuple(tie('reply'), tie('reply')), { maxLength: 3 }).map((pairs) => pairs.flat()),
+    reply: fc.oneof(
+      { maxDepth: 4, withCrossShrink: true },
+      { weight: 4, arbitrary: scalars3 },
+      {
+        weight: 1,
+        arbitrary: fc
+          .tuple(fc.constantFrom<ReplyType>('*', '~', '>'), fc.array(tie('reply'), { maxLength: 4 }))
+          .map(([type, items]) => aggregate(type, items, items.length)),
+      },
+      { weight: 1, arbitrary: tie('pairs').map((items) => aggregate('%', items, items.length / 2)) },
+      {
+        weight: 1,
+        arbitrary: fc.tuple(tie('pairs'), tie('reply')).map(([pairs, { bytes, value: of }]) => ({
+          bytes: Buffer.concat([line('|', pairs.length / 2), ...pairs.map((item) => item.bytes), bytes]),
+          value: of,
+        })),
+      },
+    ),
+  }),
+).reply;
 
 /** Places to cut a stream at, as fractions of its length. */
 export const cuts = fc.oneof(
@@ -121,6 +143,7 @@ export const cuts = fc.oneof(
 
 /** The stream in pieces, each in memory of its own. */
 export function cut(stream: Buffer, at: readonly number[] | 'every byte'): Buffer[] {
-  const places = at === 'every byte' ? [...stream.keys()] : at.map((part) => Math.floor(part * stream.length)).sort((a, b) => a - b);
+  const places =
+    at === 'every byte' ? [...stream.keys()] : at.map((part) => Math.floor(part * stream.length)).sort((a, b) => a - b);
   return [...places, stream.length].map((end, i, all) => Buffer.from(stream.subarray(i === 0 ? 0 : all[i - 1], end)));
 }

@@ -11,26 +11,38 @@ const argument = fc.oneof(bytes, fc.integer(), fc.constantFrom(0, -1, 9, 10, 4_2
 
 test('commands are written as they are encoded one by one, from any place in a buffer', () => {
   fc.assert(
-    fc.property(fc.array(fc.array(argument, { minLength: 1, maxLength: 12 }), { maxLength: 8 }), fc.nat(20), (commands, before) => {
-      const writer = new CommandWriter(1);
-      for (const command of commands) {
-        writer.command(command.length);
-        for (const each of command) {
-          if (typeof each === 'number') writer.integer(each);
-          else writer.argument(Buffer.concat([Buffer.alloc(before), each, Buffer.from('behind')]), before, before + each.length);
+    fc.property(
+      fc.array(fc.array(argument, { minLength: 1, maxLength: 12 }), { maxLength: 8 }),
+      fc.nat(20),
+      (commands, before) => {
+        const writer = new CommandWriter(1);
+        for (const command of commands) {
+          writer.command(command.length);
+          for (const each of command) {
+            if (typeof each === 'number') writer.integer(each);
+            else
+              writer.argument(
+                Buffer.concat([Buffer.alloc(before), each, Buffer.from('behind')]),
+                before,
+                before + each.length,
+              );
+          }
         }
-      }
-      const wanted = Buffer.concat(commands.map((command) => encodeCommand(command)));
-      assert.equal(writer.length, wanted.length);
-      assert.deepEqual(writer.finish(), wanted);
-    }),
+        const wanted = Buffer.concat(commands.map((command) => encodeCommand(command)));
+        assert.equal(writer.length, wanted.length);
+        assert.deepEqual(writer.finish(), wanted);
+      },
+    ),
     { numRuns: 500 },
   );
 });
 
 test('replies are walked over one after the other', () => {
   const reply = fc.oneof(
-    bytes.map((value) => ({ value: value as Buffer | null, frame: Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from('\r\n')]) })),
+    bytes.map((value) => ({
+      value: value as Buffer | null,
+      frame: Buffer.concat([Buffer.from(`$${value.length}\r\n`), value, Buffer.from('\r\n')]),
+    })),
     fc.constant({ value: null, frame: Buffer.from('$-1\r\n') }),
     fc.integer().map((value) => ({ value, frame: Buffer.from(`:${value}\r\n`) })),
     fc.constantFrom('ERR no', 'OOM').map((value) => ({ value, frame: Buffer.from(`-${value}\r\n`) })),
@@ -40,7 +52,10 @@ test('replies are walked over one after the other', () => {
       const walk = new Scalars(Buffer.concat([Buffer.alloc(before), ...replies.map(({ frame }) => frame)]), before);
       for (const { value } of replies) {
         assert.equal(walk.isError, typeof value === 'string');
-        assert.deepEqual(typeof value === 'number' ? walk.integer() : typeof value === 'string' ? walk.text() : walk.bytes(), value);
+        assert.deepEqual(
+          typeof value === 'number' ? walk.integer() : typeof value === 'string' ? walk.text() : walk.bytes(),
+          value,
+        );
       }
     }),
     { numRuns: 500 },

@@ -13,8 +13,24 @@ test('steps in their order, with line and sample; other fences are for reading',
   assert.deepEqual(
     steps.map(({ id, line, sample, each, once, expect, undo }) => ({ id, line, sample, each, once, expect, undo })),
     [
-      { id: 'look', line: 5, sample: 'Sat 12:00', each: undefined, once: false, expect: { exit: 0, output: ':', json: {} }, undo: undefined },
-      { id: 'make', line: 19, sample: null, each: ['counter'], once: false, expect: { exit: [0, 1], output: [], json: {} }, undo: 'rm x' },
+      {
+        id: 'look',
+        line: 5,
+        sample: 'Sat 12:00',
+        each: undefined,
+        once: false,
+        expect: { exit: 0, output: ':', json: {} },
+        undo: undefined,
+      },
+      {
+        id: 'make',
+        line: 19,
+        sample: null,
+        each: ['counter'],
+        once: false,
+        expect: { exit: [0, 1], output: [], json: {} },
+        undo: 'rm x',
+      },
     ],
   );
 });
@@ -32,13 +48,20 @@ test('what is wrong is named: the line, what, and what is allowed', () => {
     [step('id: a\nrun: date\nexpect: {}\nsurprise: 1'), /surprise/],
     [step('id: a\nrun: date\nexpect: {}\neach: [counters]'), /each: /],
     [step('id: a\n  run: [date\nexpect: {}'), /^p\.md:\d+: /],
-    [`${step('id: a\nrun: date\nexpect: {}')}${step('id: a\nrun: date\nexpect: {}')}`, /^p\.md:6: id a is that of the step in line 1, too/],
+    [
+      `${step('id: a\nrun: date\nexpect: {}')}${step('id: a\nrun: date\nexpect: {}')}`,
+      /^p\.md:6: id a is that of the step in line 1, too/,
+    ],
     [fence('yaml steps', 'id: a'), /`yaml step` and `text output` are/],
     [fence('yaml step foo', 'id: a'), /`yaml step` and `text output` are/],
     [fence('text output', 'x'), /belongs to the step before it/],
     [`- one\n\n  ${step('id: a\nrun: date\nexpect: {}').replaceAll('\n', '\n  ')}`, /at the margin/],
   ];
   for (const [page, problem] of cases) {
-    assert.throws(() => parseRunbook('p', page), (error: Error) => error instanceof RunbookError && problem.test(error.message), page);
+    assert.throws(
+      () => parseRunbook('p', page),
+      (error: Error) => error instanceof RunbookError && problem.test(error.message),
+      page,
+    );
   }
 });

@@ -1,4 +1,7 @@
-/** The runbooks that come with the kit: each parses, and has what a runbook must have. What they name is held by docs/commands.test.ts and docs/pages.test.ts. */
+/**
+ * The runbooks that come with the kit: each parses, and has what a runbook must have. What they name is held by
+ * docs/commands.test.ts and docs/pages.test.ts.
+ */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -6,7 +9,19 @@ import { test } from 'node:test';
 import { openRunbook, runbookNames, SHELF } from '../../../src/runbook/shelf.js';
 
 const names = runbookNames();
-const WALKED = ['week-0-decide-and-build', 'week-1-shadow', 'week-2-read-only', 'week-3-read-write', 'week-4-critical-path-and-retire', 'rollback', 'red-button', 'abort-the-migration', 'active-active-counters', 'upgrade-keydb', 'leave-keydb'];
+const WALKED = [
+  'week-0-decide-and-build',
+  'week-1-shadow',
+  'week-2-read-only',
+  'week-3-read-write',
+  'week-4-critical-path-and-retire',
+  'rollback',
+  'red-button',
+  'abort-the-migration',
+  'active-active-counters',
+  'upgrade-keydb',
+  'leave-keydb',
+];
 const text = (name: string): string => readFileSync(join(SHELF, `${name}.md`), 'utf8');
 
 test('every page parses; its steps have ids of their own, and each that changes something an undo', () => {
@@ -15,7 +30,8 @@ test('every page parses; its steps have ids of their own, and each that changes 
   for (const name of WALKED) {
     const { steps } = openRunbook(name);
     assert.ok(steps.length > 0, `${name} has no steps`);
-    for (const { id, changes, undo, irreversible } of steps) assert.ok(changes === undefined || (undo ?? irreversible) !== undefined, `${name} ${id}`);
+    for (const { id, changes, undo, irreversible } of steps)
+      assert.ok(changes === undefined || (undo ?? irreversible) !== undefined, `${name} ${id}`);
   }
   assert.equal(openRunbook('week-1').name, 'week-1-shadow', 'the beginning of a name is enough');
   assert.throws(() => openRunbook('week'), /week may be several: week-0.*week-4/);
@@ -39,6 +55,7 @@ test('every walked page says when to stop, how to go back, whom to tell, how lon
 
 test('every step of the weeks shows what it printed, or asks for JSON', () => {
   for (const name of WALKED.filter((each) => each.startsWith('week-'))) {
-    for (const { id, sample, run } of openRunbook(name).steps) assert.ok(sample !== null || /--json|--format/.test(run), `${name} ${id}`);
+    for (const { id, sample, run } of openRunbook(name).steps)
+      assert.ok(sample !== null || /--json|--format/.test(run), `${name} ${id}`);
   }
 });

@@ -4,11 +4,25 @@ import { test } from 'node:test';
 import { shows } from '../../integration/runbook/sample.js';
 
 test('figures, units, wrapped tables and the rules that excused something may differ; words may not', () => {
-  assert.ok(shows('practice: backfill done: 2,008 keys copied (166.1 KiB)', 'practice: backfill done: 9 keys copied (1.2 MiB)'));
-  assert.ok(shows('│ yes │ explained │ 0.00 % of the pairs, at most 100 % │', '│ yes │ explained │ 12 % of the pairs      │\n│     │           │ (unordered 3, random 4), at most 100 %  │'));
-  assert.ok(shows('beside the proxy, and for 1 minutes its counts of writes are the proxy’s own', 'beside the proxy; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)'));
+  assert.ok(
+    shows('practice: backfill done: 2,008 keys copied (166.1 KiB)', 'practice: backfill done: 9 keys copied (1.2 MiB)'),
+  );
+  assert.ok(
+    shows(
+      '│ yes │ explained │ 0.00 % of the pairs, at most 100 % │',
+      '│ yes │ explained │ 12 % of the pairs      │\n│     │           │ (unordered 3, random 4), at most 100 %  │',
+    ),
+  );
+  assert.ok(
+    shows(
+      'beside the proxy, and for 1 minutes its counts of writes are the proxy’s own',
+      'beside the proxy; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)',
+    ),
+  );
   const busy = '│ increment: incr │\n│ 10 writing now: │\n│ shadow-proxy:a… │\n│ (set)           │';
-  assert.ok(shows('│ increment: incr │\n│ 9               │', busy) && shows(busy, '│ increment: incr │\n│ 9               │'));
+  assert.ok(
+    shows('│ increment: incr │\n│ 9               │', busy) && shows(busy, '│ increment: incr │\n│ 9               │'),
+  );
   assert.ok(!shows('0 differ', '0 differ, 1 failed'));
   assert.ok(!shows('│ yes │ verify │', '│ NO │ verify │'));
   assert.ok(!shows('', 'something'));

@@ -7,20 +7,49 @@ import { Scripts } from '../../../src/script/catalog.js';
 
 const table = new CommandTable();
 const told = (script: string, ...rest: string[]): { reads: string[] | null; writes: string[] | null } => {
-  const { reads, writes } = new Scripts().undeclared(['EVAL', script, ...rest].map((arg) => Buffer.from(arg)), table);
+  const { reads, writes } = new Scripts().undeclared(
+    ['EVAL', script, ...rest].map((arg) => Buffer.from(arg)),
+    table,
+  );
   return { reads: reads?.map(String) ?? null, writes: writes?.map(String) ?? null };
 };
 const repeatable = (script: string): boolean => new Routine(script, false).repeatable(new Set());
 
 test('keys are told by texts, by arguments, and by names that stand for these and nothing else', () => {
-  assert.deepEqual(told("redis.call('SET', 'ä', redis.call('GET', ARGV[2]))", '0', 'x', 'y'), { reads: ['y'], writes: ['ä'] });
-  assert.deepEqual(told("local k = ARGV[1]; redis.call('set', k, 1)", '1', 'declared', 'k'), { reads: [], writes: ['k'] });
-  assert.deepEqual(told("redis.call('SET', ARGV[1], 1) redis.call('GET', KEYS[1])", '1', 'same', 'same'), { reads: [], writes: [] });
-  assert.deepEqual(told("redis.pcall('DEL', 'a', 'b') -- redis.call('DEL', x)", '0'), { reads: [], writes: ['a', 'b'] });
+  assert.deepEqual(told("redis.call('SET', 'ä', redis.call('GET', ARGV[2]))", '0', 'x', 'y'), {
+    reads: ['y'],
+    writes: ['ä'],
+  });
+  assert.deepEqual(told("local k = ARGV[1]; redis.call('set', k, 1)", '1', 'declared', 'k'), {
+    reads: [],
+    writes: ['k'],
+  });
+  assert.deepEqual(told("redis.call('SET', ARGV[1], 1) redis.call('GET', KEYS[1])", '1', 'same', 'same'), {
+    reads: [],
+    writes: [],
+  });
+  assert.deepEqual(told("redis.pcall('DEL', 'a', 'b') -- redis.call('DEL', x)", '0'), {
+    reads: [],
+    writes: ['a', 'b'],
+  });
   assert.deepEqual(told("return redis.call('TIME')", '0'), { reads: [], writes: [] });
-  assert.deepEqual(told("local call = redis.call call('MSET', 'a', 1, KEYS[1], ARGV[1]) for _, key in ipairs(KEYS) do call('DEL', key) end", '1', 'k', 'v'), { reads: [], writes: ['a'] });
-  assert.deepEqual(told("redis.call('XGROUP', 'CREATE', 'x', 'g', '$') redis.call('XINFO', 'STREAM', 'y')", '0'), { reads: ['y'], writes: ['x'] });
-  assert.deepEqual(told("redis.call('SET', [==[a]==], '--') redis.call('SET', 'b', \"\\065\")", '0'), { reads: [], writes: ['a', 'b'] });
+  assert.deepEqual(
+    told(
+      "local call = redis.call call('MSET', 'a', 1, KEYS[1], ARGV[1]) for _, key in ipairs(KEYS) do call('DEL', key) end",
+      '1',
+      'k',
+      'v',
+    ),
+    { reads: [], writes: ['a'] },
+  );
+  assert.deepEqual(told("redis.call('XGROUP', 'CREATE', 'x', 'g', '$') redis.call('XINFO', 'STREAM', 'y')", '0'), {
+    reads: ['y'],
+    writes: ['x'],
+  });
+  assert.deepEqual(told("redis.call('SET', [==[a]==], '--') redis.call('SET', 'b', \"\\065\")", '0'), {
+    reads: [],
+    writes: ['a', 'b'],
+  });
   assert.deepEqual(told("#!lua flags=allow-stale\nredis.call('SET', 'a', 1)", '0'), { reads: [], writes: ['a'] });
   // The server refuses what has fewer keys than it says.
   assert.deepEqual(told("redis.call('SET', x, 1)", '3', 'k'), { reads: [], writes: [] });
@@ -81,7 +110,10 @@ test('what may be any key is not told', () => {
     assert.equal(told(script, '1', 'k', 'x').writes, null, script.slice(0, 200));
     assert.equal(repeatable(script) && told(script, '1', 'k', 'x').reads !== null, false, script.slice(0, 200));
   }
-  assert.deepEqual(told("local k = redis.call('GET', 'a' .. ARGV[1]); redis.call('SET', 'b', 1)", '0', 'x'), { reads: null, writes: ['b'] });
+  assert.deepEqual(told("local k = redis.call('GET', 'a' .. ARGV[1]); redis.call('SET', 'b', 1)", '0', 'x'), {
+    reads: null,
+    writes: ['b'],
+  });
 });
 
 test('only what is proved to do the same on both servers is repeated', () => {
@@ -95,7 +127,7 @@ test('only what is proved to do the same on both servers is repeated', () => {
     "redis.call('DEL', unpack(KEYS)) redis.call('RPUSH', KEYS[1], unpack(ARGV)) return {1, 'two', redis.status_reply('FINE')}",
     "local function add(key, by) return redis.call('INCRBY', key, by) end return 1",
     "local call = redis.call local t = {} t[1] = 'a' .. tostring(#ARGV) call('SET', KEYS[1], t[1]) for i = 1, 3 do call('APPEND', KEYS[1], i) end",
-    "return ARGV[1]:upper():sub(1, 2)",
+    'return ARGV[1]:upper():sub(1, 2)',
   ]) {
     assert.ok(repeatable(script), script);
   }
@@ -137,8 +169,19 @@ test('only what is proved to do the same on both servers is repeated', () => {
 });
 
 test('a computed number is repeated only where both servers write it alike', () => {
-  for (const script of ["redis.call('SET', KEYS[1], 0.1)", "redis.call('SET', KEYS[1], ARGV[1] / 3)", "redis.call('SET', KEYS[1], -0)", "redis.call('SET', KEYS[1], 1e17)"]) assert.ok(new Routine(script, false).writesNumbers, script);
-  for (const script of ["redis.call('SET', KEYS[1], 1)", "redis.call('SET', KEYS[1], 'x' .. 0.1)", "redis.call('RPUSH', KEYS[1], ARGV[1], unpack(ARGV))"]) assert.ok(!new Routine(script, false).writesNumbers, script);
+  for (const script of [
+    "redis.call('SET', KEYS[1], 0.1)",
+    "redis.call('SET', KEYS[1], ARGV[1] / 3)",
+    "redis.call('SET', KEYS[1], -0)",
+    "redis.call('SET', KEYS[1], 1e17)",
+  ])
+    assert.ok(new Routine(script, false).writesNumbers, script);
+  for (const script of [
+    "redis.call('SET', KEYS[1], 1)",
+    "redis.call('SET', KEYS[1], 'x' .. 0.1)",
+    "redis.call('RPUSH', KEYS[1], ARGV[1], unpack(ARGV))",
+  ])
+    assert.ok(!new Routine(script, false).writesNumbers, script);
 });
 
 test('the parameters of a library are its callers only where the server alone calls the function', () => {
@@ -149,16 +192,32 @@ test('the parameters of a library are its callers only where the server alone ca
   const set = "redis.call('SET', k[1], a[1])";
   assert.deepEqual(written(`redis.register_function('f', function(k, a) ${set} end)`), ['declared']);
   assert.deepEqual(written(`local function g(k, a) ${set} end redis.register_function('f', g)`), ['declared']);
-  assert.deepEqual(written(`redis.register_function{function_name='f', callback=function(k, a) redis.call('DEL', unpack(k)) redis.call('DEL', a[2]) end}`), ['declared', { argument: 2 }]);
-  assert.equal(written(`local function g(k, a) ${set} end redis.register_function('f', g) redis.register_function('h', function() g({'x'}) end)`), null);
-  assert.equal(written(`local function g(k, a) ${set} end redis.register_function('f', function(k, a) g(k, a) end)`), null);
+  assert.deepEqual(
+    written(
+      `redis.register_function{function_name='f', callback=function(k, a) redis.call('DEL', unpack(k)) redis.call('DEL', a[2]) end}`,
+    ),
+    ['declared', { argument: 2 }],
+  );
+  assert.equal(
+    written(
+      `local function g(k, a) ${set} end redis.register_function('f', g) redis.register_function('h', function() g({'x'}) end)`,
+    ),
+    null,
+  );
+  assert.equal(
+    written(`local function g(k, a) ${set} end redis.register_function('f', function(k, a) g(k, a) end)`),
+    null,
+  );
   assert.deepEqual(written(`redis.register_function('f', function(a, k) ${set} end)`), [{ argument: 1 }]);
   assert.equal(written(`redis.register_function('f', function(k, a) k[1] = 'x' ${set} end)`), null);
   assert.equal(written(`redis.register_function('f', make(function(k, a) ${set} end))`), null);
 });
 
 test('a call of a subcommand that writes is no reader', () => {
-  assert.equal(new Routine("return redis.call('XGROUP', 'CREATE', KEYS[1], 'g', '$', 'MKSTREAM')", false).writesNothing(table), false);
+  assert.equal(
+    new Routine("return redis.call('XGROUP', 'CREATE', KEYS[1], 'g', '$', 'MKSTREAM')", false).writesNothing(table),
+    false,
+  );
   assert.equal(new Routine("return redis.call('OBJECT', 'ENCODING', KEYS[1])", false).writesNothing(table), true);
   assert.equal(new Routine('return redis.call(ARGV[1], KEYS[1])', false).writesNothing(table), false);
 });

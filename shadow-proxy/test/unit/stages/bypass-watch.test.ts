@@ -3,20 +3,38 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { foreignWrites, parseCalls, type CallCounts } from '../../../src/stages/bypass-watch.js';
 
-const at = (calls: Record<string, number>, sent: Record<string, number>, more: Partial<CallCounts> = {}): CallCounts => {
+const at = (
+  calls: Record<string, number>,
+  sent: Record<string, number>,
+  more: Partial<CallCounts> = {},
+): CallCounts => {
   const counts = new Map(Object.entries(sent));
-  return { runId: 'a', calls: new Map(Object.entries(calls)), sentBefore: counts, sentAfter: counts, inFlight: 0, scripts: 0, ...more };
+  return {
+    runId: 'a',
+    calls: new Map(Object.entries(calls)),
+    sentBefore: counts,
+    sentAfter: counts,
+    inFlight: 0,
+    scripts: 0,
+    ...more,
+  };
 };
 
 test('what the server counts beyond what the proxy has sent is somebody else’s', () => {
-  assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 110, incr: 2 }, { set: 12 })), { set: 3, incr: 2 });
+  assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 110, incr: 2 }, { set: 12 })), {
+    set: 3,
+    incr: 2,
+  });
   assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 107 }, { set: 12 })), {});
 });
 
 test('what was in flight is nobody’s fault, whenever it was', () => {
   // Sent before the first look, run after it; sent before the answer to the second one.
   assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 8 }, { inFlight: 3 }), at({ set: 107 }, { set: 12 })), {});
-  assert.deepEqual(foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 107 }, { set: 9 }, { sentAfter: new Map([['set', 12]]) })), {});
+  assert.deepEqual(
+    foreignWrites(at({ set: 100 }, { set: 5 }), at({ set: 107 }, { set: 9 }, { sentAfter: new Map([['set', 12]]) })),
+    {},
+  );
 });
 
 test('nothing is told of another process, of counts that began anew, while scripts run, and of pops', () => {
@@ -28,6 +46,21 @@ test('nothing is told of another process, of counts that began anew, while scrip
 });
 
 test('the server’s counts are read by command, subcommands that write together', () => {
-  const stats = new Map([['cmdstat_set', 'calls=7,usec=9'], ['cmdstat_xgroup|create', 'calls=2,usec=1'], ['cmdstat_xgroup|destroy', 'calls=1,usec=1'], ['cmdstat_function|list', 'calls=2,usec=1'], ['cmdstat_function|load', 'calls=1,usec=1'], ['cmdstat_get', 'calls=9,usec=1'], ['other', 'calls=1']]);
-  assert.deepEqual([...parseCalls(stats, new Set(['set', 'xgroup', 'function']), (name) => name === 'function|list')], [['set', 7], ['xgroup', 3], ['function', 1]]);
+  const stats = new Map([
+    ['cmdstat_set', 'calls=7,usec=9'],
+    ['cmdstat_xgroup|create', 'calls=2,usec=1'],
+    ['cmdstat_xgroup|destroy', 'calls=1,usec=1'],
+    ['cmdstat_function|list', 'calls=2,usec=1'],
+    ['cmdstat_function|load', 'calls=1,usec=1'],
+    ['cmdstat_get', 'calls=9,usec=1'],
+    ['other', 'calls=1'],
+  ]);
+  assert.deepEqual(
+    [...parseCalls(stats, new Set(['set', 'xgroup', 'function']), (name) => name === 'function|list')],
+    [
+      ['set', 7],
+      ['xgroup', 3],
+      ['function', 1],
+    ],
+  );
 });

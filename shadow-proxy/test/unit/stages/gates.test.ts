@@ -32,7 +32,18 @@ const facts: GateFacts = {
   evidence,
   target: { ownSince: null, keys: null, of: 0, problem: null },
   consent: NO_CONSENT,
-  gates: { minCompared: 100_000, minMinutes: 60, maxMismatches: 0, maxP99Ratio: 1.2, maxExplainedShare: 0.25, maxVerifyHours: 24, unsupportedHours: 24, allowUnsupported: {}, drill: true, steps: true },
+  gates: {
+    minCompared: 100_000,
+    minMinutes: 60,
+    maxMismatches: 0,
+    maxP99Ratio: 1.2,
+    maxExplainedShare: 0.25,
+    maxVerifyHours: 24,
+    unsupportedHours: 24,
+    allowUnsupported: {},
+    drill: true,
+    steps: true,
+  },
   counters: 'none',
   writtenIn: null,
   spanning: 0,
@@ -49,12 +60,25 @@ const facts: GateFacts = {
   sourceEvicted: 0,
 };
 
-const seen = (time: string, day = '2026-03-04') => ({ lacks: 'target', calls: 4, first: `${day}T00:00:00Z`, last: `${day}T${time}:00Z` }) as const;
+const seen = (time: string, day = '2026-03-04') =>
+  ({ lacks: 'target', calls: 4, first: `${day}T00:00:00Z`, last: `${day}T${time}:00Z` }) as const;
 
-const counter = { workload: 'rl', class: 'counter', verdict: 'safe', why: 'two nodes write', lost: null, todo: null } as const;
+const counter = {
+  workload: 'rl',
+  class: 'counter',
+  verdict: 'safe',
+  why: 'two nodes write',
+  lost: null,
+  todo: null,
+} as const;
 
 const judge = (changes: Partial<GateFacts> = {}, seen: Partial<WorkloadEvidence> = {}): Record<string, Gate> =>
-  Object.fromEntries(judgeGates({ ...facts, ...changes, evidence: { ...evidence, ...seen } }, SHADOW, LIVE, NOW).map((gate) => [gate.name, gate]));
+  Object.fromEntries(
+    judgeGates({ ...facts, ...changes, evidence: { ...evidence, ...seen } }, SHADOW, LIVE, NOW).map((gate) => [
+      gate.name,
+      gate,
+    ]),
+  );
 
 test('with all of the evidence every gate is open', () => {
   const closed = Object.values(judge()).filter(({ answer }) => answer !== 'yes');
@@ -65,36 +89,103 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
   const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
     ['servers', 'no', /^the source is a replica of a:1; b$/, { servers: ['the source is a replica of a:1', 'b'] }],
     ['servers', 'unknown', /not been asked/, { servers: null }],
-    ['users', 'no', /^bob is missing on the target \(make both alike/, { users: { differences: ['bob is missing on the target'], unknown: null, same: 2, onlyTarget: [] } }],
-    ['users', 'no', /^alice was refused when its login was tried/, { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: ['alice'] }],
-    ['users', 'unknown', /^the target does not tell$/, { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: [] }],
+    [
+      'users',
+      'no',
+      /^bob is missing on the target \(make both alike/,
+      { users: { differences: ['bob is missing on the target'], unknown: null, same: 2, onlyTarget: [] } },
+    ],
+    [
+      'users',
+      'no',
+      /^alice was refused when its login was tried/,
+      {
+        users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] },
+        refusedLogins: ['alice'],
+      },
+    ],
+    [
+      'users',
+      'unknown',
+      /^the target does not tell$/,
+      { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: [] },
+    ],
     ['users', 'unknown', /not been asked/, { users: null }],
     ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
     ['time', 'no', /in 59 of 60 minutes \(180 have passed .*3 of 24 hours/, {}, { minutes: 59 }],
     ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
-    ['explained', 'no', /^30 % of the pairs \(unordered 60,000\), at most 25 %/, {}, { explained: { unordered: 60_000 } }],
+    [
+      'explained',
+      'no',
+      /^30 % of the pairs \(unordered 60,000\), at most 25 %/,
+      {},
+      { explained: { unordered: 60_000 } },
+    ],
     ['explained', 'unknown', /nothing was compared/, {}, { compared: 0, explained: {} }],
     ['inconclusive', 'no', /^300 pairs could not be told/, {}, { inconclusive: 300 }],
     ['suspects', 'no', /^3 keys in doubt/, { suspects: 3 }],
     ['suspects', 'no', /every key is in doubt: not copied/, { suspect: 'not copied' }],
     ['suspects', 'no', /repair is frozen: lost/, { frozen: 'lost' }],
     ['verify', 'unknown', /never verified: run shadow-compare verify/, {}, { verified: null }],
-    ['verify', 'no', /25\.0 h ago \(at most 24 h\)/, {}, { verified: { ...evidence.verified!, endedAt: '2026-03-03T11:00:00Z' } }],
+    [
+      'verify',
+      'no',
+      /25\.0 h ago \(at most 24 h\)/,
+      {},
+      { verified: { ...evidence.verified!, endedAt: '2026-03-03T11:00:00Z' } },
+    ],
     ['verify', 'no', /2 differed/, {}, { verified: { ...evidence.verified!, differences: 2 } }],
     ['verify', 'no', /1 could not be told/, {}, { verified: { ...evidence.verified!, failed: 1 } }],
     ['latency', 'no', /is 1\.50 times the source's/, { latencies: [window(2_000, 3_000)] }],
     ['latency', 'unknown', /999 replies of the source/, { latencies: [window(2_000, 2_000, 999)] }],
-    ['unsupported', 'no', /^the target does not support lmpop \(4, last 1.0 h ago\); opens when none is seen for 24 h/, {}, { unsupported: { lmpop: seen('11:00') } }],
-    ['unsupported', 'no', /^the source does not support bitop LSHIFT \(4/, {}, { unsupported: { 'bitop LSHIFT': { ...seen('11:00'), lacks: 'source' } } }],
-    ['bypass', 'no', /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/, { bypassing: ['api at 10.0.0.9 (set)'] }],
-    ['bypass', 'no', /at least so many writes \(set 12\) that the proxy did not send, last seen 20 minutes ago/, { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } }],
+    [
+      'unsupported',
+      'no',
+      /^the target does not support lmpop \(4, last 1.0 h ago\); opens when none is seen for 24 h/,
+      {},
+      { unsupported: { lmpop: seen('11:00') } },
+    ],
+    [
+      'unsupported',
+      'no',
+      /^the source does not support bitop LSHIFT \(4/,
+      {},
+      { unsupported: { 'bitop LSHIFT': { ...seen('11:00'), lacks: 'source' } } },
+    ],
+    [
+      'bypass',
+      'no',
+      /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/,
+      { bypassing: ['api at 10.0.0.9 (set)'] },
+    ],
+    [
+      'bypass',
+      'no',
+      /at least so many writes \(set 12\) that the proxy did not send, last seen 20 minutes ago/,
+      { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } },
+    ],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
-    ['counters', 'no', /^two nodes write; the sum; give it one writer$/, { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } }],
+    [
+      'counters',
+      'no',
+      /^two nodes write; the sum; give it one writer$/,
+      { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } },
+    ],
     ['counters', 'unknown', /do not tell/, { counters: null }],
-    ['counters', 'unknown', /^two nodes write; ask it$/, { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } }],
+    [
+      'counters',
+      'unknown',
+      /^two nodes write; ask it$/,
+      { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } },
+    ],
     ['counters', 'no', /its one writer is us: here it stays off/, { writtenIn: 'us' }],
     ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],
-    ['evictions', 'no', /evicted 7 keys since it started; the source has evicted 1,364 .* verify --repair/, { evicted: 7, sourceEvicted: 1_364 }],
+    [
+      'evictions',
+      'no',
+      /evicted 7 keys since it started; the source has evicted 1,364 .* verify --repair/,
+      { evicted: 7, sourceEvicted: 1_364 },
+    ],
     ['evictions', 'unknown', /does not tell/, { evicted: null }],
     ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],
   ];
@@ -103,27 +194,57 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     assert.equal(gates[name].answer, answer, name);
     assert.match(gates[name].evidence, text);
     const others = Object.values(gates).filter((gate) => gate.name !== name && gate.answer !== 'yes');
-    assert.deepEqual(others.filter((gate) => !(seen?.compared !== undefined && ['compared', 'explained', 'inconclusive'].includes(gate.name))), [], `${name} closes no other`);
+    assert.deepEqual(
+      others.filter(
+        (gate) => !(seen?.compared !== undefined && ['compared', 'explained', 'inconclusive'].includes(gate.name)),
+      ),
+      [],
+      `${name} closes no other`,
+    );
   }
 });
 
 test('what only one server supports blocks until it was not seen for long, or the plan allows it with a reason', () => {
   const allowUnsupported = { LMPOP: 'the job is switched off before live' };
   const old = { lmpop: seen('11:59', '2026-03-03') };
-  assert.deepEqual([judge({}, { unsupported: old }).unsupported.answer, judge({}, { unsupported: { lmpop: seen('12:01', '2026-03-03') } }).unsupported.answer], ['yes', 'no']);
-  assert.match(judge({}, { unsupported: old }).unsupported.evidence, /^none in the last 24 h; before that: lmpop \(4, last 24\.0 h ago\)$/);
-  const allowed = judge({ gates: { ...facts.gates, allowUnsupported } }, { unsupported: { lmpop: seen('11:00') } }).unsupported;
-  assert.deepEqual([allowed.answer, allowed.evidence], ['yes', 'none in the last 24 h; allowed: lmpop (4, last 1.0 h ago): the job is switched off before live']);
-  assert.match(judge({}, { unsupported: { 'command docs': seen('11:00') } }).unsupported.evidence, /allowed: command docs .*: redis-cli asks/);
+  assert.deepEqual(
+    [
+      judge({}, { unsupported: old }).unsupported.answer,
+      judge({}, { unsupported: { lmpop: seen('12:01', '2026-03-03') } }).unsupported.answer,
+    ],
+    ['yes', 'no'],
+  );
+  assert.match(
+    judge({}, { unsupported: old }).unsupported.evidence,
+    /^none in the last 24 h; before that: lmpop \(4, last 24\.0 h ago\)$/,
+  );
+  const allowed = judge(
+    { gates: { ...facts.gates, allowUnsupported } },
+    { unsupported: { lmpop: seen('11:00') } },
+  ).unsupported;
+  assert.deepEqual(
+    [allowed.answer, allowed.evidence],
+    ['yes', 'none in the last 24 h; allowed: lmpop (4, last 1.0 h ago): the job is switched off before live'],
+  );
+  assert.match(
+    judge({}, { unsupported: { 'command docs': seen('11:00') } }).unsupported.evidence,
+    /allowed: command docs .*: redis-cli asks/,
+  );
 });
 
 test('the first write to a target with keys that the shard did not write needs their number', () => {
   const keys = { found: 1_200, onSource: 200, examples: ['app:<5 bytes>'], looked: 3_000, of: 3_000, complete: true };
   const of = (target: Partial<NonNullable<GateFacts['target']>>, consent = NO_CONSENT): Gate => {
     const seen = { ...facts, target: { ownSince: null, keys: null, of: 3_000, problem: null, ...target }, consent };
-    return judgeGates(seen, { stage: 'off', percent: 100 }, { stage: 'dualwrite', percent: 100 }, NOW).find(({ name }) => name === 'target')!;
+    return judgeGates(seen, { stage: 'off', percent: 100 }, { stage: 'dualwrite', percent: 100 }, NOW).find(
+      ({ name }) => name === 'target',
+    )!;
   };
-  const consent = (overwrite: boolean, deleteForeign: boolean, confirm: number): GateFacts['consent'] => ({ overwrite, deleteForeign, confirm });
+  const consent = (overwrite: boolean, deleteForeign: boolean, confirm: number): GateFacts['consent'] => ({
+    overwrite,
+    deleteForeign,
+    confirm,
+  });
   assert.equal(of({ of: 0 }).answer, 'yes');
   assert.equal(of({ ownSince: '2026-03-04T10:00:00Z' }).answer, 'yes');
   assert.equal(of({}).answer, 'unknown', 'not counted');
@@ -133,10 +254,26 @@ test('the first write to a target with keys that the shard did not write needs t
   const bound = of({ keys: { ...keys, looked: 2_000, complete: false } }, consent(true, true, 5_000));
   assert.equal(bound.answer, 'no');
   assert.match(bound.evidence, /at least 1,200 keys .* still counting: 2,000 of 3,000 keys/);
-  assert.deepEqual([consent(false, false, 1_200), consent(true, false, 1_199), consent(false, true, 1_200), consent(true, false, 1_200), consent(true, true, 1_300)].map((each) => of({ keys }, each).answer), ['no', 'no', 'no', 'yes', 'yes']);
+  assert.deepEqual(
+    [
+      consent(false, false, 1_200),
+      consent(true, false, 1_199),
+      consent(false, true, 1_200),
+      consent(true, false, 1_200),
+      consent(true, true, 1_300),
+    ].map((each) => of({ keys }, each).answer),
+    ['no', 'no', 'no', 'yes', 'yes'],
+  );
   assert.equal(of({ keys: { ...keys, onSource: 0 } }, consent(false, true, 1_200)).answer, 'yes');
-  const closed = [{ name: 'target', answer: 'no', evidence: '' }, { name: 'bypass', answer: 'no', evidence: '' }] as const;
-  assert.deepEqual(closedGates(closed, { force: true }).map(({ name }) => name), ['target'], 'force does not pass it');
+  const closed = [
+    { name: 'target', answer: 'no', evidence: '' },
+    { name: 'bypass', answer: 'no', evidence: '' },
+  ] as const;
+  assert.deepEqual(
+    closedGates(closed, { force: true }).map(({ name }) => name),
+    ['target'],
+    'force does not pass it',
+  );
 });
 
 test('a verification that found none of its keys is no evidence', () => {
@@ -148,7 +285,10 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
   assert.equal(judge({ latencies: [window(100, 900)] }).latency.answer, 'yes', 'both are below the floor');
   assert.equal(judge({ latencies: [window(100, 1_300)] }).latency.answer, 'no');
   const oneBadMinute = [window(2_000, 2_000), window(2_000, 20_000), window(2_000, 2_100)];
-  assert.match(judge({ latencies: oneBadMinute }).latency.evidence, /is 1\.05 times the source's \(1\.00 to 10\.00 over 3 minutes\)/);
+  assert.match(
+    judge({ latencies: oneBadMinute }).latency.evidence,
+    /is 1\.05 times the source's \(1\.00 to 10\.00 over 3 minutes\)/,
+  );
   assert.equal(judge({ latencies: oneBadMinute }).latency.answer, 'yes');
 });
 
@@ -157,18 +297,29 @@ test('each step asks for what can be seen before it', () => {
   // Of counters that the proxy rewrites: clients are sent to the target at once.
   assert.ok(gatesFor('off', 'complete').includes('users'));
   assert.ok(gatesFor('dualwrite', 'shadow').includes('suspects'));
-  for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const) assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
-  for (const gate of ['time', 'verify', 'suspects', 'counters'] as const) assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);
+  for (const gate of ['latency', 'drill', 'verify', 'bypass'] as const)
+    assert.ok(gatesFor('shadow', 'live').includes(gate) && gatesFor('live', 'live').includes(gate), gate);
+  for (const gate of ['time', 'verify', 'suspects', 'counters'] as const)
+    assert.ok(gatesFor('rampdown', 'complete').includes(gate), gate);
 });
 
 test('live is taken in steps, where percent is offered', () => {
   const path = [];
-  for (let at = { stage: 'off', percent: 100 } as Parameters<typeof nextPoint>[0]; at.stage !== 'complete'; ) {
+  for (let at = { stage: 'off', percent: 100 } as Parameters<typeof nextPoint>[0]; at.stage !== 'complete';) {
     const next = nextPoint({ ...at, spanning: 0 });
     path.push(`${next.stage} ${next.percent}`);
     at = { ...next, spanning: 0 };
   }
-  assert.deepEqual(path, ['dualwrite 100', 'shadow 100', 'live 1', 'live 10', 'live 50', 'live 100', 'rampdown 100', 'complete 100']);
+  assert.deepEqual(path, [
+    'dualwrite 100',
+    'shadow 100',
+    'live 1',
+    'live 10',
+    'live 50',
+    'live 100',
+    'rampdown 100',
+    'complete 100',
+  ]);
   assert.deepEqual(nextPoint({ stage: 'shadow', percent: 100, spanning: 1 }), { stage: 'live', percent: 100 });
   assert.throws(() => nextPoint({ stage: 'complete', percent: 100, spanning: 0 }), { code: 'no-return' });
 });
@@ -176,10 +327,19 @@ test('live is taken in steps, where percent is offered', () => {
 test('live is refused at once where smaller steps are offered, and the plan asks for them', () => {
   const steps = (from: StagePoint, percent: number, changes: Partial<GateFacts> = {}): Gate =>
     judgeGates({ ...facts, ...changes }, from, { stage: 'live', percent }, NOW).find(({ name }) => name === 'steps')!;
-  assert.deepEqual([1, 5, 10, 100].map((percent) => steps(SHADOW, percent).answer), ['yes', 'no', 'no', 'no']);
-  assert.deepEqual([10, 50, 100].map((percent) => steps(LIVE, percent).answer), ['yes', 'no', 'no']);
+  assert.deepEqual(
+    [1, 5, 10, 100].map((percent) => steps(SHADOW, percent).answer),
+    ['yes', 'no', 'no', 'no'],
+  );
+  assert.deepEqual(
+    [10, 50, 100].map((percent) => steps(LIVE, percent).answer),
+    ['yes', 'no', 'no'],
+  );
   assert.equal(steps({ stage: 'live', percent: 50 }, 100).answer, 'yes');
-  assert.match(steps(SHADOW, 100).evidence, /^100 % of the keys at once, at most 1 % in this step: leave out --percent, and take 1, 10, 50, 100 % one after the other$/);
+  assert.match(
+    steps(SHADOW, 100).evidence,
+    /^100 % of the keys at once, at most 1 % in this step: leave out --percent, and take 1, 10, 50, 100 % one after the other$/,
+  );
   assert.equal(steps(SHADOW, 100, { spanning: 3 }).answer, 'yes');
   assert.equal(steps(SHADOW, 100, { gates: { ...facts.gates, steps: false } }).answer, 'yes');
 });

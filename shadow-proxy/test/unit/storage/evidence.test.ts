@@ -8,16 +8,32 @@ import { scratch } from '../../support/plans.js';
 
 const AUTHOR = { process: 'p1', before: 'p1' };
 
-const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({ name: 'w', stage: 'shadow', percent: 100, compared, explained: new Map(), mismatches: new Map(), inconclusive: 0, unsupported: new Map(), ...changes });
+const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({
+  name: 'w',
+  stage: 'shadow',
+  percent: 100,
+  compared,
+  explained: new Map(),
+  mismatches: new Map(),
+  inconclusive: 0,
+  unsupported: new Map(),
+  ...changes,
+});
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 10, minute));
 
 test('totals of several processes add up, minutes and hours count once', (t) => {
   const directory = scratch(t);
   const first = new EvidenceBook(directory, AUTHOR);
   first.look(at(0), [seen(10, { explained: new Map([['unordered', 4]]) })]);
-  first.look(at(0), [seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
-  first.look(at(1), [seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
-  first.look(at(70), [seen(20, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 })]);
+  first.look(at(0), [
+    seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+  ]);
+  first.look(at(1), [
+    seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+  ]);
+  first.look(at(70), [
+    seen(20, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+  ]);
   first.verified('w', { endedAt: 'then', keys: 3, differences: 0, failed: 0, unsure: 0 });
   first.save();
   const second = new EvidenceBook(directory, AUTHOR);
@@ -49,9 +65,16 @@ test('what only one server supports is kept over processes and stages, with the 
   const second = new EvidenceBook(directory, AUTHOR);
   second.look(at(9), [seen(0)]);
   second.look(at(10), [seen(0, { stage: 'live', percent: 1 })]);
-  assert.deepEqual(second.of('w')!.unsupported, { lmpop: { lacks: 'target', calls: 3, first: at(1).toISOString(), last: at(2).toISOString() } });
+  assert.deepEqual(second.of('w')!.unsupported, {
+    lmpop: { lacks: 'target', calls: 3, first: at(1).toISOString(), last: at(2).toISOString() },
+  });
   second.look(at(11), [seen(0, { stage: 'live', percent: 1, ...calls(1) })]);
-  assert.deepEqual(second.of('w')!.unsupported.lmpop, { lacks: 'target', calls: 4, first: at(1).toISOString(), last: at(11).toISOString() });
+  assert.deepEqual(second.of('w')!.unsupported.lmpop, {
+    lacks: 'target',
+    calls: 4,
+    first: at(1).toISOString(),
+    last: at(11).toISOString(),
+  });
 });
 
 test('another stage begins anew; what was verified and rehearsed stays', (t) => {
@@ -60,7 +83,10 @@ test('another stage begins anew; what was verified and rehearsed stays', (t) => 
   book.drilled('w', { at: 'then', percent: 1, heldMs: 2 });
   book.look(at(5), [seen(60, { stage: 'live', percent: 10 })]);
   const { compared, since, minutes, drill } = book.of('w')!;
-  assert.deepEqual([compared, since, minutes, drill], [10, at(5).toISOString(), 1, { at: 'then', percent: 1, heldMs: 2 }]);
+  assert.deepEqual(
+    [compared, since, minutes, drill],
+    [10, at(5).toISOString(), 1, { at: 'then', percent: 1, heldMs: 2 }],
+  );
 });
 
 test('a rehearsed rollback takes nothing of the evidence, and what it saw counts', (t) => {
@@ -93,7 +119,10 @@ test('a file that cannot be believed makes less of it, says so, and stops nothin
     return [book.of('w')!.compared, book.problem?.replace(/^.*believed: /, '') ?? null];
   };
   assert.deepEqual(open(good), [1_000_005, null]);
-  assert.deepEqual(open(good.replace('1000000', '9000000')), [5, 'its checksum does not match: it was damaged, or changed by hand']);
+  assert.deepEqual(open(good.replace('1000000', '9000000')), [
+    5,
+    'its checksum does not match: it was damaged, or changed by hand',
+  ]);
   assert.match(open(good.slice(0, -10)).join(), /^5,it is not JSON/);
   assert.deepEqual(open('{"version":1,"workloads":{},"latencies":[]}'), [5, 'it has no checksum']);
   // One that an operator put back from a copy, while another process had served.

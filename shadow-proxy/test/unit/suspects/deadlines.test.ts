@@ -32,11 +32,17 @@ test('a new time to live replaces the old one, or is added to it; a key without 
   deadlines.note(1, 500, 510);
   assert.deepEqual([deadlines.within(1, 0, 200), deadlines.within(1, 505, 505)], [false, true]);
   deadlines.widen(1, 100, 110);
-  assert.deepEqual([deadlines.within(1, 105, 105), deadlines.within(1, 505, 505), deadlines.within(1, 511, 600)], [true, true, false]);
+  assert.deepEqual(
+    [deadlines.within(1, 105, 105), deadlines.within(1, 505, 505), deadlines.within(1, 511, 600)],
+    [true, true, false],
+  );
   deadlines.copy(1, 2);
   deadlines.forget(1);
   deadlines.copy(1, 3);
-  assert.deepEqual([1, 2, 3].map((key) => deadlines.within(key, 0, 1_000)), [false, true, false]);
+  assert.deepEqual(
+    [1, 2, 3].map((key) => deadlines.within(key, 0, 1_000)),
+    [false, true, false],
+  );
 });
 
 test('what is past makes room, and nothing that is still ahead is lost', () => {

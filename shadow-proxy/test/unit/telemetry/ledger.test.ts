@@ -1,11 +1,26 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { readLatest } from '../../../src/telemetry/ledger-tail.js';
-import { firstDifference, Ledger, type LedgerEntry, type LedgerOptions, type Mismatch } from '../../../src/telemetry/ledger.js';
+import {
+  firstDifference,
+  Ledger,
+  type LedgerEntry,
+  type LedgerOptions,
+  type Mismatch,
+} from '../../../src/telemetry/ledger.js';
 import { scratch } from '../../support/plans.js';
 
 const HASH_KEY = Buffer.alloc(32, 1);
@@ -23,7 +38,8 @@ const mismatch = (change: Partial<Mismatch> = {}): Mismatch => ({
   ...change,
 });
 
-const open = (file: string | null, options: Partial<LedgerOptions> = {}): Ledger => new Ledger({ shard: 'cache-0', file, hashKey: HASH_KEY, ...options });
+const open = (file: string | null, options: Partial<LedgerOptions> = {}): Ledger =>
+  new Ledger({ shard: 'cache-0', file, hashKey: HASH_KEY, ...options });
 const read = (file: string): LedgerEntry[] =>
   readFileSync(file, 'utf8')
     .split('\n')
@@ -86,14 +102,18 @@ describe('the ledger', () => {
   test('keeps the last twenty in memory', () => {
     const ledger = open(null);
     for (let db = 0; db < 30; db++) ledger.record(mismatch({ db }));
-    assert.deepEqual(ledger.latest().map(({ db }) => db), Array.from({ length: 20 }, (_, i) => i + 10));
+    assert.deepEqual(
+      ledger.latest().map(({ db }) => db),
+      Array.from({ length: 20 }, (_, i) => i + 10),
+    );
     assert.deepEqual([ledger.total, ledger.notWritten], [30, 0]);
   });
 
   test('has no line that is older than it keeps them, in no file, from its start on', async (t) => {
     const directory = scratch(t);
     const file = join(directory, 'ledger.jsonl');
-    const line = (days: number): string => `${JSON.stringify({ time: new Date(Date.now() - days * 86_400_000).toISOString(), db: days })}\n`;
+    const line = (days: number): string =>
+      `${JSON.stringify({ time: new Date(Date.now() - days * 86_400_000).toISOString(), db: days })}\n`;
     writeFileSync(`${file}.2`, line(50));
     utimesSync(`${file}.2`, 1, Date.now() / 1000 - 50 * 86_400);
     writeFileSync(`${file}.1`, line(40) + line(35));
@@ -103,7 +123,12 @@ describe('the ledger', () => {
     const ledger = open(file, { keepDays: 7 });
     ledger.record(mismatch({ db: 0 }));
     await ledger.close();
-    assert.deepEqual(readFileSync(file, 'utf8').split('\n').map((text) => /"db":(\d+)/.exec(text)?.[1] ?? text), ['6', 'another', '0', '']);
+    assert.deepEqual(
+      readFileSync(file, 'utf8')
+        .split('\n')
+        .map((text) => /"db":(\d+)/.exec(text)?.[1] ?? text),
+      ['6', 'another', '0', ''],
+    );
     assert.deepEqual([existsSync(`${file}.1`), existsSync(`${file}.2`)], [false, false]);
     assert.equal(readFileSync(`${file}.copy`, 'utf8'), copy, 'what is not of the ledger stays');
   });
@@ -115,7 +140,10 @@ describe('the ledger', () => {
       ledger.record(mismatch({ db }));
       await ledger.close();
     }
-    assert.deepEqual(read(file).map(({ db }) => db), [1, 2]);
+    assert.deepEqual(
+      read(file).map(({ db }) => db),
+      [1, 2],
+    );
   });
 
   test('tells its end without keys and replies, whatever the files hold, over restarts and rotations', async (t) => {
@@ -152,7 +180,10 @@ describe('the ledger is bounded:', () => {
     const files = [`${file}.2`, `${file}.1`, file];
     for (const path of files) assert.ok(statSync(path).size <= 4_000, `${path} has ${statSync(path).size} bytes`);
     const kept = files.flatMap(read).map(({ db }) => db);
-    assert.deepEqual(kept, Array.from({ length: kept.length }, (_, i) => 200 - kept.length + i));
+    assert.deepEqual(
+      kept,
+      Array.from({ length: kept.length }, (_, i) => 200 - kept.length + i),
+    );
     assert.ok(kept.length > 15);
   });
 

@@ -8,14 +8,18 @@ import { jobSnapshot, scrapedShard, shardSnapshot, workloadSnapshot } from '../.
 async function scrape(metrics: Metrics): Promise<Map<string, number>> {
   const text = await metrics.text();
   const lines = text.split('\n').filter((line) => line.startsWith('shadow_proxy_'));
-  return new Map(lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]));
+  return new Map(
+    lines.map((line) => [line.slice(0, line.lastIndexOf(' ')), Number(line.slice(line.lastIndexOf(' ') + 1))]),
+  );
 }
 
 const of = (...shards: ScrapedShard[]): Metrics => new Metrics(() => ({ shards, waiting: [] }));
 
 describe('metrics', () => {
   test('are read from the snapshot', async () => {
-    const samples = await scrape(of(scrapedShard({ mismatches: { value: 2, type: 1 }, mirror: { ...shardSnapshot().mirror, lagMs: 1500 } })));
+    const samples = await scrape(
+      of(scrapedShard({ mismatches: { value: 2, type: 1 }, mirror: { ...shardSnapshot().mirror, lagMs: 1500 } })),
+    );
     for (const [name, value] of [
       ['shadow_proxy_operations_total{shard="cache-0"}', 1000],
       ['shadow_proxy_compared_total{shard="cache-0"}', 990],
@@ -38,7 +42,10 @@ describe('metrics', () => {
 
   test('say nothing of whether a server answers that no workload uses', async () => {
     const { target } = shardSnapshot();
-    const told = async (up: boolean | null): Promise<number | undefined> => (await scrape(of(scrapedShard({ target: { ...target, up } })))).get('shadow_proxy_up{shard="cache-0",server="target"}');
+    const told = async (up: boolean | null): Promise<number | undefined> =>
+      (await scrape(of(scrapedShard({ target: { ...target, up } })))).get(
+        'shadow_proxy_up{shard="cache-0",server="target"}',
+      );
     assert.deepEqual([await told(null), await told(false), await told(true)], [undefined, 0, 1]);
   });
 
@@ -64,11 +71,17 @@ describe('metrics', () => {
     const samples = await scrape(of(scrapedShard({ workloads: [workloadSnapshot({ unsupported })] })));
     const commands = [...samples].filter(([name]) => name.startsWith('shadow_proxy_unsupported_total'));
     assert.equal(commands.length, 201);
-    assert.equal(samples.get('shadow_proxy_unsupported_total{shard="cache-0",workload="sessions",command="(other)"}'), 4_800);
+    assert.equal(
+      samples.get('shadow_proxy_unsupported_total{shard="cache-0",workload="sessions",command="(other)"}'),
+      4_800,
+    );
   });
 
   test('say whether the target is the authority', async () => {
-    const workloads = [workloadSnapshot({ name: 'a', stage: 'shadow' }), workloadSnapshot({ name: 'b', stage: 'live', percent: 10 })];
+    const workloads = [
+      workloadSnapshot({ name: 'a', stage: 'shadow' }),
+      workloadSnapshot({ name: 'b', stage: 'live', percent: 10 }),
+    ];
     const samples = await scrape(of(scrapedShard({ workloads })));
     assert.equal(samples.get('shadow_proxy_workload_authority_target{shard="cache-0",workload="a"}'), 0);
     assert.equal(samples.get('shadow_proxy_workload_authority_target{shard="cache-0",workload="b"}'), 1);
@@ -76,7 +89,18 @@ describe('metrics', () => {
   });
 
   test('tell what is known without a server, and nothing for what is not known', async () => {
-    const asked = await scrape(of(scrapedShard({ job: jobSnapshot({ kind: 'backfill', state: 'failed', endedAt: '2026-11-21T12:00:10.000Z' }) }, { guard: [{ workload: 'rate-limits', verdict: 'unsafe' }], certificates: { target: 1_800_000_000_000 }, leases: { source: true, target: false } })));
+    const asked = await scrape(
+      of(
+        scrapedShard(
+          { job: jobSnapshot({ kind: 'backfill', state: 'failed', endedAt: '2026-11-21T12:00:10.000Z' }) },
+          {
+            guard: [{ workload: 'rate-limits', verdict: 'unsafe' }],
+            certificates: { target: 1_800_000_000_000 },
+            leases: { source: true, target: false },
+          },
+        ),
+      ),
+    );
     for (const [name, value] of [
       ['shadow_proxy_workload_gate{shard="cache-0",workload="sessions",gate="compared",answer="no"}', 1],
       ['shadow_proxy_workload_gate{shard="cache-0",workload="sessions",gate="compared",answer="yes"}', 0],
@@ -94,8 +118,18 @@ describe('metrics', () => {
       assert.equal(asked.get(name), value, name);
     }
     const untold = await scrape(of(scrapedShard({}, { bypassing: null })));
-    for (const name of ['bypassing_clients', 'workload_verified_timestamp_seconds', 'job_end_timestamp_seconds', 'workload_guard', 'certificate_end_timestamp_seconds']) {
-      assert.deepEqual([...untold.keys()].filter((each) => each.startsWith(`shadow_proxy_${name}`)), [], name);
+    for (const name of [
+      'bypassing_clients',
+      'workload_verified_timestamp_seconds',
+      'job_end_timestamp_seconds',
+      'workload_guard',
+      'certificate_end_timestamp_seconds',
+    ]) {
+      assert.deepEqual(
+        [...untold.keys()].filter((each) => each.startsWith(`shadow_proxy_${name}`)),
+        [],
+        name,
+      );
     }
   });
 
@@ -118,8 +152,18 @@ describe('metrics', () => {
 
   test('every metric of the table has a sample for a shard with everything', async () => {
     const full = scrapedShard(
-      { mismatches: { value: 1 }, inconclusive: { lost: 1 }, workloads: [workloadSnapshot({ unsupported: { lcs: 1 } })], suspects: { total: 1, byReason: { outage: 1 } }, job: jobSnapshot({ state: 'done', endedAt: '2026-11-21T12:00:10.000Z' }) },
-      { guard: [{ workload: 'rate-limits', verdict: 'unsafe' }], certificates: { listener: 1_800_000_000_000 }, workloads: [{ workload: 'sessions', gates: { time: 'no' }, since: 0, verifiedAt: 1 }] },
+      {
+        mismatches: { value: 1 },
+        inconclusive: { lost: 1 },
+        workloads: [workloadSnapshot({ unsupported: { lcs: 1 } })],
+        suspects: { total: 1, byReason: { outage: 1 } },
+        job: jobSnapshot({ state: 'done', endedAt: '2026-11-21T12:00:10.000Z' }),
+      },
+      {
+        guard: [{ workload: 'rate-limits', verdict: 'unsafe' }],
+        certificates: { listener: 1_800_000_000_000 },
+        workloads: [{ workload: 'sessions', gates: { time: 'no' }, since: 0, verifiedAt: 1 }],
+      },
     );
     const names = new Set([...(await scrape(of(full))).keys()].map((sample) => sample.replace(/\{.*/, '')));
     for (const { name } of METRICS) assert.ok(names.has(name), name);

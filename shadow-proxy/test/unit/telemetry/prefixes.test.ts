@@ -1,4 +1,6 @@
-/** Prefixes of keys: what stands for an ID is cut off, and what many clients invent does not push out what is frequent. */
+/**
+ * Prefixes of keys: what stands for an ID is cut off, and what many clients invent does not push out what is frequent.
+ */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Prefixes, prefixOf } from '../../../src/telemetry/prefixes.js';

@@ -8,8 +8,14 @@ const busy = { p50: 100, p99: 1234.567, p999: 2000, count: 50 };
 
 test('a point has the latencies of its own time, and rates since the one before', () => {
   const series = new Series();
-  series.add(1_000, shardSnapshot({ uptimeMs: 10_000, operations: 100, mismatches: { value: 1 } }), { source: busy, target: quiet });
-  series.add(6_000, shardSnapshot({ uptimeMs: 15_000, operations: 1_100, mismatches: { value: 11 } }), { source: busy, target: busy });
+  series.add(1_000, shardSnapshot({ uptimeMs: 10_000, operations: 100, mismatches: { value: 1 } }), {
+    source: busy,
+    target: quiet,
+  });
+  series.add(6_000, shardSnapshot({ uptimeMs: 15_000, operations: 1_100, mismatches: { value: 11 } }), {
+    source: busy,
+    target: busy,
+  });
   const { at, columns } = series.since(0);
   assert.deepEqual(at, [1_000, 6_000]);
   assert.deepEqual(columns.sourceP99, [1230, 1230]);
@@ -21,7 +27,8 @@ test('a point has the latencies of its own time, and rates since the one before'
 
 test('only what is new is told, and only so many points are kept', () => {
   const series = new Series(3);
-  for (let at = 1; at <= 7; at++) series.add(at, shardSnapshot({ uptimeMs: at * 5_000 }), { source: quiet, target: quiet });
+  for (let at = 1; at <= 7; at++)
+    series.add(at, shardSnapshot({ uptimeMs: at * 5_000 }), { source: quiet, target: quiet });
   assert.deepEqual(series.since(0).at, [5, 6, 7]);
   assert.deepEqual(series.since(6).at, [7]);
   assert.deepEqual(series.since(7).at, []);

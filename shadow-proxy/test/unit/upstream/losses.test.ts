@@ -5,7 +5,14 @@ import { KeyLosses } from '../../../src/upstream/losses.js';
 
 test('rises are counted from the first look on, also after the counts began anew', () => {
   const losses = new KeyLosses();
-  const see = (evicted: number, expired: number, at: number): void => losses.see(new Map([['evicted_keys', `${evicted}`], ['expired_keys', `${expired}`]]), at);
+  const see = (evicted: number, expired: number, at: number): void =>
+    losses.see(
+      new Map([
+        ['evicted_keys', `${evicted}`],
+        ['expired_keys', `${expired}`],
+      ]),
+      at,
+    );
   see(500, 7, 1);
   assert.deepEqual([losses.evicted, losses.expired, losses.evictedAt], [0, 0, null]);
   see(510, 9, 2);

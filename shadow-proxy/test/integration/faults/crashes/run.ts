@@ -1,7 +1,7 @@
 /**
- * The property of crashes: at a random moment the proxy is killed, and a file of its state folder is cut, emptied, removed, or has
- * one byte changed, at a random place. Then either the next proxy refuses to start; or what it calls clean is equal on both
- * servers, read by a comparison that shares no code with the proxy.
+ * The property of crashes: at a random moment the proxy is killed, and a file of its state folder is cut, emptied,
+ * removed, or has one byte changed, at a random place. Then either the next proxy refuses to start; or what it calls
+ * clean is equal on both servers, read by a comparison that shares no code with the proxy.
  */
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
@@ -38,7 +38,10 @@ export interface Crash {
   readonly damage: string | null;
   /** Keys that differed between the servers when the proxy was dead. */
   readonly differed: number;
-  /** `refused`: the next proxy did not start. Else what it said first: some keys, or all of a workload, are suspect; or none. */
+  /**
+   * `refused`: the next proxy did not start. Else what it said first: some keys, or all of a workload, are suspect; or
+   * none.
+   */
   readonly outcome: 'refused' | 'all suspect' | 'keys suspect' | 'clean';
   /** Why it refused, or why all are suspect. */
   readonly why: string | null;
@@ -144,7 +147,10 @@ class Daemon {
   }
 
   async ask(path: string, body?: object): Promise<unknown> {
-    const response = await fetch(`${this.admin}${path}`, body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
+    const response = await fetch(
+      `${this.admin}${path}`,
+      body && { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) },
+    );
     const answer: unknown = await response.json();
     if (!response.ok) throw new Error(JSON.stringify(answer));
     return answer;
@@ -157,7 +163,9 @@ class Daemon {
 
 async function beginCopy({ source }: Pair, daemon: Daemon): Promise<void> {
   const client = new Redis({ host: '127.0.0.1', port: source.port });
-  await client.mset(Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`${i % 2 === 0 ? 'w' : 'x'}:cold:${i}`, i])));
+  await client.mset(
+    Object.fromEntries(Array.from({ length: 3_000 }, (_, i) => [`${i % 2 === 0 ? 'w' : 'x'}:cold:${i}`, i])),
+  );
   client.disconnect();
   for (const workload of ['w', 'default']) await daemon.ask('/api/stage', { workload, stage: 'dualwrite' });
   await daemon.ask('/api/jobs', { kind: 'backfill', limits: { keysPerSecond: 6_000 } });
@@ -169,7 +177,15 @@ async function settled(daemon: Daemon): Promise<void> {
   for (const deadline = Date.now() + SETTLE_MS; ; await sleep(50)) {
     const { workloads, suspects, undecided, mirror, job } = await daemon.status();
     const running = job?.state === 'running';
-    if (!running && suspects.total === 0 && undecided === 0 && mirror.connected && mirror.queuedEffects === 0 && workloads.every(({ clean }) => clean)) return;
+    if (
+      !running &&
+      suspects.total === 0 &&
+      undecided === 0 &&
+      mirror.connected &&
+      mirror.queuedEffects === 0 &&
+      workloads.every(({ clean }) => clean)
+    )
+      return;
     if (!running && !begun && workloads.some(({ suspect }) => /not copied/.test(suspect ?? ''))) {
       begun = true;
       await daemon.ask('/api/jobs', { kind: 'backfill' });
@@ -193,7 +209,8 @@ function startTraffic(port: number, seed: number): { stop(): void } {
     const random = new Random(seed, 100 + i);
     void (async () => {
       await once(client, 'ready').catch(() => undefined);
-      while (!ended && client.status === 'ready') await client.pipeline(random.times(random.between(1, 20), () => write(random))).exec();
+      while (!ended && client.status === 'ready')
+        await client.pipeline(random.times(random.between(1, 20), () => write(random))).exec();
     })();
     return client;
   });

@@ -1,6 +1,6 @@
 /**
- * The property of privileges in pieces with seeds of their own, until `ACL_COMMANDS` commands were sent (default: a million).
- * `ACL_SEED` is the first seed.
+ * The property of privileges in pieces with seeds of their own, until `ACL_COMMANDS` commands were sent (default: a
+ * million). `ACL_SEED` is the first seed.
  */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -15,7 +15,12 @@ test(`no client gets, and no mirror holds, what the authority refuses: ${COMMAND
   if (!(await needsKeydb(t))) return;
   const total: Outcome = { commands: 0, refused: 0, changes: 0 };
   for (let seed = SEED; total.commands < COMMANDS; seed++) {
-    const outcome = await checkPrivileges({ stage: seed % 3 === 0 ? 'live' : 'shadow', seed, commands: Math.min(PIECE, COMMANDS - total.commands), ms: 300_000 });
+    const outcome = await checkPrivileges({
+      stage: seed % 3 === 0 ? 'live' : 'shadow',
+      seed,
+      commands: Math.min(PIECE, COMMANDS - total.commands),
+      ms: 300_000,
+    });
     for (const count of ['commands', 'refused', 'changes'] as const) total[count] += outcome[count];
     process.stderr.write(`seed ${seed}: ${JSON.stringify(total)}\n`);
   }

@@ -1,7 +1,7 @@
 /**
- * The property of privileges: random users with random ACLs on both servers, random commands, scripts and transactions, and
- * ACL changes at run time. The mirror never holds what the authority refused, and no client gets a reply that its user
- * could not have got from the authority itself.
+ * The property of privileges: random users with random ACLs on both servers, random commands, scripts and transactions,
+ * and ACL changes at run time. The mirror never holds what the authority refused, and no client gets a reply that its
+ * user could not have got from the authority itself.
  *
  *   command ─┬─▶ proxy ─▶ authority ─▶ mirror       both hold the same in the end
  *            └─▶ twin, a server like the authority   its reply is the proxy's
@@ -33,15 +33,32 @@ export interface Outcome {
 
 const USERS = ['u0', 'u1', 'u2', 'u3'];
 const PASSWORD = 'secret';
-/** An attempt at a blocking pop follows a change of rights within a second. None in `live`: a KeyDB hangs at pipelined ones. */
+/**
+ * An attempt at a blocking pop follows a change of rights within a second. None in `live`: a KeyDB hangs at pipelined
+ * ones.
+ */
 const FOLLOWED_MS = 1_500;
 const CHANGE_MS = 3_000;
 const BATCH = 60;
 
 const PATTERNS = ['~*', '~a:*', '~b:*', '~a:* ~b:*', '~a:1 ~a:2', ''];
 const COMMANDS = [
-  '+@all', '+@all -set', '+@all -@dangerous', '+@all -@write +set +incr', '+@read +@connection +@scripting +@transaction', '+@all -eval', '+@all -del -hset -rpush', '+@all -evalsha -script',
-  '+@all -@list', '+@all -blpop -lpop', '+@all -lpop', '+@all -blpop', '+@all -multi', '+@write +@connection +multi +exec +eval +evalsha', '+get +set +eval', '+@all -sort -client',
+  '+@all',
+  '+@all -set',
+  '+@all -@dangerous',
+  '+@all -@write +set +incr',
+  '+@read +@connection +@scripting +@transaction',
+  '+@all -eval',
+  '+@all -del -hset -rpush',
+  '+@all -evalsha -script',
+  '+@all -@list',
+  '+@all -blpop -lpop',
+  '+@all -lpop',
+  '+@all -blpop',
+  '+@all -multi',
+  '+@write +@connection +multi +exec +eval +evalsha',
+  '+get +set +eval',
+  '+@all -sort -client',
 ];
 
 const SCRIPTS = [
@@ -54,7 +71,7 @@ const SCRIPTS = [
   "local ok = pcall(redis.call, 'SET', KEYS[1], ARGV[1]) return ok and 1 or 0",
   "local ok = pcall(function() redis.call('DEL', KEYS[2]) end) return ok and 1 or 0",
   "redis.pcall('SET', ARGV[2], ARGV[1]) return 1",
-  "redis.pcall(ARGV[3], KEYS[1], ARGV[1]) return 1",
+  'redis.pcall(ARGV[3], KEYS[1], ARGV[1]) return 1',
   "local c = redis.call if ARGV[1] == '1' then c('SET', KEYS[1], 'y') end return c('EXISTS', KEYS[1], KEYS[2])",
   "for _, k in ipairs(KEYS) do redis.pcall('DEL', k) end return #KEYS",
 ];
@@ -83,7 +100,12 @@ class Generator {
     const { random } = this;
     if (!random.chance(0.08)) return [this.one(blocks)];
     // Whoever is told of clients is told of the proxy's.
-    const inside = [{ command: ['GET', this.key()], check: 'same' as const }, ...random.times(random.between(0, 3), () => this.one(false))].filter(({ check }) => check === 'same').map(({ command }): Sent => ({ command, check: 'none' }));
+    const inside = [
+      { command: ['GET', this.key()], check: 'same' as const },
+      ...random.times(random.between(0, 3), () => this.one(false)),
+    ]
+      .filter(({ check }) => check === 'same')
+      .map(({ command }): Sent => ({ command, check: 'none' }));
     return [{ command: ['MULTI'], check: 'none' }, ...inside, { command: ['EXEC'], check: 'same' }];
   }
 
@@ -121,7 +143,15 @@ class Generator {
       case 12:
         return same('MGET', key, other);
       case 13:
-        return { command: random.pick([['CLIENT', 'LIST'], ['CLIENT', 'INFO'], ['CLIENT', 'ID'], ['CLIENT', 'KILL', 'ID', '999999']]), check: 'refusal' };
+        return {
+          command: random.pick([
+            ['CLIENT', 'LIST'],
+            ['CLIENT', 'INFO'],
+            ['CLIENT', 'ID'],
+            ['CLIENT', 'KILL', 'ID', '999999'],
+          ]),
+          check: 'refusal',
+        };
       case 14:
         return same('SINTERSTORE', key, other, this.key());
       case 15:
@@ -144,7 +174,13 @@ class Generator {
 
   rules(): string[] {
     const { random } = this;
-    return ['resetkeys', 'nocommands', 'allchannels', ...random.pick(PATTERNS).split(' ').filter(Boolean), ...random.pick(COMMANDS).split(' ')];
+    return [
+      'resetkeys',
+      'nocommands',
+      'allchannels',
+      ...random.pick(PATTERNS).split(' ').filter(Boolean),
+      ...random.pick(COMMANDS).split(' '),
+    ];
   }
 }
 
@@ -181,10 +217,13 @@ export async function checkPrivileges({ stage, seed, commands, ms }: PropertyOpt
         }
         const { user, both } = random.pick(clients);
         const sent: Sent[] = [];
-        while (sent.length < BATCH) sent.push(...generator.next(!live && now - changedAt > FOLLOWED_MS && random.chance(0.1)));
+        while (sent.length < BATCH)
+          sent.push(...generator.next(!live && now - changedAt > FOLLOWED_MS && random.chance(0.1)));
         const asked = both.map((wire) => wire.pipeline(sent.map(({ command }) => command)));
         const [got, wanted] = await Promise.all(asked).catch((problem: Error) => {
-          throw new Error(`seed ${seed}, ${stage}, user ${user}: ${problem.message}; ${both.map((wire) => `${wire.unread.length} replies before ${sent[wire.unread.length]?.command.join(' ')}`).join(', of the twin ')}`);
+          throw new Error(
+            `seed ${seed}, ${stage}, user ${user}: ${problem.message}; ${both.map((wire) => `${wire.unread.length} replies before ${sent[wire.unread.length]?.command.join(' ')}`).join(', of the twin ')}`,
+          );
         });
         outcome.commands += sent.length;
         sent.forEach(({ command, check }, i) => {

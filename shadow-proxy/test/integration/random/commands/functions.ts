@@ -38,7 +38,16 @@ redis.register_function('fail', fail)
 redis.register_function{function_name='look', callback=look, flags={'no-writes'}}
 `;
 
-const operands = (g: Values): (string | Buffer | number)[] => [6, g.key('str'), g.key('num'), g.key('hash'), g.key('list'), g.key('set'), g.key('log'), g.member()];
+const operands = (g: Values): (string | Buffer | number)[] => [
+  6,
+  g.key('str'),
+  g.key('num'),
+  g.key('hash'),
+  g.key('list'),
+  g.key('set'),
+  g.key('log'),
+  g.member(),
+];
 
 export const FUNCTIONS: readonly Rule[] = [
   rule(5, (g) => call('any', 'FCALL', g.random.pick(['fill', 'draw', 'note', 'lend', 'fail', 'look']), ...operands(g))),

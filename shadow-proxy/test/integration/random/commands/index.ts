@@ -9,4 +9,13 @@ import { STREAMS } from './streams.js';
 import { STRINGS } from './strings.js';
 
 /** Every command that the driver sends, with how often. */
-export const RULES: readonly Rule[] = [...KEYS, ...STRINGS, ...LISTS, ...HASHES, ...SETS, ...SORTED_SETS, ...STREAMS, ...SCRIPTS];
+export const RULES: readonly Rule[] = [
+  ...KEYS,
+  ...STRINGS,
+  ...LISTS,
+  ...HASHES,
+  ...SETS,
+  ...SORTED_SETS,
+  ...STREAMS,
+  ...SCRIPTS,
+];

@@ -6,8 +6,22 @@ const end = (g: Values): string => g.random.pick(['LEFT', 'RIGHT']);
 const list = (g: Values) => g.key(g.random.chance(0.2) ? 'nums' : 'list');
 
 export const LISTS: readonly Rule[] = [
-  rule(10, (g) => call('int', g.random.pick(['LPUSH', 'RPUSH']), g.key('list'), ...g.random.times(g.random.between(1, 3), () => g.value()))),
-  rule(4, (g) => call('int', g.random.pick(['LPUSH', 'RPUSH']), g.key('nums'), ...g.random.times(g.random.between(1, 3), () => g.number()))),
+  rule(10, (g) =>
+    call(
+      'int',
+      g.random.pick(['LPUSH', 'RPUSH']),
+      g.key('list'),
+      ...g.random.times(g.random.between(1, 3), () => g.value()),
+    ),
+  ),
+  rule(4, (g) =>
+    call(
+      'int',
+      g.random.pick(['LPUSH', 'RPUSH']),
+      g.key('nums'),
+      ...g.random.times(g.random.between(1, 3), () => g.number()),
+    ),
+  ),
   rule(4, (g) => call('int', 'RPUSH', g.key('list'), ...g.members())),
   rule(4, (g) => call('int', g.random.pick(['LPUSHX', 'RPUSHX']), list(g), g.value())),
   rule(8, (g) => call('bulk?', g.random.pick(['LPOP', 'RPOP']), list(g))),
@@ -19,7 +33,9 @@ export const LISTS: readonly Rule[] = [
   rule(1.5, (g) => call('array?', g.random.pick(['BLPOP', 'BRPOP']), ...g.keys('list'), g.wait())),
   rule(0.7, (g) => call('bulk?', 'BLMOVE', list(g), list(g), end(g), end(g), g.wait())),
   rule(0.4, (g) => call('bulk?', 'BRPOPLPUSH', list(g), list(g), g.wait())),
-  rule(0.7, (g) => call('array?', 'BLMPOP', g.wait(), 2, list(g), list(g), end(g), ...g.maybe('COUNT', g.random.between(1, 4)))),
+  rule(0.7, (g) =>
+    call('array?', 'BLMPOP', g.wait(), 2, list(g), list(g), end(g), ...g.maybe('COUNT', g.random.between(1, 4))),
+  ),
   rule(3, (g) => call('int', 'LINSERT', list(g), g.random.pick(['BEFORE', 'AFTER']), g.member(), g.value())),
   rule(3, (g) => call('int', 'LREM', list(g), g.index(), g.member())),
   rule(3, (g) => call('status', 'LSET', list(g), g.index(), g.value())),

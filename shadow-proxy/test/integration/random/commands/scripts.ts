@@ -28,7 +28,11 @@ const FAILING = [
   `local r = redis.pcall('LPUSH', KEYS[2], 'x'); redis.call('SET', KEYS[1], 'after'); return r`,
   `return nosuchvariable`,
 ];
-const READING = [`return redis.call('GET', KEYS[1])`, `return redis.call('SMEMBERS', KEYS[5])`, `return {redis.call('EXISTS', KEYS[1]), redis.call('HGETALL', KEYS[3])}`];
+const READING = [
+  `return redis.call('GET', KEYS[1])`,
+  `return redis.call('SMEMBERS', KEYS[5])`,
+  `return {redis.call('EXISTS', KEYS[1]), redis.call('HGETALL', KEYS[3])}`,
+];
 
 /** Their key is an argument, as their text tells, or does not. */
 const KEYLESS = [
@@ -41,7 +45,13 @@ const KEYLESS = [
 
 const script = (g: Values): string => g.random.pick(g.random.pick([SAME, SAME, DIFFERENT, FAILING]));
 const operands = (g: Values): (string | Buffer | number)[] => [
-  6, g.key('str'), g.key('num'), g.key('hash'), g.key('list'), g.key('set'), g.key('log'),
+  6,
+  g.key('str'),
+  g.key('num'),
+  g.key('hash'),
+  g.key('list'),
+  g.key('set'),
+  g.key('log'),
   ...g.random.times(2, () => (g.random.chance(0.9) ? g.member() : g.value())),
 ];
 

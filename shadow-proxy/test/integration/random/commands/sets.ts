@@ -19,7 +19,9 @@ export const SETS: readonly Rule[] = [
   rule(1, (g) => call('bulk?', 'SRANDMEMBER', g.key('set'))),
   rule(2, (g) => call('array', 'SRANDMEMBER', g.key('set'), g.index())),
   rule(4, (g) => call('set', g.random.pick(['SDIFF', 'SINTER', 'SUNION']), ...g.keys('set'))),
-  rule(5, (g) => call('int', g.random.pick(['SDIFFSTORE', 'SINTERSTORE', 'SUNIONSTORE']), g.key('set'), ...g.keys('set'))),
+  rule(5, (g) =>
+    call('int', g.random.pick(['SDIFFSTORE', 'SINTERSTORE', 'SUNIONSTORE']), g.key('set'), ...g.keys('set')),
+  ),
   rule(2, (g) => call('int', 'SINTERCARD', 2, g.key('set'), g.key('set'), ...g.maybe('LIMIT', 3))),
   rule(2, (g) => call('array', 'SSCAN', g.key('set'), 0, ...g.maybe('MATCH', '1*'))),
 ];
