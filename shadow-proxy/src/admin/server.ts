@@ -20,6 +20,10 @@
  *
  * Errors are { error: { code, message, … } }. Where a token is set, every request but those for the page's files needs
  * it.
+ *
+ * Room: admin: the admin HTTP: who may ask, its routes.
+ * Called by: shard, cli.
+ * Calls: route, plan, telemetry, storage, copy, stages, health, page.
  */
 import type { PageFile } from '../page/files.js';
 import { once } from 'node:events';

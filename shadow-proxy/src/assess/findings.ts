@@ -1,4 +1,10 @@
-/** Go or no-go, line by line: pure decisions over what was read. */
+/**
+ * Go or no-go, line by line: pure decisions over what was read.
+ *
+ * Room: assess: go or no-go: pure decisions over facts read from live servers.
+ * Called by: cli.
+ * Calls: text, resp, plan, command, upstream.
+ */
 import { formsOf, HARMLESS, supports, titleOf, type Form } from '../command/forms.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { compareUsers } from '../command/users.js';

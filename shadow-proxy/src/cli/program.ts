@@ -1,4 +1,10 @@
-/** The operator's program, with its commands: one file for each, in the order in which help lists them. */
+/**
+ * The operator's program, with its commands: one file for each, in the order in which help lists them.
+ *
+ * Room: cli: the operator's commands and their output.
+ * Called by: no room.
+ * Calls: every room before it.
+ */
 import { Command } from 'commander';
 import { usage } from './exit.js';
 

@@ -1,6 +1,10 @@
 /**
  * The commands that the two servers know: what `COMMAND` tells of them (table.generated.ts), with what the proxy
  * does with each (policy.ts).
+ *
+ * Room: command: what is known about each Redis command: keys, handling, effect on the mirror.
+ * Called by: every room after it.
+ * Calls: resp, route.
  */
 import { text, type Reply } from '../resp/decode.js';
 import { watchedAs } from './counting.js';

@@ -4,6 +4,10 @@
  *   compareReplies ──▶ match │ explained(rule) │ inconclusive(reason) │ mismatch ──▶ needsEvidence ──▶ judgeAbsence
  *
  * Pure functions of the two frames: no clock, no sockets.
+ *
+ * Room: compare: two replies → a verdict; pure.
+ * Called by: telemetry, pipeline, suspects, stages, shard, docs, cli.
+ * Calls: resp.
  */
 import { decodeReply, isError, isNull, text, type Reply } from '../resp/decode.js';
 import { FrameScanner } from '../resp/scan.js';

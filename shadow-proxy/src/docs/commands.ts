@@ -1,5 +1,9 @@
 /**
  * docs/commands.md: what the proxy does with each command, from the tables that it works by (`npm run docs:commands`).
+ *
+ * Room: docs: the generated pages of docs/.
+ * Called by: no room.
+ * Calls: plan, command, compare, telemetry.
  */
 import { effectOf } from '../command/effects.js';
 import { HARMLESS } from '../command/forms.js';

@@ -1,6 +1,10 @@
 /**
  * Whether a workload that counts is safe on the nodes as they are: pure decisions over what the plan says, what was
  * read off the live nodes, and what the proxies have seen.
+ *
+ * Room: guard: whether a topology is safe for counters: pure decisions over facts read from the nodes.
+ * Called by: stages, cli.
+ * Calls: text, resp, plan, command, upstream.
  */
 import { countingKind, LOSES, type CountingKind } from '../command/counting.js';
 import { countsByClass } from '../plan/counters.js';

@@ -2,6 +2,10 @@
  * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been
  * silent for `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own
  * event loop is no silence of the server (`io/listening-clock.ts`).
+ *
+ * Room: health: servers that fail, restart or are replaced: detection, failover, trust, clocks.
+ * Called by: admin, shard.
+ * Calls: io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, session, copy, stages.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterReading, listenedMs } from '../io/listening-clock.js';

@@ -3,6 +3,10 @@
  * that.
  *
  *   body: preact's elements, which escape what is put into them ─▶ htmlDocument ─▶ text, with styles, and scripts where it has plots
+ *
+ * Room: html: HTML documents that load nothing from elsewhere.
+ * Called by: page, report.
+ * Calls: no room.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

@@ -9,6 +9,10 @@
  *
  * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
  * The epoch is the server's run id and the connection's number, which only grows while the server lives.
+ *
+ * Room: lease: exactly one proxy serves a shard.
+ * Called by: stages, shard.
+ * Calls: io, resp, route, plan, upstream.
  */
 import { isError, text } from '../resp/decode.js';
 import type { Address } from '../plan/endpoint.js';

@@ -1,6 +1,10 @@
 /**
  * Servers on this machine, for the demo, the tests and the benchmark. Each listens on loopback only, keeps
  * its files in a directory of its own, saves nothing unless told to, and does not outlive this process.
+ *
+ * Room: local: servers on this machine, for the demo, the tests and the benchmark.
+ * Called by: cli.
+ * Calls: no room.
  */
 import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,6 +1,10 @@
 /**
  * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the
  * libraries and the styles. Nothing of the shards is in them; the page asks the API, and needs the token for that.
+ *
+ * Room: page: the status page.
+ * Called by: admin, shard, report.
+ * Calls: text, route, plan, telemetry, storage, stages, html.
  */
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';

@@ -6,6 +6,10 @@
  *   judge   ─┘            (authority)                              (mirror)
  *
  * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
+ *
+ * Room: pipeline: one order for every operation on a key: lanes, key locks, the mirror's lane.
+ * Called by: suspects, session, copy, stages, health, shard.
+ * Calls: io, resp, route, command, compare, telemetry, storage, upstream, script.
  */
 import { Changes, type Span } from '../script/changed-keys.js';
 import { effectOf, probeOf, removalOf, type Effect, type EffectEntry } from '../command/effects.js';

@@ -1,6 +1,10 @@
 /**
  * The plan as the proxy works with it: checked, every default filled in, secrets and certificates read.
  * `load.ts` makes it from a file whose shape `schema.ts` defines.
+ *
+ * Room: plan: the plan file: schema, checks, defaults, reload.
+ * Called by: every room after it.
+ * Calls: route.
  */
 import type { Owns } from '../route/owner.js';
 import type { Stage } from '../route/stage.js';

@@ -1,4 +1,10 @@
-/** This region's part of the counters whose layout is `per-region`: the shard is a writer of the counters package. */
+/**
+ * This region's part of the counters whose layout is `per-region`: the shard is a writer of the counters package.
+ *
+ * Room: regional: counters that several regions write: the shard as a writer of the counters package.
+ * Called by: session, shard.
+ * Calls: resp, route, upstream.
+ */
 import { Counters, type PlainCounters } from '../../../counters/src/index.js';
 import type { Server } from '../upstream/server.js';
 import { PARTS } from '../route/parts.js';

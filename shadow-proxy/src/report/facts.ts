@@ -1,4 +1,10 @@
-/** What a report is made of, whichever way it is written; this is its JSON, too. */
+/**
+ * What a report is made of, whichever way it is written; this is its JSON, too.
+ *
+ * Room: report: the evidence for an approval, as HTML, Markdown or JSON.
+ * Called by: cli.
+ * Calls: text, route, plan, telemetry, storage, stages, html, page.
+ */
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { LatencyWindow } from '../storage/evidence.js';
 import type { JobSnapshot, ShardSnapshot } from '../telemetry/snapshot.js';

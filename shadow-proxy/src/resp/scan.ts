@@ -1,6 +1,10 @@
 /**
  * Where does a reply end? The scanner walks one frame of RESP2 or RESP3 without decoding it, so that
  * a reply can be handed on as the bytes it came in.
+ *
+ * Room: resp: the wire format: where a frame ends, requests, values, encoding.
+ * Called by: every room after it.
+ * Calls: io.
  */
 
 /** Input that is not RESP. The connection it came from cannot be used any more. */

@@ -1,6 +1,10 @@
 /**
  * Which workload a key belongs to, and what that means for a command on it: first matching pattern wins,
  * `default` takes the rest.
+ *
+ * Room: route: key → workload → stage → which server answers, which one is the mirror.
+ * Called by: every room after it.
+ * Calls: no room.
  */
 import { compileGlob, type Matcher } from './glob.js';
 import { hashSlot, SLOTS } from './slot.js';

@@ -13,6 +13,10 @@
  *   ```text output
  *   what the step before it printed
  *   ```
+ *
+ * Room: runbook: runbooks: parse a page, run its steps, keep the place.
+ * Called by: cli.
+ * Calls: plan.
  */
 import { jsonpath } from 'json-p3';
 import { Lexer, type Token, type Tokens } from 'marked';

@@ -1,6 +1,10 @@
 /**
  * Scripts that came through the proxy: their texts, so that one known to one server only can be loaded on the
  * other, and what can be said of them by reading.
+ *
+ * Room: script: Lua scripts and functions: their texts, whether they can be replayed, which keys they changed.
+ * Called by: pipeline, suspects, session, copy, shard.
+ * Calls: resp, command, upstream.
  */
 import { createHash } from 'node:crypto';
 import { countAt } from '../command/keys.js';

@@ -1,4 +1,10 @@
-/** One shard, put together: servers → sequencer → clients; and how it ends. */
+/**
+ * One shard, put together: servers → sequencer → clients; and how it ends.
+ *
+ * Room: shard: one shard, composed and run; the daemon that has several.
+ * Called by: cli.
+ * Calls: every room before it.
+ */
 import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';

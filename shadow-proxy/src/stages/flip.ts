@@ -1,6 +1,11 @@
 /**
  * A change of stage: holds the workload's new commands until the old authority has answered and the mirror has
  * confirmed all that was on its way, then changes the rule; or gives up at a deadline with nothing changed.
+ *
+ * Room: stages: stage changes: gates, promotion, rollback, the flip itself.
+ * Called by: health, page, admin, shard, report, cli.
+ * Calls: io, resp, route, plan, command, compare, telemetry, storage, upstream, lease, pipeline, suspects, session,
+ *   copy, guard.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';

@@ -1,4 +1,10 @@
-/** Which keys become suspects by what happens on the lanes, and what depends on a key that is one. */
+/**
+ * Which keys become suspects by what happens on the lanes, and what depends on a key that is one.
+ *
+ * Room: suspects: keys that may differ between the servers: why, since when, and which keys depend on them.
+ * Called by: copy, stages, health, shard.
+ * Calls: resp, route, command, compare, storage, upstream, script, pipeline.
+ */
 import { READS, WRITES } from '../command/keys.js';
 import type { Journal } from '../storage/journal.js';
 import { keyId, type Suspect, type Suspects } from './suspects.js';

@@ -1,6 +1,10 @@
 /**
  * What a shard tells about itself at one moment. The data path counts in plain numbers and fills this in when asked;
  * metrics, the status page and the verdict only read it. Counts are totals since the start of the process.
+ *
+ * Room: telemetry: what people watch: counters, metrics, ledger, log.
+ * Called by: every room after it.
+ * Calls: text, route, plan, command, compare.
  */
 import type { CountingKind } from '../command/counting.js';
 import type { Side, Stage } from '../route/stage.js';

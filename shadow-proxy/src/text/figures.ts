@@ -1,4 +1,10 @@
-/** Figures as people read them, the same in every table, page and report. Pure, for browsers have it, too. */
+/**
+ * Figures as people read them, the same in every table, page and report. Pure, for browsers have it, too.
+ *
+ * Room: text: the format of numbers, counts and lists for people.
+ * Called by: every room after it.
+ * Calls: no room.
+ */
 
 /** `1,234`. */
 export const number = (value: number): string => Math.round(value).toLocaleString('en-US');

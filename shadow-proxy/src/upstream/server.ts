@@ -5,6 +5,10 @@
  * the keys were last clean. So each new connection is followed by a look at the server's run id, over the
  * control connection, before the connection is used: were it a different process than the one connected to,
  * the connection would be dead.
+ *
+ * Room: upstream: one server: connect, log in, identity, liveness, lost connections.
+ * Called by: every room after it.
+ * Calls: io, resp, route, plan, command.
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';

@@ -3,6 +3,10 @@
  * of its own, page by page, and no key is changed.
  *
  *   scan(target) ─▶ keys of the workload, of this shard ─▶ still there? ─▶ found ─▶ on the source, too? ─▶ onSource
+ *
+ * Room: copy/foreign: keys on the target that the kit did not write.
+ * Called by: copy/job, stages, shard.
+ * Calls: route, pipeline, copy/job, copy/key, copy/large.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Sequencer } from '../../pipeline/sequencer.js';

@@ -7,6 +7,11 @@
  *
  * Both servers are walked over: the second walk finds what only the mirror has. Where the walk stands is on the disk. A
  * doubt about a whole workload that comes up meanwhile begins it anew.
+ *
+ * Room: copy/job: backfill and verify: scan the keys, choose, limit the rate, report.
+ * Called by: copy/foreign, stages, admin, shard, cli.
+ * Calls: io, resp, route, plan, telemetry, storage, upstream, pipeline, suspects, copy/key, copy/large, copy/rdb,
+ *   copy/verify, copy/repair, copy/foreign.
  */
 import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';

@@ -7,6 +7,10 @@
  * Keys go together, as one operation on either side: that costs a fraction of what each by itself does. The questions
  * are neighbours on their lane, and other lanes wait for the keys until all are answered. MULTI would not do: a server
  * that has come to its memory's limit takes nothing inside it.
+ *
+ * Room: copy/key: copy one key at one place in the order.
+ * Called by: copy/job, copy/large, copy/verify, copy/repair, copy/foreign, stages, shard.
+ * Calls: io, resp, route, upstream, pipeline, copy/rdb.
  */
 import { Scalars } from '../../resp/scalars.js';
 import { CommandWriter } from '../../resp/writer.js';

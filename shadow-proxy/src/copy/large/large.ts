@@ -8,6 +8,10 @@
  *      └── begin again ─┴── disturbed ─────────────────────┘  three times: 'moving'
  *
  * Meanwhile the key is a suspect, and nobody else copies it.
+ *
+ * Room: copy/large: chunked copy: one large key in pieces.
+ * Called by: copy/job, copy/repair, copy/foreign.
+ * Calls: resp, route, command, upstream, pipeline, suspects, copy/key, copy/verify.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Connection } from '../../upstream/connection.js';

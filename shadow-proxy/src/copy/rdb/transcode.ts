@@ -1,3 +1,8 @@
+/**
+ * Room: copy/rdb: DUMP payloads of any version → RDB 9; pure.
+ * Called by: copy/job, copy/key, copy/verify.
+ * Calls: io.
+ */
 import { openDump } from './decode.js';
 import { checkTarget, encodeDump } from './encode.js';
 import { checkFooter, FOOTER, seal } from './footer.js';

@@ -4,6 +4,10 @@
  *
  * Healing is frozen while it is not certain that the authority is still the server under which the keys were
  * last clean.
+ *
+ * Room: copy/repair: copy suspects again; restore what a restarted authority lost.
+ * Called by: copy/job, health, shard.
+ * Calls: io, resp, route, script, pipeline, suspects, copy/key, copy/large, copy/verify.
  */
 import type { Logger } from 'pino';
 import type { Suspect, Suspects } from '../../suspects/suspects.js';

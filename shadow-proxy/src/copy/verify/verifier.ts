@@ -4,6 +4,10 @@
  *   lane(authority): DUMP PTTL, of each key ─▶ answered ─▶ mirror.append: the same ─▶ compared
  *
  * Values are compared decoded, so that how a server encodes them does not matter.
+ *
+ * Room: copy/verify: compare one key on both servers at one place in the order.
+ * Called by: copy/job, copy/large, copy/repair, stages.
+ * Calls: resp, pipeline, copy/key, copy/rdb.
  */
 import { Scalars } from '../../resp/scalars.js';
 import type { Lane } from '../../pipeline/lane.js';
