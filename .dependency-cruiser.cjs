@@ -76,7 +76,7 @@ module.exports = {
       comment: 'A handler depends on CommandContext, so that it can be tested without servers',
       severity: 'error',
       from: { path: `^${SRC}/session/handlers/` },
-      to: { path: `^${SRC}/session/(session|clients)\\.ts$` },
+      to: { path: `^${SRC}/session/(session|dispatch)\\.ts$` },
     },
     {
       name: 'counters-alone',

@@ -4,7 +4,18 @@
  * well. Who is closed, is counted by reason.
  */
 import type { Limits } from '../plan/plan.js';
-import type { Session } from './session.js';
+import type { ClientState } from './client-state.js';
+
+/** A client, by what it costs. */
+export interface Weighed {
+  readonly client: Pick<ClientState, 'socket' | 'connectedAt' | 'activeAt'>;
+  /** Bytes of memory that it takes. */
+  readonly bytes: number;
+  /** Whether its next command is refused, as far as is known, unless it logs in. */
+  readonly mustLogIn: boolean;
+  /** Whether it waits for nothing: no command, no message. */
+  readonly isIdle: boolean;
+}
 
 export type ClientBounds = Pick<
   Limits,
@@ -37,7 +48,7 @@ export class ClientLimits {
   readonly #timer: NodeJS.Timeout;
 
   constructor(
-    private readonly sessions: ReadonlyMap<number, Session>,
+    private readonly sessions: ReadonlyMap<number, Weighed>,
     public bounds: ClientBounds,
   ) {
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
@@ -50,10 +61,10 @@ export class ClientLimits {
   }
 
   /** Closes a client at once, without what it has not read. */
-  close(session: Session, why: ClosedFor): void {
-    if (session.socket.destroyed) return;
+  close({ client: { socket } }: Weighed, why: ClosedFor): void {
+    if (socket.destroyed) return;
     this.closed[why]++;
-    session.socket.destroy();
+    socket.destroy();
   }
 
   /** How long the answer to a failed login from there is to wait, in ms. */
@@ -96,8 +107,8 @@ export class ClientLimits {
     const now = performance.now();
     const { loginMs, idleMs } = this.bounds;
     for (const session of this.sessions.values()) {
-      if (now - session.connectedAt > loginMs && session.mustLogIn) this.close(session, 'login');
-      else if (idleMs > 0 && now - session.activeAt > idleMs && session.isIdle) this.close(session, 'idle');
+      if (now - session.client.connectedAt > loginMs && session.mustLogIn) this.close(session, 'login');
+      else if (idleMs > 0 && now - session.client.activeAt > idleMs && session.isIdle) this.close(session, 'idle');
     }
   }
 }

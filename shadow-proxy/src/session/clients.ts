@@ -1,5 +1,4 @@
 /** The clients of one shard, and what they share. */
-import type { Socket } from 'node:net';
 import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../io/intake.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -9,25 +8,39 @@ import type { Matcher } from '../route/glob.js';
 import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { MAX_ARGUMENTS } from '../resp/request.js';
-import type { Blocked } from './handlers/blocking.js';
 import { ClientErrors } from './client-errors.js';
-import { ClientLimits, type ClientBounds } from './client-limits.js';
-import { Coming } from './handlers/block-queue.js';
+import { ClientLimits, type ClientBounds, type Weighed } from './client-limits.js';
+import type { BlockedCommand, ClientState } from './client-state.js';
+import { Coming } from './block-queue.js';
 import { CounterWatch } from './counting.js';
-import { LargeReplies } from './large-replies.js';
+import { LargeReplies, type Taker } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';
 import { SeenLogins } from './seen-logins.js';
-import { Session } from './session.js';
 import { Support } from './support.js';
 import { Subscribers } from './subscribers.js';
+import type { Lane } from '../pipeline/lane.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
 const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
+
+/** One client, for whoever looks at all of them. */
+export interface ConnectedClient extends Weighed, Taker {
+  readonly client: ClientState;
+  /** The lanes that it is on. */
+  readonly usedLanes: readonly (Lane | null)[];
+  /** Whether it has to log in may have changed. */
+  checkLimits(): void;
+  /** Answers what is in flight, then closes. */
+  end(): void;
+  /** Closes at once. What is already answered is still sent. */
+  destroy(): void;
+}
+
 export class Clients {
-  readonly sessions = new Map<number, Session>();
+  readonly sessions = new Map<number, ConnectedClient>();
   readonly intake = new Intake();
   /** Commands that block, or are about to. */
-  readonly blocked = new Set<Blocked>();
+  readonly blocked = new Set<BlockedCommand>();
   readonly coming = new Coming();
   readonly largeReplies = new LargeReplies();
   readonly turnBudget = new TurnBudget();
@@ -63,19 +76,17 @@ export class Clients {
     const { workloads, elsewhere } = sequencer.router;
     for (const side of SIDES) {
       sequencer.lanes[side].inUse = () =>
-        new Set([...this.sessions.values()].flatMap(({ lanes }) => lanes.filter((lane) => lane !== null)));
+        new Set([...this.sessions.values()].flatMap(({ usedLanes }) => usedLanes.filter((lane) => lane !== null)));
     }
     this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
   }
 
-  accept(socket: Socket): Session {
-    const session = new Session(socket, this);
-    this.sessions.set(session.id, session);
-    return session;
+  entered(session: ConnectedClient): void {
+    this.sessions.set(session.client.id, session);
   }
 
-  left(session: Session): void {
-    this.sessions.delete(session.id);
+  left(session: ConnectedClient): void {
+    this.sessions.delete(session.client.id);
     this.subscribers.ended(session);
     this.largeReplies.left(session);
   }
@@ -95,7 +106,11 @@ export class Clients {
     for (const session of this.sessions.values()) {
       session.checkLimits();
       // It came while a password was needed, and subscribed while none was: its own connection would let it go on.
-      if (needsPassword && session.login.standing[side] === 'barred' && session.subscriptions?.links[side])
+      if (
+        needsPassword &&
+        session.client.login.standing[side] === 'barred' &&
+        session.client.subscriptions?.links[side]
+      )
         session.destroy();
     }
   }

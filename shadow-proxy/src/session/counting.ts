@@ -8,7 +8,16 @@ import type { CommandSpec } from '../command/table.js';
 import { Prefixes, prefixOf } from '../telemetry/prefixes.js';
 import type { CountingSnapshot } from '../telemetry/snapshot.js';
 import { argumentsOf } from '../resp/decode.js';
-import type { Session } from './session.js';
+import type { RequestParser } from '../resp/request.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+
+/** A client, with its command at hand. */
+export interface Counting {
+  readonly client: { readonly id: number };
+  readonly clients: { readonly sequencer: Sequencer };
+  readonly parser: RequestParser;
+  readonly command: Buffer;
+}
 
 const LOOK_MS = 1_000;
 /** Commands of one kind that are looked at in a second. */
@@ -40,7 +49,7 @@ export class CounterWatch {
   }
 
   /** The command at hand, which the table says is to be watched. */
-  offer(session: Session, spec: CommandSpec): void {
+  offer(session: Counting, spec: CommandSpec): void {
     const kind = spec.watched;
     this.#offered[kind]++;
     if (this.#left[kind] <= 0) return;
@@ -70,7 +79,7 @@ export class CounterWatch {
     this.#prefixes.turn(performance.now());
   }
 
-  #note(session: Session, spec: CommandSpec, kind: CountingKind, name: string): void {
+  #note(session: Counting, spec: CommandSpec, kind: CountingKind, name: string): void {
     const { parser, clients } = session;
     const { frame, argStart, argEnd, argc } = parser;
     if (keysOf(spec, frame, argStart, argEnd, argc, this.#keys) <= 0) return;
@@ -80,7 +89,7 @@ export class CounterWatch {
     this.#prefixes.add({ workload: workload.name, kind, prefix }, name, this.#scale[spec.watched]);
   }
 
-  #noteRead({ parser: { frame, argStart, argEnd, argc }, id }: Session): void {
+  #noteRead({ parser: { frame, argStart, argEnd, argc }, client: { id } }: Counting): void {
     if (argc < 2) return;
     const hash = hashOf(frame, argStart[1], argEnd[1]);
     this.#readers[hash & (SLOTS - 1)] = id;
@@ -88,20 +97,20 @@ export class CounterWatch {
   }
 
   /** SET NX is a lock; SET of a number that the same client has just read is a counter. */
-  #lookAtSet(session: Session, spec: CommandSpec): void {
+  #lookAtSet(session: Counting, spec: CommandSpec): void {
     const { frame, argStart, argEnd, argc } = session.parser;
     for (let at = 3; at < argc; at++)
       if (isWord(frame, argStart[at], argEnd[at], 'nx')) return this.#note(session, spec, 'lock', 'set nx');
     if (argc < 3 || argEnd[2] - argStart[2] > MAX_DIGITS) return;
     const hash = hashOf(frame, argStart[1], argEnd[1]);
     const slot = hash & (SLOTS - 1);
-    if (this.#readers[slot] !== session.id || this.#hashes[slot] !== hash) return;
+    if (this.#readers[slot] !== session.client.id || this.#hashes[slot] !== hash) return;
     if (/^-?\d+(\.\d+)?$/.test(frame.toString('latin1', argStart[2], argEnd[2])))
       this.#note(session, spec, 'rewrite', 'get, set');
   }
 
   /** One that reads and writes; of a digest whose text never came through the proxy that is not known. */
-  #lookAtScript(session: Session, spec: CommandSpec): void {
+  #lookAtScript(session: Counting, spec: CommandSpec): void {
     const { scripts, table } = session.clients.sequencer;
     const routine = scripts.find(argumentsOf(session.command));
     if (routine === undefined || routine.readsAndWrites(table))

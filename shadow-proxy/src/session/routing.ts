@@ -4,6 +4,8 @@ import type { CommandSpec } from '../command/table.js';
 import type { Router, Workload } from '../route/router.js';
 import { hashSlot } from '../route/slot.js';
 import type { StageRule } from '../route/stage.js';
+import { NOTHING, READ, WRITE, type Follow } from '../pipeline/operation.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
 
 /** A command's bytes and where its arguments lie in them. */
 export interface CommandBytes {
@@ -74,4 +76,28 @@ export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes
   for (let i = 3; i < argc - 1; i++)
     if (frame.toString('latin1', argStart[i], argEnd[i]).toUpperCase() === 'DB') return true;
   return false;
+}
+
+/** Who counts commands that spanned authorities, and were refused. */
+interface Refusing {
+  readonly sequencer: Sequencer;
+  crossRefused: number;
+}
+
+/** Why the command at hand cannot be run, for it does not tell all its keys; null where it can. */
+export function hiddenKeys(clients: Refusing, spec: CommandSpec, route: Route): string | null {
+  if (!route.hidden || clients.sequencer.router.oneAuthority) return null;
+  clients.crossRefused++;
+  return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
+}
+
+/** What is to follow on the mirror. */
+export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRule, mixed: boolean): Follow {
+  if (spec.write || spec.handling === 'script') {
+    if (!rule.mirrorsWrites && !mixed) return NOTHING;
+    if (!spec.write && spec.readOnlyScript) return NOTHING;
+    return WRITE;
+  }
+  if (!rule.mirrorsReads || mixed) return NOTHING;
+  return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec) ? READ : NOTHING;
 }

@@ -2,9 +2,35 @@
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
-import type { Link } from './handlers/subscription-link.js';
-import type { Session } from './session.js';
-import { COMMANDS, IGNORE, KINDS, type Kind, type Subscriptions } from './handlers/pubsub.js';
+import type { LaneIdentity } from '../pipeline/operation.js';
+import { COMMANDS, IGNORE, KINDS, type Kind } from './subscription-kinds.js';
+import type { Link } from './subscription-link.js';
+
+/** A client that publishes or subscribes. */
+export interface Party {
+  readonly client: { readonly identity: LaneIdentity };
+  readonly flow: {
+    /** The command at hand is looked at again when the promise is settled. */
+    retryWhen(event: Promise<unknown>): void;
+  };
+  destroy(): void;
+}
+
+/** What one client is subscribed to, for its move to another server. */
+export interface Subscriber {
+  readonly context: Pick<Party, 'client' | 'destroy'>;
+  /** Names, as latin1, by what they are and where the client is subscribed to them. */
+  readonly names: Readonly<Record<Kind, Readonly<Record<Side, Set<string>>>>>;
+  readonly links: Record<Side, Link | null>;
+  readonly closed: boolean;
+  workloadOf(kind: Kind, name: Buffer): Workload;
+  /** A connection to that server for this client. @throws as `Link.open`, and when the client is gone */
+  open(side: Side): Promise<Link>;
+  /** Resolves when nothing is being subscribed to, or unsubscribed from. */
+  settled(): Promise<void>;
+  /** Closes connections without a subscription. */
+  tidy(): void;
+}
 
 /** So many clients connect at a time, and so many that are connected are moved. */
 const [CONNECTING, MOVING] = [64, 4096];
@@ -20,19 +46,19 @@ interface Change {
 
 export class Subscribers {
   /** By client, in the order in which they were received. */
-  readonly #changes = new Map<Session, Change>();
+  readonly #changes = new Map<object, Change>();
   #lastChange = 0;
   /** Who waits for changes, and up to which: those that were received before. */
-  readonly #waiting = new Map<Session, number>();
-  readonly all = new Set<Subscriptions>();
+  readonly #waiting = new Map<object, number>();
+  readonly all = new Set<Subscriber>();
   /** Set while subscribers move: nobody publishes, subscribes or unsubscribes. */
   moving = false;
   #moves: Move[] = [];
   /** Connections for the next move. */
-  #spare = new Map<Subscriptions, Link>();
+  #spare = new Map<Subscriber, Link>();
 
   /** The command at hand changes what the client is subscribed to: what others publish from now on waits for that. */
-  began(session: Session, channels: readonly string[] | null): void {
+  began(session: object, channels: readonly string[] | null): void {
     if (this.#changes.has(session)) return;
     let end = (): void => undefined;
     const over = new Promise<void>((resolve) => (end = resolve));
@@ -45,7 +71,7 @@ export class Subscribers {
   }
 
   /** It has taken effect, or never will. */
-  ended(session: Session): void {
+  ended(session: object): void {
     this.#changes.get(session)?.end();
     this.#changes.delete(session);
     this.#waiting.delete(session);
@@ -57,7 +83,7 @@ export class Subscribers {
    * Whether the command at hand has to wait for changes that were received before it; it is then looked at again.
    * @param channel which it publishes to; null where it may be any
    */
-  holds(session: Session, channel: string | null): boolean {
+  holds(session: Party, channel: string | null): boolean {
     if (this.#changes.size === 0) return false;
     const upTo = this.#waiting.get(session) ?? this.#lastChange;
     this.#waiting.delete(session);
@@ -67,7 +93,7 @@ export class Subscribers {
     }
     if (before.length === 0) return false;
     this.#waiting.set(session, upTo);
-    session.awaitSettled(Promise.all(before));
+    session.flow.retryWhen(Promise.all(before));
     return true;
   }
 
@@ -115,7 +141,7 @@ export class Subscribers {
 
   /** That server is no more the one that is meant: its subscribers are closed, as by its loss. */
   leave(side: Side): void {
-    for (const { links, session } of [...this.all]) if (links[side] !== null) session.destroy();
+    for (const { links, context } of [...this.all]) if (links[side] !== null) context.destroy();
   }
 }
 
@@ -134,12 +160,12 @@ async function prepare(move: Move, spare: Link | undefined, force: boolean): Pro
   } catch (problem) {
     if (subscriptions.closed) return;
     if (!force) throw problem;
-    subscriptions.session.destroy();
+    subscriptions.context.destroy();
   }
 }
 
 /** What the client has of the workload at the other server; nothing is no move. */
-function moveOf(subscriptions: Subscriptions, workload: Workload, to: Side): Move[] {
+function moveOf(subscriptions: Subscriber, workload: Workload, to: Side): Move[] {
   const moving = KINDS.map((kind) => {
     const names = [...subscriptions.names[kind][otherSide(to)]].map((id) => Buffer.from(id, 'latin1'));
     return { kind, names: names.filter((name) => subscriptions.workloadOf(kind, name) === workload) };
@@ -155,7 +181,7 @@ class Move {
   #abandoned = false;
 
   constructor(
-    readonly subscriptions: Subscriptions,
+    readonly subscriptions: Subscriber,
     private readonly moving: readonly { readonly kind: Kind; readonly names: readonly Buffer[] }[],
     private readonly to: Side,
   ) {}
@@ -167,12 +193,12 @@ class Move {
    * @throws {Error} where that cannot be
    */
   async prepare(spare?: Link): Promise<void> {
-    const { links, session } = this.subscriptions;
+    const { links, context } = this.subscriptions;
     const usable =
       spare !== undefined &&
       !this.#abandoned &&
       !spare.closed &&
-      spare.identity === session.identity &&
+      spare.identity === context.client.identity &&
       links[this.to] === null;
     if (!usable) spare?.close();
     if (this.#abandoned) return;
@@ -192,7 +218,7 @@ class Move {
   async commit(): Promise<void> {
     const { subscriptions } = this;
     if (subscriptions.closed) return this.abandon();
-    if (this.#link === null || this.#link.closed) return subscriptions.session.destroy();
+    if (this.#link === null || this.#link.closed) return subscriptions.context.destroy();
     const from = otherSide(this.to);
     this.#link.muted = false;
     subscriptions.links[this.to] = this.#link;

@@ -8,9 +8,9 @@ import type { CommandSpec } from '../command/table.js';
 import type { Routine } from '../script/routine.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import { locateArguments } from '../resp/decode.js';
+import type { RequestParser } from '../resp/request.js';
 import { countUnsupported, type Workload } from '../route/router.js';
 import type { Side, StageRule } from '../route/stage.js';
-import type { Session } from './session.js';
 
 /** A command and where its arguments are. */
 interface Located {
@@ -39,7 +39,7 @@ export class Support {
    * The command at hand, whose forms these are. What both servers would refuse is not counted, and neither is what the
    * proxy refuses, or what a client sends that has not logged in.
    */
-  offer({ parser }: Session, spec: CommandSpec, forms: readonly Form[]): void {
+  offer(parser: RequestParser, spec: CommandSpec, forms: readonly Form[]): void {
     const { frame, argStart, argEnd, argc, unauthenticated } = parser;
     if (spec.handling === 'refused' || unauthenticated || !arityHolds(spec.arity, argc)) return;
     const { servers } = this.sequencer;

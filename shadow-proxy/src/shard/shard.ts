@@ -69,6 +69,7 @@ import { Owners } from '../route/owner.js';
 import { increment, Router, type Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, stageRule, type Side } from '../route/stage.js';
 import { Clients } from '../session/clients.js';
+import { accept as acceptClient } from '../session/session.js';
 
 /** How long effects wait for others to share a write to the mirror. */
 const MIRROR_BATCH_MS = 2;
@@ -939,7 +940,7 @@ class RunningShard implements Shard {
         setTimeout(() => socket.destroy(), REFUSED_MS).unref();
         return;
       }
-      this.#clients.accept(socket);
+      acceptClient(this.#clients, socket);
     };
     const listener = tls
       ? createTlsServer(

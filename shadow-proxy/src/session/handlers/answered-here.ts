@@ -7,117 +7,116 @@ import { argumentsOf, errorCode, isError, text as replyText, type Reply } from '
 import { array, bulk, encodeCommand, error, integer, map, OK, simple } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { CLIENT, isName, refusalOfName } from './client-command.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
+import { plain } from './plain.js';
 import { databaseOf, Transaction } from './transaction.js';
 import { unwatch, watch } from './watch.js';
 
-type Handler = (session: Session) => void;
+type Handler = (context: CommandContext) => void;
 
-const text = (session: Session, index: number): string => session.argument(index).toString('utf8');
-const arity = (session: Session): void => {
-  const name = text(session, 0).toLowerCase();
-  session.refuse(`ERR wrong number of arguments for '${name}' command`);
+const text = (context: CommandContext, index: number): string => context.argument(index).toString('utf8');
+const arity = (context: CommandContext): void => {
+  const name = text(context, 0).toLowerCase();
+  context.refuse(`ERR wrong number of arguments for '${name}' command`);
 };
-const syntax = (session: Session): void => session.refuse('ERR syntax error');
+const syntax = (context: CommandContext): void => context.refuse('ERR syntax error');
 
-/** Runs `then` once all earlier commands of the client are answered; it must end with `session.resume()`. */
-const alone = (session: Session, then: () => void): void => session.whenIdle(then);
+/** Runs `then` once all earlier commands of the client are answered; it must end with `context.flow.resume()`. */
+const alone = (context: CommandContext, then: () => void): void => context.flow.whenIdle(then);
 
-function notInTransaction(session: Session, then: () => void): void {
-  if (session.transaction === null) then();
-  else session.refuse(`ERR shadow-proxy: ${text(session, 0).toUpperCase()} inside MULTI is not supported`);
+function notInTransaction(context: CommandContext, then: () => void): void {
+  if (context.client.transaction === null) then();
+  else context.refuse(`ERR shadow-proxy: ${text(context, 0).toUpperCase()} inside MULTI is not supported`);
 }
 
 // ── who ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const auth: Handler = (session) => {
-  if (session.parser.argc < 2) return arity(session);
-  if (session.parser.argc > 3) return syntax(session);
-  notInTransaction(session, () => {
-    const named = session.parser.argc === 3;
+const auth: Handler = (context) => {
+  if (context.parser.argc < 2) return arity(context);
+  if (context.parser.argc > 3) return syntax(context);
+  notInTransaction(context, () => {
+    const named = context.parser.argc === 3;
     const credentials: Credentials = {
-      username: named ? text(session, 1) : undefined,
-      password: text(session, named ? 2 : 1),
+      username: named ? text(context, 1) : undefined,
+      password: text(context, named ? 2 : 1),
     };
-    alone(session, () => void login(session, credentials, named).then(finish(session, OK), () => session.destroy()));
+    alone(context, () => void login(context, credentials, named).then(finish(context, OK), () => context.destroy()));
   });
 };
 
 /** Resolves to the server's refusal, or null. */
-async function login(session: Session, credentials: Credentials, named: boolean): Promise<Buffer | null> {
-  const { sequencer } = session.clients;
+async function login(context: CommandContext, credentials: Credentials, named: boolean): Promise<Buffer | null> {
+  const { sequencer } = context.clients;
   const side = sequencer.router.default.keylessRule.authority;
   const args = named ? [credentials.username!, credentials.password] : [credentials.password];
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
   if (refusal !== null) {
     // Whoever guesses passwords is answered late; the client is held meanwhile.
-    await sleep(session.clients.limits.loginFailed(session.socket.remoteAddress ?? ''));
+    await sleep(context.clients.limits.loginFailed(context.client.socket.remoteAddress ?? ''));
     return Buffer.from(`-${refusal}\r\n`, 'latin1');
   }
   login.standing[side] = 'admitted';
-  session.login = login;
-  session.clients.logins.saw(credentials);
-  session.checkLimits();
-  session.reidentify();
+  context.clients.logins.saw(credentials);
+  context.client.become({ login });
+  context.checkLimits();
   return null;
 }
 
 /** Answers with the refusal or with `reply`, and goes on; a server that cannot be asked ends the client. */
 const finish =
-  (session: Session, reply: Buffer | (() => Buffer)) =>
+  (context: CommandContext, reply: Buffer | (() => Buffer)) =>
   (refusal: Buffer | null): void => {
-    session.reply(refusal ?? (typeof reply === 'function' ? reply() : reply));
-    session.resume();
+    context.reply(refusal ?? (typeof reply === 'function' ? reply() : reply));
+    context.flow.resume();
   };
 
-const hello: Handler = (session) => {
-  notInTransaction(session, () => {
-    const wanted = session.parser.argc > 1 ? text(session, 1) : String(session.protocol);
-    if (!INTEGER.test(wanted)) return session.refuse('ERR Protocol version is not an integer or out of range');
-    if (wanted !== '2' && wanted !== '3') return session.refuse('NOPROTO unsupported protocol version');
-    const { credentials, name, complaint } = helloOptions(session);
+const hello: Handler = (context) => {
+  notInTransaction(context, () => {
+    const wanted = context.parser.argc > 1 ? text(context, 1) : String(context.client.protocol);
+    if (!INTEGER.test(wanted)) return context.refuse('ERR Protocol version is not an integer or out of range');
+    if (wanted !== '2' && wanted !== '3') return context.refuse('NOPROTO unsupported protocol version');
+    const { credentials, name, complaint } = helloOptions(context);
     const done = (refusal: Buffer | null): void => {
-      if (refusal === null && name !== null) session.name = name;
+      if (refusal === null && name !== null) context.client.rename(name);
       if (refusal === null && complaint === null) {
-        session.protocol = wanted === '3' ? 3 : 2;
-        session.reidentify();
+        context.client.become({ protocol: wanted === '3' ? 3 : 2 });
       }
-      session.reply(refusal ?? (complaint === null ? greeting(session) : error(complaint)));
+      context.reply(refusal ?? (complaint === null ? greeting(context) : error(complaint)));
     };
     if (credentials !== null)
       alone(
-        session,
+        context,
         () =>
-          void login(session, credentials, true)
+          void login(context, credentials, true)
             .then(done)
             .then(
-              () => session.resume(),
-              () => session.destroy(),
+              () => context.flow.resume(),
+              () => context.destroy(),
             ),
       );
     else if (complaint !== null) done(null);
     // Without AUTH it is refused where a password is needed.
-    else session.inquire(encodeCommand(['HELLO', session.protocol]), done);
+    else context.lanes.inquire(encodeCommand(['HELLO', context.client.protocol]), done);
   });
 };
 
 /** HELLO's options as Redis takes them: one after the other, up to the first that is wrong. */
-function helloOptions(session: Session): {
+function helloOptions(context: CommandContext): {
   credentials: Credentials | null;
   name: string | null;
   complaint: string | null;
 } {
-  const { argc } = session.parser;
+  const { argc } = context.parser;
   let credentials: Credentials | null = null;
   let name: string | null = null;
   for (let i = 2; i < argc; i++) {
-    const option = text(session, i).toUpperCase();
+    const option = text(context, i).toUpperCase();
     if (option === 'AUTH' && i + 2 < argc) {
-      credentials = { username: text(session, i + 1), password: text(session, i + 2) };
+      credentials = { username: text(context, i + 1), password: text(context, i + 2) };
       i += 2;
     } else if (option === 'SETNAME' && i + 1 < argc) {
-      const given = text(session, ++i);
+      const given = text(context, ++i);
       if (!isName(given))
         return {
           credentials,
@@ -128,7 +127,7 @@ function helloOptions(session: Session): {
       if (refusal !== null) return { credentials: null, name, complaint: refusal };
       name = given;
     } else {
-      return { credentials, name, complaint: `ERR Syntax error in HELLO option '${text(session, i)}'` };
+      return { credentials, name, complaint: `ERR Syntax error in HELLO option '${text(context, i)}'` };
     }
   }
   return { credentials, name, complaint: null };
@@ -137,139 +136,129 @@ function helloOptions(session: Session): {
 /** A number as Redis reads it: no sign but minus, no leading zeros, and no more than 64 bits (nearly). */
 const INTEGER = /^(0|-?[1-9]\d{0,17})$/;
 
-function greeting(session: Session): Buffer {
-  const { sequencer } = session.clients;
+function greeting(context: CommandContext): Buffer {
+  const { sequencer } = context.clients;
   const server = sequencer.servers[sequencer.router.default.keylessRule.authority];
   const fields: [string, Buffer][] = [
     ['server', bulk('redis')],
     ['version', bulk(server.version)],
-    ['proto', integer(session.protocol)],
-    ['id', integer(session.id)],
+    ['proto', integer(context.client.protocol)],
+    ['id', integer(context.client.id)],
     ['mode', bulk('standalone')],
     ['role', bulk('master')],
     ['modules', array([])],
   ];
   return map(
     fields.flatMap(([key, value]) => [bulk(key), value]),
-    session.protocol,
+    context.client.protocol,
   );
 }
 
 // ── where ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const select: Handler = (session) => {
-  if (session.parser.argc !== 2) return arity(session);
-  const wanted = text(session, 1);
-  const { transaction, clients } = session;
-  if (transaction !== null) return transaction.queue(clients.sequencer.table.byName('select')!);
+const select: Handler = (context) => {
+  if (context.parser.argc !== 2) return arity(context);
+  const wanted = text(context, 1);
+  const { client, clients } = context;
+  if (client.transaction !== null) return client.transaction.queue(clients.sequencer.table.byName('select')!);
   const db = databaseOf(wanted);
   // The authority's answer changes nothing: it refuses, or is there already.
-  if (db === null || db === session.db) return session.plain();
-  alone(session, () => {
-    const identity = { ...session.identity, db };
+  if (db === null || db === context.client.db) return plain(context);
+  alone(context, () => {
+    const identity = { ...context.client.identity, db };
     const { lanes, router } = clients.sequencer;
     lanes[router.default.keylessRule.authority].open(identity).then(
       () => {
-        session.db = db;
-        session.reidentify();
-        finish(session, OK)(null);
+        client.become({ db });
+        finish(context, OK)(null);
       },
       (problem: Error) => {
-        if (!(problem instanceof HandshakeRefused)) return session.destroy();
-        session.replyRefused(problem);
-        session.resume();
+        if (!(problem instanceof HandshakeRefused)) return context.destroy();
+        context.replyRefused(problem);
+        context.flow.resume();
       },
     );
   });
 };
 
-const reset: Handler = (session) => {
-  if (session.parser.argc !== 1) return arity(session);
-  alone(session, () => {
-    session.transaction = null;
-    session.watch?.end();
-    session.subscriptions?.close();
-    session.subscriptions = null;
-    session.db = 0;
-    session.protocol = 2;
-    session.name = '';
-    session.login = new Login(undefined);
-    session.admit();
-    session.replies = 'on';
-    session.reidentify();
-    finish(session, simple('RESET'))(null);
+const reset: Handler = (context) => {
+  if (context.parser.argc !== 1) return arity(context);
+  alone(context, () => {
+    context.client.reset();
+    context.admit();
+    finish(context, simple('RESET'))(null);
   });
 };
 
-const quit: Handler = (session) => {
-  session.reply(OK);
-  session.end();
+const quit: Handler = (context) => {
+  context.reply(OK);
+  context.end();
 };
 
 // ── transactions ────────────────────────────────────────────────────────────────────────────────────────────────
 
-const multi: Handler = (session) => {
-  if (session.parser.argc !== 1) return arity(session);
-  if (session.transaction !== null) return session.reply(error('ERR MULTI calls can not be nested'));
-  session.transaction = new Transaction(session);
-  session.reply(OK);
+const multi: Handler = (context) => {
+  if (context.parser.argc !== 1) return arity(context);
+  if (context.client.transaction !== null) return context.reply(error('ERR MULTI calls can not be nested'));
+  context.client.begin(new Transaction(context));
+  context.reply(OK);
 };
 
-const exec: Handler = (session) => {
-  if (session.parser.argc !== 1) {
-    session.transaction = null;
-    session.watch?.end();
-    return session.reply(
+const exec: Handler = (context) => {
+  if (context.parser.argc !== 1) {
+    context.client.endTransaction();
+    context.client.watch?.end();
+    return context.reply(
       error("EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command"),
     );
   }
-  if (session.transaction === null) return session.reply(error('ERR EXEC without MULTI'));
-  session.transaction.exec();
+  if (context.client.transaction === null) return context.reply(error('ERR EXEC without MULTI'));
+  context.client.transaction.exec();
 };
 
-const discard: Handler = (session) => {
-  if (session.parser.argc !== 1) return arity(session);
-  if (session.transaction === null) return session.reply(error('ERR DISCARD without MULTI'));
-  session.transaction = null;
-  session.watch?.end();
-  session.reply(OK);
+const discard: Handler = (context) => {
+  if (context.parser.argc !== 1) return arity(context);
+  if (context.client.transaction === null) return context.reply(error('ERR DISCARD without MULTI'));
+  context.client.endTransaction();
+  context.client.watch?.end();
+  context.reply(OK);
 };
 
 /**
  * SCRIPT KILL, FUNCTION KILL: the lane waits for the script that is to be ended. The server says whether this user may.
  */
-const kill: Handler = (session) => {
-  const { servers, router } = session.clients.sequencer;
+const kill: Handler = (context) => {
+  const { servers, router } = context.clients.sequencer;
   const { authority } = router.default.keylessRule;
-  const command = argumentsOf(session.command);
-  const ask = async (side: Side): Promise<Reply> => servers[side].askAs(session.credentials, ...command);
-  notInTransaction(session, () =>
-    alone(session, () => {
+  const command = argumentsOf(context.command);
+  const ask = async (side: Side): Promise<Reply> => servers[side].askAs(context.client.credentials, ...command);
+  notInTransaction(context, () =>
+    alone(context, () => {
       const asked = ask(authority).then((reply) =>
         router.oneAuthority || errorCode(reply) !== 'NOTBUSY' ? reply : ask(otherSide(authority)),
       );
       asked.then(
-        (reply) => finish(session, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
+        (reply) => finish(context, simple(replyText(reply)))(isError(reply) ? error(replyText(reply)) : null),
         (problem) =>
-          problem instanceof HandshakeRefused ? finish(session, OK)(error(problem.reply)) : session.destroy(),
+          problem instanceof HandshakeRefused ? finish(context, OK)(error(problem.reply)) : context.destroy(),
       );
     }),
   );
 };
 
 /** What follows in an HTTP request could be commands. Redis closes the connection without a word, too. */
-const http: Handler = (session) => session.destroy();
+const http: Handler = (context) => context.destroy();
 
 /** Answers the command at hand. A client that has to log in gets no transaction. */
-export function answerLocally(session: Session, name: string): void {
+export function answerLocally(context: CommandContext, name: string): void {
   const handler = LOCAL[name];
-  if (session.credentials !== undefined || !(handler === multi || handler === exec || handler === discard))
-    return handler(session);
-  const { side, sequencer } = session.clients;
-  if (session.login.standing[side] === 'unknown') {
-    session.awaitLane(sequencer.lanes[side].admit(session.login));
-  } else if (!session.mustLogIn) handler(session);
-  else session.reply(error(handler === exec ? `EXECABORT Transaction discarded because of: ${NOAUTH}` : NOAUTH));
+  if (context.client.credentials !== undefined || !(handler === multi || handler === exec || handler === discard))
+    return handler(context);
+  const { side, sequencer } = context.clients;
+  if (context.client.login.standing[side] === 'unknown') {
+    context.lanes.retryOn(sequencer.lanes[side].admit(context.client.login));
+  } else if (!context.mustLogIn) handler(context);
+  else context.reply(error(handler === exec ? `EXECABORT Transaction discarded because of: ${NOAUTH}` : NOAUTH));
 }
 
 const NOAUTH = 'NOAUTH Authentication required.';

@@ -20,9 +20,10 @@ import { REPLY_LOST } from '../../pipeline/suspicion.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide, type Side, type StageRule } from '../../route/stage.js';
 import { attemptOf, isNothing } from './try-non-blocking.js';
-import { routeKeys, type Route } from '../routing.js';
+import { followOf, routeKeys, type Route } from '../routing.js';
 import { crossing } from './split.js';
-import type { Session } from '../session.js';
+import type { BlockedCommand } from '../client-state.js';
+import type { CommandContext } from '../context.js';
 
 /** Where a command is to go, by the stages as they are when it sets out. */
 interface Way {
@@ -40,12 +41,12 @@ const LEAST_MS = 2;
 /** How often a command is told to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
 
-const argumentsAtHand = (session: Session): Buffer[] =>
-  Array.from({ length: session.parser.argc }, (_, i) => session.argument(i));
+const argumentsAtHand = (context: CommandContext): Buffer[] =>
+  Array.from({ length: context.parser.argc }, (_, i) => context.argument(i));
 
 /** Whether the command at hand asks to block. */
-export const asksToBlock = (session: Session, { timeout }: Blocking): boolean =>
-  timeout !== 'option' || blockOption(argumentsAtHand(session)) !== -1;
+export const asksToBlock = (context: CommandContext, { timeout }: Blocking): boolean =>
+  timeout !== 'option' || blockOption(argumentsAtHand(context)) !== -1;
 
 /** Which argument says how long. */
 function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
@@ -54,24 +55,27 @@ function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
 }
 
 /** Sends the command at hand on a lane of its own. */
-export function block(session: Session, spec: CommandSpec): void {
-  const { clients } = session;
-  if (session.inFlight > 0) return session.awaitIdle();
-  const route = routeKeys(clients.sequencer.router, spec, session.parser);
-  if (route === null) return session.awaitOpen();
+export function block(context: CommandContext, spec: CommandSpec): void {
+  const { clients } = context;
+  if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
+  const route = routeKeys(clients.sequencer.router, spec, context.parser);
+  if (route === null) return context.flow.retryWhen('open');
   if (route.other !== null) {
     clients.crossRefused++;
-    session.blocked?.drop();
-    return session.refuse(crossing(spec.name, route.workload, route.other));
+    context.client.blocked?.drop();
+    return context.refuse(crossing(spec.name, route.workload, route.other));
   }
-  const blocked = (session.blocked ??= new Blocked(session, spec, route.rule.authority));
+  const { client } = context;
+  const known = client.blocked;
+  const blocked = known instanceof Blocked ? known : new Blocked(context, spec, route.rule.authority);
+  client.blocks(blocked);
   if (blocked.isOver) return blocked.timeOut();
-  const follow = route.keys > 0 ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
+  const follow = route.keys > 0 ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
   if (!blocked.attempt(route, follow))
     void blocked.send({ workload: route.workload, rule: route.rule, follow, mixed: route.mixed });
 }
 
-export class Blocked {
+export class Blocked implements BlockedCommand {
   /** Among those who wait for a flip to end, from when it first came. */
   readonly place: number;
   /** How long it may take, in ms; Infinity for as long as may be. */
@@ -102,24 +106,24 @@ export class Blocked {
   #abandoned = false;
 
   constructor(
-    private readonly session: Session,
+    private readonly context: CommandContext,
     private readonly spec: CommandSpec,
     authority: Side,
   ) {
     // The bytes of the parser are the client's next ones some day.
-    this.#frame = Buffer.from(session.command);
+    this.#frame = Buffer.from(context.command);
     this.#args = argumentsOf(this.#frame);
-    this.#keys = session.clients.sequencer.keys.ids(this.#frame, 0);
+    this.#keys = context.clients.sequencer.keys.ids(this.#frame, 0);
     const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
     this.#time = time > 0 ? time : Infinity;
     this.#until = performance.now() + this.#time;
-    const { servers } = session.clients.sequencer;
+    const { servers } = context.clients.sequencer;
     // Clients will miss it once they have left the proxy.
     const lacks = otherSide(authority);
     if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb)
-      session.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
-    this.place = session.clients.nextPlace();
-    session.clients.blocked.add(this);
+      context.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
+    this.place = context.clients.nextPlace();
+    context.clients.blocked.add(this);
   }
 
   /** Whether it was interrupted, and its time ran out meanwhile. */
@@ -139,7 +143,7 @@ export class Blocked {
 
   /** Notes in the journal what it may take at any moment. */
   note(): void {
-    if (this.#lane !== null && this.#writes) this.session.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
+    if (this.#lane !== null && this.#writes) this.context.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
   }
 
   /** Whether a change of the workload's stage concerns it. */
@@ -149,48 +153,48 @@ export class Blocked {
 
   #workloadOf(key: string): Workload {
     const bytes = Buffer.from(key, 'latin1');
-    return this.session.clients.sequencer.router.match(bytes, 0, bytes.length);
+    return this.context.clients.sequencer.router.match(bytes, 0, bytes.length);
   }
 
   /** Asks for what is there already; whether it was asked, or has to wait for that. */
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
-    const { session } = this;
-    const { sequencer, coming } = session.clients;
+    const { context } = this;
+    const { sequencer, coming } = context.clients;
     // What it found might be for somebody who came before.
-    if (this.#attempted || (this.spec.write && coming.has(session.db, this.#keys))) return false;
+    if (this.#attempted || (this.spec.write && coming.has(context.client.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
     // Another command may be allowed where this one is denied.
     if (spec !== this.spec) {
       const { privileges } = sequencer.servers[rule.authority];
-      const learning = privileges.learn(session.credentials);
+      const learning = privileges.learn(context.client.credentials);
       if (learning !== null) {
-        session.awaitSettled(learning);
+        context.flow.retryWhen(learning);
         return true;
       }
-      if (!privileges.isUnrestricted(session.credentials)) return false;
+      if (!privileges.isUnrestricted(context.client.credentials)) return false;
     }
-    const lane = session.laneTo(rule.authority);
-    if (lane === null || !session.admitted(lane, this.#keys, spec.write)) return true;
+    const lane = context.lanes.to(rule.authority);
+    if (lane === null || !context.lanes.admits(lane, this.#keys, spec.write)) return true;
     this.#attempted = true;
-    session.holdOpen(false);
-    if (follow === WRITE) sequencer.doubts.note(session.db, attempt.frame, 0);
+    context.flow.holdOpen(false);
+    if (follow === WRITE) sequencer.doubts.note(context.client.db, attempt.frame, 0);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
-        if (session.closed) this.#end();
+        if (context.client.closed) this.#end();
         else if (answer === null) this.#again((retry) => retry());
         else {
-          session.clients.count(this.spec, workload);
+          context.clients.count(this.spec, workload);
           this.#end();
-          session.reply(answer);
-          session.resume();
+          context.reply(answer);
+          context.flow.resume();
         }
       },
       lost: () => {
         this.#end();
-        session.destroy();
+        context.destroy();
       },
     };
     const operation = new Operation(
@@ -200,8 +204,8 @@ export class Blocked {
       sink,
       spec,
       workload,
-      session.db,
-      session.protocol,
+      context.client.db,
+      context.client.protocol,
       follow,
     );
     operation.mustCopy = mixed;
@@ -211,21 +215,21 @@ export class Blocked {
   }
 
   async send(way: Way): Promise<void> {
-    const { session } = this;
+    const { context } = this;
     // Redis does not let a client block that has closed its side.
-    if (session.halfClosed) {
+    if (context.client.halfClosed) {
       this.#end();
-      return session.destroy();
+      return context.destroy();
     }
     this.#workload = way.workload;
-    this.#db = session.db;
+    this.#db = context.client.db;
     this.#attempted = true;
     this.#writes = way.follow === WRITE;
     this.#comes(this.spec.write);
-    session.holdOpen(false);
+    context.flow.holdOpen(false);
     let lane: Lane;
     try {
-      lane = await session.clients.sequencer.lanes[way.rule.authority].borrow(session.identity);
+      lane = await context.clients.sequencer.lanes[way.rule.authority].borrow(context.client.identity);
     } catch (problem) {
       return this.#failed(problem as Error);
     }
@@ -235,7 +239,7 @@ export class Blocked {
   /** Notes whether it is on the way to block, so that it will be served before who comes later. */
   #comes(on: boolean): void {
     if (on === this.#coming) return;
-    const { coming } = this.session.clients;
+    const { coming } = this.context.clients;
     this.#coming = on;
     if (on) coming.add(this.#db, this.#keys);
     else coming.remove(this.#db, this.#keys);
@@ -243,7 +247,7 @@ export class Blocked {
 
   /** Whether nothing has changed while it waited. */
   #ready(lane: Lane, { rule }: Way): boolean {
-    const now = routeKeys(this.session.clients.sequencer.router, this.spec, this.session.parser);
+    const now = routeKeys(this.context.clients.sequencer.router, this.spec, this.context.parser);
     return !this.#abandoned && !lane.closed && now !== null && now.rule === rule;
   }
 
@@ -252,11 +256,11 @@ export class Blocked {
     const { spec } = this;
     const turn = this.#turn?.ticket ?? null;
     this.#turn = null;
-    if (this.session.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
+    if (this.context.clients.sequencer.barred || !this.#ready(lane, way)) return this.#later(lane, way);
     // XREAD takes nothing: nobody waits for it, and what it is woken with has no place in the order, and is not
     // compared.
     if (way.follow !== WRITE) return this.#submit(lane, way, null, null);
-    const lanes = this.session.clients.sequencer.lanes[lane.server.side];
+    const lanes = this.context.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
     const waiter: Waiter = {
@@ -290,16 +294,16 @@ export class Blocked {
   }
 
   #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: Waiter | null, waking: Waking | null): void {
-    const { session, spec } = this;
-    const { sequencer } = session.clients;
+    const { context, spec } = this;
+    const { sequencer } = context.clients;
     const db = this.#db;
     const order = sequencer.lanes[lane.server.side].order(db);
-    const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, session.protocol, NOTHING);
+    const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, context.client.protocol, NOTHING);
     operation.end = operation.frame.length;
     if (follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
     this.#lane = lane;
     this.#comes(false);
-    session.clients.count(spec, workload);
+    context.clients.count(spec, workload);
     const followUp = new Operation(
       this.#frame,
       0,
@@ -308,7 +312,7 @@ export class Blocked {
       spec,
       workload,
       db,
-      session.protocol,
+      context.client.protocol,
       follow,
     );
     followUp.mustCopy = mixed;
@@ -344,12 +348,12 @@ export class Blocked {
         settle(null);
         if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, REPLY_LOST);
         this.#end();
-        session.destroy();
+        context.destroy();
       },
     };
     if (spec.name.startsWith('wait'))
       sequencer.submit(
-        new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, session.protocol, NOTHING),
+        new Operation(PING, 0, PING.length, IGNORED, undefined, workload, db, context.client.protocol, NOTHING),
         lane,
       );
     sequencer.submit(operation, lane);
@@ -380,23 +384,23 @@ export class Blocked {
   }
 
   #answered(reply: Buffer): void {
-    const { session } = this;
-    if (this.#interrupted.length > 0 && isNothing(reply) && !session.closed) {
+    const { context } = this;
+    if (this.#interrupted.length > 0 && isNothing(reply) && !context.client.closed) {
       this.#nothing = reply;
-      this.#again((retry) => session.clients.onceOpen(retry, this.place));
+      this.#again((retry) => context.clients.onceOpen(retry, this.place));
       return;
     }
     this.#end();
-    if (session.closed) return;
-    session.reply(reply);
-    session.resume();
+    if (context.client.closed) return;
+    context.reply(reply);
+    context.flow.resume();
   }
 
   /** Its time ran out while it waited to be sent again. */
   timeOut(): void {
     const nothing = this.#nothing!;
     this.#end();
-    this.session.reply(nothing);
+    this.context.reply(nothing);
   }
 
   /** It is not to be sent again. */
@@ -406,8 +410,8 @@ export class Blocked {
 
   #end(): void {
     this.#comes(false);
-    this.session.clients.blocked.delete(this);
-    if (this.session.blocked === this) this.session.blocked = null;
+    this.context.clients.blocked.delete(this);
+    if (this.context.client.blocked === this) this.context.client.blocks(null);
     this.#tellInterrupted();
   }
 
@@ -417,12 +421,12 @@ export class Blocked {
 
   #failed(problem: Error): void {
     this.#end();
-    this.session.noLane(problem);
+    this.context.lanes.failed(problem);
   }
 
   /** A stage changes, or a command runs alone: it is looked at again after that. */
   #later(lane: Lane, way: Way): void {
-    const { clients } = this.session;
+    const { clients } = this.context;
     const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
     // With the lane at hand it begins at once then: a command that runs alone may be next.
     if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way), this.place);
@@ -430,16 +434,16 @@ export class Blocked {
   }
 
   #retry(lane: Lane, wait: (retry: () => void) => void): void {
-    this.session.clients.sequencer.lanes[lane.server.side].giveBack(lane);
+    this.context.clients.sequencer.lanes[lane.server.side].giveBack(lane);
     if (this.#abandoned) this.#end();
     else this.#again(wait);
   }
 
   /** Has the command looked at again when `wait` calls back. */
   #again(wait: (retry: () => void) => void): void {
-    this.session.holdOpen(true);
+    this.context.flow.holdOpen(true);
     this.#tellInterrupted();
-    wait(() => this.session.resume());
+    wait(() => this.context.flow.resume());
   }
 
   /** Resolves when the server has it no more: to be sent again once commands are let through. */
@@ -461,7 +465,7 @@ export class Blocked {
 
   /** Gives the lane to the next client, once nothing can unblock that one by mistake. */
   #free(lane: Lane): void {
-    const { lanes } = this.session.clients.sequencer;
+    const { lanes } = this.context.clients.sequencer;
     const giveBack = (): void => lanes[lane.server.side].giveBack(lane);
     if (this.#unblocking === null) giveBack();
     else void this.#unblocking.then(giveBack);

@@ -4,30 +4,30 @@
  */
 import type { CommandSpec } from '../../command/table.js';
 import { Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
-import { noting } from './script.js';
-import type { Session } from '../session.js';
+import { noting } from './noting.js';
+import type { CommandContext } from '../context.js';
 
-export function both(session: Session, spec: CommandSpec): void {
-  const { clients, parser } = session;
+export function both(context: CommandContext, spec: CommandSpec): void {
+  const { clients, parser } = context;
   const { scripts, router } = clients.sequencer;
-  if (router.default.held) return session.awaitOpen();
-  const lane = session.laneTo(router.default.keylessRule.authority);
+  if (router.default.held) return context.flow.retryWhen('open');
+  const lane = context.lanes.to(router.default.keylessRule.authority);
   if (lane === null) return;
-  if (spec.name === 'script|load' && parser.argc > 2) scripts.learn(session.argument(2));
+  if (spec.name === 'script|load' && parser.argc > 2) scripts.learn(context.argument(2));
   clients.count(spec, router.default);
   const operation = new Operation(
     parser.frame,
     parser.start,
     parser.end,
-    session,
+    context,
     spec,
     router.default,
-    session.db,
-    session.protocol,
+    context.client.db,
+    context.client.protocol,
     router.mirrors ? WRITE : NOTHING,
   );
-  if (spec.name === 'script|load') operation.sink = noting(session);
+  if (spec.name === 'script|load') operation.sink = noting(context);
   // A mirror that knows fewer events refuses the setting: that is its own affair.
   if (spec.name === 'config|set') operation.confirmed = () => undefined;
-  session.submit(operation, lane);
+  context.lanes.submit(operation, lane);
 }

@@ -21,28 +21,28 @@ import { otherSide, type Side } from '../../route/stage.js';
 import { routeKeys } from '../routing.js';
 import { crossing } from './split.js';
 import type { Clients } from '../clients.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
 
 const DRAIN_MS = 5_000;
 const CALM_MS = 500;
 
 /** Runs the command at hand alone; `authority` is its keys' where it has keys. */
-export function barrier(session: Session, spec: CommandSpec, authority?: Side): void {
-  const { clients } = session;
+export function barrier(context: CommandContext, spec: CommandSpec, authority?: Side): void {
+  const { clients } = context;
   const { sequencer } = clients;
   const { router } = sequencer;
-  if (!mayBegin(session)) return;
+  if (!mayBegin(context)) return;
   const keyed = spec.name === 'move' || spec.name === 'copy';
   // Scripts were looked at before.
   const everyKey = !keyed && isAboutEveryKey(spec);
   const refused = everyKey ? refusalOfEveryKey(clients, spec) : null;
-  if (refused !== null) return session.refuse(refused);
+  if (refused !== null) return context.refuse(refused);
   const tooWide = everyKey && router.mayHoldForeignKeys;
-  const route = keyed ? routeKeys(router, spec, session.parser) : null;
-  if (keyed && route === null) return session.awaitOpen();
+  const route = keyed ? routeKeys(router, spec, context.parser) : null;
+  if (keyed && route === null) return context.flow.retryWhen('open');
   if (route !== null && route.other !== null) {
     clients.crossRefused++;
-    return session.refuse(crossing(spec.name, route.workload, route.other));
+    return context.refuse(crossing(spec.name, route.workload, route.other));
   }
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
   const mirrored =
@@ -50,11 +50,11 @@ export function barrier(session: Session, spec: CommandSpec, authority?: Side): 
       ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec))
       : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
-  const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, session.command);
-  alone(session, side, blind, async (lane, calm) => {
+  const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, context.command);
+  alone(context, side, blind, async (lane, calm) => {
     // Noted before it is sent; and after it, for a verification may have begun in between.
     if (tooWide) sequencer.doubts.hidden(spec.name);
-    await run(session, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
+    await run(context, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
     if (tooWide) sequencer.doubts.hidden(spec.name);
   });
 }
@@ -85,9 +85,9 @@ export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean =>
  * Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the
  * command waits.
  */
-export function mayBegin(session: Session): boolean {
-  if (session.inFlight > 0) session.awaitIdle();
-  else if (session.clients.sequencer.router.workloads.some(({ held }) => held)) session.awaitOpen();
+export function mayBegin(context: CommandContext): boolean {
+  if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
+  else if (context.clients.sequencer.router.workloads.some(({ held }) => held)) context.flow.retryWhen('open');
   else return true;
   return false;
 }
@@ -99,17 +99,17 @@ type Work = (lane: Lane, calm: boolean) => Promise<void>;
  * Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile.
  * @param blind it reads keys that nothing tells: if it can be had soon, it begins when nothing is in doubt
  */
-export function alone(session: Session, side: Side, blind: boolean, work: Work): void {
-  session.hold();
-  void pass(session, side, blind, work).then(() => session.resume());
+export function alone(context: CommandContext, side: Side, blind: boolean, work: Work): void {
+  context.flow.hold();
+  void pass(context, side, blind, work).then(() => context.flow.resume());
 }
 
-async function pass(session: Session, side: Side, blind: boolean, work: Work): Promise<void> {
-  const { clients } = session;
+async function pass(context: CommandContext, side: Side, blind: boolean, work: Work): Promise<void> {
+  const { clients } = context;
   const { sequencer } = clients;
   sequencer.barred = true;
   try {
-    const lane = await sequencer.lanes[side].open(session.identity);
+    const lane = await sequencer.lanes[side].open(context.client.identity);
     const { source, target } = sequencer.lanes;
     const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
     // Whoever blocks and is about to be answered may leave a doubt.
@@ -122,8 +122,8 @@ async function pass(session: Session, side: Side, blind: boolean, work: Work): P
     await work(lane, calm);
     await woken(sequencer.lanes[side]);
   } catch (problem) {
-    if (problem instanceof HandshakeRefused) session.replyRefused(problem);
-    else session.destroy();
+    if (problem instanceof HandshakeRefused) context.replyRefused(problem);
+    else context.destroy();
   } finally {
     sequencer.barred = false;
     sequencer.passing = false;
@@ -163,7 +163,7 @@ async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
 }
 
 async function run(
-  session: Session,
+  context: CommandContext,
   spec: CommandSpec,
   lane: Lane,
   mirrored: boolean,
@@ -171,12 +171,12 @@ async function run(
   mustCopy: boolean,
   calm: boolean,
 ): Promise<void> {
-  const { clients, parser } = session;
+  const { clients, parser } = context;
   const { sequencer } = clients;
   const { frame, start, end } = parser;
   clients.count(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
-  if (mirrored) sequencer.doubts.note(session.db, frame, start);
+  if (mirrored) sequencer.doubts.note(context.client.db, frame, start);
   const reply = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {
       answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
@@ -189,8 +189,8 @@ async function run(
       sink,
       spec,
       workload,
-      session.db,
-      session.protocol,
+      context.client.db,
+      context.client.protocol,
       mirrored ? WRITE : NOTHING,
     );
     operation.mustCopy = mustCopy;
@@ -205,16 +205,16 @@ async function run(
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     if (mirrored) sequencer.expiry.swapping();
     sequencer.doubts.swapped(frame, start);
-    await databasesSwapped(session, side, mirrored);
+    await databasesSwapped(context, side, mirrored);
   }
-  if (spec.handling === 'script' && sequencer.scripts.swapDatabases(session.command)) {
+  if (spec.handling === 'script' && sequencer.scripts.swapDatabases(context.command)) {
     // Which databases, and whether the mirror has done the same, nothing tells.
     if (mirrored) sequencer.doubts.hidden('swapped');
-    await databasesSwapped(session, side, mirrored);
+    await databasesSwapped(context, side, mirrored);
   }
   if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
   if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
-  session.reply(reply);
+  context.reply(reply);
 }
 
 /**
@@ -222,7 +222,7 @@ async function run(
  * both servers.
  */
 export async function databasesSwapped(
-  { clients, db, protocol }: Session,
+  { clients, client: { db, protocol } }: CommandContext,
   side: Side,
   mirrored: boolean,
 ): Promise<void> {

@@ -10,7 +10,7 @@ import type { CommandSpec } from '../../command/table.js';
 import { isError, text, type Reply } from '../../resp/decode.js';
 import { bulk, error, integer } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
 
 /** Commands about all keys of a database. */
 export const ASKS_FOR_ALL: ReadonlySet<string> = new Set(['scan', 'keys', 'dbsize', 'randomkey']);
@@ -20,72 +20,76 @@ const PAGE_KEYS = 1000;
 /** So many keys are tried before a walk looks for one. */
 const TRIES = 32;
 
-type Answer = (session: Session, connection: Connection, owned: Matcher) => Promise<Buffer>;
+type Answer = (context: CommandContext, connection: Connection, owned: Matcher) => Promise<Buffer>;
 
 const ANSWERS: Readonly<Record<string, Answer>> = {
-  async dbsize(session, connection, owned) {
+  async dbsize(context, connection, owned) {
     let count = 0;
-    for await (const keys of pages(session, connection, owned)) count += keys.length;
+    for await (const keys of pages(context, connection, owned)) count += keys.length;
     return integer(count);
   },
-  async randomkey(session, connection, owned) {
+  async randomkey(context, connection, owned) {
     const tried = await connection.askAll(Array.from({ length: TRIES }, () => ['RANDOMKEY']));
     const mine = ownedOf(tried, owned);
     if (mine.length > 0) return bulk(mine[0]);
-    for await (const keys of pages(session, connection, owned))
+    for await (const keys of pages(context, connection, owned))
       if (keys.length > 0) return bulk(keys[Math.floor(Math.random() * keys.length)]);
-    return bulk(null, session.protocol);
+    return bulk(null, context.client.protocol);
   },
 };
 
 /** Answers the command at hand, if it is one of these. */
-export function answerOwned(session: Session, spec: CommandSpec, owned: Matcher): boolean {
+export function answerOwned(context: CommandContext, spec: CommandSpec, owned: Matcher): boolean {
   const { name } = spec;
   const answer = ANSWERS[name] as Answer | undefined;
-  if (answer === undefined || session.parser.argc > 1) return false;
-  session.clients.count(spec, session.clients.sequencer.router.default);
-  session.whenIdle(() => {
-    ask(session, name, answer, owned).then(
+  if (answer === undefined || context.parser.argc > 1) return false;
+  context.clients.count(spec, context.clients.sequencer.router.default);
+  context.flow.whenIdle(() => {
+    ask(context, name, answer, owned).then(
       (reply) => {
-        session.reply(reply);
-        session.resume();
+        context.reply(reply);
+        context.flow.resume();
       },
-      () => session.destroy(),
+      () => context.destroy(),
     );
   });
   return true;
 }
 
 /** Whether the client may ask at all is the server's to say. */
-async function ask(session: Session, name: string, answer: Answer, owned: Matcher): Promise<Buffer> {
-  const server = session.clients.sequencer.servers.target;
+async function ask(context: CommandContext, name: string, answer: Answer, owned: Matcher): Promise<Buffer> {
+  const server = context.clients.sequencer.servers.target;
   try {
-    const asked = await server.askAs(session.credentials, name);
+    const asked = await server.askAs(context.client.credentials, name);
     if (isError(asked)) return error(text(asked));
   } catch (problem) {
     if (problem instanceof HandshakeRefused) return error(problem.reply);
     throw problem;
   }
-  const connection = await server.open({ db: session.db, protocol: 2, credentials: server.endpoint.credentials });
+  const connection = await server.open({
+    db: context.client.db,
+    protocol: 2,
+    credentials: server.endpoint.credentials,
+  });
   try {
-    return await answer(session, connection, owned);
+    return await answer(context, connection, owned);
   } finally {
     connection.destroy();
   }
 }
 
 async function* pages(
-  session: Session,
+  context: CommandContext,
   connection: Connection,
   owned: Matcher,
 ): AsyncGenerator<Buffer[], void, undefined> {
-  const server = session.clients.sequencer.servers.target;
+  const server = context.clients.sequencer.servers.target;
   let cursor = FIRST_PAGE;
   do {
     const page = await scanPage(server, connection, cursor, PAGE_KEYS);
     ({ cursor } = page);
     yield page.keys.filter((key) => owned(key, 0, key.length));
-  } while (cursor !== FIRST_PAGE && !session.closed);
+  } while (cursor !== FIRST_PAGE && !context.client.closed);
 }
 
 const ownedOf = (keys: readonly Reply[], owned: Matcher): Buffer[] =>

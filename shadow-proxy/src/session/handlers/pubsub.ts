@@ -12,33 +12,37 @@ import { bulk, encodeCommand, integer, type Argument } from '../../resp/encode.j
 import type { Workload } from '../../route/router.js';
 import type { Side, StageRule } from '../../route/stage.js';
 import type { Clients } from '../clients.js';
-import { Link } from './subscription-link.js';
-import type { Session } from '../session.js';
+import { Link } from '../subscription-link.js';
+import type { Subscribed } from '../client-state.js';
+import type { CommandContext } from '../context.js';
+import { COMMANDS, IGNORE, KINDS, type Kind } from '../subscription-kinds.js';
+import type { Subscriber } from '../subscribers.js';
+import { plain } from './plain.js';
 
 // ── PUBLISH ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** PUBLISH or SPUBLISH: to the channel's authority, then to its mirror; both may have subscribers. */
-export function publish(session: Session, spec: CommandSpec): void {
-  const { parser, clients } = session;
+export function publish(context: CommandContext, spec: CommandSpec): void {
+  const { parser, clients } = context;
   const { frame, start, end, argStart, argEnd } = parser;
-  if (parser.argc !== spec.arity) return session.plain(spec);
+  if (parser.argc !== spec.arity) return plain(context, spec);
   const workload = clients.sequencer.router.channel(frame, argStart[1], argEnd[1]);
-  if (workload.held || clients.subscribers.moving) return session.awaitOpen();
-  if (clients.subscribers.holds(session, session.argument(1).toString('latin1'))) return;
+  if (workload.held || clients.subscribers.moving) return context.flow.retryWhen('open');
+  if (clients.subscribers.holds(context, context.argument(1).toString('latin1'))) return;
   const rule = workload.keylessRule;
-  const lane = session.laneTo(rule.authority);
+  const lane = context.lanes.to(rule.authority);
   if (lane === null) return;
   clients.count(spec, workload);
-  session.submit(
+  context.lanes.submit(
     new Operation(
       frame,
       start,
       end,
-      session,
+      context,
       spec,
       workload,
-      session.db,
-      session.protocol,
+      context.client.db,
+      context.client.protocol,
       followOfPublish(clients, spec, rule.authority, mirrorsMessages(clients, rule)),
     ),
     lane,
@@ -60,15 +64,7 @@ export function followOfPublish(clients: Clients, spec: CommandSpec, authority: 
 
 // ── SUBSCRIBE ───────────────────────────────────────────────────────────────────────────────────────────────────
 
-export const KINDS = ['channel', 'pattern', 'shard'] as const;
-export type Kind = (typeof KINDS)[number];
 const SIDES: readonly Side[] = ['source', 'target'];
-
-export const COMMANDS: Readonly<Record<Kind, { readonly join: string; readonly leave: string }>> = {
-  channel: { join: 'SUBSCRIBE', leave: 'UNSUBSCRIBE' },
-  pattern: { join: 'PSUBSCRIBE', leave: 'PUNSUBSCRIBE' },
-  shard: { join: 'SSUBSCRIBE', leave: 'SUNSUBSCRIBE' },
-};
 
 /** What each command, and its confirmation, is about. */
 const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: boolean }>> = Object.fromEntries(
@@ -82,21 +78,24 @@ const MEANINGS: Readonly<Record<string, { readonly kind: Kind; readonly joins: b
  * SUBSCRIBE and its like: the client waits until all that it sent before is answered, and then until this is confirmed.
  * What others publish meanwhile waits, too: at a server it would come after this.
  */
-export function subscription(session: Session, spec: CommandSpec): void {
-  const { clients } = session;
-  clients.subscribers.began(session, channelsOf(session, MEANINGS[spec.name].kind));
-  if (clients.subscribers.moving) return session.awaitOpen();
-  if (session.inFlight > 0) return session.awaitIdle();
+export function subscription(context: CommandContext, spec: CommandSpec): void {
+  const { clients } = context;
+  clients.subscribers.began(context, channelsOf(context, MEANINGS[spec.name].kind));
+  if (clients.subscribers.moving) return context.flow.retryWhen('open');
+  if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
   clients.count(spec, clients.sequencer.router.default);
-  session.subscriptions ??= new Subscriptions(session);
-  session.subscriptions.change(spec);
+  const { client } = context;
+  const known = client.subscriptions;
+  const subscriptions = known instanceof Subscriptions ? known : new Subscriptions(context);
+  client.subscribes(subscriptions);
+  subscriptions.change(spec);
 }
 
 /** The channels that the command at hand is about; null where it may be about any. */
-function channelsOf(session: Session, kind: Kind): string[] | null {
-  const { argc } = session.parser;
+function channelsOf(context: CommandContext, kind: Kind): string[] | null {
+  const { argc } = context.parser;
   if (kind === 'pattern' || argc === 1) return null;
-  return Array.from({ length: argc - 1 }, (_, i) => session.argument(i + 1).toString('latin1'));
+  return Array.from({ length: argc - 1 }, (_, i) => context.argument(i + 1).toString('latin1'));
 }
 
 /** A part of a command that goes to one server. */
@@ -106,17 +105,17 @@ interface Part {
   replies: number;
 }
 
-export class Subscriptions {
+export class Subscriptions implements Subscribed, Subscriber {
   /** Names, as latin1, by what they are and where the client is subscribed to them. */
   readonly names: Readonly<Record<Kind, Readonly<Record<Side, Set<string>>>>>;
   readonly links: Record<Side, Link | null> = { source: null, target: null };
   closed = false;
   #change: Promise<void> = Promise.resolve();
 
-  constructor(readonly session: Session) {
+  constructor(readonly context: CommandContext) {
     const none = (): Record<Side, Set<string>> => ({ source: new Set(), target: new Set() });
     this.names = { channel: none(), pattern: none(), shard: none() };
-    session.clients.subscribers.all.add(this);
+    context.clients.subscribers.all.add(this);
   }
 
   count(kind: Kind): number {
@@ -132,18 +131,18 @@ export class Subscriptions {
    * it.
    */
   takes(spec: CommandSpec | undefined): boolean {
-    const { session } = this;
-    if (session.protocol === 3 || this.total === 0) return false;
+    const { context } = this;
+    if (context.client.protocol === 3 || this.total === 0) return false;
     if (spec !== undefined && (spec.handling === 'subscribe' || spec.name === 'quit' || spec.name === 'reset'))
       return false;
-    if (session.clients.subscribers.moving) session.awaitOpen();
-    else this.#run([{ side: this.#someSide, frame: session.command, replies: 1 }]);
+    if (context.clients.subscribers.moving) context.flow.retryWhen('open');
+    else this.#run([{ side: this.#someSide, frame: context.command, replies: 1 }]);
     return true;
   }
 
   /** Sends the SUBSCRIBE, UNSUBSCRIBE … at hand to where its channels are. */
   change(spec: CommandSpec): void {
-    const name = this.session.argument(0);
+    const name = this.context.argument(0);
     this.#run(
       this.#partsOf(spec).map(({ side, args, replies }) => ({ side, frame: encodeCommand([name, ...args]), replies })),
     );
@@ -151,7 +150,7 @@ export class Subscriptions {
 
   #partsOf(spec: CommandSpec): Part[] {
     const { kind, joins } = MEANINGS[spec.name];
-    const { argc } = this.session.parser;
+    const { argc } = this.context.parser;
     if (argc === 1) {
       const sides = joins ? [] : SIDES.filter((side) => this.names[kind][side].size > 0);
       if (sides.length === 0) return [{ side: this.#someSide, args: [], replies: 1 }];
@@ -159,7 +158,7 @@ export class Subscriptions {
     }
     const parts: Part[] = [];
     for (let i = 1; i < argc; i++) {
-      const name = this.session.argument(i);
+      const name = this.context.argument(i);
       const side =
         this.#sideOf(kind, name) ?? (joins ? this.workloadOf(kind, name).keylessRule.authority : this.#someSide);
       let part = parts.at(-1);
@@ -176,7 +175,7 @@ export class Subscriptions {
   }
 
   workloadOf(kind: Kind, name: Buffer): Workload {
-    const { router } = this.session.clients.sequencer;
+    const { router } = this.context.clients.sequencer;
     return kind === 'pattern' ? router.channelPattern(name.toString()) : router.channel(name, 0, name.length);
   }
 
@@ -184,14 +183,14 @@ export class Subscriptions {
   get #someSide(): Side {
     return (
       SIDES.find((side) => this.links[side] !== null) ??
-      this.session.clients.sequencer.router.default.keylessRule.authority
+      this.context.clients.sequencer.router.default.keylessRule.authority
     );
   }
 
   /** Sends commands in turn, up to the first that is refused; the client is held until they are answered. */
   #run(commands: readonly { side: Side; frame: Buffer; replies: number }[]): void {
-    const { session } = this;
-    session.hold();
+    const { context } = this;
+    context.flow.hold();
     const run = async (): Promise<void> => {
       for (const { side, frame, replies } of commands) {
         const link = this.links[side] ?? (this.links[side] = await this.open(side));
@@ -199,15 +198,15 @@ export class Subscriptions {
           break;
       }
       this.tidy();
-      if (session.replies === 'skip') session.replies = 'on';
+      if (context.client.replies === 'skip') context.client.wants('on');
     };
     this.#change = run().catch((problem: Error) => {
-      if (problem instanceof HandshakeRefused) session.replyRefused(problem);
-      else session.destroy();
+      if (problem instanceof HandshakeRefused) context.replyRefused(problem);
+      else context.destroy();
     });
     void this.#change.then(() => {
-      session.clients.subscribers.ended(session);
-      session.resume();
+      context.clients.subscribers.ended(context);
+      context.flow.resume();
     });
   }
 
@@ -218,12 +217,12 @@ export class Subscriptions {
 
   /** A connection to that server for this client. @throws as `Link.open`, and when the client is gone */
   async open(side: Side): Promise<Link> {
-    const { session } = this;
-    const link = await Link.open(session.clients.sequencer.servers[side], session.identity, {
+    const { context } = this;
+    const link = await Link.open(context.clients.sequencer.servers[side], context.client.identity, {
       message: (buffer, start, end) => this.#pass(buffer, start, end),
       // As the loss of the server would show itself.
       lost: (lost) => {
-        if (this.links[lost.side] === lost) session.destroy();
+        if (this.links[lost.side] === lost) context.destroy();
       },
     });
     if (!this.closed) return link;
@@ -234,10 +233,10 @@ export class Subscriptions {
   /** Confirmations come whatever CLIENT REPLY says; anything else is a reply. */
   #answer(side: Side, buffer: Buffer, start: number, end: number): void {
     const frame = buffer.subarray(start, end);
-    if (frame[0] !== STAR && frame[0] !== PUSH) return this.session.reply(frame);
+    if (frame[0] !== STAR && frame[0] !== PUSH) return this.context.reply(frame);
     const [what, name, count] = decodeReply(buffer, start).reply.items!;
     const meaning = MEANINGS[text(what)];
-    if (meaning === undefined) return this.session.reply(frame);
+    if (meaning === undefined) return this.context.reply(frame);
     const total = this.#confirmed(side, meaning.kind, meaning.joins, name.data);
     // A server counts what it knows of.
     if (text(count) === String(total)) this.#pass(buffer, start, end);
@@ -247,7 +246,7 @@ export class Subscriptions {
           Buffer.concat([
             frame.subarray(0, 4),
             bulk(what.data),
-            bulk(name.data, this.session.protocol),
+            bulk(name.data, this.context.client.protocol),
             integer(total),
           ]),
         ),
@@ -263,9 +262,7 @@ export class Subscriptions {
   }
 
   #pass(buffer: Buffer, start: number, end: number): void {
-    const { session } = this;
-    if (session.mayOwe(end - start)) session.outbox.add(buffer, start, end);
-    else session.clients.limits.close(session, 'output');
+    this.context.pass(buffer, start, end);
   }
 
   /** Closes connections without a subscription. */
@@ -281,14 +278,14 @@ export class Subscriptions {
 
   /** The client has another protocol or user: what comes from now on is for that one. */
   reidentified(): void {
-    const { protocol, credentials } = this.session.identity;
+    const { protocol, credentials } = this.context.client.identity;
     for (const link of Object.values(this.links)) {
       if (link === null || (link.identity.protocol === protocol && link.identity.credentials === credentials)) continue;
-      link.identity = this.session.identity;
+      link.identity = this.context.client.identity;
       const login: Argument[] =
         credentials === undefined ? [] : ['AUTH', credentials.username ?? 'default', credentials.password];
       link.ask(encodeCommand(['HELLO', protocol, ...login]), 1, IGNORE).then(
-        (refusal) => refusal !== null && this.session.destroy(),
+        (refusal) => refusal !== null && this.context.destroy(),
         () => undefined,
       );
     }
@@ -298,10 +295,9 @@ export class Subscriptions {
   close(): void {
     this.closed = true;
     for (const side of SIDES) this.#drop(side);
-    this.session.clients.subscribers.all.delete(this);
+    this.context.clients.subscribers.all.delete(this);
   }
 }
 
 const whole = (buffer: Buffer): [Buffer, number, number] => [buffer, 0, buffer.length];
-export const IGNORE = (): void => undefined;
 const [STAR, PUSH] = [42, 62];

@@ -18,28 +18,28 @@ import { ErrorReply } from '../../regional/store.js';
 import type { Router, Workload } from '../../route/router.js';
 import type { CommandBytes } from '../routing.js';
 import { hiddenBy } from './script.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
 
 /** Takes the command at hand, if it is about such a workload; false where it goes its way. */
-export function takeRegional(session: Session, spec: CommandSpec): boolean {
-  const { router } = session.clients.sequencer;
-  const { workload, beside } = rewrittenIn(router, spec, session.parser);
-  if (workload === null) return refuseHidden(session, spec);
+export function takeRegional(context: CommandContext, spec: CommandSpec): boolean {
+  const { router } = context.clients.sequencer;
+  const { workload, beside } = rewrittenIn(router, spec, context.parser);
+  if (workload === null) return refuseHidden(context, spec);
   const name = spec.name.replace('|', ' ').toUpperCase();
   const layout = `"${workload.name}", whose counterLayout is per-region`;
   if (!isRewritten(spec.name)) {
-    session.refuse(notAllowed(name, workload));
+    context.refuse(notAllowed(name, workload));
   } else if (beside !== null) {
-    session.clients.crossRefused++;
-    session.refuse(
+    context.clients.crossRefused++;
+    context.refuse(
       `ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`,
     );
-  } else if (session.db !== 0) {
-    session.refuse(
-      `ERR shadow-proxy: ${name} is refused on ${layout}, in database ${session.db}: such counters are in database 0`,
+  } else if (context.client.db !== 0) {
+    context.refuse(
+      `ERR shadow-proxy: ${name} is refused on ${layout}, in database ${context.client.db}: such counters are in database 0`,
     );
-  } else if (session.transaction !== null) session.transaction.queueRegional(spec, workload);
-  else answerAlone(session, spec, workload);
+  } else if (context.client.transaction !== null) context.client.transaction.queueRegional(spec, workload);
+  else answerAlone(context, spec, workload);
   return true;
 }
 
@@ -64,30 +64,30 @@ export function rewrittenIn(
 }
 
 /** Commands that may touch such counters without a word: they would find nothing, or take parts away. */
-function refuseHidden(session: Session, spec: CommandSpec): boolean {
-  const { sequencer } = session.clients;
+function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
+  const { sequencer } = context.clients;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
   if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || isAboutCode(spec))
     return false;
   if (spec.name === 'move' || spec.name === 'copy') return false;
   if (
     spec.handling === 'script' &&
-    hiddenBy(sequencer, spec, session.command, sequencer.router.default.keylessRule.authority) === 'nothing'
+    hiddenBy(sequencer, spec, context.command, sequencer.router.default.keylessRule.authority) === 'nothing'
   )
     return false;
   const todo = spec.handling === 'script' ? 'declare its keys' : 'delete keys by their names';
-  session.refuse(
+  context.refuse(
     `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not tell its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`,
   );
   return true;
 }
 
-function answerAlone(session: Session, spec: CommandSpec, workload: Workload): void {
-  carryOut(session, [Buffer.from(session.command)], workload, async (plain) => {
-    session.clients.count(spec, workload);
-    const command = rewrite(spec.name, argumentsOf(session.command), session.protocol);
+function answerAlone(context: CommandContext, spec: CommandSpec, workload: Workload): void {
+  carryOut(context, [Buffer.from(context.command)], workload, async (plain) => {
+    context.clients.count(spec, workload);
+    const command = rewrite(spec.name, argumentsOf(context.command), context.client.protocol);
     if (command instanceof Refusal) return command.reply;
-    session.clients.regional!.lookBeside(command.names[0], () => workload.strayWrites++);
+    context.clients.regional!.lookBeside(command.names[0], () => workload.strayWrites++);
     return (await perform(plain, [command]))[0];
   });
 }
@@ -97,41 +97,41 @@ function answerAlone(session: Session, spec: CommandSpec, workload: Workload): v
  * sent before is answered; it is held meanwhile.
  */
 export function carryOut(
-  session: Session,
+  context: CommandContext,
   commands: readonly Buffer[],
   workload: Workload,
   work: (plain: PlainCounters) => Promise<Buffer>,
 ): boolean {
-  const lane = session.laneTo('target');
+  const lane = context.lanes.to('target');
   if (lane === null) return false;
-  if (session.inFlight > 0) {
-    session.awaitIdle();
+  if (context.lanes.inFlight > 0) {
+    context.flow.retryWhen('idle');
     return false;
   }
-  const { frame, start, end } = session.parser;
+  const { frame, start, end } = context.parser;
   const operation = new Operation(
     frame,
     start,
     end,
-    session,
+    context,
     undefined,
     workload,
-    session.db,
-    session.protocol,
+    context.client.db,
+    context.client.protocol,
     NOTHING,
   );
-  session.adopt(operation, lane);
-  session.hold();
+  context.lanes.adopt(operation, lane);
+  context.flow.hold();
   const answer = async (): Promise<Buffer> =>
-    (await refusalOf(session, lane, commands, workload)) ?? work(await session.clients.regional!.counters());
+    (await refusalOf(context, lane, commands, workload)) ?? work(await context.clients.regional!.counters());
   const deliver = (reply: Buffer): void => {
-    session.deliver(operation, reply);
-    session.resume();
+    context.deliver(operation, reply);
+    context.flow.resume();
   };
   void answer().then(deliver, (problem: Error) => {
     const said = errorOf(problem);
     // What was asked for may have been counted, or not: as the loss of the server would show itself.
-    if (said === null) session.lost(operation, problem);
+    if (said === null) context.lost(operation, problem);
     else deliver(said);
   });
   return true;
@@ -149,7 +149,7 @@ const [MULTI, DISCARD] = [encodeCommand(['MULTI']), encodeCommand(['DISCARD'])];
 
 /** What the server says to the commands in the client's name without running them: an error, or null. */
 async function refusalOf(
-  session: Session,
+  context: CommandContext,
   lane: Lane,
   commands: readonly Buffer[],
   workload: Workload,
@@ -167,12 +167,12 @@ async function refusalOf(
       sink,
       undefined,
       workload,
-      session.db,
-      session.protocol,
+      context.client.db,
+      context.client.protocol,
       NOTHING,
     );
     operation.bundle = questions(commands.length + 2);
-    session.clients.sequencer.submit(operation, lane);
+    context.clients.sequencer.submit(operation, lane);
   });
   for (let at = 0; at < replies.length;) {
     const { reply, end } = decodeReply(replies, at);

@@ -7,7 +7,7 @@ import { decodeReply, type Reply } from '../../resp/decode.js';
 import { array, bulk, encodeCommand } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
 import type { Side } from '../../route/stage.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
 
 const OF_THE_TARGET = 1n << 52n;
 
@@ -18,13 +18,13 @@ export interface Scan {
 }
 
 /** Where the SCAN at hand belongs; `authority` where it begins, or its cursor is none. */
-export function scanOf(session: Session, authority: Side): Scan {
-  const { argc } = session.parser;
-  const text = argc > 1 ? session.argument(1).toString('latin1') : '';
+export function scanOf(context: CommandContext, authority: Side): Scan {
+  const { argc } = context.parser;
+  const text = argc > 1 ? context.argument(1).toString('latin1') : '';
   if (!/^\d{1,19}$/.test(text) || BigInt(text) === 0n) return { side: authority, frame: null };
   const cursor = BigInt(text);
   if ((cursor & OF_THE_TARGET) === 0n) return { side: 'source', frame: null };
-  const args = Array.from({ length: argc }, (_, i) => (i === 1 ? String(cursor ^ OF_THE_TARGET) : session.argument(i)));
+  const args = Array.from({ length: argc }, (_, i) => (i === 1 ? String(cursor ^ OF_THE_TARGET) : context.argument(i)));
   return { side: 'target', frame: encodeCommand(args) };
 }
 

@@ -1,7 +1,6 @@
 /** Scripts and functions: what must be seen to before one may run. */
 import { KeyList, keysOf } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
-import type { Sink } from '../../pipeline/operation.js';
 import { Script } from '../../script/catalog.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { argumentCount, argumentsOf, locateArguments } from '../../resp/decode.js';
@@ -9,7 +8,8 @@ import { otherSide, type Side } from '../../route/stage.js';
 import { barrier } from './exclusive.js';
 import type { Clients } from '../clients.js';
 import type { Route } from '../routing.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
+import { plain } from './plain.js';
 
 /**
  * What a script does to keys that it does not tell, where it declares none:
@@ -21,27 +21,27 @@ import type { Session } from '../session.js';
 export type Hidden = 'nothing' | 'reads' | 'writes';
 
 /** Takes the script at hand, if it must wait, run alone or be refused; false where it goes its way by its keys. */
-export function takeScript(session: Session, spec: CommandSpec, route: Route): boolean {
-  const { clients } = session;
+export function takeScript(context: CommandContext, spec: CommandSpec, route: Route): boolean {
+  const { clients } = context;
   const { sequencer } = clients;
   const { authority } = route.rule;
-  if (!prepared(session, spec, session.command, authority)) return true;
+  if (!prepared(context, spec, context.command, authority)) return true;
   if (
     clients.subscribers.changing &&
-    sequencer.scripts.mayPublish(session.command) &&
-    clients.subscribers.holds(session, null)
+    sequencer.scripts.mayPublish(context.command) &&
+    clients.subscribers.holds(context, null)
   )
     return true;
-  const hidden = hiddenBy(sequencer, spec, session.command, authority);
-  const refused = refusalOf(clients, spec, session.command, hidden, authority);
+  const hidden = hiddenBy(sequencer, spec, context.command, authority);
+  const refused = refusalOf(clients, spec, context.command, hidden, authority);
   if (refused !== null) {
     clients.crossRefused++;
-    session.refuse(refused);
+    context.refuse(refused);
   } else if (hidden === 'nothing') return false;
-  else if (hidden === 'writes') barrier(session, spec);
+  else if (hidden === 'writes') barrier(context, spec);
   else {
     sequencer.router.hid();
-    session.plain(spec);
+    plain(context, spec);
   }
   return true;
 }
@@ -51,55 +51,40 @@ export function takeScript(session: Session, spec: CommandSpec, route: Route): b
  * perhaps not, it is loaded there; of a function it is asked what it does. What the client's user may do is asked, too,
  * for that decides what follows on the mirror. The client waits meanwhile.
  */
-export function prepared(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { sequencer } = session.clients;
+export function prepared(context: CommandContext, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { sequencer } = context.clients;
   const isMirrored = !spec.readOnlyScript && sequencer.router.mirrors;
-  const learning = isMirrored ? sequencer.servers[side].privileges.learn(session.credentials) : null;
+  const learning = isMirrored ? sequencer.servers[side].privileges.learn(context.client.credentials) : null;
   if (learning !== null) {
-    session.awaitSettled(learning);
+    context.flow.retryWhen(learning);
     return false;
   }
-  if (!isKnown(session, spec, frame, side)) return false;
+  if (!isKnown(context, spec, frame, side)) return false;
   const changes = sequencer.changes[side];
   if (!isMirrored || changes.ready || !changes.mayStart || !sequencer.hidesChanges(frame, 0)) return true;
-  session.awaitSettled(changes.start());
+  context.flow.retryWhen(changes.start());
   return false;
 }
 
-function isKnown(session: Session, spec: CommandSpec, frame: Buffer, side: Side): boolean {
-  const { servers, scripts } = session.clients.sequencer;
+function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side: Side): boolean {
+  const { servers, scripts } = context.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
   if (args.length < 3 || !server.knows(spec)) return true;
   if (spec.name.startsWith('fcall')) {
     if (scripts.functions.knows(server, args[1].toString('latin1'))) return true;
-    session.awaitSettled(scripts.functions.learn(server));
+    context.flow.retryWhen(scripts.functions.learn(server));
     return false;
   }
   if (spec.name === 'eval' || spec.name === 'eval_ro') scripts.learn(args[1]);
   const script = scripts.find(args);
   if (!(script instanceof Script)) return true;
-  noteLacking(session.clients, spec, frame, script, side);
+  noteLacking(context.clients, spec, frame, script, side);
   // What no server has taken yet is not loaded for a client: it may be one whose user may not EVAL.
   if (!spec.name.startsWith('evalsha') || !script.accepted || scripts.knownTo(server, script)) return true;
-  session.awaitSettled(scripts.load(server, script));
+  context.flow.retryWhen(scripts.load(server, script));
   return false;
 }
-
-/**
- * The sink of a command with a script's text or digest, which notes that the server has taken it before the client is
- * told.
- */
-export const noting = (session: Session): Sink => ({
-  answered: (operation, buffer, start, end) => {
-    if (buffer[start] !== MINUS)
-      session.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
-    session.answered(operation, buffer, start, end);
-  },
-  lost: (operation, reason) => session.lost(operation, reason),
-});
-
-const MINUS = '-'.charCodeAt(0);
 
 /** Counts what the other server would not run of a script, or not survive. */
 function noteLacking(

@@ -9,15 +9,15 @@ import { argumentsOf } from '../../resp/decode.js';
 import type { Workload } from '../../route/router.js';
 import type { StageRule } from '../../route/stage.js';
 import { hiddenBy } from './script.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
 
 /**
  * Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was
  * counted before.
  */
-export function takeStray(session: Session, spec: CommandSpec, again: boolean): boolean {
-  const { router } = session.clients.sequencer;
-  const stray = strayOf(session, spec);
+export function takeStray(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
+  const { router } = context.clients.sequencer;
+  const stray = strayOf(context, spec);
   if (stray === null) return false;
   const { workload, hidden } = stray;
   if (!again) workload.strayWrites++;
@@ -27,7 +27,7 @@ export function takeStray(session: Session, spec: CommandSpec, again: boolean): 
   const what = hidden
     ? `${name} does not tell its keys, and may write to "${workload.name}", whose`
     : `"${workload.name}" is not written here: its`;
-  session.refuse(
+  context.refuse(
     `ERR shadow-proxy: ${what} one writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`,
   );
   return true;
@@ -39,16 +39,16 @@ interface Stray {
   readonly hidden: boolean;
 }
 
-function strayOf(session: Session, spec: CommandSpec): Stray | null {
-  const { sequencer } = session.clients;
+function strayOf(context: CommandContext, spec: CommandSpec): Stray | null {
+  const { sequencer } = context.clients;
   const { router, scripts, table } = sequencer;
   const isScript = spec.handling === 'script';
   if ((!spec.write && !isScript) || spec.readOnlyScript || isAboutCode(spec)) return null;
-  const { frame, argStart, argEnd, argc } = session.parser;
+  const { frame, argStart, argEnd, argc } = context.parser;
   const keys = new KeyList();
   const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
   const count = told < 0 ? keys.known : told;
-  if (isScript && scripts.find(argumentsOf(session.command))?.writesNothing(table) === true) return null;
+  if (isScript && scripts.find(argumentsOf(context.command))?.writesNothing(table) === true) return null;
   for (let i = 0; i < count; i++) {
     if ((keys.access[i] & WRITES) === 0) continue;
     const [start, end] = [argStart[keys.index[i]], argEnd[keys.index[i]]];
@@ -58,7 +58,7 @@ function strayOf(session: Session, spec: CommandSpec): Stray | null {
   }
   if (count > 0) return null;
   const hides = isScript
-    ? hiddenBy(sequencer, spec, session.command, router.default.keylessRule.authority) === 'writes'
+    ? hiddenBy(sequencer, spec, context.command, router.default.keylessRule.authority) === 'writes'
     : spec.handling === 'barrier';
   const workload = hides
     ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule))

@@ -11,7 +11,8 @@ import { decodeReply, isError, text } from '../../resp/decode.js';
 import { array, encodeCommand, integer } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import type { Side, StageRule } from '../../route/stage.js';
-import type { Session } from '../session.js';
+import type { CommandContext } from '../context.js';
+import { followOf } from '../routing.js';
 
 /** Each key is for itself in these. MSET is not among them: it is atomic. */
 const SPLITTABLE = new Set(['mget', 'del', 'unlink', 'exists', 'touch']);
@@ -38,43 +39,43 @@ interface Part {
 }
 
 /** Answers the command at hand in parts; the client is idle and held. */
-export function submitSplit(session: Session, spec: CommandSpec): void {
-  const { sequencer } = session.clients;
-  const { identity } = session;
+export function submitSplit(context: CommandContext, spec: CommandSpec): void {
+  const { sequencer } = context.clients;
+  const { identity } = context.client;
   const failed = (problem: Error): void => {
     if (!(problem instanceof HandshakeRefused)) {
-      session.destroy();
+      context.destroy();
       return;
     }
-    session.replyRefused(problem);
-    session.resume();
+    context.replyRefused(problem);
+    context.flow.resume();
   };
   const turns = new Map<KeyOrder, Ticket>();
   const leave = (): void => {
     for (const turn of turns.values()) turn.order.leave(turn);
   };
   const send = async (parts: readonly Part[], lanes: Record<Side, Lane>): Promise<void> => {
-    session.clients.operations++;
-    const replies = await Promise.all(parts.map((part) => sendPart(session, spec, part, lanes[part.authority])));
-    session.reply(join(spec, parts, replies));
-    session.resume();
+    context.clients.operations++;
+    const replies = await Promise.all(parts.map((part) => sendPart(context, spec, part, lanes[part.authority])));
+    context.reply(join(spec, parts, replies));
+    context.flow.resume();
   };
   /** Sends the parts once it is the turn of each. */
   const begin = (lanes: Record<Side, Lane>): void => {
-    if (session.closed) return leave();
-    const parts = partsOf(session);
+    if (context.client.closed) return leave();
+    const parts = partsOf(context);
     // The stages may have changed while it waited, or a barrier be under way, or a lane be lost.
     if (parts === null || parts === 'rewritten' || sequencer.barred) {
       leave();
-      return parts === 'rewritten' ? session.awaitIdle() : session.awaitOpen();
+      return parts === 'rewritten' ? context.flow.retryWhen('idle') : context.flow.retryWhen('open');
     }
     if (parts.some(({ authority }) => lanes[authority].closed)) {
       leave();
-      return session.awaitIdle();
+      return context.flow.retryWhen('idle');
     }
     for (const part of parts) {
       const lane = lanes[part.authority];
-      const order = sequencer.lanes[part.authority].order(session.db);
+      const order = sequencer.lanes[part.authority].order(context.client.db);
       if (!order.active) continue;
       const keys = spec.write ? order.withWoken(idsOf(part)) : idsOf(part);
       const turn = turns.get(order) ?? null;
@@ -96,11 +97,11 @@ const idsOf = (part: Part): string[] => part.keys.map((key) => key.toString('lat
  * Null while a workload is changing its stage; `rewritten` where that has ended meanwhile, and its commands go another
  * way.
  */
-function partsOf(session: Session): Part[] | 'rewritten' | null {
-  const { router } = session.clients.sequencer;
+function partsOf(context: CommandContext): Part[] | 'rewritten' | null {
+  const { router } = context.clients.sequencer;
   const parts = new Map<Side, Part>();
-  for (let i = 1; i < session.parser.argc; i++) {
-    const key = session.argument(i);
+  for (let i = 1; i < context.parser.argc; i++) {
+    const key = context.argument(i);
     const workload = router.match(key, 0, key.length);
     if (workload.held) return null;
     if (workload.isRewritten) return 'rewritten';
@@ -118,8 +119,8 @@ function partsOf(session: Session): Part[] | 'rewritten' | null {
   return [...parts.values()];
 }
 
-function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
-  const { sequencer } = session.clients;
+function sendPart(context: CommandContext, spec: CommandSpec, part: Part, lane: Lane): Promise<Buffer> {
+  const { sequencer } = context.clients;
   const frame = encodeCommand([spec.name, ...part.keys]);
   return new Promise((resolve, reject) => {
     const sink: Sink = {
@@ -133,12 +134,12 @@ function sendPart(session: Session, spec: CommandSpec, part: Part, lane: Lane): 
       sink,
       spec,
       part.workload,
-      session.db,
-      session.protocol,
-      session.followOf(spec, part.rule, part.mixed),
+      context.client.db,
+      context.client.protocol,
+      followOf(context.clients.sequencer, spec, part.rule, part.mixed),
     );
     operation.mustCopy = part.mixed;
-    if (operation.follow === WRITE) sequencer.doubts.note(session.db, frame, 0);
+    if (operation.follow === WRITE) sequencer.doubts.note(context.client.db, frame, 0);
     sequencer.hold(operation, lane, idsOf(part), spec.write);
     sequencer.submit(operation, lane);
   });

@@ -3,7 +3,7 @@ import type { CommandSpec } from '../../command/table.js';
 import { ConnectionLost } from '../../upstream/connection.js';
 import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
-import { NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
+import { NOTHING, type Operation, WRITE, type Follow } from '../../pipeline/operation.js';
 import { HandshakeRefused } from '../../upstream/server.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import {
@@ -14,8 +14,7 @@ import {
   type QueuedCommand,
 } from '../../pipeline/transaction.js';
 import { argumentsOf, decodeReply } from '../../resp/decode.js';
-import { REPLY_LOST } from '../../pipeline/suspicion.js';
-import { array, encodeCommand, error, simple } from '../../resp/encode.js';
+import { array, error, simple } from '../../resp/encode.js';
 import { RequestParser } from '../../resp/request.js';
 import type { Workload } from '../../route/router.js';
 import { hashSlot } from '../../route/slot.js';
@@ -25,11 +24,11 @@ import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { ASKS_FOR_ALL } from './owned.js';
 import { Refusal, rewrite, type Rewritten } from '../../regional/commands.js';
 import { carryOut, perform, rewrittenIn } from './regional.js';
-import { routeKeys } from '../routing.js';
+import { followOf, hiddenKeys, routeKeys } from '../routing.js';
 import { hiddenBy, prepared, refusalOf } from './script.js';
 import { crossing } from './split.js';
-import type { Session } from '../session.js';
-import type { Watch } from './watch.js';
+import type { CommandContext } from '../context.js';
+import type { OpenTransaction, Watching } from '../client-state.js';
 
 const QUEUED = simple('QUEUED');
 /** What a queued command takes beside its bytes, about. */
@@ -58,7 +57,7 @@ const isKeyed = ({ handling, name }: CommandSpec): boolean =>
 /** The database that SELECT takes the text for; null where it takes none. */
 export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null);
 
-export class Transaction {
+export class Transaction implements OpenTransaction {
   readonly #queue: Queued[] = [];
   #authority: Side | null = null;
   #workload: Workload | null = null;
@@ -68,7 +67,7 @@ export class Transaction {
   /** Replies of commands that the proxy answers itself, and before which of the queued commands they stand. */
   readonly #own: { readonly before: number; readonly reply: Buffer }[] = [];
 
-  constructor(private readonly session: Session) {}
+  constructor(private readonly context: CommandContext) {}
 
   /** Commands on counters that are rewritten: these are a transaction by themselves. */
   readonly #regional: (Queued & { readonly workload: Workload })[] = [];
@@ -86,12 +85,12 @@ export class Transaction {
 
   /** Whether so many bytes more may be queued. If not, the command at hand is answered: EXEC will refuse. */
   #admits(bytes: number): boolean {
-    const { session } = this;
-    const { transactionBytes } = session.clients.limits.bounds;
-    if (this.#spoiled) session.reply(QUEUED);
+    const { context } = this;
+    const { transactionBytes } = context.clients.limits.bounds;
+    if (this.#spoiled) context.reply(QUEUED);
     else if ((this.bytes += bytes + QUEUED_BYTES) <= transactionBytes) return true;
     else
-      session.refuse(
+      context.refuse(
         `ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send it in parts, or raise the limit`,
       );
     return false;
@@ -101,133 +100,133 @@ export class Transaction {
   queueReply(reply: Buffer): void {
     if (!this.#admits(reply.length)) return;
     this.#own.push({ before: this.#queue.length, reply });
-    this.session.reply(QUEUED);
+    this.context.reply(QUEUED);
   }
 
   /** Takes the command at hand, which is about counters that are rewritten. */
   queueRegional(spec: CommandSpec, workload: Workload): void {
     if (this.#isMalformed(spec)) return;
-    if (!this.#admits(this.session.command.length)) return;
-    this.#regional.push({ frame: Buffer.from(this.session.command), spec, workload });
-    this.session.reply(QUEUED);
+    if (!this.#admits(this.context.command.length)) return;
+    this.#regional.push({ frame: Buffer.from(this.context.command), spec, workload });
+    this.context.reply(QUEUED);
   }
 
   /** Takes the command at hand. */
   queue(spec: CommandSpec): void {
-    const { session } = this;
-    const { parser } = session;
+    const { context } = this;
+    const { parser } = context;
     if (this.#isMalformed(spec)) return;
     if (spec.name === 'save' && !this.#authorityIsKeydb)
-      return session.refuse('ERR Command not allowed inside a transaction');
+      return context.refuse('ERR Command not allowed inside a transaction');
     const loads = spec.name === 'script|load';
     // The other server is given the text when it is to run it.
-    if (loads) session.clients.sequencer.scripts.learn(session.argument(2));
+    if (loads) context.clients.sequencer.scripts.learn(context.argument(2));
     const everyKey = isAboutEveryKey(spec);
     const runsAlone = spec.name === 'move' || (everyKey && spec.name !== 'swapdb');
     const keepsOut = (spec.handling === 'barrier' && !runsAlone) || (spec.handling === 'both' && !loads);
     if (spec.handling === 'subscribe' || keepsOut) {
-      session.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
+      context.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;
     }
-    const refused = everyKey ? refusalOfEveryKey(session.clients, spec) : null;
-    if (refused !== null) return session.refuse(refused);
+    const refused = everyKey ? refusalOfEveryKey(context.clients, spec) : null;
+    if (refused !== null) return context.refuse(refused);
     if (isKeyed(spec)) {
-      const route = routeKeys(session.clients.sequencer.router, spec, parser);
+      const route = routeKeys(context.clients.sequencer.router, spec, parser);
       if (route !== null && route.keys > 0) {
         const other =
           route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
         if (other !== null) {
-          session.clients.crossRefused++;
-          session.refuse(crossing('a transaction', route.workload, other));
+          context.clients.crossRefused++;
+          context.refuse(crossing('a transaction', route.workload, other));
           return;
         }
         this.#authority = route.rule.authority;
         this.#workload = route.workload;
       }
-      const hidden = route === null ? null : session.hidesKeys(spec, route);
+      const hidden = route === null ? null : hiddenKeys(context.clients, spec, route);
       if (hidden !== null) {
-        session.refuse(hidden);
+        context.refuse(hidden);
         return;
       }
     }
-    if (!this.#admits(session.command.length)) return;
-    this.#queue.push({ frame: Buffer.from(session.command), spec });
-    session.reply(QUEUED);
+    if (!this.#admits(context.command.length)) return;
+    this.#queue.push({ frame: Buffer.from(context.command), spec });
+    context.reply(QUEUED);
   }
 
   /** KeyDB queues SAVE, as Redis before 7.0. */
   get #authorityIsKeydb(): boolean {
-    const { router, servers } = this.session.clients.sequencer;
+    const { router, servers } = this.context.clients.sequencer;
     return servers[this.#authority ?? router.default.keylessRule.authority].isKeydb;
   }
 
   #isMalformed(spec: CommandSpec): boolean {
-    const { argc } = this.session.parser;
+    const { argc } = this.context.parser;
     if (spec.arity > 0 ? argc === spec.arity : argc >= -spec.arity) return false;
-    this.session.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
+    this.context.refuse(`ERR wrong number of arguments for '${spec.name}' command`);
     return true;
   }
 
   /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
   exec(): void {
-    const { session } = this;
+    const { context } = this;
     if (this.#spoiled) {
-      session.transaction = null;
-      session.watch?.end();
-      session.reply(ABORTED);
+      context.client.endTransaction();
+      context.client.watch?.end();
+      context.reply(ABORTED);
       return;
     }
     if (this.#regional.length > 0) return this.#execRegional();
-    if (this.#queue.length === 0 && session.watch === null) {
-      session.transaction = null;
-      session.reply(array(this.#own.map(({ reply }) => reply)));
+    if (this.#queue.length === 0 && context.client.watch === null) {
+      context.client.endTransaction();
+      context.reply(array(this.#own.map(({ reply }) => reply)));
       return;
     }
-    if (this.#mayPublish() && session.clients.subscribers.holds(session, null)) return;
+    if (this.#mayPublish() && context.clients.subscribers.holds(context, null)) return;
     const plan = this.#plan();
     if (plan === 'held') {
-      session.awaitOpen();
+      context.flow.retryWhen('open');
       return;
     }
     if (plan instanceof Error) {
-      session.transaction = null;
-      session.watch?.end();
-      session.clients.crossRefused++;
-      session.reply(error(plan.message));
+      context.client.endTransaction();
+      context.client.watch?.end();
+      context.clients.crossRefused++;
+      context.reply(error(plan.message));
       return;
     }
-    if (session.watch !== null && this.#givesUp(session.watch, plan)) return;
+    if (context.client.watch !== null && this.#givesUp(context.client.watch, plan)) return;
     if (!this.#place(plan)) return;
     const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
-    if (!scripts.every(({ spec, frame }) => prepared(session, spec, frame, plan.authority))) return;
-    const { sequencer } = session.clients;
+    if (!scripts.every(({ spec, frame }) => prepared(context, spec, frame, plan.authority))) return;
+    const { sequencer } = context.clients;
     const hides = scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes');
     if (hides || plan.keys.size > 1 || plan.commands.some(leavesDatabase)) {
-      if (mayBegin(session)) this.#execAlone(plan, hides);
+      if (mayBegin(context)) this.#execAlone(plan, hides);
       return;
     }
-    const [db = session.db] = plan.keys.keys();
-    if (session.watch !== null) return this.#execWatched(session.watch, plan, db);
+    const [db = context.client.db] = plan.keys.keys();
+    if (context.client.watch !== null) return this.#execWatched(context.client.watch, plan, db);
     const lane = this.#laneTo(plan.authority, db);
     const placed = this.#placed(plan, db);
-    if (lane === null || !session.admitted(lane, placed.keys, true)) return;
+    if (lane === null || !context.lanes.admits(lane, placed.keys, true)) return;
     this.#begin(plan);
-    const lost = (operation: Operation, reason: Error): void => session.lost(operation, reason);
-    session.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
+    const lost = (operation: Operation, reason: Error): void => context.lost(operation, reason);
+    context.lanes.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
     // Which database its next commands are for, EXEC tells.
-    if (plan.commands.some(isSelect)) session.holdUntilIdle();
+    if (plan.commands.some(isSelect)) context.flow.holdUntilIdle();
   }
 
   /** The lane to the database; null when EXEC waits: for it, or for what the client has in flight on another one. */
   #laneTo(side: Side, db: number): Lane | null {
-    const { session } = this;
-    const own = session.laneTo(side);
-    if (own === null || db === session.db) return own;
-    const lanes = session.clients.sequencer.lanes[side];
-    const identity = { ...session.identity, db };
+    const { context } = this;
+    const own = context.lanes.to(side);
+    if (own === null || db === context.client.db) return own;
+    const lanes = context.clients.sequencer.lanes[side];
+    const identity = { ...context.client.identity, db };
     const there = lanes.get(identity);
-    if (there === undefined || there.closed) session.awaitLane(lanes.open(identity));
-    else if (session.inFlight > 0) session.awaitIdle();
+    if (there === undefined || there.closed) context.lanes.retryOn(lanes.open(identity));
+    else if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
     else return there;
     return null;
   }
@@ -237,7 +236,7 @@ export class Transaction {
    * lane. False when EXEC waits for that.
    */
   #place({ commands, authority, keys }: Plan): boolean {
-    let { db } = this.session;
+    let { db } = this.context.client;
     for (const command of commands) {
       if (isSelect(command)) {
         const wanted = databaseOf(argumentsOf(command.frame)[1].toString('latin1'));
@@ -257,79 +256,80 @@ export class Transaction {
 
   /** Whether the client has a lane to the database; if not, EXEC waits until it is known whether it can have one. */
   #reaches(side: Side, db: number): boolean {
-    const { session } = this;
-    const lanes = session.clients.sequencer.lanes[side];
-    const identity = { ...session.identity, db };
+    const { context } = this;
+    const lanes = context.clients.sequencer.lanes[side];
+    const identity = { ...context.client.identity, db };
     const lane = lanes.get(identity);
     if (lane !== undefined && !lane.closed) return true;
     const noted = (problem: unknown): void => {
       if (!(problem instanceof HandshakeRefused && ABOUT_DATABASE.test(problem.reply))) throw problem;
       this.#barred[side].add(db);
     };
-    session.awaitLane(lanes.open(identity).then(() => undefined, noted));
+    context.lanes.retryOn(lanes.open(identity).then(() => undefined, noted));
     return false;
   }
 
   #placed({ commands, workload, keys }: Plan, db: number, lanes = new Map<number, Lane>()): PlacedTransaction {
-    return { commands, workload, db: this.session.db, keys: [...new Set(keys.get(db))], lanes };
+    return { commands, workload, db: this.context.client.db, keys: [...new Set(keys.get(db))], lanes };
   }
 
   /** EXEC is answered; `db` is the client's database from now on, if it has run. */
   readonly #done: Done = (operation, reply, db) => {
     this.#arrive(db);
-    this.session.deliver(operation, this.#withOwn(reply));
+    this.context.deliver(operation, this.#withOwn(reply));
   };
 
   #arrive(db: number | null): void {
-    const { session } = this;
-    if (db === null || db === session.db) return;
-    session.db = db;
-    session.reidentify();
+    const { context } = this;
+    if (db === null || db === context.client.db) return;
+    context.client.become({ db });
   }
 
   /** Whether a command of it may be a message to others who are about to subscribe. */
   #mayPublish(): boolean {
-    const { subscribers, sequencer } = this.session.clients;
+    const { subscribers, sequencer } = this.context.clients;
     const mayPublish = ({ spec, frame }: Queued): boolean =>
       spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
     return subscribers.changing && this.#queue.some(mayPublish);
   }
 
   /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
-  #givesUp(watch: Watch, plan: Plan): boolean {
-    const { session } = this;
+  #givesUp(watch: Watching, plan: Plan): boolean {
+    const { context } = this;
     const elsewhere = plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;
     if (!watch.broken && !elsewhere) return false;
-    if (watch.broken) session.reply(session.protocol === 3 ? NULL3 : NULL_ARRAY);
+    if (watch.broken) context.reply(context.client.protocol === 3 ? NULL3 : NULL_ARRAY);
     else {
-      session.clients.crossRefused++;
-      session.reply(error(crossing('a transaction', plan.workload, watch.workload)));
+      context.clients.crossRefused++;
+      context.reply(error(crossing('a transaction', plan.workload, watch.workload)));
     }
     watch.end();
-    session.transaction = null;
+    context.client.endTransaction();
     return true;
   }
 
   /** Not the others' way: the replies are this region's, and nobody else's. */
   #execRegional(): void {
-    const { session } = this;
+    const { context } = this;
     const [{ workload }] = this.#regional;
-    if (this.#queue.length > 0 || this.#own.length > 0 || session.watch !== null) {
-      session.transaction = null;
-      session.watch?.end();
-      return session.reply(
+    if (this.#queue.length > 0 || this.#own.length > 0 || context.client.watch !== null) {
+      context.client.endTransaction();
+      context.client.watch?.end();
+      return context.reply(
         error(
           `EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, has nothing else in it, and no WATCH before it`,
         ),
       );
     }
-    const commands = this.#regional.map(({ frame, spec }) => rewrite(spec.name, argumentsOf(frame), session.protocol));
+    const commands = this.#regional.map(({ frame, spec }) =>
+      rewrite(spec.name, argumentsOf(frame), context.client.protocol),
+    );
     const begun = carryOut(
-      session,
+      context,
       this.#regional.map(({ frame }) => frame),
       workload,
       async (plain) => {
-        for (const { spec, workload: of } of this.#regional) session.clients.count(spec, of);
+        for (const { spec, workload: of } of this.#regional) context.clients.count(spec, of);
         const done = await perform(
           plain,
           commands.filter((command): command is Rewritten => !(command instanceof Refusal)),
@@ -337,18 +337,18 @@ export class Transaction {
         return array(commands.map((command) => (command instanceof Refusal ? command.reply : done.shift()!)));
       },
     );
-    if (begun) session.transaction = null;
+    if (begun) context.client.endTransaction();
   }
 
-  #execWatched(watch: Watch, plan: Plan, db: number): void {
-    const { session } = this;
-    if (session.inFlight > 0) session.awaitIdle();
+  #execWatched(watch: Watching, plan: Plan, db: number): void {
+    const { context } = this;
+    if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
     else if (watch.exec(this.#placed(plan, db), db, this.#done)) this.#begin(plan);
   }
 
   #begin({ commands }: Plan): void {
-    this.session.transaction = null;
-    for (const { spec, workload } of commands) this.session.clients.count(spec, workload);
+    this.context.client.endTransaction();
+    for (const { spec, workload } of commands) this.context.clients.count(spec, workload);
   }
 
   /**
@@ -356,16 +356,16 @@ export class Transaction {
    * @param hides whether a script of it does not tell its keys
    */
   #execAlone(plan: Plan, hides: boolean): void {
-    const { session } = this;
+    const { context } = this;
     this.#begin(plan);
-    const { sequencer } = session.clients;
+    const { sequencer } = context.clients;
     if (hides) sequencer.router.hid();
     const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
     const blind = plan.commands.some(
       ({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame),
     );
-    const { watch } = session;
-    alone(session, plan.authority, blind, async (own, calm) => {
+    const { watch } = context.client;
+    alone(context, plan.authority, blind, async (own, calm) => {
       const lanes = await this.#lanesOf(plan);
       const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
       const lane = watch?.take(shared) ?? shared;
@@ -388,18 +388,19 @@ export class Transaction {
       ) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
         if (mirrored) sequencer.doubts.hidden('swapped');
-        await databasesSwapped(session, plan.authority, mirrored);
+        await databasesSwapped(context, plan.authority, mirrored);
       }
-      session.reply(this.#withOwn(reply));
+      context.reply(this.#withOwn(reply));
     });
   }
 
   /** The lanes to the databases that the transaction has keys in; what has expired there is removed. */
   async #lanesOf({ commands, authority, keys }: Plan): Promise<Map<number, Lane>> {
-    const { session } = this;
-    const { sequencer } = session.clients;
+    const { context } = this;
+    const { sequencer } = context.clients;
     const found = new Map<number, Lane>();
-    for (const db of keys.keys()) found.set(db, await sequencer.lanes[authority].open({ ...session.identity, db }));
+    for (const db of keys.keys())
+      found.set(db, await sequencer.lanes[authority].open({ ...context.client.identity, db }));
     if (found.size < 2) return found;
     for (const { db, spec, workload, frame } of commands) {
       const lane = found.get(db);
@@ -428,11 +429,11 @@ export class Transaction {
 
   /** Where each command goes, by the stages as they are now. */
   #plan(): Plan | 'held' | Error {
-    const { session } = this;
-    const { sequencer } = session.clients;
+    const { context } = this;
+    const { sequencer } = context.clients;
     const { router } = sequencer;
     const parser = new RequestParser();
-    const { db } = session;
+    const { db } = context.client;
     const commands: Mutable<QueuedCommand>[] = [];
     const keys = new Set<string>();
     let authority: Side | null = null;
@@ -443,7 +444,7 @@ export class Transaction {
       const keyed = isKeyed(spec);
       if (spec.handling === 'publish') {
         const workload = router.channel(frame, parser.argStart[1], parser.argEnd[1]);
-        if (workload.held || session.clients.subscribers.moving) return 'held';
+        if (workload.held || context.clients.subscribers.moving) return 'held';
         commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false, keys: [], db });
         continue;
       }
@@ -466,7 +467,7 @@ export class Transaction {
       }
       const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
       const refused =
-        spec.handling === 'script' ? refusalOf(session.clients, spec, frame, hidden, route.rule.authority) : null;
+        spec.handling === 'script' ? refusalOf(context.clients, spec, frame, hidden, route.rule.authority) : null;
       if (refused !== null) return new Error(refused);
       if (hidden !== 'nothing') {
         const follow = hidden === 'writes' && router.mirrors ? WRITE : NOTHING;
@@ -474,7 +475,7 @@ export class Transaction {
         continue;
       }
       if (isAboutEveryKey(spec)) {
-        const refused = refusalOfEveryKey(session.clients, spec);
+        const refused = refusalOfEveryKey(context.clients, spec);
         if (refused !== null) return new Error(refused);
         if (router.rewrites)
           return new Error(
@@ -484,7 +485,7 @@ export class Transaction {
         commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
         continue;
       }
-      const follow = keyed ? session.followOf(spec, route.rule, route.mixed) : NOTHING;
+      const follow = keyed ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
       commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
     }
     if (spansSlots(keys))
@@ -494,7 +495,7 @@ export class Transaction {
     authority ??= first.keylessRule.authority;
     for (const command of published) command.follow = this.#followOfPublish(command, authority);
     const all =
-      authority === 'target' && session.clients.owned !== null
+      authority === 'target' && context.clients.owned !== null
         ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name))
         : undefined;
     if (all !== undefined)
@@ -506,7 +507,7 @@ export class Transaction {
 
   /** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
   #followOfPublish({ spec, workload }: QueuedCommand, authority: Side): Follow {
-    const { clients } = this.session;
+    const { clients } = this.context;
     const away = workload.keylessRule.authority !== authority;
     if (away) clients.sequencer.mirrors[otherSide(authority)].start();
     return followOfPublish(clients, spec, authority, away || mirrorsMessages(clients, workload.keylessRule));
@@ -519,74 +520,6 @@ function spansSlots(keys: ReadonlySet<string>): boolean {
   return slots.size > 1;
 }
 
-/**
- * Sends one command and, right behind it, the second read that its effect needs. Nothing comes between the two: they
- * are neighbours on their lane, and other lanes wait for the key until both are answered. Where the client's user may
- * not read, the key is copied.
- */
-export function sendProbed(session: Session, operation: Operation, lane: Lane, probe: Buffer): void {
-  const { sequencer } = session.clients;
-  const { frame, start, end, spec, workload, db, protocol } = operation;
-  operation.lane = lane;
-  const asked: Sink = {
-    answered: (each, buffer, from, to) => {
-      operation.answeredAt = each.answeredAt;
-      operation.submittedAt = each.submittedAt;
-      operation.stalledMs = each.stalledMs;
-      operation.reply = buffer;
-      operation.replyStart = from;
-      operation.replyEnd = to;
-      session.answered(each, buffer, from, to);
-    },
-    lost: (each, reason) => session.lost(each, reason),
-  };
-  const read: Sink = {
-    answered: (_each, buffer, from) =>
-      sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
-    lost: () => sequencer.doubts.operation(operation, REPLY_LOST),
-  };
-  session.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
-  const second = new Operation(probe, 0, probe.length, read, undefined, workload, db, protocol, NOTHING);
-  sequencer.submit(second, lane);
-  sequencer.hold(second, lane, sequencer.keys.ids(frame, start), true);
-}
-
-/**
- * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or
- * more, on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to
- * come; and from a snapshot, which harms it (upstream/scan-page.ts). Not so in a transaction.
- * @param shape what the client gets instead of the reply
- */
-export function sendInside(
-  session: Session,
-  operation: Operation,
-  lane: Lane,
-  shape: ((reply: Buffer) => Buffer) | null,
-): void {
-  const { frame, start, end, workload, db, protocol } = operation;
-  const { sequencer } = session.clients;
-  const own = (bytes: Buffer, sink: Sink): Operation =>
-    new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
-  let refusal: Buffer | null = null;
-  const queued: Sink = {
-    answered: (_each, buffer, from, to) => {
-      if (buffer[from] === MINUS) refusal ??= buffer.subarray(from, to);
-    },
-    lost: () => undefined,
-  };
-  sequencer.submit(own(MULTI, queued), lane);
-  sequencer.submit(own(frame.subarray(start, end), queued), lane);
-  const done: Sink = {
-    answered: (each, buffer, from, to) => {
-      const inner =
-        buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
-      session.deliver(each, refusal ?? shape?.(inner) ?? inner);
-    },
-    lost: (each, reason) => session.lost(each, reason),
-  };
-  session.submit(own(EXEC, done), lane);
-}
-
 /** Whether it touches another database than the one that it runs in, or every key. */
 const leavesDatabase = ({ spec, frame }: Queued): boolean =>
   spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(frame, 0) !== null);
@@ -596,5 +529,3 @@ const ABOUT_DATABASE = /DB index|SELECT is not allowed|'select' command/i;
 const [STAR, MINUS] = [42, 45];
 const NULL_ARRAY = Buffer.from('*-1\r\n');
 const NULL3 = Buffer.from('_\r\n');
-const MULTI = encodeCommand(['MULTI']);
-const EXEC = encodeCommand(['EXEC']);

@@ -10,14 +10,15 @@ import type { Workload } from '../../route/router.js';
 import { notAllowed, rewrittenIn } from './regional.js';
 import { routeKeys } from '../routing.js';
 import { crossing } from './split.js';
-import type { Session } from '../session.js';
+import type { Watching } from '../client-state.js';
+import type { CommandContext } from '../context.js';
 
-export class Watch {
+export class Watch implements Watching {
   /** The keys' workloads, and how often each had changed its stage. */
   readonly #moves = new Map<Workload, number>();
 
   constructor(
-    private readonly session: Session,
+    private readonly context: CommandContext,
     readonly lane: Lane,
     readonly workload: Workload,
   ) {}
@@ -28,15 +29,15 @@ export class Watch {
 
   /** Whether nobody can tell any more if a key has changed: EXEC is to do nothing, as if one had. */
   get broken(): boolean {
-    const { lane, session } = this;
+    const { lane, context } = this;
     const { protocol, credentials } = lane.identity;
-    if (lane.closed || protocol !== session.protocol || credentials !== session.credentials) return true;
+    if (lane.closed || protocol !== context.client.protocol || credentials !== context.client.credentials) return true;
     return [...this.#moves].some(([workload, moves]) => workload.moves !== moves);
   }
 
   /** The client watches no longer. */
   end(): void {
-    if (this.session.watch === this) this.session.watch = null;
+    if (this.context.client.watch === this) this.context.client.watches(null);
     if (this.lane.closed) return;
     this.#send(UNWATCH, IGNORED);
     this.giveBack();
@@ -44,21 +45,21 @@ export class Watch {
 
   /** Passes the command at hand, which is WATCH, to the server. */
   pass(): void {
-    const { session } = this;
+    const { context } = this;
     // The server is gone with what it watched, and EXEC will do nothing: so it will for these keys.
     if (this.lane.closed) {
-      session.reply(OK);
+      context.reply(OK);
       // It may have waited for the lane.
-      return session.resume();
+      return context.flow.resume();
     }
-    session.hold();
+    context.flow.hold();
     this.#select();
-    this.#send(session.command, {
+    this.#send(context.command, {
       answered: (_operation, buffer, start, end) => {
-        session.reply(Buffer.from(buffer.subarray(start, end)));
-        session.resume();
+        context.reply(Buffer.from(buffer.subarray(start, end)));
+        context.flow.resume();
       },
-      lost: () => session.destroy(),
+      lost: () => context.destroy(),
     });
   }
 
@@ -67,17 +68,17 @@ export class Watch {
    * @param db the database of its keys
    */
   exec(transaction: PlacedTransaction, db: number, done: Done): boolean {
-    const { session, lane } = this;
-    const { sequencer } = session.clients;
+    const { context, lane } = this;
+    const { sequencer } = context.clients;
     const lanes = sequencer.lanes[lane.server.side];
     const order = lanes.order(db);
     const all = order.withWoken(transaction.keys);
-    if (!session.admittedAlone(order, all)) return false;
+    if (!context.lanes.admitsAlone(order, all)) return false;
     const reservation = order.reserve(all);
-    session.watch = null;
-    session.hold();
+    context.client.watches(null);
+    context.flow.hold();
     const ready = async (): Promise<void> => {
-      lane.home = await lanes.open({ ...session.identity, db });
+      lane.home = await lanes.open({ ...context.client.identity, db });
       await lanes.emptied(db);
     };
     const run = (): void => {
@@ -87,7 +88,7 @@ export class Watch {
       };
       if (lane.closed) {
         over();
-        session.destroy();
+        context.destroy();
         return;
       }
       this.#select(db);
@@ -101,31 +102,31 @@ export class Watch {
         },
         (operation, reason) => {
           over();
-          session.lost(operation, reason);
+          context.lost(operation, reason);
         },
       );
-      session.adopt(exec, lane);
-      if (transaction.commands.some(isSelect)) session.holdUntilIdle();
-      else session.resume();
+      context.lanes.adopt(exec, lane);
+      if (transaction.commands.some(isSelect)) context.flow.holdUntilIdle();
+      else context.flow.resume();
     };
     void ready().then(run, () => {
       order.giveUp(reservation);
       lane.close();
-      session.destroy();
+      context.destroy();
     });
     return true;
   }
 
   /** The lane, for a transaction that runs alone, in the database of the shared one: to be given back after it. */
   take(shared: Lane): Lane {
-    this.session.watch = null;
+    this.context.client.watches(null);
     this.lane.home = shared;
     this.#select(shared.identity.db);
     return this.lane;
   }
 
   /** Puts the lane into the client's database. */
-  #select(db = this.session.db): void {
+  #select(db = this.context.client.db): void {
     const { lane } = this;
     if (lane.identity.db === db) return;
     this.#send(encodeCommand(['SELECT', db]), IGNORED);
@@ -133,8 +134,8 @@ export class Watch {
   }
 
   #send(frame: Buffer, sink: Sink): void {
-    const { session, lane, workload } = this;
-    session.clients.sequencer.submit(
+    const { context, lane, workload } = this;
+    context.clients.sequencer.submit(
       new Operation(
         frame,
         0,
@@ -152,65 +153,68 @@ export class Watch {
 
   /** The lane is for the next client. */
   giveBack(): void {
-    this.session.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
+    this.context.clients.sequencer.lanes[this.lane.server.side].giveBack(this.lane);
   }
 }
 
 /** WATCH is the command at hand. */
-export function watch(session: Session): void {
-  if (session.parser.argc < 2) return session.refuse("ERR wrong number of arguments for 'watch' command");
-  if (session.transaction !== null) return session.reply(error('ERR WATCH inside MULTI is not allowed'));
-  if (session.inFlight > 0) return session.awaitIdle();
-  const { clients } = session;
+export function watch(context: CommandContext): void {
+  if (context.parser.argc < 2) return context.refuse("ERR wrong number of arguments for 'watch' command");
+  if (context.client.transaction !== null) return context.reply(error('ERR WATCH inside MULTI is not allowed'));
+  if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
+  const { clients } = context;
   const { router, table, lanes } = clients.sequencer;
-  const rewritten = router.rewrites ? rewrittenIn(router, table.byName('watch')!, session.parser).workload : null;
-  if (rewritten !== null) return session.refuse(notAllowed('WATCH', rewritten));
-  const route = routeKeys(router, table.byName('watch')!, session.parser);
-  if (route === null) return session.awaitOpen();
+  const rewritten = router.rewrites ? rewrittenIn(router, table.byName('watch')!, context.parser).workload : null;
+  if (rewritten !== null) return context.refuse(notAllowed('WATCH', rewritten));
+  const route = routeKeys(router, table.byName('watch')!, context.parser);
+  if (route === null) return context.flow.retryWhen('open');
   const { workload, rule, other } = route;
   const elsewhere =
     other ??
-    (session.watch !== null && session.watch.lane.server.side !== rule.authority ? session.watch.workload : null);
+    (context.client.watch !== null && context.client.watch.lane.server.side !== rule.authority
+      ? context.client.watch.workload
+      : null);
   if (elsewhere !== null) {
     clients.crossRefused++;
-    return session.refuse(crossing('watch', workload, elsewhere));
+    return context.refuse(crossing('watch', workload, elsewhere));
   }
-  const watched = workloadsOf(session);
-  const begin = (watch: Watch): void => {
+  const watched = workloadsOf(context);
+  const begin = (watch: Watching): void => {
     for (const each of watched) watch.add(each);
     watch.pass();
   };
-  if (session.watch !== null) return begin(session.watch);
-  session.hold();
-  lanes[rule.authority].borrow(session.identity).then(
+  if (context.client.watch !== null) return begin(context.client.watch);
+  context.flow.hold();
+  lanes[rule.authority].borrow(context.client.identity).then(
     (lane) => {
       // A stage that changes now has changed before the server knows what to watch.
-      session.watch = new Watch(session, lane, workload);
-      if (session.closed) session.watch.end();
-      else begin(session.watch);
+      const watch = new Watch(context, lane, workload);
+      context.client.watches(watch);
+      if (context.client.closed) watch.end();
+      else begin(watch);
     },
-    (problem: Error) => session.noLane(problem),
+    (problem: Error) => context.lanes.failed(problem),
   );
 }
 
 /** The workloads of the command's keys. */
-function workloadsOf(session: Session): Set<Workload> {
-  const { router } = session.clients.sequencer;
+function workloadsOf(context: CommandContext): Set<Workload> {
+  const { router } = context.clients.sequencer;
   const found = new Set<Workload>();
-  for (let i = 1; i < session.parser.argc; i++) {
-    const key = session.argument(i);
+  for (let i = 1; i < context.parser.argc; i++) {
+    const key = context.argument(i);
     found.add(router.match(key, 0, key.length));
   }
   return found;
 }
 
 /** UNWATCH is the command at hand. */
-export function unwatch(session: Session): void {
-  if (session.parser.argc !== 1) return session.refuse("ERR wrong number of arguments for 'unwatch' command");
-  if (session.transaction !== null) return session.transaction.queueReply(OK);
-  session.inquire(encodeCommand(['UNWATCH']), (refusal) => {
-    session.watch?.end();
-    session.reply(refusal ?? OK);
+export function unwatch(context: CommandContext): void {
+  if (context.parser.argc !== 1) return context.refuse("ERR wrong number of arguments for 'unwatch' command");
+  if (context.client.transaction !== null) return context.client.transaction.queueReply(OK);
+  context.lanes.inquire(encodeCommand(['UNWATCH']), (refusal) => {
+    context.client.watch?.end();
+    context.reply(refusal ?? OK);
   });
 }
 

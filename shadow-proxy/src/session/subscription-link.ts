@@ -4,14 +4,14 @@
  *   ask(frame) ──▶ server ──┬─ reply ────▶ who asked
  *                           └─ message ──▶ the client, as it is
  */
-import type { Connection, ConnectionOwner } from '../../upstream/connection.js';
-import { ConnectionLost } from '../../upstream/connection.js';
-import { Intake } from '../../io/intake.js';
-import type { LaneIdentity } from '../../pipeline/operation.js';
-import type { Server } from '../../upstream/server.js';
-import { encodeCommand } from '../../resp/encode.js';
-import type { FrameReader } from '../../resp/reader.js';
-import type { Side } from '../../route/stage.js';
+import type { Connection, ConnectionOwner } from '../upstream/connection.js';
+import { ConnectionLost } from '../upstream/connection.js';
+import { Intake } from '../io/intake.js';
+import type { LaneIdentity } from '../pipeline/operation.js';
+import type { Server } from '../upstream/server.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { FrameReader } from '../resp/reader.js';
+import type { Side } from '../route/stage.js';
 
 /** Takes `buffer[start, end)`, a whole frame. */
 export type TakeFrame = (buffer: Buffer, start: number, end: number) => void;

@@ -1,0 +1,86 @@
+/**
+ * Finds who answers the command at hand: interceptors in their order, then the handler of its kind.
+ *
+ *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ INTERCEPTORS ─▶ HANDLERS
+ */
+import { refusal, type Handling } from '../command/policy.js';
+import type { CommandSpec } from '../command/table.js';
+import type { CommandContext, Handler } from './context.js';
+import { answerLocally } from './handlers/answered-here.js';
+import { asksToBlock, block } from './handlers/blocking.js';
+import { both } from './handlers/broadcast.js';
+import { barrier } from './handlers/exclusive.js';
+import { keyed } from './handlers/keyed.js';
+import { plain, unknown } from './handlers/plain.js';
+import { publish, subscription } from './handlers/pubsub.js';
+import { takeRegional } from './handlers/regional.js';
+import { takeStray } from './handlers/second-writer.js';
+
+/**
+ * Whether it takes the command at hand, so that nobody else does.
+ * @param again whether the command was looked at before, and had to wait
+ */
+type Interceptor = (context: CommandContext, spec: CommandSpec, again: boolean) => boolean;
+
+const refused: Interceptor = (context, spec) => {
+  if (!spec.refusable) return false;
+  const { frame, argStart, argEnd, argc } = context.parser;
+  const message = refusal(spec, frame, argStart, argEnd, argc);
+  if (message === null) return false;
+  context.refuse(message);
+  return true;
+};
+
+const secondWriter: Interceptor = (context, spec, again) =>
+  context.clients.sequencer.router.pinsElsewhere && takeStray(context, spec, again);
+
+const regional: Interceptor = (context, spec) =>
+  context.clients.sequencer.router.rewrites && takeRegional(context, spec);
+
+/** Takes nothing. */
+const counting: Interceptor = (context, spec, again) => {
+  if (spec.watched >= 0 && !again) context.clients.counterWatch.offer(context, spec);
+  return false;
+};
+
+const inTransaction: Interceptor = ({ client }, spec) => {
+  if (client.transaction === null) return false;
+  client.transaction.queue(spec);
+  return true;
+};
+
+const blocking: Interceptor = (context, spec) => {
+  if (spec.blocking === null || !asksToBlock(context, spec.blocking)) return false;
+  block(context, spec);
+  return true;
+};
+
+const INTERCEPTORS: readonly Interceptor[] = [refused, secondWriter, regional, counting, inTransaction, blocking];
+
+const HANDLERS: Readonly<Record<Handling, Handler<CommandSpec>>> = {
+  local: (context, spec) => answerLocally(context, spec.name),
+  keyed,
+  script: keyed,
+  barrier,
+  both,
+  publish,
+  subscribe: subscription,
+  authority: plain,
+  // An interceptor has refused it.
+  refused: plain,
+};
+
+/** @param again whether the command at hand was looked at before, and had to wait */
+export function dispatch(context: CommandContext, again: boolean): void {
+  const { parser, clients, client } = context;
+  const { frame, argStart, argEnd, argc } = parser;
+  const { sequencer } = clients;
+  const spec = sequencer.table.find(frame, argStart, argEnd, argc);
+  if (spec !== undefined && spec.forms !== null && !again) clients.support.offer(parser, spec, spec.forms);
+  if (sequencer.barred) return context.flow.retryWhen('open');
+  if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
+  if (spec === undefined) return unknown(context, again);
+  // What the proxy answers itself is never refused, nor queued but by its own handler.
+  if (spec.handling !== 'local') for (const takes of INTERCEPTORS) if (takes(context, spec, again)) return;
+  HANDLERS[spec.handling](context, spec);
+}

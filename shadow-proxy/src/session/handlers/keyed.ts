@@ -1,0 +1,99 @@
+/** Commands on keys: to the authority of the keys' workload, and from there, as their effects, to its mirror. */
+import type { CommandSpec } from '../../command/table.js';
+import { removeExpired } from '../../pipeline/expired.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { Operation, WRITE } from '../../pipeline/operation.js';
+import type { Workload } from '../../route/router.js';
+import type { StageRule } from '../../route/stage.js';
+import type { CommandContext } from '../context.js';
+import { crossesDatabases, followOf, hiddenKeys, routeKeys } from '../routing.js';
+import { barrier } from './exclusive.js';
+import { noting } from './noting.js';
+import { takeScript } from './script.js';
+import { sendProbed } from './send-together.js';
+import { crossing, splits, submitSplit } from './split.js';
+
+export function keyed(context: CommandContext, spec: CommandSpec): void {
+  const { parser, clients } = context;
+  const { router } = clients.sequencer;
+  const at = spec.singleKey;
+  if (at === 0 || at >= parser.argc) return severalKeys(context, spec);
+  const start = parser.argStart[at];
+  const end = parser.argEnd[at];
+  const workload = router.match(parser.frame, start, end);
+  if (workload.held) return context.flow.retryWhen('open');
+  send(context, spec, workload, workload.rule(parser.frame, start, end), false, at);
+}
+
+function severalKeys(context: CommandContext, spec: CommandSpec): void {
+  const { parser, clients, flow } = context;
+  const route = routeKeys(clients.sequencer.router, spec, parser);
+  if (route === null) return flow.retryWhen('open');
+  const { workload, rule, other, mixed } = route;
+  const hidden = hiddenKeys(clients, spec, route);
+  if (hidden !== null) return context.refuse(hidden);
+  if (spec.handling === 'script' && other === null && takeScript(context, spec, route)) return;
+  if (spec.name === 'copy' && crossesDatabases(parser)) return barrier(context, spec, rule.authority);
+  if (other === null) return send(context, spec, workload, rule, mixed, 0);
+  if (splits(spec.name)) {
+    clients.split++;
+    flow.whenIdle(() => submitSplit(context, spec));
+  } else {
+    clients.crossRefused++;
+    context.refuse(crossing(spec.name, workload, other));
+  }
+}
+
+/**
+ * Sends the command at hand, as it lies in the buffer, to its authority.
+ * @param key which argument is its only key; 0 where it has several, or none
+ */
+function send(
+  context: CommandContext,
+  spec: CommandSpec,
+  workload: Workload,
+  rule: StageRule,
+  mixed: boolean,
+  key: number,
+): void {
+  const { parser, clients, client, lanes } = context;
+  const { sequencer } = clients;
+  const lane = lanes.to(rule.authority);
+  if (lane === null) return;
+  const { db } = client;
+  const follow = followOf(sequencer, spec, rule, mixed);
+  const { frame, start, end, argStart, argEnd } = parser;
+  const operation = new Operation(frame, start, end, context, spec, workload, db, client.protocol, follow);
+  operation.mustCopy = mixed;
+  const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
+  const order = sequencer.lanes[rule.authority].order(db);
+  if (order.active) {
+    // Most keys have nobody who waits for them.
+    const concerned =
+      key === 0 || order.tracking || order.concerns(frame.toString('latin1', argStart[key], argEnd[key]));
+    if (concerned && !ordered(context, operation, lane, probe !== null)) return;
+  }
+  if (follow === WRITE) {
+    if (key > 0) sequencer.journal.noteKey(db, frame, argStart[key], argEnd[key]);
+    else sequencer.doubts.note(db, frame, start);
+  }
+  if (spec.handling === 'script') {
+    operation.sink = noting(context);
+    if (follow === WRITE && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, rule.authority);
+  }
+  if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
+  clients.count(spec, workload);
+  if (probe !== null) sendProbed(context, operation, lane, probe);
+  else lanes.submit(operation, lane);
+}
+
+/** Waits, where several lanes lead to the database, for what they have in flight on the command's keys. */
+function ordered({ clients, lanes }: CommandContext, operation: Operation, lane: Lane, probed: boolean): boolean {
+  const { sequencer } = clients;
+  const keys = sequencer.keys.ids(operation.frame, operation.start);
+  const writes = operation.spec === undefined || operation.spec.write || operation.spec.handling === 'script';
+  if (!lanes.admits(lane, keys, writes)) return false;
+  // Behind a probed command, its second read holds the keys.
+  if (!probed) sequencer.hold(operation, lane, keys, writes);
+  return true;
+}

@@ -1,0 +1,19 @@
+/** Scripts whose text or digest a server has taken. */
+import type { Sink } from '../../pipeline/operation.js';
+import { argumentsOf } from '../../resp/decode.js';
+import type { CommandContext } from '../context.js';
+
+const MINUS = '-'.charCodeAt(0);
+
+/**
+ * The sink of a command with a script's text or digest, which notes that the server has taken it before the client is
+ * told.
+ */
+export const noting = (context: CommandContext): Sink => ({
+  answered: (operation, buffer, start, end) => {
+    if (buffer[start] !== MINUS)
+      context.clients.sequencer.scripts.accepted(argumentsOf(operation.frame, operation.start));
+    context.answered(operation, buffer, start, end);
+  },
+  lost: (operation, reason) => context.lost(operation, reason),
+});

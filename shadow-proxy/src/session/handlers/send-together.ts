@@ -1,0 +1,79 @@
+/** One command of a client that is sent as several, which are neighbours on their lane. */
+import type { Lane } from '../../pipeline/lane.js';
+import { NOTHING, Operation, type Sink } from '../../pipeline/operation.js';
+import { REPLY_LOST } from '../../pipeline/suspicion.js';
+import { decodeReply } from '../../resp/decode.js';
+import { encodeCommand } from '../../resp/encode.js';
+import type { CommandContext } from '../context.js';
+
+/**
+ * Sends one command and, right behind it, the second read that its effect needs. Nothing comes between the two: they
+ * are neighbours on their lane, and other lanes wait for the key until both are answered. Where the client's user may
+ * not read, the key is copied.
+ */
+export function sendProbed(context: CommandContext, operation: Operation, lane: Lane, probe: Buffer): void {
+  const { sequencer } = context.clients;
+  const { frame, start, end, spec, workload, db, protocol } = operation;
+  operation.lane = lane;
+  const asked: Sink = {
+    answered: (each, buffer, from, to) => {
+      operation.answeredAt = each.answeredAt;
+      operation.submittedAt = each.submittedAt;
+      operation.stalledMs = each.stalledMs;
+      operation.reply = buffer;
+      operation.replyStart = from;
+      operation.replyEnd = to;
+      context.answered(each, buffer, from, to);
+    },
+    lost: (each, reason) => context.lost(each, reason),
+  };
+  const read: Sink = {
+    answered: (_each, buffer, from) =>
+      sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
+    lost: () => sequencer.doubts.operation(operation, REPLY_LOST),
+  };
+  context.lanes.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
+  const second = new Operation(probe, 0, probe.length, read, undefined, workload, db, protocol, NOTHING);
+  sequencer.submit(second, lane);
+  sequencer.hold(second, lane, sequencer.keys.ids(frame, start), true);
+}
+
+/**
+ * Sends one command inside MULTI, and answers with its own reply. KeyDB runs KEYS, and SCAN with a COUNT of 100 or
+ * more, on another thread, and what stands behind it on the connection overtakes it, or waits for the next bytes to
+ * come; and from a snapshot, which harms it (upstream/scan-page.ts). Not so in a transaction.
+ * @param shape what the client gets instead of the reply
+ */
+export function sendInside(
+  context: CommandContext,
+  operation: Operation,
+  lane: Lane,
+  shape: ((reply: Buffer) => Buffer) | null,
+): void {
+  const { frame, start, end, workload, db, protocol } = operation;
+  const { sequencer } = context.clients;
+  const own = (bytes: Buffer, sink: Sink): Operation =>
+    new Operation(bytes, 0, bytes.length, sink, undefined, workload, db, protocol, NOTHING);
+  let refusal: Buffer | null = null;
+  const queued: Sink = {
+    answered: (_each, buffer, from, to) => {
+      if (buffer[from] === MINUS) refusal ??= buffer.subarray(from, to);
+    },
+    lost: () => undefined,
+  };
+  sequencer.submit(own(MULTI, queued), lane);
+  sequencer.submit(own(frame.subarray(start, end), queued), lane);
+  const done: Sink = {
+    answered: (each, buffer, from, to) => {
+      const inner =
+        buffer[from] === STAR ? buffer.subarray(buffer.indexOf(10, from) + 1, to) : buffer.subarray(from, to);
+      context.deliver(each, refusal ?? shape?.(inner) ?? inner);
+    },
+    lost: (each, reason) => context.lost(each, reason),
+  };
+  context.lanes.submit(own(EXEC, done), lane);
+}
+
+const [STAR, MINUS] = [42, 45];
+const MULTI = encodeCommand(['MULTI']);
+const EXEC = encodeCommand(['EXEC']);
