@@ -5,11 +5,8 @@
  * Called by: cli.
  * Calls: every room before it.
  */
-import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:tls';
-import { HARMLESS } from '../command/forms.js';
 import { CommandTable } from '../command/table.js';
 import { redactKey } from '../compare/redact.js';
 import { Admitted } from '../stages/admitted.js';
@@ -36,7 +33,10 @@ import type { Shard, ShardOptions } from './contract.js';
 import type { StagePoint } from '../plan/plan.js';
 import { Trust } from '../health/trust.js';
 import { Vigil } from '../health/monitor.js';
+import { factsOf } from './facts.js';
+import { Listener } from './listener.js';
 import { watchOf } from './scraped.js';
+import { snapshotOf } from './snapshot.js';
 import { Witness } from '../stages/evidence-collector.js';
 import { Healer } from '../copy/repair/repairer.js';
 import { Jobs } from '../copy/job/jobs.js';
@@ -50,7 +50,6 @@ import { Judge, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
 import { Doubts } from '../suspects/tracker.js';
 import { Liveness } from '../upstream/liveness.js';
-import { reservationsOf } from '../pipeline/key-locks.js';
 import { Scripts } from '../script/catalog.js';
 import { Sequencer } from '../pipeline/sequencer.js';
 import { Server } from '../upstream/server.js';
@@ -64,31 +63,22 @@ import { Series, type Latest, type SeriesSnapshot } from '../telemetry/series.js
 import type { HistoryEvent, ServerSeen, ShardState, StatePatch } from '../storage/state.js';
 import { Suspects } from '../suspects/suspects.js';
 import { Regional } from '../regional/regional.js';
-import { error } from '../resp/encode.js';
 import { Owners } from '../route/owner.js';
-import { increment, Router, type Workload } from '../route/router.js';
+import { Router, type Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, stageRule, type Side } from '../route/stage.js';
 import { Clients } from '../session/clients.js';
-import { accept as acceptClient } from '../session/session.js';
 
 /** How long effects wait for others to share a write to the mirror. */
 const MIRROR_BATCH_MS = 2;
 /** With so much of the authority's keys a mirror may hold all of them. */
 const ENOUGH_KEYS = 0.95;
-/** So long after the last eviction a server is taken to evict. */
-const EVICTING_MS = 60_000;
 /** At the very first start nobody waits for the keys of the target to be counted but for so long. */
 const FIRST_COUNT_MS = 60_000;
 const SENTINEL_POLL_MS = 500;
-const LISTEN_RETRY_MS = 50;
-/** How long a client that is one too many may take to read that, and how many of them at a time are told. */
-const REFUSED_MS = 1_000;
-const REFUSED_AT_A_TIME = 100;
 /** A mirror that is further behind tells nothing about what it lacks. */
 const SETTLE_MS = 30_000;
 /** So many of the last changes are told. */
 const HISTORY_EVENTS = 500;
-const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
 /**
  * Connects to both servers and listens.
@@ -140,7 +130,7 @@ class RunningShard implements Shard {
   readonly #regional: Regional | null;
   #plan: Plan;
   readonly #mirrorLimits: { queueBytes: number; readonly batchMs: number };
-  #listener: NetServer | undefined;
+  readonly #listener: Listener;
   #sentinels: NodeJS.Timeout | undefined;
   #stopping = false;
 
@@ -257,6 +247,7 @@ class RunningShard implements Shard {
       if (up) this.#healer.wake();
     };
     this.#clients = new Clients(this.#sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits);
+    this.#listener = new Listener(shard.listen, this.#clients, () => this.#plan.limits);
     this.#logins = new Logins({
       sequencer: this.#sequencer,
       clients: this.#clients,
@@ -315,9 +306,9 @@ class RunningShard implements Shard {
       doubtAll: (reason, which) => this.#doubtAll(reason, which),
       remember: (event) => this.#remember({}, event),
       freeze: (reason) => this.#freeze(reason),
-      distrusted: (side) => this.#listener !== undefined && this.#failover.replaced(side),
+      distrusted: (side) => this.#listener.wasOpened && this.#failover.replaced(side),
       // Before the first client comes, another process may have served others.
-      watch: (side) => (this.#listener === undefined ? null : new Since(this.#sequencer, this.#suspects, side)),
+      watch: (side) => (!this.#listener.wasOpened ? null : new Since(this.#sequencer, this.#suspects, side)),
       logger: logger.child({ shard: shard.name }),
     });
     this.#vigil = new Vigil({
@@ -515,7 +506,7 @@ class RunningShard implements Shard {
     if (first) await this.#beginCopies();
     await this.#remember({ cleanShutdown: false, journal: this.#author.process }, this.#journalEvent());
     this.#journal.serve();
-    await this.#listen(performance.now() + this.#options.listenMs);
+    await this.#listener.open(performance.now() + this.#options.listenMs);
     if (this.#servers.source.endpoint.followsSentinel || this.#servers.target.endpoint.followsSentinel) {
       this.#sentinels = setInterval(() => void this.#followSentinels(), SENTINEL_POLL_MS);
     }
@@ -605,11 +596,11 @@ class RunningShard implements Shard {
   }
 
   get port(): number {
-    return (this.#listener!.address() as AddressInfo).port;
+    return this.#listener.port;
   }
 
   ready(): boolean {
-    if (this.#listener === undefined || this.#stopping) return false;
+    if (!this.#listener.wasOpened || this.#stopping) return false;
     return this.#router.workloads.every((workload) => this.#servers[workload.keylessRule.authority].up);
   }
 
@@ -675,7 +666,7 @@ class RunningShard implements Shard {
 
   async drain(timeoutMs: number): Promise<boolean> {
     this.#stopping = true;
-    this.#listener?.close();
+    void this.#listener.close();
     const deadline = performance.now() + timeoutMs;
     for (const session of this.#clients.sessions.values()) session.end();
     const until = (holds: () => boolean): Promise<boolean> =>
@@ -721,9 +712,7 @@ class RunningShard implements Shard {
     this.#healer.close();
     for (const reader of [this.#strays.readers.source, this.#strays.readers.target, ...this.#strays.neighbours])
       reader.close();
-    const closed = new Promise<void>((resolve) =>
-      this.#listener === undefined ? resolve() : this.#listener.close(() => resolve()),
-    );
+    const closed = this.#listener.close();
     for (const session of this.#clients.sessions.values()) session.destroy();
     this.#sequencer.close();
     this.#regional?.close();
@@ -737,14 +726,12 @@ class RunningShard implements Shard {
     this.#plan = plan;
     this.#mirrorLimits.queueBytes = limits.queueBytes;
     this.#clients.limits.bounds = limits;
-    if (this.#listener !== undefined) this.#listener.maxConnections = this.#maxConnections();
     this.#flipper.holdMs = limits.flipMs;
     this.#servers.source.endpoint.renew(source, limits.connectMs);
     this.#servers.target.endpoint.renew(target, limits.connectMs);
     for (const shard of shards) this.#neighbours.get(shard.name)?.renew(shard.source, limits.connectMs);
     for (const workload of workloads) this.#router.named(workload.name)!.workloadClass = workload.class;
-    if (listen.tls !== null && this.#listener instanceof TlsServer)
-      this.#listener.setSecureContext({ cert: listen.tls.cert, key: listen.tls.key, ca: listen.tls.ca });
+    this.#listener.reload(listen);
   }
 
   // ── servers ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -921,190 +908,22 @@ class RunningShard implements Shard {
     );
   }
 
-  // ── clients ─────────────────────────────────────────────────────────────────────────────────────────────────
-
-  /** Handshakes under way and clients that are being refused are connections, too. */
-  #maxConnections(): number {
-    const { clients } = this.#plan.limits;
-    return this.#options.shard.listen.tls === null ? clients + REFUSED_AT_A_TIME : clients;
-  }
-
-  /** @throws {Error} when the address is taken, and still is at `deadline` */
-  async #listen(deadline: number): Promise<void> {
-    const { host, port, tls } = this.#options.shard.listen;
-    const accept = (socket: Socket): void => {
-      if (this.#clients.sessions.size >= this.#plan.limits.clients) {
-        this.#clients.limits.closed.connections++;
-        socket.on('error', () => undefined);
-        socket.resume().end(error('ERR max number of clients reached'));
-        setTimeout(() => socket.destroy(), REFUSED_MS).unref();
-        return;
-      }
-      acceptClient(this.#clients, socket);
-    };
-    const listener = tls
-      ? createTlsServer(
-          {
-            handshakeTimeout: this.#plan.limits.loginMs,
-            cert: tls.cert,
-            key: tls.key,
-            ca: tls.ca,
-            requestCert: tls.requireClientCert,
-            rejectUnauthorized: tls.requireClientCert,
-          },
-          accept,
-        )
-      : createTcpServer({ noDelay: true }, accept);
-    listener.maxConnections = this.#maxConnections();
-    listener.on('drop', () => this.#clients.limits.closed.connections++);
-    // Node tells that a handshake takes too long, and leaves it open.
-    listener.on('tlsClientError', (problem: NodeJS.ErrnoException, socket: Socket) => {
-      if (problem.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') this.#clients.limits.closed.login++;
-      socket.destroy();
-    });
-    this.#listener = listener;
-    const listen = (): Promise<void> =>
-      new Promise((resolve, reject) => {
-        listener.once('error', reject);
-        listener.listen({ host, port }, () => {
-          listener.off('error', reject);
-          resolve();
-        });
-      });
-    for (;;) {
-      try {
-        return await listen();
-      } catch (problem) {
-        if ((problem as NodeJS.ErrnoException).code !== 'EADDRINUSE' || performance.now() > deadline) throw problem;
-        await sleep(LISTEN_RETRY_MS);
-      }
-    }
-  }
-
   snapshot(): ShardSnapshot {
-    const sequencer = this.#sequencer;
-    const now = performance.now();
-    const totals = { matched: 0, compared: 0, refused: 0 };
-    const elsewhere = this.#router.elsewhere.counters;
-    const [explained, mismatches, inconclusive] = [
-      new Map<string, number>(),
-      new Map<string, number>(),
-      new Map<string, number>(),
-    ];
-    const unsupported = new Map<string, number>();
-    for (const { counters } of this.#router.workloads) {
-      for (const [form, { calls }] of counters.unsupported)
-        if (!(form in HARMLESS)) increment(unsupported, form, calls);
-      totals.matched += counters.matched;
-      totals.compared += counters.compared;
-      totals.refused += counters.refused;
-      for (const [from, to] of [
-        [counters.explained, explained],
-        [counters.mismatches, mismatches],
-        [counters.inconclusive, inconclusive],
-      ] as const) {
-        for (const [name, count] of from) increment(to, name, count);
-      }
-    }
-    const needed = this.#router.workloads
-      .filter((workload) => workload.keylessRule.mirrorsWrites)
-      .map((workload) => otherSide(workload.keylessRule.authority));
-    const server = (side: Side): ShardSnapshot['source'] => {
-      const { endpoint, runId, version, up, full, identity, problem, losses } = this.#servers[side];
-      return {
-        url: endpoint.label,
-        runId: runId || null,
-        replId: identity?.replId || null,
-        role: identity?.role || null,
-        version: version || null,
-        up: this.#isNeeded(side) || needed.includes(side) ? up : null,
-        problem,
-        full,
-        evicted: losses.evicted,
-        expired: losses.expired,
-        evictedAt: losses.evictedAt === null ? null : new Date(losses.evictedAt).toISOString(),
-        evicting: losses.evictedAt !== null && Date.now() - losses.evictedAt < EVICTING_MS,
-        silentMs: this.#vigil.silentMs(side),
-        silentConnections: this.#silenced[side],
-      };
-    };
-    const mirrors = [sequencer.mirrors.source, sequencer.mirrors.target];
-    const suspects = this.#suspects.byWorkload();
-    return {
-      name: this.name,
-      source: server('source'),
-      target: server('target'),
-      clients: this.#clients.sessions.size,
-      operations: this.#clients.operations,
-      compared: totals.compared,
-      matched: totals.matched,
-      explained: Object.fromEntries(explained),
-      mismatches: Object.fromEntries(mismatches),
-      inconclusive: Object.fromEntries(inconclusive),
-      undecided: this.#judge.undecided + mirrors[0].gates + mirrors[1].gates,
-      unsupported: Object.fromEntries(unsupported),
-      crossWorkload: { split: this.#clients.split, refused: this.#clients.crossRefused },
-      elsewhere: elsewhere.reads + elsewhere.writes,
-      unmirroredErrors: totals.refused,
-      clientBytes: this.#clients.limits.bytes,
-      clientsClosed: { ...this.#clients.limits.closed },
-      clientErrors: this.#clients.errors.snapshot(),
-      latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
-      clockAheadMs: sequencer.mirrors.target.clockAheadMs,
-      mirror: {
-        lagMs: Math.max(...mirrors.map((mirror) => mirror.lagMs(now))),
-        queuedBytes: mirrors[0].queuedBytes + mirrors[1].queuedBytes,
-        queuedEffects: mirrors[0].queued + mirrors[1].queued,
-        dropped: sequencer.dropped,
-        connected: needed.every((side) => sequencer.mirrors[side].connected),
-      },
-      reservations: reservationsOf(
-        SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]),
-        now,
-      ),
-      suspects: { total: this.#suspects.size, byReason: this.#suspects.byReason() },
-      workloads: this.#router.workloads.map((workload) =>
-        this.#workloadSnapshot(workload, suspects.get(workload) ?? NO_SUSPECTS),
-      ),
-      flips: this.#flipper.flips,
-      frozen: this.#healer.frozen,
-      counting: this.#clients.counterWatch.snapshot(),
-      outage: this.#failover.snapshot((side) => this.#vigil.silentMs(side)),
-      failovers: this.#failover.count,
-      job: this.#jobs.snapshot(),
-      uptimeMs: now - this.#since,
-    };
-  }
-
-  #workloadSnapshot(
-    workload: Workload,
-    suspects: { readonly total: number; readonly acknowledged: number },
-  ): ShardSnapshot['workloads'][number] {
-    const { counters } = workload;
-    const total = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
-    return {
-      name: workload.name,
-      class: workload.workloadClass as ShardSnapshot['workloads'][number]['class'],
-      stage: workload.stage,
-      percent: workload.percent,
-      operations: counters.reads + counters.writes,
-      reads: counters.reads,
-      writes: counters.writes,
-      compared: counters.compared,
-      matched: counters.matched,
-      explained: total(counters.explained),
-      mismatches: total(counters.mismatches),
-      inconclusive: total(counters.inconclusive),
-      suspects: suspects.total,
-      suspect: workload.suspect,
-      clean:
-        suspects.acknowledged === 0 &&
-        workload.suspect === null &&
-        this.#sequencer.mirrors[otherSide(workload.keylessRule.authority)].isEmpty,
-      strayWrites: workload.strayWrites,
-      unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
-      newErrors: Object.fromEntries(counters.newErrors),
-      byCommand: this.#clients.byCommand(workload),
-    };
+    return snapshotOf(
+      factsOf({
+        name: this.name,
+        since: this.#since,
+        sequencer: this.#sequencer,
+        suspects: this.#suspects,
+        judge: this.#judge,
+        clients: this.#clients,
+        vigil: this.#vigil,
+        silenced: this.#silenced,
+        flipper: this.#flipper,
+        failover: this.#failover,
+        jobs: this.#jobs,
+        frozen: this.#healer.frozen,
+      }),
+    );
   }
 }

@@ -1,0 +1,134 @@
+/** Gathers, from the parts of a shard, the numbers that its snapshot is made of. */
+import type { Jobs } from '../copy/job/jobs.js';
+import type { Failover } from '../health/failover.js';
+import type { Vigil } from '../health/monitor.js';
+import { reservationsOf } from '../pipeline/key-locks.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Workload } from '../route/router.js';
+import { authoritiesOf, otherSide, SIDES, type Side } from '../route/stage.js';
+import type { Clients } from '../session/clients.js';
+import type { Flipper } from '../stages/flip.js';
+import type { Judge } from '../suspects/adjudicator.js';
+import type { Suspects } from '../suspects/suspects.js';
+import type { MirrorFacts, ServerFacts, ShardFacts, WorkloadFacts } from './snapshot.js';
+
+export interface Observed {
+  readonly name: string;
+  /** When the shard was built, in ms of the monotonic clock. */
+  readonly since: number;
+  readonly sequencer: Sequencer;
+  readonly suspects: Suspects;
+  readonly judge: Pick<Judge, 'undecided'>;
+  readonly clients: Clients;
+  readonly vigil: Pick<Vigil, 'silentMs'>;
+  /** Connections that were closed because they went silent. */
+  readonly silenced: Readonly<Record<Side, number>>;
+  readonly flipper: Pick<Flipper, 'flips'>;
+  readonly failover: Pick<Failover, 'snapshot' | 'count'>;
+  readonly jobs: Pick<Jobs, 'snapshot'>;
+  /** Why nothing is repaired; null where repairs go on. */
+  readonly frozen: string | null;
+}
+
+const NO_SUSPECTS = { total: 0, acknowledged: 0 };
+
+export function factsOf(parts: Observed): ShardFacts {
+  const { sequencer, clients, suspects, failover, vigil } = parts;
+  const now = performance.now();
+  const { workloads, elsewhere } = sequencer.router;
+  const suspectsOf = suspects.byWorkload();
+  const mirrored = SIDES.filter((side) =>
+    workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites && otherSide(keylessRule.authority) === side),
+  );
+  const used = [...mirrored, ...authoritiesOf(workloads)];
+  return {
+    plain: {
+      name: parts.name,
+      clients: clients.sessions.size,
+      clientBytes: clients.limits.bytes,
+      clientsClosed: { ...clients.limits.closed },
+      operations: clients.operations,
+      crossWorkload: { split: clients.split, refused: clients.crossRefused },
+      elsewhere: elsewhere.counters.reads + elsewhere.counters.writes,
+      clientErrors: clients.errors.snapshot(),
+      latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
+      clockAheadMs: sequencer.mirrors.target.clockAheadMs,
+      reservations: reservationsOf(
+        SIDES.flatMap((side) => [...sequencer.lanes[side].orders()]),
+        now,
+      ),
+      flips: parts.flipper.flips,
+      frozen: parts.frozen,
+      counting: clients.counterWatch.snapshot(),
+      outage: failover.snapshot((side) => vigil.silentMs(side)),
+      failovers: failover.count,
+      job: parts.jobs.snapshot(),
+      uptimeMs: now - parts.since,
+    },
+    now: Date.now(),
+    servers: {
+      source: serverFacts(parts, 'source', used.includes('source')),
+      target: serverFacts(parts, 'target', used.includes('target')),
+    },
+    mirrors: {
+      source: mirrorFacts(sequencer, 'source', now, mirrored.includes('source')),
+      target: mirrorFacts(sequencer, 'target', now, mirrored.includes('target')),
+    },
+    dropped: sequencer.dropped,
+    asked: parts.judge.undecided,
+    suspects: { total: suspects.size, byReason: suspects.byReason() },
+    workloads: workloads.map((workload) =>
+      workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.byCommand(workload)),
+    ),
+  };
+}
+
+function serverFacts({ sequencer, vigil, silenced }: Observed, side: Side, isUsed: boolean): ServerFacts {
+  const { endpoint, runId, version, up, full, identity, problem, losses } = sequencer.servers[side];
+  return {
+    url: endpoint.label,
+    runId: runId || null,
+    replId: identity?.replId || null,
+    role: identity?.role || null,
+    version: version || null,
+    up,
+    isUsed,
+    problem,
+    full,
+    evicted: losses.evicted,
+    expired: losses.expired,
+    evictedAt: losses.evictedAt,
+    silentMs: vigil.silentMs(side),
+    silentConnections: silenced[side],
+  };
+}
+
+function mirrorFacts({ mirrors }: Sequencer, side: Side, now: number, isNeeded: boolean): MirrorFacts {
+  const mirror = mirrors[side];
+  return {
+    lagMs: mirror.lagMs(now),
+    queuedBytes: mirror.queuedBytes,
+    queuedEffects: mirror.queued,
+    gates: mirror.gates,
+    isEmpty: mirror.isEmpty,
+    connected: mirror.connected,
+    isNeeded,
+  };
+}
+
+const workloadFacts = (
+  workload: Workload,
+  suspects: WorkloadFacts['suspects'],
+  byCommand: WorkloadFacts['byCommand'],
+): WorkloadFacts => ({
+  name: workload.name,
+  workloadClass: workload.workloadClass,
+  stage: workload.stage,
+  percent: workload.percent,
+  counters: workload.counters,
+  suspect: workload.suspect,
+  strayWrites: workload.strayWrites,
+  mirror: otherSide(workload.keylessRule.authority),
+  suspects,
+  byCommand,
+});

@@ -1,0 +1,160 @@
+/**
+ * `ShardSnapshot` from the numbers that the parts of a shard count: a pure function. `facts.ts` gathers the numbers.
+ */
+import { HARMLESS } from '../command/forms.js';
+import { increment, type Workload } from '../route/router.js';
+import type { Side } from '../route/stage.js';
+import type { ServerSnapshot, ShardSnapshot, SuspectsSnapshot, WorkloadSnapshot } from '../telemetry/snapshot.js';
+
+/** So long after its last eviction, in ms, a server still counts as evicting. */
+const EVICTING_MS = 60_000;
+
+/** What is known of one of the two servers. */
+export type ServerFacts = Omit<ServerSnapshot, 'up' | 'evictedAt' | 'evicting'> & {
+  readonly up: boolean;
+  /** Whether clients, or a mirror, use it. */
+  readonly isUsed: boolean;
+  /** When an eviction was seen last, in ms since 1970; null where none was. */
+  readonly evictedAt: number | null;
+};
+
+/** What is known of the mirror lane to one of the two servers. */
+export interface MirrorFacts {
+  readonly lagMs: number;
+  readonly queuedBytes: number;
+  readonly queuedEffects: number;
+  /** Keys that wait for a verdict in the lane. */
+  readonly gates: number;
+  /** Nothing waits for the server's confirmation. */
+  readonly isEmpty: boolean;
+  readonly connected: boolean;
+  /** Whether a workload is mirrored to it. */
+  readonly isNeeded: boolean;
+}
+
+export interface WorkloadFacts extends Pick<
+  Workload,
+  'name' | 'workloadClass' | 'stage' | 'percent' | 'counters' | 'suspect' | 'strayWrites'
+> {
+  readonly mirror: Side;
+  /** Suspect keys, and those of them on which the mirror may lack an acknowledged effect. */
+  readonly suspects: { readonly total: number; readonly acknowledged: number };
+  readonly byCommand: Readonly<Record<string, number>>;
+}
+
+/** What the snapshot takes over as it is. */
+type Plain = Pick<
+  ShardSnapshot,
+  | 'name'
+  | 'clients'
+  | 'clientBytes'
+  | 'clientsClosed'
+  | 'operations'
+  | 'crossWorkload'
+  | 'elsewhere'
+  | 'clientErrors'
+  | 'latency'
+  | 'clockAheadMs'
+  | 'reservations'
+  | 'flips'
+  | 'frozen'
+  | 'counting'
+  | 'outage'
+  | 'failovers'
+  | 'job'
+  | 'uptimeMs'
+>;
+
+export interface ShardFacts {
+  readonly plain: Plain;
+  /** Now, in ms since 1970. */
+  readonly now: number;
+  readonly servers: Readonly<Record<Side, ServerFacts>>;
+  readonly mirrors: Readonly<Record<Side, MirrorFacts>>;
+  /** Effects dropped because the queue was full. */
+  readonly dropped: number;
+  /** Differences about which both servers are being asked. */
+  readonly asked: number;
+  readonly suspects: SuspectsSnapshot;
+  readonly workloads: readonly WorkloadFacts[];
+}
+
+export function snapshotOf(facts: ShardFacts): ShardSnapshot {
+  const { plain, now, servers, mirrors, workloads } = facts;
+  const counters = workloads.map((workload) => workload.counters);
+  const both = [mirrors.source, mirrors.target];
+  const total = (of: (each: Workload['counters']) => number): number =>
+    counters.reduce((all, each) => all + of(each), 0);
+  return {
+    ...plain,
+    source: serverSnapshot(servers.source, now),
+    target: serverSnapshot(servers.target, now),
+    compared: total((each) => each.compared),
+    matched: total((each) => each.matched),
+    explained: merged(counters.map((each) => each.explained)),
+    mismatches: merged(counters.map((each) => each.mismatches)),
+    inconclusive: merged(counters.map((each) => each.inconclusive)),
+    undecided: facts.asked + mirrors.source.gates + mirrors.target.gates,
+    unsupported: breaking(counters.map((each) => each.unsupported)),
+    unmirroredErrors: total((each) => each.refused),
+    mirror: {
+      lagMs: Math.max(...both.map(({ lagMs }) => lagMs)),
+      queuedBytes: mirrors.source.queuedBytes + mirrors.target.queuedBytes,
+      queuedEffects: mirrors.source.queuedEffects + mirrors.target.queuedEffects,
+      dropped: facts.dropped,
+      connected: both.every(({ isNeeded, connected }) => connected || !isNeeded),
+    },
+    suspects: facts.suspects,
+    workloads: workloads.map((workload) => workloadSnapshot(workload, mirrors[workload.mirror].isEmpty)),
+  };
+}
+
+function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: number): ServerSnapshot {
+  return {
+    ...server,
+    up: isUsed ? up : null,
+    evictedAt: evictedAt === null ? null : new Date(evictedAt).toISOString(),
+    evicting: evictedAt !== null && now - evictedAt < EVICTING_MS,
+  };
+}
+
+function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
+  const { name, stage, percent, counters, suspects, suspect, strayWrites, byCommand } = workload;
+  const { reads, writes, compared, matched, explained, mismatches, inconclusive } = counters;
+  return {
+    name,
+    class: workload.workloadClass as WorkloadSnapshot['class'],
+    stage,
+    percent,
+    operations: reads + writes,
+    reads,
+    writes,
+    compared,
+    matched,
+    explained: sumOf(explained),
+    mismatches: sumOf(mismatches),
+    inconclusive: sumOf(inconclusive),
+    suspects: suspects.total,
+    suspect,
+    clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,
+    strayWrites,
+    unsupported: Object.fromEntries([...counters.unsupported].map(([form, { calls }]) => [form, calls])),
+    newErrors: Object.fromEntries(counters.newErrors),
+    byCommand,
+  };
+}
+
+const sumOf = (counts: ReadonlyMap<string, number>): number => [...counts.values()].reduce((a, b) => a + b, 0);
+
+function merged(all: readonly ReadonlyMap<string, number>[]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const counts of all) for (const [name, count] of counts) increment(sums, name, count);
+  return Object.fromEntries(sums);
+}
+
+/** Calls by form, without the forms that break no client. */
+function breaking(all: readonly Workload['counters']['unsupported'][]): Record<string, number> {
+  const sums = new Map<string, number>();
+  for (const forms of all) for (const [form, { calls }] of forms) if (!(form in HARMLESS)) increment(sums, form, calls);
+  return Object.fromEntries(sums);
+}
