@@ -1,6 +1,6 @@
 /**
- * What the proxy does with each command, and what may differ between two servers' replies to it: by hand, because
- * no server tells. A command that is not here is `keyed`, if it has keys; a table with any other does not load.
+ * What the proxy does with each command: by hand, because no server tells. A command that is not here is `keyed`, if it
+ * has keys; a table with any other does not load.
  */
 
 /**
@@ -270,40 +270,5 @@ export function blockOption(args: readonly Buffer[]): number {
   return -1;
 }
 
-/**
- * How the replies of two servers with the same data may differ:
- *
- * - `exact`: not at all.
- * - `unordered`: an array in any order.
- * - `unordered-pairs`: a map, or an array of alternating fields and values, in any order of the pairs.
- * - `random`: chosen by chance.
- * - `cursor`: a cursor of that server, and what it happens to visit next.
- * - `ttl`: a time to live, or a moment of expiry.
- * - `time-dependent`: holds idle times or access counts.
- * - `encoding`: depends on how the server stores the value.
- * - `shape`: Redis 7 and KeyDB (as Redis 6.2) give differently built replies.
- */
-export type ReplyPolicy =
-  'exact' | 'unordered' | 'unordered-pairs' | 'random' | 'cursor' | 'ttl' | 'time-dependent' | 'encoding' | 'shape';
-
-const REPLIES: Readonly<Record<Exclude<ReplyPolicy, 'exact'>, string>> = {
-  unordered: 'smembers sinter sunion sdiff hkeys hvals keys',
-  'unordered-pairs': 'hgetall',
-  random: 'srandmember hrandfield zrandmember spop randomkey',
-  cursor: 'scan hscan sscan zscan',
-  ttl: 'ttl pttl expiretime pexpiretime',
-  'time-dependent': 'object|idletime object|freq xpending xinfo|consumers time lastsave',
-  encoding: 'dump object|encoding object|refcount memory|usage',
-  shape: 'xautoclaim xinfo|stream xinfo|groups',
-};
-
-const replies = new Map<string, ReplyPolicy>();
-for (const [policy, names] of Object.entries(REPLIES))
-  for (const name of names.split(' ')) replies.set(name, policy as ReplyPolicy);
-
-/** What may differ between the replies to the command of this name (as in the table: `get`, `xinfo|stream`). */
-export const replyPolicy = (name: string): ReplyPolicy => replies.get(name) ?? 'exact';
-
-/** Every name that the hand-written rules mention, without the `container|*` ones: all must be in the table. */
-export const namesInPolicy = (): readonly string[] =>
-  [...handlings.keys(), ...replies.keys()].filter((name) => !name.endsWith('|*'));
+/** Every name that the rules mention, without the `container|*` ones: all must be in the table. */
+export const namesInRules = (): readonly string[] => [...handlings.keys()].filter((name) => !name.endsWith('|*'));

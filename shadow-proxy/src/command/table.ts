@@ -11,7 +11,7 @@ import { watchedAs } from './counting.js';
 import { formsOf, newerForm, type Form } from './forms.js';
 import { KEY_READERS } from './hidden-keys.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
-import { blockingOf, handlingOf, mayRefuse, type Blocking, type Handling } from './policy.js';
+import { blockingOf, handlingOf, mayRefuse, namesInRules, type Blocking, type Handling } from './policy.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
 
 export interface CommandSpec {
@@ -93,6 +93,7 @@ export class CommandTable {
   readonly #byName = new Map<string, CommandSpec>();
   readonly #words: WordIndex;
 
+  /** @throws {Error} where a rule names a command that is not in the table */
   constructor() {
     const rows = [...COMMANDS, ...NEWER].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const newer = new Set(NEWER.map(([name]) => name));
@@ -110,6 +111,8 @@ export class CommandTable {
       const [container, subcommand] = spec.name.split('|');
       if (subcommand !== undefined) this.#byName.get(container)!.subcommands!.add(subcommand, spec);
     }
+    const strange = namesInRules().filter((name) => !this.#byName.has(name));
+    if (strange.length > 0) throw new Error(`policy.ts has rules for unknown commands: ${strange.join(', ')}`);
   }
 
   /**

@@ -1,52 +1,8 @@
 /**
- * Replies and keys as they may be written down: enough to recognise equal ones and to see how they differ, and not
- * what they hold. A hash hides no value that can be guessed; with a secret salt it does, and stays comparable.
+ * Keys as they may be written down, and where two replies begin to differ: enough to recognise equal ones, and not what
+ * they hold. The hash of a key is an HMAC: without its secret a guessed key cannot be confirmed.
  */
-import { createHmac, createHash } from 'node:crypto';
-import { decodeReply, isNull, type ReplyType } from '../resp/decode.js';
-
-const TYPE_NAMES: Readonly<Record<ReplyType, string>> = {
-  '+': 'status',
-  '-': 'error',
-  ':': 'integer',
-  $: 'string',
-  '*': 'array',
-  _: 'null',
-  '#': 'boolean',
-  ',': 'double',
-  '(': 'big number',
-  '!': 'error',
-  '=': 'verbatim string',
-  '%': 'map',
-  '~': 'set',
-  '>': 'push',
-};
-
-export interface ReplyDescription {
-  /** Such as `string`, `array`, `null`. */
-  readonly type: string;
-  /** Bytes of a scalar, elements of an aggregate (pairs of a map), 0 of a null. */
-  readonly length: number;
-  /** The first 12 hex digits of the frame's hash. */
-  readonly sha256: string;
-}
-
-const HASH_DIGITS = 12;
-
-function hash(bytes: Buffer, salt: string | Buffer | undefined): string {
-  const hashing = salt === undefined ? createHash('sha256') : createHmac('sha256', salt);
-  return hashing.update(bytes).digest('hex').slice(0, HASH_DIGITS);
-}
-
-export function describeReply(frame: Buffer, salt?: string | Buffer): ReplyDescription {
-  const { reply } = decodeReply(frame);
-  const elements = reply.type === '%' ? reply.items!.length / 2 : reply.items?.length;
-  return {
-    type: isNull(reply) ? 'null' : TYPE_NAMES[reply.type],
-    length: elements ?? reply.data?.length ?? 0,
-    sha256: hash(frame, salt),
-  };
-}
+import { createHmac } from 'node:crypto';
 
 /**
  * The offset of the first byte that differs: the shorter length where one is the beginning of the other, -1 if equal.

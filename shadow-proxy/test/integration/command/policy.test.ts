@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
-import { blockOption, handlingOf, namesInPolicy, refusal, replyPolicy } from '../../../src/command/policy.js';
+import { blockOption, handlingOf, namesInRules, refusal } from '../../../src/command/policy.js';
 import { CommandTable } from '../../../src/command/table.js';
 import { LOCAL } from '../../../src/session/handlers/answered-here.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
@@ -76,9 +76,9 @@ test('a command that only KeyDB has is refused', () => {
     assert.equal(spec.handling, 'refused', spec.name);
 });
 
-test('every name in the policy is a command', () => {
+test('every name in the rules is a command', () => {
   assert.deepEqual(
-    namesInPolicy().filter((name) => table.byName(name) === undefined),
+    namesInRules().filter((name) => table.byName(name) === undefined),
     [],
   );
 });
@@ -163,20 +163,4 @@ test('every command that may block is known to', () => {
   const blocking = table.all.filter(({ flags }) => flags.includes('blocking'));
   assert.ok(blocking.length >= 10);
   for (const spec of blocking) assert.notEqual(spec.blocking, null, spec.name);
-});
-
-test('a reply may differ only as its policy says', () => {
-  const expected = {
-    get: 'exact',
-    smembers: 'unordered',
-    hgetall: 'unordered-pairs',
-    zrandmember: 'random',
-    hscan: 'cursor',
-    pttl: 'ttl',
-    brandnew: 'exact',
-  };
-  for (const [name, policy] of Object.entries(expected)) assert.equal(replyPolicy(name), policy, name);
-  assert.equal(replyPolicy('object|encoding'), 'encoding');
-  assert.equal(replyPolicy('xpending'), 'time-dependent');
-  assert.equal(replyPolicy('xautoclaim'), 'shape');
 });

@@ -2,47 +2,9 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { describeReply, firstDifference, hashKey, redactKey } from '../../../src/compare/redact.js';
-import {
-  array,
-  double,
-  error,
-  integer,
-  map,
-  nil,
-  nilArray,
-  null3,
-  set,
-  status,
-  string,
-  strings,
-  verbatim,
-} from '../../integration/compare/frames.js';
+import { firstDifference, hashKey, redactKey } from '../../../src/compare/redact.js';
 
 const SECRET = Buffer.alloc(32, 1);
-
-const sha = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex').slice(0, 12);
-
-test('a reply is described by its type, its length and a hash', () => {
-  const cases: [Buffer, string, number][] = [
-    [string('secret'), 'string', 6],
-    [string(''), 'string', 0],
-    [nil, 'null', 0],
-    [nilArray, 'null', 0],
-    [null3, 'null', 0],
-    [integer(-12), 'integer', 3],
-    [status('OK'), 'status', 2],
-    [error('WRONGTYPE x'), 'error', 11],
-    [strings('a b c'), 'array', 3],
-    [array(), 'array', 0],
-    [set(string('a')), 'set', 1],
-    [map(string('a'), integer(1)), 'map', 1],
-    [double('1.5'), 'double', 3],
-    [verbatim('text'), 'verbatim string', 8],
-  ];
-  for (const [frame, type, length] of cases)
-    assert.deepEqual(describeReply(frame), { type, length, sha256: sha(frame) });
-});
 
 test('the hash of a key is an HMAC: who does not have its key cannot tell whether a guess is right', () => {
   const key = Buffer.from('session:4217');
@@ -50,11 +12,7 @@ test('the hash of a key is an HMAC: who does not have its key cannot tell whethe
   assert.notEqual(hashKey(key, SECRET), createHash('sha256').update(key).digest('hex').slice(0, 16));
 });
 
-test('with a salt the hash tells nothing to who can guess the value, and stays the same for equal values', () => {
-  const salted = describeReply(string('42'), 'salt').sha256;
-  assert.notEqual(salted, sha(string('42')));
-  assert.equal(describeReply(string('42'), 'salt').sha256, salted);
-  assert.notEqual(describeReply(string('42'), 'other').sha256, salted);
+test('another secret gives another hash', () => {
   assert.notEqual(redactKey(Buffer.from('user:1'), SECRET), redactKey(Buffer.from('user:1'), Buffer.alloc(32, 2)));
 });
 
