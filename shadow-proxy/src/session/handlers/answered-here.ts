@@ -9,7 +9,8 @@ import { otherSide, type Side } from '../../route/stage.js';
 import { CLIENT, isName, refusalOfName } from './client-command.js';
 import type { CommandContext } from '../context.js';
 import { plain } from './plain.js';
-import { databaseOf, Transaction } from './transaction.js';
+import { databaseOf } from './exec.js';
+import { Transaction } from './transaction.js';
 import { unwatch, watch } from './watch.js';
 
 type Handler = (context: CommandContext) => void;

@@ -1,0 +1,133 @@
+/** Where the commands of a transaction go, and whether it can be run. */
+import type { CommandSpec } from '../../command/table.js';
+import { NOTHING, WRITE, type Follow } from '../../pipeline/operation.js';
+import type { QueuedCommand } from '../../pipeline/transaction.js';
+import { RequestParser } from '../../resp/request.js';
+import type { Workload } from '../../route/router.js';
+import { hashSlot } from '../../route/slot.js';
+import { otherSide, type Side } from '../../route/stage.js';
+import { otherDatabase } from '../../script/frame-keys.js';
+import type { Clients } from '../clients.js';
+import type { CommandContext } from '../context.js';
+import { followOf, routeKeys } from '../routing.js';
+import { isAboutEveryKey, refusalOfEveryKey } from './exclusive.js';
+import { ASKS_FOR_ALL } from './owned.js';
+import { followOfPublish, mirrorsMessages } from './pubsub.js';
+import { rewrittenIn } from './regional.js';
+import { hiddenBy, refusalOf } from './script.js';
+import { crossing } from './split.js';
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+/** A command that was answered QUEUED. */
+export interface Queued {
+  readonly frame: Buffer;
+  readonly spec: CommandSpec;
+}
+
+export interface ExecPlan {
+  readonly commands: Mutable<QueuedCommand>[];
+  readonly authority: Side;
+  readonly workload: Workload;
+  /** By database; those in which something is done that the mirror is told, or whose order matters. */
+  readonly keys: Map<number, string[]>;
+}
+
+/** Whether the command is about keys that it tells. */
+export const isKeyed = ({ handling, name }: CommandSpec): boolean =>
+  handling === 'keyed' || handling === 'script' || name === 'move';
+
+/**
+ * Where each command goes, by the stages as they are now.
+ * @returns `held` while a stage is changing; an Error, which is EXEC's reply, where the transaction cannot be run
+ */
+export function planOf(context: CommandContext, queue: readonly Queued[]): ExecPlan | 'held' | Error {
+  const { sequencer } = context.clients;
+  const { router } = sequencer;
+  const parser = new RequestParser();
+  const { db } = context.client;
+  const commands: Mutable<QueuedCommand>[] = [];
+  const keys = new Set<string>();
+  let authority: Side | null = null;
+  let first: Workload | null = null;
+  for (const { frame, spec } of queue) {
+    parser.feed(frame);
+    parser.next();
+    const keyed = isKeyed(spec);
+    if (spec.handling === 'publish') {
+      const workload = router.channel(frame, parser.argStart[1], parser.argEnd[1]);
+      if (workload.held || context.clients.subscribers.moving) return 'held';
+      commands.push({ frame, spec, workload, follow: NOTHING, mustCopy: false, keys: [], db });
+      continue;
+    }
+    // The stage may have changed since it was queued.
+    if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null)
+      return new Error(
+        'EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again',
+      );
+    const route = routeKeys(router, spec, parser);
+    if (route === null) return 'held';
+    let own: readonly string[] = [];
+    if (keyed && route.keys > 0) {
+      if (route.other !== null) return new Error(crossing('a transaction', route.workload, route.other));
+      if (authority !== null && authority !== route.rule.authority)
+        return new Error(crossing('a transaction', first!, route.workload));
+      authority = route.rule.authority;
+      first ??= route.workload;
+      own = sequencer.keys.ids(frame, 0);
+      for (const key of own) keys.add(key);
+    }
+    const hidden = spec.handling === 'script' ? hiddenBy(sequencer, spec, frame, route.rule.authority) : 'nothing';
+    const refused =
+      spec.handling === 'script' ? refusalOf(context.clients, spec, frame, hidden, route.rule.authority) : null;
+    if (refused !== null) return new Error(refused);
+    if (hidden !== 'nothing') {
+      const follow = hidden === 'writes' && router.mirrors ? WRITE : NOTHING;
+      commands.push({ frame, spec, workload: route.workload, follow, mustCopy: !router.uniform, keys: own, db });
+      continue;
+    }
+    if (isAboutEveryKey(spec)) {
+      const refused = refusalOfEveryKey(context.clients, spec);
+      if (refused !== null) return new Error(refused);
+      if (router.rewrites)
+        return new Error(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while counters are counted in parts`);
+      const follow = router.mirrors && !router.mayHoldForeignKeys ? WRITE : NOTHING;
+      commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
+      continue;
+    }
+    const follow = keyed ? followOf(context.clients.sequencer, spec, route.rule, route.mixed) : NOTHING;
+    commands.push({ frame, spec, workload: route.workload, follow, mustCopy: route.mixed, keys: own, db });
+  }
+  if (spansSlots(keys))
+    for (const workload of new Set(commands.map((command) => command.workload))) workload.counters.spanning++;
+  const published = commands.filter(({ spec }) => spec.handling === 'publish');
+  first ??= published[0]?.workload ?? router.default;
+  authority ??= first.keylessRule.authority;
+  for (const command of published) command.follow = followOfMessage(context.clients, command, authority);
+  const all =
+    authority === 'target' && context.clients.owned !== null
+      ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name))
+      : undefined;
+  if (all !== undefined)
+    return new Error(
+      `ERR shadow-proxy: ${all.spec.name.toUpperCase()} inside MULTI is refused: other shards keep their keys on the same target`,
+    );
+  return { commands, authority, workload: first, keys: new Map() };
+}
+
+/** A PUBLISH goes where the transaction goes, and from there to its channel's authority, too. */
+function followOfMessage(clients: Clients, { spec, workload }: QueuedCommand, authority: Side): Follow {
+  const away = workload.keylessRule.authority !== authority;
+  if (away) clients.sequencer.mirrors[otherSide(authority)].start();
+  return followOfPublish(clients, spec, authority, away || mirrorsMessages(clients, workload.keylessRule));
+}
+
+function spansSlots(keys: ReadonlySet<string>): boolean {
+  const slots = new Set<number>();
+  if (keys.size > 1) for (const key of keys) slots.add(hashSlot(Buffer.from(key, 'latin1'), 0, key.length));
+  return slots.size > 1;
+}
+
+/** Whether it touches another database than the one that it runs in, or every key. */
+export const leavesDatabase = ({ spec, frame }: Queued): boolean =>
+  spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(frame, 0) !== null);

@@ -1,0 +1,258 @@
+/** EXEC: finds the place of a queued transaction in the order, and sends it as one batch. */
+import { removeExpired } from '../../pipeline/expired.js';
+import type { Lane } from '../../pipeline/lane.js';
+import { NOTHING, WRITE, type Operation } from '../../pipeline/operation.js';
+import { isSelect, submitTransaction, type Done, type PlacedTransaction } from '../../pipeline/transaction.js';
+import { argumentsOf, decodeReply } from '../../resp/decode.js';
+import { array, error } from '../../resp/encode.js';
+import type { Side } from '../../route/stage.js';
+import { ConnectionLost } from '../../upstream/connection.js';
+import { HandshakeRefused } from '../../upstream/server.js';
+import type { Watching } from '../client-state.js';
+import type { CommandContext } from '../context.js';
+import { isKeyed, leavesDatabase, planOf, type ExecPlan, type Queued } from './exec-plan.js';
+import { alone, databasesSwapped, hidesKeys, isAboutEveryKey, mayBegin } from './exclusive.js';
+import { hiddenBy, prepared } from './script.js';
+import { crossing } from './split.js';
+
+/** A reply of the proxy's own, and before which of the queued commands it stands. */
+export interface OwnReply {
+  readonly before: number;
+  readonly reply: Buffer;
+}
+
+/** The database that SELECT takes the text for; null where it takes none. */
+export const databaseOf = (text: string): number | null => (/^(0|[1-9]\d{0,8})$/.test(text) ? Number(text) : null);
+
+export class Exec {
+  /** Databases that a server does not let the client select. */
+  readonly #barred: Readonly<Record<Side, Set<number>>> = { source: new Set(), target: new Set() };
+
+  constructor(
+    private readonly context: CommandContext,
+    private readonly queue: readonly Queued[],
+    private readonly own: readonly OwnReply[],
+  ) {}
+
+  /** EXEC is the command at hand; it may have to wait, and is then looked at again. */
+  begin(): void {
+    const { context } = this;
+    if (this.#mayPublish() && context.clients.subscribers.holds(context, null)) return;
+    const plan = planOf(context, this.queue);
+    if (plan === 'held') {
+      context.flow.retryWhen('open');
+      return;
+    }
+    if (plan instanceof Error) {
+      context.client.endTransaction();
+      context.client.watch?.end();
+      context.clients.crossRefused++;
+      context.reply(error(plan.message));
+      return;
+    }
+    if (context.client.watch !== null && this.#givesUp(context.client.watch, plan)) return;
+    if (!this.#place(plan)) return;
+    const scripts = plan.commands.filter(({ spec }) => spec.handling === 'script');
+    if (!scripts.every(({ spec, frame }) => prepared(context, spec, frame, plan.authority))) return;
+    const { sequencer } = context.clients;
+    const hides = scripts.some(({ spec, frame }) => hiddenBy(sequencer, spec, frame, plan.authority) === 'writes');
+    if (hides || plan.keys.size > 1 || plan.commands.some(leavesDatabase)) {
+      if (mayBegin(context)) this.#runAlone(plan, hides);
+      return;
+    }
+    const [db = context.client.db] = plan.keys.keys();
+    if (context.client.watch !== null) return this.#runWatched(context.client.watch, plan, db);
+    const lane = this.#laneTo(plan.authority, db);
+    const placed = this.#placed(plan, db);
+    if (lane === null || !context.lanes.admits(lane, placed.keys, true)) return;
+    this.#ends(plan);
+    const lost = (operation: Operation, reason: Error): void => context.lost(operation, reason);
+    context.lanes.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
+    // Which database its next commands are for, EXEC tells.
+    if (plan.commands.some(isSelect)) context.flow.holdUntilIdle();
+  }
+
+  /** The lane to the database; null when EXEC waits: for it, or for what the client has in flight on another one. */
+  #laneTo(side: Side, db: number): Lane | null {
+    const { context } = this;
+    const own = context.lanes.to(side);
+    if (own === null || db === context.client.db) return own;
+    const lanes = context.clients.sequencer.lanes[side];
+    const identity = { ...context.client.identity, db };
+    const there = lanes.get(identity);
+    if (there === undefined || there.closed) context.lanes.retryOn(lanes.open(identity));
+    else if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
+    else return there;
+    return null;
+  }
+
+  /**
+   * Finds out in which database each command runs: the authority lets the client into those to which it gives it a
+   * lane. False when EXEC waits for that.
+   */
+  #place({ commands, authority, keys }: ExecPlan): boolean {
+    let { db } = this.context.client;
+    for (const command of commands) {
+      if (isSelect(command)) {
+        const wanted = databaseOf(argumentsOf(command.frame)[1].toString('latin1'));
+        if (wanted !== null && wanted !== db && !this.#barred[authority].has(wanted)) {
+          if (!this.#reaches(authority, wanted)) return false;
+          db = wanted;
+        }
+      }
+      command.db = db;
+      if (!isKeyed(command.spec) || (command.keys.length === 0 && command.follow === NOTHING)) continue;
+      const known = keys.get(db);
+      if (known === undefined) keys.set(db, [...command.keys]);
+      else known.push(...command.keys);
+    }
+    return true;
+  }
+
+  /** Whether the client has a lane to the database; if not, EXEC waits until it is known whether it can have one. */
+  #reaches(side: Side, db: number): boolean {
+    const { context } = this;
+    const lanes = context.clients.sequencer.lanes[side];
+    const identity = { ...context.client.identity, db };
+    const lane = lanes.get(identity);
+    if (lane !== undefined && !lane.closed) return true;
+    const noted = (problem: unknown): void => {
+      if (!(problem instanceof HandshakeRefused && ABOUT_DATABASE.test(problem.reply))) throw problem;
+      this.#barred[side].add(db);
+    };
+    context.lanes.retryOn(lanes.open(identity).then(() => undefined, noted));
+    return false;
+  }
+
+  #placed({ commands, workload, keys }: ExecPlan, db: number, lanes = new Map<number, Lane>()): PlacedTransaction {
+    return { commands, workload, db: this.context.client.db, keys: [...new Set(keys.get(db))], lanes };
+  }
+
+  /** EXEC is answered; `db` is the client's database from now on, if it has run. */
+  readonly #done: Done = (operation, reply, db) => {
+    this.#arrive(db);
+    this.context.deliver(operation, this.#withOwn(reply));
+  };
+
+  #arrive(db: number | null): void {
+    const { context } = this;
+    if (db === null || db === context.client.db) return;
+    context.client.become({ db });
+  }
+
+  /** Whether a command of it may be a message to others who are about to subscribe. */
+  #mayPublish(): boolean {
+    const { subscribers, sequencer } = this.context.clients;
+    const mayPublish = ({ spec, frame }: Queued): boolean =>
+      spec.handling === 'publish' || (spec.handling === 'script' && sequencer.scripts.mayPublish(frame));
+    return subscribers.changing && this.queue.some(mayPublish);
+  }
+
+  /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
+  #givesUp(watch: Watching, plan: ExecPlan): boolean {
+    const { context } = this;
+    const elsewhere = plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;
+    if (!watch.broken && !elsewhere) return false;
+    if (watch.broken) context.reply(context.client.protocol === 3 ? NULL3 : NULL_ARRAY);
+    else {
+      context.clients.crossRefused++;
+      context.reply(error(crossing('a transaction', plan.workload, watch.workload)));
+    }
+    watch.end();
+    context.client.endTransaction();
+    return true;
+  }
+
+  #runWatched(watch: Watching, plan: ExecPlan, db: number): void {
+    const { context } = this;
+    if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
+    else if (watch.exec(this.#placed(plan, db), db, this.#done)) this.#ends(plan);
+  }
+
+  #ends({ commands }: ExecPlan): void {
+    this.context.client.endTransaction();
+    for (const { spec, workload } of commands) this.context.clients.count(spec, workload);
+  }
+
+  /**
+   * Runs a transaction when every lane is empty: one with keys in several databases, or that are not known.
+   * @param hides whether a script of it does not tell its keys
+   */
+  #runAlone(plan: ExecPlan, hides: boolean): void {
+    const { context } = this;
+    this.#ends(plan);
+    const { sequencer } = context.clients;
+    if (hides) sequencer.router.hid();
+    const tooWide = plan.commands.find(({ spec }) => isAboutEveryKey(spec) && sequencer.router.mayHoldForeignKeys);
+    const blind = plan.commands.some(
+      ({ spec, follow, frame }) => spec.handling === 'script' && follow === WRITE && hidesKeys(sequencer, frame),
+    );
+    const { watch } = context.client;
+    alone(context, plan.authority, blind, async (own, calm) => {
+      const lanes = await this.#lanesOf(plan);
+      const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
+      const lane = watch?.take(shared) ?? shared;
+      if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
+      // Noted before it is sent; and after it, for a verification may have begun in between.
+      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
+      const reply = await new Promise<Buffer>((resolve, reject) => {
+        const done: Done = (_exec, bytes, db) => {
+          this.#arrive(db);
+          resolve(bytes);
+        };
+        const placed = this.#placed(plan, shared.identity.db, lanes);
+        const exec = submitTransaction(sequencer, lane, placed, done, (_exec, reason) => reject(reason));
+        exec.calm = calm;
+      });
+      watch?.giveBack();
+      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
+      if (
+        plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))
+      ) {
+        const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
+        if (mirrored) sequencer.doubts.hidden('swapped');
+        await databasesSwapped(context, plan.authority, mirrored);
+      }
+      context.reply(this.#withOwn(reply));
+    });
+  }
+
+  /** The lanes to the databases that the transaction has keys in; what has expired there is removed. */
+  async #lanesOf({ commands, authority, keys }: ExecPlan): Promise<Map<number, Lane>> {
+    const { context } = this;
+    const { sequencer } = context.clients;
+    const found = new Map<number, Lane>();
+    for (const db of keys.keys())
+      found.set(db, await sequencer.lanes[authority].open({ ...context.client.identity, db }));
+    if (found.size < 2) return found;
+    for (const { db, spec, workload, frame } of commands) {
+      const lane = found.get(db);
+      if (lane !== undefined) removeExpired(sequencer, lane, spec, workload, frame, 0);
+    }
+    await sequencer.lanes[authority].emptied();
+    return found;
+  }
+
+  /** EXEC's reply with the proxy's own replies in their places. */
+  #withOwn(reply: Buffer): Buffer {
+    // An error, or nil.
+    if (this.own.length === 0 || reply[0] !== STAR || reply[1] === MINUS) return reply;
+    const replies: Buffer[] = [];
+    let own = 0;
+    let at = reply.indexOf(10) + 1;
+    for (let i = 0; i <= this.queue.length; i++) {
+      for (; own < this.own.length && this.own[own].before === i; own++) replies.push(this.own[own].reply);
+      if (i === this.queue.length) break;
+      const { end } = decodeReply(reply, at);
+      replies.push(reply.subarray(at, end));
+      at = end;
+    }
+    return array(replies);
+  }
+}
+
+/** A server's answer to a SELECT that leaves the client where it is. */
+const ABOUT_DATABASE = /DB index|SELECT is not allowed|'select' command/i;
+const [STAR, MINUS] = [42, 45];
+const NULL_ARRAY = Buffer.from('*-1\r\n');
+const NULL3 = Buffer.from('_\r\n');
