@@ -4,7 +4,9 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { Authorities } from '../pipeline/authorities.js';
 import type { MirrorLane } from '../pipeline/mirror.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Side } from '../route/stage.js';
 
@@ -21,10 +23,9 @@ const LASTING_MS = 2_500;
 export interface ClocksContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly mirrors: Readonly<Record<Side, MirrorLane>>;
-  /** Whether clients are sent to it: then it is looked for while it is away, for nobody else may. */
-  isNeeded(side: Side): boolean;
-  /** Puts all that is written twice in doubt. */
-  doubtAll(reason: string): void;
+  /** A server that clients are sent to is looked for while it is disconnected: nothing else may look for it. */
+  readonly authorities: Pick<Authorities, 'isNeeded'>;
+  readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
   readonly logger: Logger;
 }
 
@@ -46,7 +47,7 @@ export class Clocks {
   async #watch(server: Server): Promise<void> {
     while (!this.#stopped) {
       await sleep(POLL_MS, undefined, { ref: false });
-      if (server.up || this.context.isNeeded(server.side)) await server.identify().catch(() => undefined);
+      if (server.up || this.context.authorities.isNeeded(server.side)) await server.identify().catch(() => undefined);
     }
   }
 
@@ -78,6 +79,8 @@ export class Clocks {
    */
   set({ side }: Server, byMs: number): void {
     this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
-    this.context.doubtAll(`the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`);
+    this.context.suspectWorkloads.markAll(
+      `the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`,
+    );
   }
 }

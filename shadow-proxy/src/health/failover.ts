@@ -84,6 +84,15 @@ export interface FailoverContext {
   readonly logger: Logger;
 }
 
+/** Writes of which nobody was told whether they ran: they were in flight when the authority was lost. */
+export function unanswered(
+  workload: Workload,
+  { suspects, redact }: Pick<FailoverContext, 'suspects' | 'redact'>,
+): Pick<OutageWorkload, 'unanswered' | 'keys'> {
+  const keys = [...suspects.all()].filter((suspect) => suspect.workload === workload && !suspect.acknowledged);
+  return { unanswered: keys.length, keys: keys.slice(0, LISTED).map(({ key }) => redact(key)) };
+}
+
 interface Outage {
   readonly side: Side;
   readonly since: Date;
@@ -125,14 +134,6 @@ export class Failover {
     };
   }
 
-  /** Writes of which nobody was told whether they ran: they were in flight when the authority was lost. */
-  unanswered(workload: Workload): Pick<OutageWorkload, 'unanswered' | 'keys'> {
-    const keys = [...this.context.suspects.all()].filter(
-      (suspect) => suspect.workload === workload && !suspect.acknowledged,
-    );
-    return { unanswered: keys.length, keys: keys.slice(0, LISTED).map(({ key }) => this.context.redact(key)) };
-  }
-
   #concerned(side: Side): Workload[] {
     return this.context.router.workloads.filter((workload) => authoritiesOf([workload]).includes(side));
   }
@@ -166,7 +167,9 @@ export class Failover {
   /** From now on, who wants a connection to it is told, instead of closed. */
   #refuse(side: Side, how: string): void {
     const server = this.context.servers[side];
-    server.refusal = `MASTERDOWN the ${side} ${server.endpoint.label} is lost (${how}): nothing was read or written; shadow-compare status says what can be done`;
+    server.refuse(
+      `MASTERDOWN the ${side} ${server.endpoint.label} is lost (${how}): nothing was read or written; shadow-compare status says what can be done`,
+    );
   }
 
   async #failOver(workload: Workload, dead: Side, how: string): Promise<OutageWorkload> {
@@ -189,14 +192,14 @@ export class Failover {
     });
     const told = { name, policy, from: { stage, percent } };
     try {
-      if ('why' in decision) return { ...told, movedTo: null, ...decision, ...this.unanswered(workload) };
+      if ('why' in decision) return { ...told, movedTo: null, ...decision, ...unanswered(workload, this.context) };
       await context.change({
         workload: name,
         ...decision.to,
         failover: true,
         note: { by: 'failover', reason: `the ${dead} is lost: ${how}` },
       });
-      const lost = this.unanswered(workload);
+      const lost = unanswered(workload, this.context);
       this.count++;
       context.logger.warn(
         { server: dead, workload: name, ...lost },
@@ -218,7 +221,7 @@ export class Failover {
         movedTo: null,
         why: message,
         next: `it is tried again; or bring the ${dead} back`,
-        ...this.unanswered(workload),
+        ...unanswered(workload, this.context),
       };
     } finally {
       if (workload.held) {

@@ -4,6 +4,7 @@
  * status says.
  */
 import type { Logger } from 'pino';
+import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Server } from '../upstream/server.js';
 import { SIDES, type Side } from '../route/stage.js';
@@ -12,7 +13,7 @@ import type { Clients } from '../session/clients.js';
 export interface LoginsContext {
   readonly sequencer: Sequencer;
   readonly clients: Clients;
-  readonly isNeeded: (side: Side) => boolean;
+  readonly authorities: Pick<Authorities, 'isNeeded'>;
   readonly logger: Logger;
 }
 
@@ -46,14 +47,14 @@ export class Logins {
   }
 
   #look(): void {
-    const { sequencer, clients, isNeeded } = this.context;
+    const { sequencer, clients, authorities } = this.context;
     if (this.#side !== clients.side) for (const session of clients.sessions.values()) session.checkLimits();
     this.#side = clients.side;
     for (const side of SIDES) {
       const server = sequencer.servers[side];
       if (server.needsPassword) sequencer.lanes[side].retireBarred();
       // A server that does not answer is the vigil's affair.
-      if (isNeeded(side)) server.askNeedsPassword().catch(() => undefined);
+      if (authorities.isNeeded(side)) server.askNeedsPassword().catch(() => undefined);
     }
   }
 }

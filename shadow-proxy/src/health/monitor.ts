@@ -9,6 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterReading, listenedMs } from '../io/listening-clock.js';
+import type { Authorities } from '../pipeline/authorities.js';
 import type { Server } from '../upstream/server.js';
 import { isError, text } from '../resp/decode.js';
 import { SIDES, type Side } from '../route/stage.js';
@@ -17,8 +18,7 @@ const POLL_MS = 250;
 
 export interface VigilContext {
   readonly servers: Readonly<Record<Side, Server>>;
-  /** Whether clients are sent to it. */
-  isNeeded(side: Side): boolean;
+  readonly authorities: Pick<Authorities, 'isNeeded'>;
   /** Whether it may be running a script, and so answers nobody: it is not lost for that. */
   mayBeBusy(side: Side): boolean;
   /** How long it may be silent, in ms. */
@@ -45,7 +45,7 @@ export class Vigil {
   /** For how long it has not answered, in ms; 0 where it does, or where nobody needs it. */
   silentMs(side: Side): number {
     const since = this.#silentSince[side];
-    return since === null || !this.context.isNeeded(side) ? 0 : listenedMs() - since;
+    return since === null || !this.context.authorities.isNeeded(side) ? 0 : listenedMs() - since;
   }
 
   isDown(side: Side): boolean {
@@ -57,7 +57,7 @@ export class Vigil {
     let asked: Promise<void> | null = null;
     while (!this.#stopped) {
       await sleep(POLL_MS, undefined, { ref: false });
-      if (!this.context.isNeeded(server.side)) {
+      if (!this.context.authorities.isNeeded(server.side)) {
         this.#heard(server);
         continue;
       }
@@ -77,11 +77,11 @@ export class Vigil {
     if (answer === null || (isError(answer) && text(answer).startsWith('LOADING')))
       this.#silentSince[server.side] ??= since;
     else this.#heard(server);
-    if (answer !== null) server.refusal = null;
+    if (answer !== null) server.refuse(null);
   }
 
   #heard(server: Server): void {
     this.#silentSince[server.side] = null;
-    server.refusal = null;
+    server.refuse(null);
   }
 }

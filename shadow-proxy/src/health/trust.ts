@@ -9,23 +9,20 @@
 import type { Logger } from 'pino';
 import type { Since } from '../copy/repair/writes-since-restart.js';
 import { fingerprint, isReplica } from '../upstream/identity.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Plan } from '../plan/plan.js';
 import type { HistoryEvent } from '../storage/state.js';
-import type { Workload } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 
 export interface TrustContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly onAuthorityChange: Plan['onAuthorityChange'];
-  /** Whether the mirror of any workload follows this server. */
-  isAuthority(side: Side): boolean;
-  /** Puts the workloads for which it holds in doubt as a whole, durably. */
-  doubtAll(reason: string, which?: (workload: Workload) => boolean): void;
+  readonly authorities: Authorities;
+  readonly suspectWorkloads: Pick<SuspectWorkloads, 'markAll'>;
   /** Notes, durably, which servers were seen: those that are trusted by their new names. */
   remember(event?: HistoryEvent): Promise<void>;
-  /** Copies nothing for that reason; with null, goes on. */
-  freeze(reason: string | null): void;
   /** It is not trusted from now on. Called before any command is sent to it. */
   distrusted(side: Side): void;
   /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
@@ -55,8 +52,6 @@ export class TrustError extends Error {
 }
 
 export class Trust {
-  /** Authorities that are another process than the one under which their keys were last clean. */
-  readonly #distrusted = new Set<Side>();
   #since: Since | null = null;
 
   constructor(private readonly context: TrustContext) {}
@@ -66,8 +61,8 @@ export class Trust {
     return this.#since;
   }
 
-  distrusts(side: Side): boolean {
-    return this.#distrusted.has(side);
+  get #distrusted(): Set<Side> {
+    return this.context.authorities.distrusted;
   }
 
   /**
@@ -75,18 +70,18 @@ export class Trust {
    * …"
    */
   replaced({ side }: Server, change: string): void {
-    const { logger, onAuthorityChange, isAuthority, doubtAll } = this.context;
+    const { logger, onAuthorityChange, authorities, suspectWorkloads } = this.context;
     const lost = `the ${side} ${change}`;
     const accepts = onAuthorityChange === 'accept';
     logger.warn(
       { server: side, change },
-      isAuthority(side) && accepts
+      authorities.isFollowed(side) && accepts
         ? 'the server at this address may hold other data: it is accepted as it is, as the plan says'
         : 'the server at this address may hold other data than before',
     );
-    if (isAuthority(side) && !accepts)
+    if (authorities.isFollowed(side) && !accepts)
       this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
-    doubtAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
+    suspectWorkloads.markAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
     if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
   }
@@ -96,10 +91,10 @@ export class Trust {
    * synchronizes.
    */
   demoted({ side, identity }: Server): void {
-    const { logger, onAuthorityChange, isAuthority } = this.context;
+    const { logger, onAuthorityChange, authorities } = this.context;
     const master = identity?.replicates ?? 'another server';
     logger.warn({ server: side, master }, `the ${side} is a replica of ${master}`);
-    if (!isAuthority(side) || onAuthorityChange === 'accept') return;
+    if (!authorities.isFollowed(side) || onAuthorityChange === 'accept') return;
     this.#distrust(
       side,
       `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`,
@@ -112,17 +107,17 @@ export class Trust {
     // Of two authorities nobody keeps count.
     else if (!this.#distrusted.has(side)) this.#forget();
     this.#distrusted.add(side);
-    this.context.freeze(reason);
+    this.context.authorities.freeze(reason);
   }
 
   /** A stage has changed: an authority that was not trusted may be one no more. */
   moved(): void {
-    const { isAuthority, doubtAll } = this.context;
+    const { authorities, suspectWorkloads } = this.context;
     const before = this.#distrusted.size;
     for (const side of this.#distrusted) {
-      if (isAuthority(side)) continue;
+      if (authorities.isFollowed(side)) continue;
       this.#distrusted.delete(side);
-      doubtAll(`the ${side} came back as another process, and was given up as an authority`);
+      suspectWorkloads.markAll(`the ${side} came back as another process, and was given up as an authority`);
     }
     if (this.#distrusted.size < before) this.#thaw();
   }
@@ -133,7 +128,7 @@ export class Trust {
    * @throws {TrustError} with nothing changed
    */
   async accept(runIds: readonly string[] | null): Promise<Side[]> {
-    const { servers, doubtAll, remember } = this.context;
+    const { servers, suspectWorkloads, remember } = this.context;
     const sides = [...this.#distrusted];
     if (sides.length === 0)
       throw new TrustError('not-frozen', 'nothing is frozen: every authority is the server that it was');
@@ -156,7 +151,7 @@ export class Trust {
     }
     for (const side of sides) {
       this.#distrusted.delete(side);
-      doubtAll(
+      suspectWorkloads.markAll(
         `the ${side} came back as another process, and was accepted as it was`,
         ({ keylessRule, whole }) => keylessRule.authority === side || !whole,
       );
@@ -174,7 +169,7 @@ export class Trust {
   #thaw(): void {
     if (this.#distrusted.size > 0) return;
     this.#forget();
-    this.context.freeze(null);
+    this.context.authorities.thaw();
     this.#rememberSoon();
   }
 

@@ -16,8 +16,11 @@ export class Turn {
   #marked: Flushable[] = [];
   #scheduled = false;
   #now = 0;
-  /** Called at the end of each turn, before anything is sent. */
-  beforeFlush: () => void = () => undefined;
+
+  constructor(
+    /** Called at the end of each turn, before anything is sent. */
+    private readonly beforeFlush: () => void = () => undefined,
+  ) {}
 
   /** The monotonic clock in ms, read once a turn. */
   now(): number {

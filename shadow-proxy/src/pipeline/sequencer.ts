@@ -42,6 +42,8 @@ export interface SequencerOptions {
   readonly journal: Pick<Journal, 'noteKey'>;
   readonly limits: MirrorLimits;
   readonly turn: Turn;
+  /** Called when the mirror of one side is connected, or disconnected. */
+  readonly mirrorChanged: (side: Side, up: boolean) => void;
 }
 
 const MINUS = '-'.charCodeAt(0);
@@ -68,10 +70,9 @@ export class Sequencer implements LaneEvents {
   barred = false;
   /** While set, nothing is copied either. */
   passing = false;
-  /** Called when the mirror of one side comes or goes. */
-  mirrorChanged: (side: Side, up: boolean) => void = () => undefined;
   readonly expiry: ExpiryEdges;
   readonly #verdicts: Verdicts;
+  readonly #mirrorChanged: SequencerOptions['mirrorChanged'];
   /** By command id. */
   readonly #effects: (EffectEntry | undefined)[];
 
@@ -83,6 +84,7 @@ export class Sequencer implements LaneEvents {
     this.scripts = options.scripts;
     this.turn = turn;
     this.journal = options.journal;
+    this.#mirrorChanged = options.mirrorChanged;
     this.keys = new FrameKeys(options.table, options.scripts);
     this.#effects = options.table.all.map((spec) => effectOf(spec.name));
     this.latencies = { source: new Latencies(), target: new Latencies() };
@@ -455,7 +457,7 @@ export class Sequencer implements LaneEvents {
       connected: (up) => {
         // A SWAPDB that was lost with the connection may have run until it was seen gone.
         if (up) this.lanes[side].selectAgain();
-        this.mirrorChanged(side, up);
+        this.#mirrorChanged(side, up);
       },
     };
   }

@@ -44,13 +44,15 @@ export class ClientLimits {
   /** Bytes that clients took when they were added up last. */
   bytes = 0;
   #grown = 0;
+  #bounds: ClientBounds;
   readonly #failures = new Map<string, { count: number; readonly since: number }>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(
     private readonly sessions: ReadonlyMap<number, Weighed>,
-    public bounds: ClientBounds,
+    bounds: ClientBounds,
   ) {
+    this.#bounds = bounds;
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
@@ -78,6 +80,15 @@ export class ClientLimits {
       failures.set(address, (known = { count: 0, since: now }));
     }
     return ++known.count > FREE_LOGINS ? LATE_LOGIN_MS : 0;
+  }
+
+  /** Takes over the bounds of a reloaded plan. */
+  reload(bounds: ClientBounds): void {
+    this.#bounds = bounds;
+  }
+
+  get bounds(): ClientBounds {
+    return this.#bounds;
   }
 
   end(): void {

@@ -46,8 +46,6 @@ export class Clients {
   readonly turnBudget = new TurnBudget();
   readonly subscribers = new Subscribers();
   readonly counterWatch = new CounterWatch();
-  /** Set where a workload's layout is `per-region`. */
-  regional: Regional | null = null;
   /** Commands that spanned authorities: answered in parts, or refused. */
   split = 0;
   crossRefused = 0;
@@ -70,6 +68,8 @@ export class Clients {
     /** Which of the keys there are this shard's; null where all are, or where that is not said. */
     readonly owned: Matcher | null,
     bounds: ClientBounds,
+    /** Null where no workload's layout is `per-region`. */
+    readonly regional: Regional | null,
   ) {
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);

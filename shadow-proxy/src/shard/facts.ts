@@ -2,6 +2,7 @@
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Failover } from '../health/failover.js';
 import type { Vigil } from '../health/monitor.js';
+import type { Authorities } from '../pipeline/authorities.js';
 import { reservationsOf } from '../pipeline/key-locks.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Workload } from '../route/router.js';
@@ -26,8 +27,7 @@ export interface Observed {
   readonly flipper: Pick<Flipper, 'flips'>;
   readonly failover: Pick<Failover, 'snapshot' | 'count'>;
   readonly jobs: Pick<Jobs, 'snapshot'>;
-  /** Why nothing is repaired; null where repairs go on. */
-  readonly frozen: string | null;
+  readonly authorities: Pick<Authorities, 'frozen'>;
 }
 
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
@@ -58,7 +58,7 @@ export function factsOf(parts: Observed): ShardFacts {
         now,
       ),
       flips: parts.flipper.flips,
-      frozen: parts.frozen,
+      frozen: parts.authorities.frozen,
       counting: clients.counterWatch.snapshot(),
       outage: failover.snapshot((side) => vigil.silentMs(side)),
       failovers: failover.count,

@@ -6,6 +6,7 @@ import type { Verdict } from '../guard/judge.js';
 import { clientField, listClients } from '../upstream/handshake.js';
 import { inTime } from '../io/in-time.js';
 import { latencyHistogram } from '../io/latency.js';
+import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import { parseInfo, type Server } from '../upstream/server.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
@@ -29,7 +30,7 @@ export interface WitnessContext {
   readonly plan: () => Plan;
   /** Keys in doubt, differences without a verdict among them. */
   readonly suspects: (workload: Workload) => number;
-  readonly frozen: () => string | null;
+  readonly authorities: Pick<Authorities, 'frozen'>;
   readonly job: () => JobSnapshot | null;
   /** Told every few seconds how fast both servers answered since the last time. */
   readonly sampled: (latest: Latest) => void;
@@ -210,7 +211,7 @@ export class Witness {
       suspect: workload.suspect,
       spanning: workload.counters.spanning,
       sourceEvicted: this.context.sequencer.servers.source.losses.evicted,
-      frozen: this.context.frozen(),
+      frozen: this.context.authorities.frozen,
       latencies: windows,
       refusedLogins: null,
       ...told,
@@ -410,12 +411,12 @@ export class Witness {
 
   /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
   async #count(): Promise<void> {
-    const { sequencer, sent, frozen } = this.context;
+    const { sequencer, sent, authorities } = this.context;
     const { source } = sequencer.servers;
     const comparable = (): boolean =>
       sequencer.router.oneAuthority &&
       sequencer.router.default.keylessRule.authority === 'source' &&
-      frozen() === null &&
+      authorities.frozen === null &&
       source.up;
     if (!comparable()) return this.#forgetCounts();
     const before = sent();

@@ -10,7 +10,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
 import { NOT_COPIED } from '../copy/job/job.js';
+import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Judge } from '../suspects/adjudicator.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Suspect, Suspects } from '../suspects/suspects.js';
 import type { Workload } from '../route/router.js';
@@ -42,16 +45,9 @@ export interface FlipContext {
   ): Promise<void>;
   /** Called once the new stage holds. */
   moved(): void;
-  /** Notes, durably, that every key of the workload is in doubt. */
-  doubt(workload: Workload, reason: string): void;
-  /** Whether differences of the workload are without a verdict yet. */
-  undecided(workload: Workload): boolean;
-  /** Whether no lost connection can still change anything at that server. */
-  buried(server: Server): boolean;
-  /** Why authority must not change now; null where it may. */
-  frozen(): string | null;
-  /** Whether it is another process than the one under which its keys were last clean. */
-  distrusts(side: Side): boolean;
+  readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
+  readonly judge: Pick<Judge, 'asksOf' | 'buried'>;
+  readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
   /** Whether an authority has not answered for so long that it is taken for dead. */
   isDown(side: Side): boolean;
   /** Ends every connection to it: what it has not answered, it never will. */
@@ -82,7 +78,7 @@ export class Flipper {
   constructor(
     private readonly context: FlipContext,
     /** How long a workload's commands may be held, in ms. */
-    public holdMs: number,
+    private readonly holdMs: () => number,
   ) {}
 
   /** Keys from before the workload is written twice are not on the mirror, unless there are none on either server. */
@@ -91,7 +87,7 @@ export class Flipper {
     const counts = await Promise.all(
       [servers.source, servers.target].map((server) => server.keyCount().catch(() => 1)),
     );
-    if (counts.some((count) => count > 0)) this.context.doubt(workload, NOT_COPIED);
+    if (counts.some((count) => count > 0)) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
   }
 
   /** An authority may be taken for dead: then a change that leaves it does not wait for its answers. */
@@ -191,7 +187,7 @@ export class Flipper {
         `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`,
       );
     }
-    const frozen = this.context.frozen();
+    const frozen = this.context.authorities.frozen;
     if (frozen !== null && authorityMoves(from, to) && !force && !failover)
       throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
   }
@@ -215,7 +211,7 @@ export class Flipper {
   /** While the workload's commands are held: its last doubts are healed. */
   async #healed(workload: Workload): Promise<void> {
     await waitWhile(
-      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.undecided(workload)),
+      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.judge.asksOf(workload)),
       HELD_HEAL_MS,
     );
   }
@@ -242,7 +238,10 @@ export class Flipper {
   /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
   #isInDoubt(suspect: Suspect): boolean {
     const authority = this.#authorityLeft(suspect);
-    return authority !== null && (suspect.acknowledged || (authority.up && !this.context.distrusts(authority.side)));
+    return (
+      authority !== null &&
+      (suspect.acknowledged || (authority.up && !this.context.authorities.distrusts(authority.side)))
+    );
   }
 
   /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
@@ -250,7 +249,9 @@ export class Flipper {
     return this.context.suspects.count(
       workload,
       (suspect) =>
-        suspect.generation <= upTo && this.context.frozen() === null && this.#authorityLeft(suspect)?.up === true,
+        suspect.generation <= upTo &&
+        this.context.authorities.frozen === null &&
+        this.#authorityLeft(suspect)?.up === true,
     );
   }
 
@@ -269,7 +270,7 @@ export class Flipper {
     admitting: Admitting | null,
   ): Promise<number> {
     const { clients } = this.context;
-    const { holdMs } = this;
+    const holdMs = this.holdMs();
     const channelsTo = channelsMove(from, to);
     let carry = workload.perRegion ? new Carry(this.context, workload) : null;
     await carry?.prepare();
@@ -305,7 +306,10 @@ export class Flipper {
       await inTime(clients.subscribers.commit()).catch(() => undefined);
       if (to.stage === 'off') workload.suspect = null;
       for (const side of dead)
-        this.context.doubt(workload, `the ${side} was given up, for it did not answer: it is verified when it is back`);
+        this.context.suspectWorkloads.mark(
+          workload,
+          `the ${side} was given up, for it did not answer: it is verified when it is back`,
+        );
       this.context.moved();
       return performance.now() - since;
     } catch (problem) {
@@ -328,7 +332,7 @@ export class Flipper {
 
   /** @returns what makes a promise fail with code `deadline` when the time of a flip is over */
   #deadline(message: string): <T>(promise: Promise<T>) => Promise<T> {
-    const late = sleep(this.holdMs, undefined, { ref: false }).then(() =>
+    const late = sleep(this.holdMs(), undefined, { ref: false }).then(() =>
       Promise.reject(new StageError('deadline', message)),
     );
     late.catch(() => undefined);
@@ -355,8 +359,8 @@ export class Flipper {
    */
   async #buried(server: Server): Promise<void> {
     if (this.context.isDown(server.side)) return;
-    if (!this.context.buried(server)) await server.identify().catch(() => undefined);
-    while (server.up && !this.context.buried(server)) await sleep(5);
+    if (!this.context.judge.buried(server)) await server.identify().catch(() => undefined);
+    while (server.up && !this.context.judge.buried(server)) await sleep(5);
   }
 
   /** All that was on its way is confirmed, and whoever will be an authority answers. */

@@ -53,12 +53,12 @@ export class Judge implements Verdicts {
   >();
   /** How many lost connections may still run what each server holds of them. */
   readonly #burying = new Map<Server, number>();
-  /** Servers with connections that may still run what they hold. */
-  onBuried: () => void = () => undefined;
 
   constructor(
     private readonly sequencer: Sequencer,
     private readonly found: (finding: Finding) => void,
+    /** Called when a lost connection is seen gone at its server. */
+    private readonly reaped: () => void,
   ) {}
 
   /** Differences without a verdict yet: the servers are being asked. */
@@ -98,7 +98,7 @@ export class Judge implements Verdicts {
         .then(
           () => {
             this.#countBurying(server, -1);
-            this.onBuried();
+            this.reaped();
           },
           () => server.ended || setTimeout(attempt, 100).unref(),
         );

@@ -9,9 +9,11 @@ import type { Credentials, Dialer } from './dialer.js';
 /** The server refused the handshake; `reply` is its own error, for the client whose connection it was. */
 export class HandshakeRefused extends Error {
   readonly code = 'HANDSHAKE_REFUSED';
-  /** Which server, where that is known. */
-  side: Side | undefined;
-  constructor(readonly reply: string) {
+  constructor(
+    readonly reply: string,
+    /** Which server, where that is known. */
+    readonly side?: Side,
+  ) {
     super(reply);
   }
 }

@@ -97,8 +97,7 @@ export class Server {
   /** So many of its evictions have explained a loss already, or were before our time. */
   #evictionsSpent = 0;
   up = false;
-  /** The error for whoever wants a connection, while it is taken for dead; null where it is not. */
-  refusal: string | null = null;
+  #refusal: string | null = null;
   /** Connections that are not ready yet: a server that hangs may never answer them. */
   readonly #greeting = new Set<Connection>();
   /** All of this shard, without the lease's. */
@@ -116,8 +115,7 @@ export class Server {
   /** Its Unix time in ms when our monotonic clock was 0, and by how much that may be wrong. */
   unixTimeAtZero = 0;
   clockErrorMs = Infinity;
-  /** The address that was connected to last. */
-  address: Address | undefined;
+  #address: Address | undefined;
   readonly privileges = new Privileges((...args) => this.ask(...args));
   #fullUntil = 0;
   #control: Promise<Connection> | undefined;
@@ -163,7 +161,7 @@ export class Server {
    * @throws {HandshakeRefused} while the server is down, {Error} where it cannot be asked
    */
   async askNeedsPassword(): Promise<boolean> {
-    if (this.refusal !== null) throw new HandshakeRefused(this.refusal);
+    if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
     const needed = await this.#probe.needsPassword();
     this.#setNeedsPassword(needed);
     return needed;
@@ -178,6 +176,21 @@ export class Server {
   /** Whether the server takes this user and password now. @throws {HandshakeRefused} where it does not */
   async verify(credentials: Credentials): Promise<void> {
     (await this.#connect({ db: 0, protocol: 2, credentials })).destroy();
+  }
+
+  /** The error for whoever wants a connection, while the server is down; null where it is not. */
+  refuse(error: string | null): void {
+    this.#refusal = error;
+  }
+
+  /** The address that was connected to last, or that Sentinel names. */
+  get address(): Address | undefined {
+    return this.#address;
+  }
+
+  /** Sentinel has chosen the master at this address. */
+  follow(address: Address): void {
+    this.#address = address;
   }
 
   get endpoint(): Dialer {
@@ -206,7 +219,7 @@ export class Server {
    * @throws {Error} when there is no connection to be had
    */
   async open(options: OpenOptions): Promise<Connection> {
-    if (this.refusal !== null) throw new HandshakeRefused(this.refusal);
+    if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
     const connection = await this.#connect(options);
     try {
       // Others may share it, which the server has let in.
@@ -218,7 +231,7 @@ export class Server {
       }
       await this.identify();
       // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
-      await this.lease.confirm(this.address);
+      await this.lease.confirm(this.#address);
     } catch (error) {
       connection.destroy();
       throw error;
@@ -228,9 +241,7 @@ export class Server {
   }
 
   #refusedAs(reply: string): HandshakeRefused {
-    const refused = new HandshakeRefused(reply);
-    refused.side = this.side;
-    return refused;
+    return new HandshakeRefused(reply, this.side);
   }
 
   /**
@@ -521,7 +532,7 @@ export class Server {
       socket.destroy();
       throw new ConnectionLost(this.ended ? 'the shard is closed' : 'the server was given up');
     }
-    this.address = address;
+    this.#address = address;
     const connection = new Connection(socket, this.turn, intake);
     this.#greeting.add(connection);
     this.#connections.add(connection);
@@ -536,13 +547,11 @@ export class Server {
       if (this.endpoint.followsSentinel) await requireMaster(connection, this.endpoint.label);
       return connection;
     } catch (error) {
-      if (error instanceof HandshakeRefused) {
-        error.side = this.side;
-        const ours = credentials !== undefined && credentials === this.endpoint.credentials;
-        if (ours && /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.reply)) this.#refused(error.reply);
-      }
       connection.destroy();
-      throw error;
+      if (!(error instanceof HandshakeRefused)) throw error;
+      const ours = credentials !== undefined && credentials === this.endpoint.credentials;
+      if (ours && /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.reply)) this.#refused(error.reply);
+      throw new HandshakeRefused(error.reply, this.side);
     } finally {
       this.#greeting.delete(connection);
     }

@@ -19,6 +19,7 @@ import { ScanError } from '../../upstream/scan-page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
 import type { JobDifference, JobFailure, JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
+import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { Chooser, type ChooserContext, type Told } from './chooser.js';
@@ -34,8 +35,7 @@ export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | '
   readonly hindrance: (copies: boolean) => string | null;
   /** From which size on a key is copied in parts. */
   readonly large: Thresholds;
-  /** Puts a workload in doubt, durably. */
-  readonly doubt: (workload: Workload, reason: string) => void;
+  readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
   /** The mirrors of the workloads have no key that the authority does not have: all that is there is the kit's. */
   readonly proven: (workloads: readonly Workload[]) => void;
   /** Workloads are in doubt no more. */
@@ -155,7 +155,8 @@ export class Job {
     const room = new Room(this.context.sequencer, this.#authorities, (why) => this.stop(why));
     try {
       if (this.#copies)
-        for (const workload of this.#workloads) if (workload.suspect === null) this.context.doubt(workload, NOT_COPIED);
+        for (const workload of this.#workloads)
+          if (workload.suspect === null) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
       this.#remember();
       // The list of what is lost stays until it is given back.
       if (this.#at === null && kind !== 'restore') this.context.begun();
@@ -382,7 +383,7 @@ export class Job {
     if (this.request.sample >= 100 && (this.#copies || this.request.repair)) {
       for (const workload of this.#workloads) {
         workload.suspect = null;
-        if ((this.#counts.differences.contested ?? 0) > 0) this.context.doubt(workload, CONTESTED);
+        if ((this.#counts.differences.contested ?? 0) > 0) this.context.suspectWorkloads.mark(workload, CONTESTED);
       }
     }
     this.#end('done', null);

@@ -2,6 +2,7 @@
  * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the
  * next; and workloads that are in doubt as a whole are verified and repaired without anybody asking.
  */
+import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
@@ -47,8 +48,7 @@ export class Jobs {
 
   constructor(
     private readonly context: JobContext,
-    /** Why keys must neither be copied nor deleted; null where they may. */
-    private readonly frozen: () => string | null,
+    private readonly authorities: Pick<Authorities, 'frozen'>,
   ) {}
 
   /**
@@ -86,7 +86,7 @@ export class Jobs {
         `no such workload is written to both servers (${stages}): move one to dualwrite first`,
       );
     }
-    const frozen = this.frozen();
+    const frozen = this.authorities.frozen;
     if (frozen !== null && (request.kind === 'backfill' || request.repair))
       throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
     if (request.kind === 'restore') this.#assertRestorable(frozen);
@@ -140,7 +140,7 @@ export class Jobs {
     if (
       this.#job?.running === true ||
       performance.now() < this.#restUntil ||
-      this.frozen() !== null ||
+      this.authorities.frozen !== null ||
       this.context.hindrance(true) !== null
     )
       return;

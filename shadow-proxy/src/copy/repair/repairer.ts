@@ -15,6 +15,7 @@ import { keyId } from '../../suspects/suspects.js';
 import type { Owners } from '../../route/owner.js';
 import { otherSide } from '../../route/stage.js';
 import { Ring } from '../../io/ring.js';
+import type { Authorities } from '../../pipeline/authorities.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { copyKey, CopyError } from '../key/copier.js';
 import { copyLarge } from '../large/large.js';
@@ -60,9 +61,22 @@ interface Failure {
 /** The copy has to wait for a flip, a barrier or the mirror. */
 class NotNow extends Error {}
 
+export interface HealerContext {
+  readonly sequencer: Sequencer;
+  readonly suspects: Suspects;
+  readonly authorities: Pick<Authorities, 'frozen'>;
+  /** Whether connections that were lost with commands unanswered are seen gone. */
+  buried(): boolean;
+  /** From which size on a key is copied in parts. */
+  readonly large: Thresholds;
+  readonly logger: Logger;
+  /** Whether nothing tells whose a key is; null where all are this shard's. */
+  readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null;
+  /** Null where all keys of the target are this shard's. */
+  readonly owners: Owners | null;
+}
+
 export class Healer {
-  /** Why nothing may be copied now; null where healing goes on. */
-  frozen: string | null = null;
   healed = 0;
   /** Foreign keys that were in doubt, for a client read them, and that stay as they are. */
   keptForeign = 0;
@@ -82,19 +96,7 @@ export class Healer {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(
-    private readonly sequencer: Sequencer,
-    private readonly suspects: Suspects,
-    /** Whether connections that were lost with commands unanswered are seen gone. */
-    private readonly buried: () => boolean,
-    /** From which size on a key is copied in parts. */
-    private readonly large: Thresholds,
-    private readonly logger: Logger,
-    /** Whether nothing tells whose a key is; null where all are this shard's. */
-    private readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null,
-    /** Null where all keys of the target are this shard's. */
-    private readonly owners: Owners | null,
-  ) {}
+  constructor(private readonly by: HealerContext) {}
 
   /** A key is in doubt (again). */
   marked(suspect: Suspect): void {
@@ -107,7 +109,7 @@ export class Healer {
   /** Tries again what could not be done: a server is back, or healing is allowed again. */
   wake(): void {
     this.#failing.clear();
-    for (const suspect of this.suspects.all()) this.marked(suspect);
+    for (const suspect of this.by.suspects.all()) this.marked(suspect);
     this.#schedule();
   }
 
@@ -134,13 +136,13 @@ export class Healer {
 
   #work(): void {
     while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
-      if (this.frozen !== null) return;
-      if (this.sequencer.passing || !this.buried() || performance.now() < this.#fullUntil) return this.#later();
+      if (this.by.authorities.frozen !== null) return;
+      if (this.by.sequencer.passing || !this.by.buried() || performance.now() < this.#fullUntil) return this.#later();
       const suspect = this.#queue.shift()!;
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
-      if (this.suspects.get(id) !== suspect) continue;
-      const rest = this.sequencer.doubts.inParts.has(id)
+      if (this.by.suspects.get(id) !== suspect) continue;
+      const rest = this.by.sequencer.doubts.inParts.has(id)
         ? RETRY_MS
         : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
@@ -157,7 +159,7 @@ export class Healer {
         this.#healing.delete(suspect);
         // It was doubted anew meanwhile, or could not be copied.
         const again = (): void => this.marked(suspect);
-        if (this.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
+        if (this.by.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
           if (done) again();
           else setTimeout(again, Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** (this.#failing.get(id)?.times ?? 0))).unref();
         }
@@ -178,9 +180,18 @@ export class Healer {
    */
   async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
     const id = keyId(db, key);
-    const bearable = !isLarge(size, { bytes: this.large.bytes * BEARABLE, elements: this.large.elements * BEARABLE });
+    const bearable = !isLarge(size, {
+      bytes: this.by.large.bytes * BEARABLE,
+      elements: this.by.large.elements * BEARABLE,
+    });
     if (bearable && this.#moved.has(id)) return false;
-    const { outcome, why } = await copyLarge({ sequencer: this.sequencer, suspects: this.suspects, workload, db, key });
+    const { outcome, why } = await copyLarge({
+      sequencer: this.by.sequencer,
+      suspects: this.by.suspects,
+      workload,
+      db,
+      key,
+    });
     if (outcome === 'moving') {
       if (this.#moved.size >= MAX_RESTING) this.#moved.clear();
       this.#moved.add(id);
@@ -191,14 +202,14 @@ export class Healer {
       );
     }
     this.#moved.delete(id);
-    if (this.suspects.get(id) === undefined) this.healed++;
+    if (this.by.suspects.get(id) === undefined) this.healed++;
     this.#failing.delete(id);
     return true;
   }
 
   #keep({ workload, db }: Suspect): void {
     if (this.keptForeign++ > 0) return;
-    this.logger.warn(
+    this.by.logger.warn(
       { workload: workload.name, db },
       'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys',
     );
@@ -211,40 +222,40 @@ export class Healer {
     try {
       const rule = workload.rule(key, 0, key.length);
       if (!rule.mirrorsWrites) {
-        this.suspects.clear(suspect, suspect.generation);
+        this.by.suspects.clear(suspect, suspect.generation);
         return true;
       }
-      if (this.isContested !== null && (await this.isContested(db, key)))
+      if (this.by.isContested !== null && (await this.by.isContested(db, key)))
         throw new Error('another source holds it, too: say with `owns` whose it is');
-      const lanes = this.sequencer.lanes[rule.authority];
+      const lanes = this.by.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
-      const asker = onLane(this.sequencer, lane, workload, db);
+      const asker = onLane(this.by.sequencer, lane, workload, db);
       const used = usedBytes(await asker.ask('MEMORY', 'USAGE', key));
       // What the authority has lost because it is another server by now must not be lost on the mirror.
       if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
-      if (mayBeLarge(used, this.large)) {
+      if (mayBeLarge(used, this.by.large)) {
         const size = await sizeOf(asker, key);
-        if (isLarge(size, this.large) && (await this.#healInParts(suspect, size))) return true;
+        if (isLarge(size, this.by.large) && (await this.#healInParts(suspect, size))) return true;
       }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
       await order.inTurn(lane, [key.toString('latin1')], false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
-          this.sequencer.passing ||
+          this.by.sequencer.passing ||
           workload.moving ||
-          this.frozen !== null ||
+          this.by.authorities.frozen !== null ||
           workload.rule(key, 0, key.length).authority !== rule.authority
         )
           throw new NotNow();
-        if (!this.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
+        if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
         // As it is asked: what is told until the answer comes may have happened after it (the authority names what
         // scripts change).
         const { generation } = suspect;
-        const copied = await copyKey(this.sequencer, lane, suspect, {
+        const copied = await copyKey(this.by.sequencer, lane, suspect, {
           // Nothing has written it but, perhaps, somebody else.
-          keeps: () => !suspect.touched && (!workload.isOurs || this.owners?.of(key, 0, key.length) === 'nobody'),
+          keeps: () => !suspect.touched && (!workload.isOurs || this.by.owners?.of(key, 0, key.length) === 'nobody'),
           ordered: (bytes) => {
             suspect.copied = generation;
             if (bytes > LARGE_BYTES) this.#rest(id, Math.min(MAX_REST_MS, bytes / REST_BYTES_PER_MS));
@@ -253,11 +264,11 @@ export class Healer {
           confirmed: (late) => {
             if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
               this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
-              this.suspects.mark(db, key, workload, 'ttl-lag');
-            } else if (this.suspects.clear(suspect, generation)) this.healed++;
+              this.by.suspects.mark(db, key, workload, 'ttl-lag');
+            } else if (this.by.suspects.clear(suspect, generation)) this.healed++;
           },
         });
-        if (!copied && this.suspects.clear(suspect, generation)) this.#keep(suspect);
+        if (!copied && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);
       });
       this.#failing.delete(id);
       return true;
@@ -266,13 +277,13 @@ export class Healer {
       const why = (error as Error).message;
       if (error instanceof NotNow) return false;
       if (error instanceof CopyError && error.code === 'memory') {
-        this.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
+        this.by.sequencer.mirrors[otherSide(workload.rule(key, 0, key.length).authority)].server.refusedForMemory();
         this.#fullUntil = performance.now() + FULL_MS;
         return false;
       }
       const before = this.#failing.get(id);
       if (before?.why !== why)
-        this.logger.warn(
+        this.by.logger.warn(
           { workload: workload.name, db, reason: suspect.reason, why },
           'a suspect key could not be copied yet',
         );

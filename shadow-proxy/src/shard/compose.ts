@@ -1,0 +1,365 @@
+/**
+ * Builds the parts of a shard, each with all that it needs: no field of a part is set later. What happens in one part
+ * and concerns another is an event (`events.ts`).
+ */
+import { join } from 'node:path';
+import { CommandTable } from '../command/table.js';
+import { redactKey } from '../compare/redact.js';
+import { isContested } from '../copy/foreign/shared-target.js';
+import { Jobs } from '../copy/job/jobs.js';
+import { Report } from '../copy/job/report.js';
+import { Healer } from '../copy/repair/repairer.js';
+import { Since } from '../copy/repair/writes-since-restart.js';
+import { Clocks } from '../health/clocks.js';
+import { Failover } from '../health/failover.js';
+import { Logins } from '../health/logins.js';
+import { Vigil } from '../health/monitor.js';
+import { Trust } from '../health/trust.js';
+import { Turn } from '../io/turn.js';
+import { Authorities } from '../pipeline/authorities.js';
+import { Sequencer, type SequencerOptions } from '../pipeline/sequencer.js';
+import { neighboursOf } from '../plan/normalise.js';
+import { allWorkloads, type StagePoint } from '../plan/plan.js';
+import { Regional } from '../regional/regional.js';
+import { Owners } from '../route/owner.js';
+import { Router } from '../route/router.js';
+import { SIDES, type Side } from '../route/stage.js';
+import { Scripts } from '../script/catalog.js';
+import { Clients } from '../session/clients.js';
+import { Admitted } from '../stages/admitted.js';
+import { guardShard } from '../stages/counters-gate.js';
+import { Witness, type WitnessContext } from '../stages/evidence-collector.js';
+import { drained, Flipper } from '../stages/flip.js';
+import { Journal } from '../storage/journal.js';
+import { Judge, type Finding } from '../suspects/adjudicator.js';
+import { Expiry } from '../suspects/expiry.js';
+import { Suspects } from '../suspects/suspects.js';
+import { Doubts } from '../suspects/tracker.js';
+import { SuspectWorkloads } from '../suspects/workloads.js';
+import { Series } from '../telemetry/series.js';
+import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import { Dialer } from '../upstream/dialer.js';
+import { Liveness } from '../upstream/liveness.js';
+import { Server } from '../upstream/server.js';
+import { changeStage } from './control.js';
+import { giveUp, hindrance, startMirrors, twinRefusal } from './connections.js';
+import type { ShardOptions } from './contract.js';
+import { Events, serverEvents } from './events.js';
+import { factsOf } from './facts.js';
+import { Listener } from './listener.js';
+import type { Ground, Health, Order, Parts, Staging, Users } from './parts.js';
+import { Settings } from './settings.js';
+import { sharingOf } from './sharing.js';
+import { snapshotOf } from './snapshot.js';
+import { StateKeeper } from './state-keeper.js';
+
+/** How long effects wait for others to share a write to the mirror. */
+const MIRROR_BATCH_MS = 2;
+
+/** Connects to nothing yet. @throws {Error} where the state's directory cannot be written */
+export function compose(options: ShardOptions): Parts {
+  const ground = composeGround(options);
+  const order = composeOrder(options, ground);
+  const users = composeUsers(options, { ...ground, ...order });
+  const health = composeHealth({ ...ground, ...order, ...users });
+  const staging = composeStaging({ ...ground, ...order, ...users, ...health });
+  const parts: Parts = { ...ground, ...order, ...users, ...health, ...staging };
+  connect(parts);
+  return parts;
+}
+
+function composeGround({ plan, shard, state, ownership, hashKey, logger }: ShardOptions): Ground {
+  const settings = new Settings(shard.name, plan);
+  const neighbours = shard.sharedTarget ? neighboursOf(plan, shard) : [];
+  const others = neighbours.map(({ owns }) => owns);
+  return {
+    name: shard.name,
+    since: performance.now(),
+    settings,
+    events: new Events(),
+    logger: logger.child({ shard: shard.name }),
+    state,
+    directory: join(plan.state, shard.name),
+    author: { process: ownership.process, before: state.previous?.journal ?? null },
+    redact: (key) => (settings.plan.ledger.redact ? redactKey(key, hashKey) : key.toString()),
+    neighbourSources: new Map(neighbours.map(({ name, source }) => [name, new Dialer(source, plan.limits.connectMs)])),
+    owners: shard.sharedTarget ? new Owners(shard.owns, others) : null,
+  };
+}
+
+function composeOrder(options: ShardOptions, ground: Ground): Order {
+  const { plan, state, ownership } = options;
+  const { events, directory, author } = ground;
+  const journal: Journal = new Journal({
+    directory,
+    id: author.process,
+    before: state.previous,
+    settle: () => drained(sequencer),
+    carry: () => void events.emit('carry'),
+    failed: ({ message }) =>
+      ground.logger.error(
+        { problem: message },
+        'the journal cannot be written: should the process end now, every key will be suspect',
+      ),
+  });
+  const turn = new Turn(() => journal.flush());
+  const server = (side: Side): Server =>
+    new Server(
+      side,
+      ownership.leases[side],
+      turn,
+      serverEvents(events, ({ side: asked }, runId) => twinRefusal(servers, asked, runId)),
+    );
+  const servers: Order['servers'] = { source: server('source'), target: server('target') };
+  const router = routerOf(options, ground);
+  const suspects = new Suspects((suspect) => void events.emit('suspect', suspect));
+  const suspectWorkloads = new SuspectWorkloads(router, journal);
+  const authorities = new Authorities(router, () => void events.emit('thawed'));
+  const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
+  const { judge, sequencer } = sequencerOf(options, ground, {
+    ...{ servers, router, journal, turn, limits: mirrorLimits, suspects },
+  });
+  const keeper = new StateKeeper({ ...ground, journal, sequencer, suspects, suspectWorkloads, authorities });
+  return {
+    ...{
+      turn,
+      servers,
+      router,
+      journal,
+      suspects,
+      suspectWorkloads,
+      authorities,
+      judge,
+      sequencer,
+      mirrorLimits,
+      keeper,
+    },
+  };
+}
+
+/** In the stages of the durable state; what is new begins in the plan's. */
+function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Router {
+  const point = (name: string, first: StagePoint): StagePoint => state.current.workloads[name] ?? first;
+  return new Router(
+    plan.workloads.map((workload) => ({ ...workload, ...point(workload.name, workload) })),
+    { ...point('default', plan.default), writer: plan.default.writer },
+    owners?.isElsewhere ?? null,
+    shard.region,
+    plan.topology.secondWriter,
+  );
+}
+
+/** The judge asks the order, and the order asks the judge: they are made together. */
+function sequencerOf(
+  { ledger }: ShardOptions,
+  { events }: Ground,
+  by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal'> &
+    Pick<Order, 'journal' | 'suspects'>,
+): Pick<Order, 'judge' | 'sequencer'> {
+  const { router, suspects, journal } = by;
+  const found = (finding: Finding): void =>
+    ledger.record({
+      ...finding,
+      pattern: finding.key && (router.named(finding.workload)?.patternOf(finding.key) ?? null),
+    });
+  let judge!: Judge;
+  const sequencer = new Sequencer({
+    ...by,
+    table: new CommandTable(),
+    scripts: new Scripts(),
+    suspicion: (order) => {
+      judge = new Judge(order, found, () => void events.emit('reaped'));
+      return {
+        verdicts: judge,
+        doubts: new Doubts({ sequencer: order, suspects, judge, journal }),
+        expiry: new Expiry(order),
+      };
+    },
+    mirrorChanged: (side, up) => void events.emit('mirror', side, up),
+  });
+  return { judge, sequencer };
+}
+
+function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Order): Users {
+  const { name, settings, owners, router, servers, sequencer, judge, keeper } = parts;
+  const regional = router.rewrites
+    ? new Regional({ server: servers.target, region: shard.region!, shard: name })
+    : null;
+  const clients = new Clients(sequencer, shard.sharedTarget, owners?.mine ?? null, plan.limits, regional);
+  const sharing = sharingOf({ ...parts, shards });
+  return {
+    regional,
+    clients,
+    listener: new Listener(shard.listen, clients, () => settings.plan.limits),
+    sharing,
+    healer: new Healer({
+      ...parts,
+      buried: () => judge.buried(),
+      large: settings.large,
+      isContested: owners && ((db, key) => isContested(sharing, db, key)),
+    }),
+    admitted: new Admitted({
+      ...sharing,
+      sequencer,
+      redact: parts.redact,
+      state: () => keeper.current,
+      persist: (patch) => keeper.update(patch),
+      logger: parts.logger,
+    }),
+  };
+}
+
+function composeHealth(parts: Ground & Order & Users): Health {
+  const { settings, events, logger, servers, sequencer, suspects, keeper, listener } = parts;
+  const silenced = { source: 0, target: 0 };
+  const silence = {
+    silentMs: () => settings.plan.limits.silentMs,
+    closed: ({ side }: Server, { clientId }: { readonly clientId: number }, silentMs: number) => {
+      silenced[side]++;
+      logger.warn(
+        { server: side, clientId, silentMs: Math.round(silentMs) },
+        'a connection went silent while the server answers on another one: it is closed, and the keys of its unanswered writes are suspects',
+      );
+    },
+  };
+  return {
+    silenced,
+    liveness: SIDES.map((side) => new Liveness(servers[side], silence)),
+    logins: new Logins(parts),
+    clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),
+    vigil: new Vigil({
+      ...parts,
+      mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(performance.now()),
+      downAfterMs: () => settings.plan.limits.downAfterMs,
+      down: (side) => void events.emit('down', side),
+    }),
+    trust: new Trust({
+      ...parts,
+      onAuthorityChange: settings.plan.onAuthorityChange,
+      remember: (event) => keeper.remember(event),
+      distrusted: (side) => void events.emit('distrusted', side),
+      // Before the first client comes, another process may have served others.
+      watch: (side) => (listener.wasOpened ? new Since(sequencer, suspects, side) : null),
+    }),
+  };
+}
+
+function composeStaging(parts: Ground & Order & Users & Health): Staging {
+  const { settings, events, directory, author, clients, keeper, admitted, vigil } = parts;
+  const { shard } = settings;
+  const jobs = jobsOf(parts);
+  const flipper = new Flipper(
+    {
+      ...parts,
+      sharedTarget: shard.sharedTarget && shard.owns === null,
+      target: (workload) => admitted.facts(workload),
+      persist: (...change) => keeper.moved(change, admitted),
+      moved: () => void events.emit('moved'),
+      isDown: (side) => vigil.isDown(side),
+      giveUp: (side) => giveUp(parts, side),
+      counters: () => parts.regional!.counters(),
+    },
+    () => settings.plan.limits.flipMs,
+  );
+  const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, failover }));
+  const witness = new Witness(witnessContext(parts, jobs, snapshot), directory, author);
+  const failover: Failover = new Failover({
+    ...parts,
+    policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
+    unsupported: (workload, side) => witness.unsupportedBy(workload, side),
+    change: (request) => changeStage({ witness, flipper }, request),
+    open: () => clients.open(),
+  });
+  return { jobs, flipper, series: new Series(), witness, failover, snapshot };
+}
+
+function jobsOf(parts: Ground & Order & Users & Health): Jobs {
+  const { settings, authorities, keeper, trust, admitted, directory, redact, logger } = parts;
+  const report = new Report(join(directory, 'differences.jsonl'), () => settings.plan.ledger, redact);
+  return new Jobs(
+    {
+      ...parts.sharing,
+      ...parts,
+      large: settings.large,
+      hindrance: (copies) => hindrance(parts, copies),
+      since: () => trust.since,
+      heals: () => authorities.frozen === null,
+      proven: (workloads) => {
+        admitted.proven(workloads).catch((problem: Error) => {
+          logger.error(
+            { problem: problem.message },
+            'that the target holds only what the proxy wrote cannot be written down: it is not known after a restart',
+          );
+        });
+      },
+      cleared: () => parts.journal.turn(),
+      begun: () => report.begin(),
+      report: (key, difference) => report.add(key, difference),
+      told: (told) => report.tell(told),
+      save: (record) => keeper.saveJob(record),
+    },
+    authorities,
+  );
+}
+
+function witnessContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: () => ShardSnapshot): WitnessContext {
+  const { settings, events, suspects, judge, servers, clients, admitted } = parts;
+  return {
+    ...parts,
+    plan: () => settings.plan,
+    suspects: (workload) => suspects.count(workload) + (judge.asksOf(workload) ? 1 : 0),
+    job: () => jobs.snapshot(),
+    sampled: (latest) => void events.emit('sampled', latest),
+    target: (workload, counted) => (counted ? admitted.facts(workload) : admitted.glance(workload)),
+    counters: () => guardShard(settings.plan, settings.shard, snapshot()),
+    seenUsers: () => clients.logins.names(),
+    refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source),
+    sent: () => clients.sentWrites(),
+    shard: () => parts.name,
+    sharing: () => neighboursOf(settings.plan, settings.shard).map(({ name }) => name),
+  };
+}
+
+/** Says who acts on what. */
+function connect(parts: Parts): void {
+  const { events, journal, keeper, healer, clients, admitted, trust, clocks, logins, vigil, flipper, failover } = parts;
+  events.on('suspect', ({ db, key }) => journal.noteKey(db, key, 0, key.length));
+  events.on('suspect', (suspect) => trust.since?.marked(suspect));
+  events.on('suspect', (suspect) => healer.marked(suspect));
+  events.on('carry', () => keeper.carry());
+  events.on('carry', () => clients.blocked.forEach((blocked) => blocked.note()));
+  events.on('reaped', () => healer.wake());
+  events.on('thawed', () => healer.wake());
+  events.on('mirror', (_side, up) => up && healer.wake());
+  events.on('moved', () => startMirrors(parts.sequencer));
+  events.on('moved', () => trust.moved());
+  events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
+  events.on('down', (side) => flipper.down(side));
+  events.on('down', (side) => failover.down(side, vigil.silentMs(side)));
+  events.on('sampled', (latest) => parts.series.add(Date.now(), parts.snapshot(), latest));
+  events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
+  events.on('identified', () => keeper.rememberSoon());
+  events.on('replaced', ({ side }) => side === 'target' && admitted.targetSeen(true));
+  events.on('replaced', (server, change) => trust.replaced(server, change));
+  events.on('demoted', (server) => trust.demoted(server));
+  events.on('clockRead', () => clocks.compare());
+  events.on('clockSet', (server, byMs) => clocks.set(server, byMs));
+  events.on('passwordNeeded', (server) => logins.changed(server));
+  logServers(parts);
+}
+
+function logServers({ events, logger }: Parts): void {
+  events.on('mirror', (mirror, up) =>
+    logger.info({ mirror, up }, up ? 'the mirror is connected' : 'the mirror is not connected'),
+  );
+  events.on('usable', ({ side, problem }) => {
+    if (problem === null) logger.info({ server: side }, 'the server can be used again');
+    else logger.error({ server: side, problem }, 'the server is not used');
+  });
+  events.on('full', ({ side }) =>
+    logger.warn(
+      { server: side },
+      'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)',
+    ),
+  );
+}

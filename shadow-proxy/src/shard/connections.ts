@@ -1,0 +1,101 @@
+/** A shard's connections to its two servers: when they begin, when they are given up, when they must not be used. */
+import type { Logger } from 'pino';
+import type { StraysContext } from '../copy/foreign/shared-target.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import { otherSide, SIDES, type Side } from '../route/stage.js';
+import type { Clients } from '../session/clients.js';
+import type { Admitted } from '../stages/admitted.js';
+import type { Judge } from '../suspects/adjudicator.js';
+import { oneServer } from '../upstream/identity.js';
+import type { Server } from '../upstream/server.js';
+
+const SENTINEL_POLL_MS = 500;
+
+/** Why a server must not be used, by its run ID: both addresses lead to one server, and every write would run twice. */
+export function twinRefusal(servers: Readonly<Record<Side, Server>>, side: Side, runId: string): string | null {
+  const other = servers[otherSide(side)];
+  return runId !== '' && other.identity?.runId === runId ? oneServer(side, runId) : null;
+}
+
+/** Connects to the mirrors that the stages need. */
+export function startMirrors({ router, mirrors }: Sequencer): void {
+  for (const workload of router.workloads) {
+    if (!workload.keylessRule.mirrorsWrites) continue;
+    mirrors[otherSide(workload.keylessRule.authority)].start();
+    if (!workload.whole) mirrors.source.start();
+  }
+}
+
+export interface ConnectionsContext {
+  readonly sequencer: Sequencer;
+  readonly clients: Pick<Clients, 'subscribers'>;
+  readonly sharing: Pick<StraysContext, 'readers'>;
+}
+
+/** Ends every connection to the server: what it has not answered is lost. */
+export function giveUp({ sequencer, clients, sharing }: ConnectionsContext, side: Side): void {
+  const lanes = sequencer.lanes[side];
+  void sequencer.servers[side].close();
+  sharing.readers[side].close();
+  for (const lane of [...lanes.all(), ...lanes.private()]) lane.close();
+  sequencer.mirrors[side].reconnect();
+  clients.subscribers.leave(side);
+}
+
+export interface HindranceContext {
+  readonly sequencer: Sequencer;
+  readonly judge: Pick<Judge, 'buried'>;
+  readonly authorities: Pick<Authorities, 'frozen'>;
+  readonly admitted: Pick<Admitted, 'isRecognising'>;
+}
+
+/** Why no key may be copied, or compared, now; null where it may. */
+export function hindrance(
+  { sequencer, judge, authorities, admitted }: HindranceContext,
+  copies: boolean,
+): string | null {
+  if (copies && authorities.frozen !== null) return authorities.frozen;
+  if (sequencer.passing) return 'a command that runs alone is under way';
+  if (!judge.buried()) return 'a lost connection may still change something';
+  if (copies && admitted.isRecognising)
+    return 'it is being looked up whether the target still holds the keys that were written to it';
+  for (const { keylessRule, whole, moving } of sequencer.router.workloads) {
+    if (moving) return 'a stage changes';
+    for (const side of whole ? [otherSide(keylessRule.authority)] : SIDES) {
+      if ((keylessRule.mirrorsWrites || !whole) && !sequencer.mirrors[side].connected)
+        return `the ${side} is not connected`;
+    }
+  }
+  return null;
+}
+
+/** Follows Sentinel, which may have chosen another master while the old one still answers. */
+export class SentinelWatch {
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(private readonly context: ConnectionsContext & { readonly logger: Logger }) {}
+
+  watch(): void {
+    const servers = Object.values(this.context.sequencer.servers);
+    if (servers.some(({ endpoint }) => endpoint.followsSentinel))
+      this.#timer = setInterval(() => void this.#look(), SENTINEL_POLL_MS);
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  async #look(): Promise<void> {
+    for (const side of SIDES) {
+      const server = this.context.sequencer.servers[side];
+      const { address, endpoint } = server;
+      if (!endpoint.followsSentinel || address === undefined) continue;
+      const now = await endpoint.resolve().catch(() => null);
+      if (now === null || (now.host === server.address?.host && now.port === server.address.port)) continue;
+      this.context.logger.warn({ server: side, from: server.address, to: now }, 'following a failover');
+      server.follow(now);
+      giveUp(this.context, side);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+/** The very first start of a shard: what the servers hold is not known to be equal, whatever the plan says. */
+import { otherSide, stageRule } from '../route/stage.js';
+import { judgeTarget } from '../stages/gates.js';
+import { StageError } from '../stages/stage-change.js';
+import type { ShardOptions } from './contract.js';
+import type { Parts } from './parts.js';
+
+/** With so much of the authority's keys a mirror may hold all of them. */
+const ENOUGH_KEYS = 0.95;
+/** The keys of the target are counted for at most so long. */
+const FIRST_COUNT_MS = 60_000;
+
+type Needed = Pick<Parts, 'sequencer' | 'admitted' | 'keeper' | 'flipper' | 'logger'>;
+
+/**
+ * A plan whose first stage is beyond off is held to the gate as well: where the target has keys that the shard did not
+ * write, the workload stays off. A standby with a folder of its own goes on in the stage of the process that it saw,
+ * and deletes no key that only the target has. @throws {StageError} where both servers should hold the same, and do not
+ */
+export async function admitFirst(
+  { sequencer, admitted, keeper, logger }: Needed,
+  { alike, consent, ownership }: ShardOptions,
+): Promise<void> {
+  const goesOn = (ownership.predecessor?.note ?? '') !== '';
+  for (const workload of sequencer.router.workloads) {
+    const { name, stage } = workload;
+    if (stage === 'off' || workload.perRegion) continue;
+    const facts = await admitted.facts(workload, FIRST_COUNT_MS);
+    const { answer, evidence } = judgeTarget(
+      facts,
+      alike && facts.keys?.found === facts.keys?.onSource
+        ? { overwrite: true, deleteForeign: false, confirm: Infinity }
+        : consent,
+    );
+    if (answer === 'yes' || goesOn) {
+      const admission = admitted.admission(facts, answer === 'yes' && consent.deleteForeign);
+      await keeper.update((current) => ({ admitted: { ...current.admitted, [name]: admission } }));
+      admitted.apply(workload);
+      continue;
+    }
+    // Clients get the target's replies already: nothing of it is overwritten, but by them.
+    if (stageRule(stage).authority === 'target') continue;
+    if (alike) throw new StageError('gates-closed', evidence);
+    logger.error(
+      { workload: name },
+      `the workload stays off, not ${stage} as the plan says: ${evidence}; then: shadow-compare promote ${name}`,
+    );
+    await keeper.keptOff(workload, evidence);
+  }
+}
+
+/** Keys from before the shard was written twice are not on the mirror. */
+export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promise<void> {
+  if (alike) return void tellOfMissingKeys(parts);
+  for (const workload of parts.sequencer.router.workloads) {
+    if (workload.stage === 'dualwrite' || workload.stage === 'shadow') await parts.flipper.beginCopy(workload);
+  }
+}
+
+/** Where both servers are believed to hold the same, and cannot, the operator is told. */
+async function tellOfMissingKeys({ sequencer, logger }: Needed): Promise<void> {
+  const { servers, router } = sequencer;
+  const { keylessRule } = router.default;
+  if (!keylessRule.mirrorsWrites) return;
+  const [authority, mirror] = [servers[keylessRule.authority], servers[otherSide(keylessRule.authority)]];
+  const counts = await Promise.all([authority.keyCount(), mirror.keyCount()]).catch(() => null);
+  // Keys that have expired and are not removed yet are counted, on one server more than on the other.
+  if (counts === null || counts[1] >= counts[0] * ENOUGH_KEYS) return;
+  const keys = { [authority.side]: counts[0], [mirror.side]: counts[1] };
+  logger.warn(
+    { keys },
+    `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`,
+  );
+}

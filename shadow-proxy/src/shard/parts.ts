@@ -1,0 +1,106 @@
+/** The parts of a shard, fully built by `compose.ts`, in the order in which they are built. */
+import type { Logger } from 'pino';
+import type { StraysContext } from '../copy/foreign/shared-target.js';
+import type { Jobs } from '../copy/job/jobs.js';
+import type { Healer } from '../copy/repair/repairer.js';
+import type { Clocks } from '../health/clocks.js';
+import type { Failover } from '../health/failover.js';
+import type { Logins } from '../health/logins.js';
+import type { Vigil } from '../health/monitor.js';
+import type { Trust } from '../health/trust.js';
+import type { Turn } from '../io/turn.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import type { Regional } from '../regional/regional.js';
+import type { Owners } from '../route/owner.js';
+import type { Router } from '../route/router.js';
+import type { Side } from '../route/stage.js';
+import type { Clients } from '../session/clients.js';
+import type { Admitted } from '../stages/admitted.js';
+import type { Witness } from '../stages/evidence-collector.js';
+import type { Flipper } from '../stages/flip.js';
+import type { Journal } from '../storage/journal.js';
+import type { Author } from '../storage/sealed.js';
+import type { StateStore } from '../storage/state.js';
+import type { Judge } from '../suspects/adjudicator.js';
+import type { Suspects } from '../suspects/suspects.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
+import type { Series } from '../telemetry/series.js';
+import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import type { Dialer } from '../upstream/dialer.js';
+import type { Liveness } from '../upstream/liveness.js';
+import type { Server } from '../upstream/server.js';
+import type { Events } from './events.js';
+import type { Listener } from './listener.js';
+import type { Settings } from './settings.js';
+import type { StateKeeper } from './state-keeper.js';
+
+/** What all parts stand on. */
+export interface Ground {
+  readonly name: string;
+  /** When the shard was built, in ms of the monotonic clock. */
+  readonly since: number;
+  readonly settings: Settings;
+  readonly events: Events;
+  readonly logger: Logger;
+  readonly state: StateStore;
+  /** Of the shard's durable state. */
+  readonly directory: string;
+  readonly author: Author;
+  /** A key's name as it may be told. */
+  readonly redact: (key: Buffer) => string;
+  /** The sources of the other shards that share the target, by shard. */
+  readonly neighbourSources: ReadonlyMap<string, Dialer>;
+  /** Null where all keys of the target are this shard's. */
+  readonly owners: Owners | null;
+}
+
+/** The order of operations, and what it writes down. */
+export interface Order {
+  readonly turn: Turn;
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly router: Router;
+  readonly journal: Journal;
+  readonly suspects: Suspects;
+  readonly suspectWorkloads: SuspectWorkloads;
+  readonly authorities: Authorities;
+  readonly judge: Judge;
+  readonly sequencer: Sequencer;
+  /** `queueBytes` changes with a reload. */
+  readonly mirrorLimits: { queueBytes: number; readonly batchMs: number };
+  readonly keeper: StateKeeper;
+}
+
+/** What uses the order. */
+export interface Users {
+  /** Null where no workload's layout is `per-region`. */
+  readonly regional: Regional | null;
+  readonly clients: Clients;
+  readonly listener: Listener;
+  readonly sharing: StraysContext;
+  readonly healer: Healer;
+  readonly admitted: Admitted;
+}
+
+/** What watches the servers. */
+export interface Health {
+  readonly vigil: Vigil;
+  readonly trust: Trust;
+  readonly clocks: Clocks;
+  readonly logins: Logins;
+  readonly liveness: readonly Liveness[];
+  /** Connections that were closed because they went silent. */
+  readonly silenced: Readonly<Record<Side, number>>;
+}
+
+/** What changes stages, and what its gates are judged by. */
+export interface Staging {
+  readonly jobs: Jobs;
+  readonly flipper: Flipper;
+  readonly series: Series;
+  readonly witness: Witness;
+  readonly failover: Failover;
+  readonly snapshot: () => ShardSnapshot;
+}
+
+export type Parts = Ground & Order & Users & Health & Staging;

@@ -1,0 +1,194 @@
+/** What of a shard survives its process: stages, the servers that were seen, suspects, the job's progress. */
+import type { Logger } from 'pino';
+import { unanswered } from '../health/failover.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { StagePoint } from '../plan/plan.js';
+import type { Workload } from '../route/router.js';
+import type { Side } from '../route/stage.js';
+import type { Admitted } from '../stages/admitted.js';
+import type { FlipContext } from '../stages/flip.js';
+import { readJob, writeJob, type JobRecord } from '../storage/job-file.js';
+import type { Journal } from '../storage/journal.js';
+import type { Author } from '../storage/sealed.js';
+import type { HistoryEvent, ServerSeen, ShardState, StatePatch, StateStore } from '../storage/state.js';
+import type { Suspects } from '../suspects/suspects.js';
+import type { SuspectWorkloads } from '../suspects/workloads.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+
+/** What parts of a shard write down. */
+export interface Persistence {
+  readonly current: ShardState;
+  /** Replaces part of the state, durably. @throws {StateError} */
+  update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void>;
+  /** Notes which servers were seen. An authority that is not trusted keeps its old name until somebody decides. */
+  remember(event?: HistoryEvent): Promise<void>;
+  /** How far a job has come. What cannot be written is logged. */
+  saveJob(record: JobRecord): void;
+}
+
+export interface StateKeeperOptions {
+  readonly directory: string;
+  readonly author: Author;
+  readonly state: StateStore;
+  readonly journal: Journal;
+  readonly sequencer: Sequencer;
+  readonly suspects: Suspects;
+  readonly suspectWorkloads: SuspectWorkloads;
+  readonly authorities: Authorities;
+  /** A key's name as it may be told. */
+  readonly redact: (key: Buffer) => string;
+  readonly logger: Logger;
+}
+
+export class StateKeeper implements Persistence {
+  constructor(private readonly by: StateKeeperOptions) {}
+
+  get current(): ShardState {
+    return this.by.state.current;
+  }
+
+  update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
+    return this.by.state.update(patch, event);
+  }
+
+  remember(event?: HistoryEvent): Promise<void> {
+    return this.#remember({}, event);
+  }
+
+  rememberSoon(): void {
+    this.remember().catch((problem: Error) =>
+      this.by.logger.error({ problem: problem.message }, 'which servers were seen could not be written down'),
+    );
+  }
+
+  /** This process serves from now on. */
+  begun(): Promise<void> {
+    return this.#remember({ cleanShutdown: false, journal: this.by.author.process }, this.#journalEvent());
+  }
+
+  /** Everything is confirmed, and no key is suspect: the next process need not check anything. */
+  async ended(): Promise<void> {
+    this.by.journal.settled();
+    const { workloads } = this.by.sequencer.router;
+    await this.#remember({ cleanShutdown: workloads.every((workload) => workload.suspect === null) });
+  }
+
+  #remember(patch: { cleanShutdown?: boolean; journal?: string }, event?: HistoryEvent): Promise<void> {
+    const { state, sequencer, authorities } = this.by;
+    return state.update((current) => {
+      const seen = (side: Side): ServerSeen | null => {
+        const { runId, replId, version } = sequencer.servers[side];
+        return version === '' || authorities.distrusts(side)
+          ? current[side]
+          : { runId, replId, version, seenAt: new Date().toISOString() };
+      };
+      return { ...patch, source: seen('source'), target: seen('target') };
+    }, event);
+  }
+
+  /** Makes a workload's new stage durable, and what is known of the target's keys. */
+  async moved(
+    [workload, from, to, note, admitting]: Parameters<FlipContext['persist']>,
+    admitted: Admitted,
+  ): Promise<void> {
+    const lost = unanswered(workload, this.by);
+    const admission = admitting && admitted.admission(admitting.facts, admitting.consent.deleteForeign);
+    await this.by.state.update(
+      (current) => ({
+        workloads: { ...current.workloads, [workload.name]: to },
+        ...(admission !== null && { admitted: { ...current.admitted, [workload.name]: admission } }),
+      }),
+      { event: 'stage', workload: workload.name, from, to, ...note, ...(lost.unanswered > 0 && lost) },
+    );
+    if (admission !== null) admitted.apply(workload);
+  }
+
+  /** A workload does not begin in the stage that the plan says. */
+  async keptOff(workload: Workload, reason: string): Promise<void> {
+    const { name, stage, percent } = workload;
+    const off: StagePoint = { stage: 'off', percent: 100 };
+    await this.by.state.update(({ workloads }) => ({ workloads: { ...workloads, [name]: off } }), {
+      event: 'stage',
+      workload: name,
+      from: { stage, percent },
+      to: off,
+      reason,
+    });
+    workload.move('off', 100);
+  }
+
+  // ── suspects ────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Makes suspect what the last process left suspect. @param doubt why what it left is not known here; null where it is
+   * @returns whether all of it is known
+   */
+  takeOver(doubt: string | null): boolean {
+    const { logger, journal, sequencer, suspectWorkloads } = this.by;
+    const { keys, workloads, everything } = journal.left;
+    for (const { db, key } of keys) sequencer.doubts.key(db, key, 'process-ended');
+    for (const [name, why] of workloads) {
+      const workload = sequencer.router.named(name);
+      if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
+    }
+    if (everything !== null) suspectWorkloads.markAll(`the last process ended suddenly: ${everything}`);
+    if (doubt !== null) suspectWorkloads.markAll(doubt);
+    if (keys.length > 0)
+      logger.warn({ keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are suspect');
+    if (everything !== null)
+      logger.warn(
+        { problem: everything },
+        'the journal does not tell all keys that the last process was writing: every key of what is written twice is suspect',
+      );
+    journal.turn();
+    return everything === null;
+  }
+
+  /** What the history says of a journal that does not tell everything. */
+  #journalEvent(): HistoryEvent | undefined {
+    const reason = this.by.journal.left.everything;
+    const workloads = this.by.sequencer.router.workloads
+      .filter(({ keylessRule }) => keylessRule.mirrorsWrites)
+      .map(({ name }) => name);
+    return reason === null || workloads.length === 0 ? undefined : { event: 'suspect', workloads, reason };
+  }
+
+  /** Notes again, in the journal's next file, what is suspect now. */
+  carry(): void {
+    const { journal, suspects, sequencer } = this.by;
+    for (const { db, key } of suspects.all()) journal.noteKey(db, key, 0, key.length);
+    for (const workload of sequencer.router.workloads)
+      if (workload.suspect !== null) journal.noteWorkload(workload.name, workload.suspect);
+  }
+
+  // ── jobs ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+  /** The job that the last process left; null where there was none, or nothing may be made of it. */
+  job(): JobRecord | null {
+    const { value, problem } = readJob(this.by.directory, this.by.author.before);
+    if (problem !== null)
+      this.by.logger.warn({ problem }, 'a backfill or verification that was under way does not go on: start it again');
+    return value;
+  }
+
+  saveJob(record: JobRecord): void {
+    try {
+      writeJob(this.by.directory, this.by.author, record);
+    } catch (problem) {
+      this.by.logger.error(
+        { problem: (problem as Error).message },
+        'how far the job has come cannot be written: after a restart it begins anew',
+      );
+    }
+  }
+
+  /** Writes into the history that a job may delete keys of the mirror. What cannot be written is logged. */
+  noteDeletes(event: HistoryEvent, keys: number): void {
+    this.by.state.update({}, event).catch((problem: Error) => {
+      this.by.logger.error(
+        { keys, problem: problem.message },
+        'that keys of the mirror may be deleted cannot be written into the history',
+      );
+    });
+  }
+}

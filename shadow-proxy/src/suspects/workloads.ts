@@ -1,0 +1,23 @@
+/** Workloads that are suspect as a whole. That is in the journal before anything else happens. */
+import type { Router, Workload } from '../route/router.js';
+import type { Journal } from '../storage/journal.js';
+
+export class SuspectWorkloads {
+  constructor(
+    private readonly router: Router,
+    private readonly journal: Pick<Journal, 'noteWorkload' | 'flush'>,
+  ) {}
+
+  /** Every key of the workload is suspect from now on. */
+  mark(workload: Workload, reason: string): void {
+    workload.doubt(reason);
+    this.journal.noteWorkload(workload.name, workload.suspect!);
+    this.journal.flush();
+  }
+
+  /** Likewise of every workload that is written twice, and for which `which` holds. */
+  markAll(reason: string, which: (workload: Workload) => boolean = () => true): void {
+    for (const workload of this.router.workloads)
+      if (workload.keylessRule.mirrorsWrites && which(workload)) this.mark(workload, reason);
+  }
+}
