@@ -1,0 +1,62 @@
+/** Why the admin HTTP refuses a request, and with which status. */
+import { JobError, type JobErrorCode } from '../copy/job/jobs.js';
+import { TrustError, type TrustErrorCode } from '../health/trust.js';
+import { StageError, type StageErrorCode } from '../stages/stage-change.js';
+import type { Refusal } from './admission.js';
+
+export type AdminErrorCode =
+  | 'listen'
+  | Refusal['code']
+  | 'not-found'
+  | 'method'
+  | 'bad-request'
+  | 'too-large'
+  | 'unknown-shard'
+  | 'internal'
+  | StageErrorCode
+  | TrustErrorCode
+  | JobErrorCode;
+
+/** The admin HTTP cannot be opened, or a request is refused; the message says what to do. */
+export class AdminError extends Error {
+  override readonly name = 'AdminError';
+  constructor(
+    readonly code: AdminErrorCode,
+    message: string,
+    readonly status = 500,
+    readonly details?: object,
+  ) {
+    super(message);
+  }
+}
+
+const STATUS_OF: Record<StageErrorCode | TrustErrorCode | JobErrorCode, number> = {
+  'unknown-workload': 404,
+  'not-adjacent': 409,
+  'no-return': 409,
+  'not-clean': 409,
+  'gates-closed': 409,
+  deadline: 504,
+  busy: 409,
+  refused: 409,
+  'nothing-to-do': 409,
+  frozen: 409,
+  none: 409,
+  'not-frozen': 409,
+  changed: 409,
+  away: 409,
+  replica: 409,
+};
+
+export function asAdminError(error: unknown): AdminError {
+  if (error instanceof AdminError) return error;
+  if (error instanceof JobError || error instanceof TrustError)
+    return new AdminError(error.code, error.message, STATUS_OF[error.code]);
+  if (!(error instanceof StageError)) return new AdminError('internal', (error as Error).message);
+  return new AdminError(
+    error.code,
+    error.message,
+    STATUS_OF[error.code],
+    error.details === undefined ? {} : { details: error.details },
+  );
+}

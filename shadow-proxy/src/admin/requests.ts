@@ -1,0 +1,61 @@
+/** The bodies that the admin HTTP takes. What is in none of them is refused by its name. */
+import { z } from 'zod';
+import { redactSecrets } from '../plan/endpoint.js';
+import { STAGES } from '../route/stage.js';
+import { jobRequest } from '../storage/job-file.js';
+
+export const stageRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string(),
+  stage: z.enum(STAGES),
+  percent: z.number().min(0).max(100).optional(),
+  force: z.boolean().optional(),
+});
+
+export const acceptRequest = z.strictObject({ shard: z.string().optional(), runIds: z.array(z.string()).optional() });
+
+/** What people write down for the history. */
+const words = (most: number): z.ZodType<string | undefined> => z.string().max(most).transform(redactSecrets).optional();
+const by = words(200);
+const consent = z.strictObject({
+  overwrite: z.boolean().default(false),
+  deleteForeign: z.boolean().default(false),
+  confirm: z.int().min(0),
+});
+export const promoteRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string(),
+  to: z.enum(STAGES).optional(),
+  percent: z.number().gt(0).max(100).optional(),
+  consent: consent.optional(),
+  dryRun: z.boolean().optional(),
+  force: z.boolean().optional(),
+  forceUsers: z.boolean().optional(),
+  reason: words(1000),
+  by,
+});
+export const rollbackRequest = z.strictObject({
+  shard: z.string().optional(),
+  workload: z.string().optional(),
+  to: z.enum(STAGES).optional(),
+  force: z.boolean().optional(),
+  reason: words(1000),
+  by,
+  drill: z.boolean().optional(),
+});
+
+const word = z.string().min(1).max(200).transform(redactSecrets);
+export const noteRequest = z.strictObject({
+  runbook: word,
+  step: word,
+  kind: z.enum(['run', 'undo']),
+  command: z.string().max(1000).transform(redactSecrets),
+  exit: z.int().nullable(),
+  held: z.boolean(),
+  by,
+});
+
+export const jobOrder = jobRequest
+  .omit({ automatic: true })
+  .partial({ workloads: true, repair: true, dryRun: true, again: true, deletes: true, sample: true, limits: true })
+  .extend({ shard: z.string().optional(), by });

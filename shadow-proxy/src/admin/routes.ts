@@ -1,0 +1,220 @@
+/**
+ * The routes of the admin HTTP: one table. What is not in it is a 404.
+ *
+ * Errors are { error: { code, message, … } }. Every answer of a shard names it.
+ */
+import type { z } from 'zod';
+import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest, stageRequest } from './requests.js';
+import type { Metrics } from '../telemetry/metrics.js';
+import { SERIES_STEP_MS } from '../telemetry/series.js';
+import type { JobSnapshot } from '../telemetry/snapshot.js';
+import type { Side } from '../route/stage.js';
+import { AdminError } from './errors.js';
+import type { ShardControl } from './shard-control.js';
+import { changeAll, promoteAll, rollbackAll } from './stages.js';
+
+export interface NotStarted {
+  readonly shard: string;
+  readonly problem: string;
+}
+
+/** What the handlers may ask. */
+export interface AdminContext {
+  readonly shards: () => readonly ShardControl[];
+  /** Names of the shards that it takes when another process ends. */
+  readonly waiting: () => readonly string[];
+  /** Shards that are not started yet, and why: they are tried again each second. */
+  readonly starting: () => readonly NotStarted[];
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+}
+
+export interface Answer {
+  /** 200 by default. */
+  readonly status?: number;
+  /** An object is sent as JSON. */
+  readonly body: object | string;
+  /** Of a text. */
+  readonly contentType?: string;
+}
+
+export interface Endpoint {
+  /** Of the request's body, which is JSON; null where none is read. */
+  readonly schema: z.ZodType | null;
+  handle(context: AdminContext, asked: { readonly query: URLSearchParams; readonly body: unknown }): Promise<Answer>;
+}
+
+/** By method. Its keys are the methods that the route takes. */
+export type Route = Readonly<Record<string, Endpoint>>;
+
+/** Answers with JSON, from the query alone. */
+const reads = (tell: (context: AdminContext, query: URLSearchParams) => object | Promise<object>): Endpoint => ({
+  schema: null,
+  handle: async (context, { query }) => ({ body: await tell(context, query) }),
+});
+
+/** Answers with JSON, from a body of that schema. */
+const takes = <T>(
+  schema: z.ZodType<T>,
+  change: (context: AdminContext, body: T) => object | Promise<object>,
+): Endpoint => ({
+  schema,
+  // The server has parsed the body by the schema.
+  handle: async (context, { body }) => ({ body: await change(context, body as T) }),
+});
+
+const page = (endpoint: Endpoint): Route => ({ GET: endpoint, HEAD: endpoint });
+const changes = (endpoint: Endpoint): Route => ({ POST: endpoint });
+
+export const ROUTES: Readonly<Record<string, Route>> = {
+  /** Prometheus text. */
+  '/metrics': page({
+    schema: null,
+    handle: async ({ metrics }) => ({ body: await metrics.text(), contentType: metrics.contentType }),
+  }),
+  /** 200 while the process turns. */
+  '/healthz': page(reads(() => ({ ok: true }))),
+  /** 200 when every shard is ready, else 503: `notReady` names the others, `reason` is `standby` on a standby. */
+  '/readyz': page({ schema: null, handle: (context) => Promise.resolve(readiness(context)) }),
+  /** { version, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: those that cannot start yet, and why. */
+  '/api/status': page(
+    reads(({ shards, starting }) => ({
+      version: 1,
+      shards: shards().map((shard) => shard.snapshot()),
+      ...(starting().length > 0 && { starting: starting() }),
+    })),
+  ),
+  /** { shards: ShardEvidence[] }: of each workload the gates of its next stage; the latest mismatches, redacted. */
+  '/api/evidence': page(
+    reads(async ({ shards }) => ({
+      version: 1,
+      shards: await Promise.all(shards().map((shard) => shard.evidence())),
+    })),
+  ),
+  /** ?shard=…&since=ms → { everyMs, series: [{ shard, …SeriesSnapshot }] }: how the shards fared since then. */
+  '/api/series': page(reads(series)),
+  /** { shard?, workload, stage, percent?, force? } → { changes: [{ shard, …StageChange }] } */
+  '/api/stage': changes(
+    takes(stageRequest, async (context, { shard, ...wanted }) => ({
+      changes: await changeAll(shardsNamed(context, shard), wanted),
+    })),
+  ),
+  /**
+   * { shard?, workload, to?, percent?, consent?, dryRun?, force?, forceUsers?, reason?, by? } → { promotions: [{ shard,
+   * …Promotion }] }
+   */
+  '/api/promote': changes(
+    takes(promoteRequest, async (context, { shard, ...wanted }) => ({
+      promotions: await promoteAll(shardsNamed(context, shard), wanted),
+    })),
+  ),
+  /**
+   * { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload,
+   * all that the target answers.
+   */
+  '/api/rollback': changes(
+    takes(rollbackRequest, async (context, { shard, ...wanted }) => ({
+      rollbacks: await rollbackAll(shardsNamed(context, shard), wanted),
+    })),
+  ),
+  /** { history: [{ shard, events }] }: changes, oldest first. */
+  '/api/history': page(
+    reads(async ({ shards }) => ({
+      history: await Promise.all(shards().map(async (shard) => ({ shard: shard.name, events: await shard.history() }))),
+    })),
+  ),
+  /**
+   * { runbook, step, kind, command, exit, held, by? } → { shards }: what an operator did by a runbook, into the history
+   * of each shard.
+   */
+  '/api/note': changes(
+    takes(noteRequest, async ({ shards }, note) => {
+      const all = shards();
+      for (const shard of all) await shard.note(note);
+      return { shards: all.map(({ name }) => name) };
+    }),
+  ),
+  /** { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are. */
+  '/api/accept': changes(
+    takes(acceptRequest, async (context, { shard, runIds = null }) => ({
+      accepted: await accept(shardsNamed(context, shard), runIds),
+    })),
+  ),
+  /** GET → { jobs: [{ shard, job: JobSnapshot | null }] }: the job that is under way, or was the last. */
+  '/api/jobs': {
+    GET: reads(({ shards }) => ({ jobs: shards().map((shard) => ({ shard: shard.name, job: shard.snapshot().job })) })),
+    /** { shard?, kind, workloads?, repair?, dryRun?, again?, deletes?, sample?, limits?, by? } → { jobs } */
+    POST: takes(jobOrder, (context, order) => ({ jobs: startJobs(context, order) })),
+    /** Stops them where they are → { jobs }. */
+    DELETE: reads(({ shards }) => ({
+      jobs: shards()
+        .filter((shard) => shard.snapshot().job?.state === 'running')
+        .map((shard) => ({ shard: shard.name, job: shard.stopJob() })),
+    })),
+  },
+};
+
+/** Undefined where there is none. */
+export const routeAt = (path: string): Route | undefined => (Object.hasOwn(ROUTES, path) ? ROUTES[path] : undefined);
+
+/** Without a name, all. @throws {AdminError} where there is none */
+function shardsNamed({ shards }: AdminContext, name: string | undefined): readonly ShardControl[] {
+  const all = shards();
+  const named = name === undefined ? all : all.filter((shard) => shard.name === name);
+  if (named.length > 0) return named;
+  throw new AdminError(
+    'unknown-shard',
+    `there is no shard ${name} here: ${all.map((shard) => shard.name).join(', ')}`,
+    404,
+  );
+}
+
+function readiness(context: AdminContext): Answer {
+  const shards = context.shards();
+  const starting = context.starting();
+  const notReady = [
+    ...shards.filter((shard) => !shard.ready()).map(({ name }) => name),
+    ...starting.map(({ shard }) => shard),
+  ];
+  const ready = shards.length > 0 && notReady.length === 0;
+  return {
+    status: ready ? 200 : 503,
+    body: {
+      ready,
+      notReady,
+      ...(context.waiting().length > 0 && { reason: 'standby' }),
+      ...(starting.length > 0 && { starting: starting.map(({ shard }) => shard) }),
+    },
+  };
+}
+
+function series(context: AdminContext, query: URLSearchParams): object {
+  const since = Number(query.get('since') ?? 0);
+  if (!Number.isFinite(since)) throw new AdminError('bad-request', 'since is a moment in milliseconds since 1970', 400);
+  const shards = shardsNamed(context, query.get('shard') ?? undefined);
+  return {
+    version: 1,
+    everyMs: SERIES_STEP_MS,
+    series: shards.map((shard) => ({ shard: shard.name, ...shard.series(since) })),
+  };
+}
+
+/** Those that are frozen, or all where none is. */
+async function accept(
+  shards: readonly ShardControl[],
+  runIds: readonly string[] | null,
+): Promise<{ shard: string; servers: readonly Side[] }[]> {
+  const frozen = shards.filter((shard) => shard.snapshot().frozen !== null);
+  const accepted: { shard: string; servers: readonly Side[] }[] = [];
+  for (const shard of frozen.length > 0 ? frozen : shards)
+    accepted.push({ shard: shard.name, servers: await shard.acceptAuthority(runIds) });
+  return accepted;
+}
+
+function startJobs(
+  context: AdminContext,
+  { shard: name, by, ...order }: z.infer<typeof jobOrder>,
+): { shard: string; job: JobSnapshot }[] {
+  const defaults = { workloads: null, repair: false, dryRun: false, again: false, deletes: 0, sample: 100, limits: {} };
+  const wanted = { ...defaults, ...order, automatic: false };
+  return shardsNamed(context, name).map((shard) => ({ shard: shard.name, job: shard.startJob(wanted, by) }));
+}
