@@ -7,7 +7,7 @@ import { isWord, MALFORMED, READS, UNKNOWN_KEYS, WRITES, type KeyReader } from '
 const ASTERISK = 42;
 
 /** SORT key [BY p] [LIMIT o n] [GET p]… [STORE key]: a pattern with `*` names keys that only the sorted values tell. */
-const sort =
+export const sortKeys =
   (mayStore: boolean): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
     const is = (at: number, word: string): boolean => isWord(frame, argStart[at], argEnd[at], word);
@@ -34,7 +34,7 @@ const sort =
  * GEORADIUS[BYMEMBER] … [STORE key] [STOREDIST key]: of several, the command takes the last (`COMMAND GETKEYS` says
  * other).
  */
-const georadius =
+export const georadiusKeys =
   (fixed: number): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
     let stored = 0;
@@ -48,7 +48,7 @@ const georadius =
   };
 
 /** XREAD, XREADGROUP: behind STREAMS, as many keys as IDs. Reading for a group changes what the group has pending. */
-const streams =
+export const streamKeys =
   (ofGroup: boolean): KeyReader =>
   (frame, argStart, argEnd, argc, out) => {
     const is = (at: number, word: string): boolean => isWord(frame, argStart[at], argEnd[at], word);
@@ -69,7 +69,7 @@ const streams =
   };
 
 /** MIGRATE host port key db timeout … [KEYS key…], the first key being empty where KEYS is given. */
-const migrate: KeyReader = (frame, argStart, argEnd, argc, out) => {
+export const migrateKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   if (argStart[3] === argEnd[3]) {
     for (let i = 6; i < argc; i++) {
       if (isWord(frame, argStart[i], argEnd[i], 'auth')) i++;
@@ -84,7 +84,7 @@ const migrate: KeyReader = (frame, argStart, argEnd, argc, out) => {
 };
 
 /** SET reads only where an option asks for what was there. */
-const set: KeyReader = (frame, argStart, argEnd, argc, out) => {
+export const setKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   for (let i = 3; i < argc; i++) {
     const start = argStart[i];
     const end = argEnd[i];
@@ -101,7 +101,7 @@ const set: KeyReader = (frame, argStart, argEnd, argc, out) => {
 };
 
 /** BITFIELD writes unless it only GETs. */
-const bitfield: KeyReader = (frame, argStart, argEnd, argc, out) => {
+export const bitfieldKeys: KeyReader = (frame, argStart, argEnd, argc, out) => {
   let at = 2;
   while (at < argc) {
     if (isWord(frame, argStart[at], argEnd[at], 'get')) at += 3;
@@ -109,16 +109,4 @@ const bitfield: KeyReader = (frame, argStart, argEnd, argc, out) => {
     else return out.put(0, 1, READS | WRITES);
   }
   return at > argc ? MALFORMED : out.put(0, 1, READS);
-};
-
-export const KEY_READERS: Readonly<Record<string, KeyReader>> = {
-  sort: sort(true),
-  sort_ro: sort(false),
-  georadius: georadius(6),
-  georadiusbymember: georadius(5),
-  xread: streams(false),
-  xreadgroup: streams(true),
-  migrate,
-  set,
-  bitfield,
 };

@@ -168,31 +168,13 @@ export function handlingOf(name: string, hasKeys: boolean, isContainer: boolean)
   return 'keyed';
 }
 
-/** Commands that may block, and where they say for how long. */
-const BLOCKING: Readonly<Record<string, Blocking>> = {
-  ...Object.fromEntries(
-    ['blpop', 'brpop', 'blmove', 'brpoplpush', 'bzpopmin', 'bzpopmax'].map((name) => [
-      name,
-      { timeout: 'last', unit: 1000 },
-    ]),
-  ),
-  blmpop: { timeout: 1, unit: 1000 },
-  bzmpop: { timeout: 1, unit: 1000 },
-  xread: { timeout: 'option', unit: 1 },
-  xreadgroup: { timeout: 'option', unit: 1 },
-  wait: { timeout: 'last', unit: 1 },
-  waitaof: { timeout: 'last', unit: 1 },
-};
-
+/** How a command may block. */
 export interface Blocking {
   /** The argument that holds it: the last one, the value of the option BLOCK, or the one of this index. */
   readonly timeout: 'last' | 'option' | number;
   /** Of the number there, in ms. */
   readonly unit: 1 | 1000;
 }
-
-/** How the command blocks; null for one that never does. */
-export const blockingOf = (name: string): Blocking | null => BLOCKING[name] ?? null;
 
 /** Subcommands of DEBUG that look, wait, or change how one server works; the table has none of them. */
 const HARMLESS_DEBUG: ReadonlySet<string> = new Set(

@@ -1,6 +1,6 @@
 /**
  * The commands that the two servers know: what `COMMAND` tells of them (table.generated.ts), with what the proxy
- * does with each (policy.ts).
+ * does with each (policy.ts) and what is known of it by hand (rows/).
  *
  * Room: command: what is known about each Redis command: keys, handling, effect on the mirror.
  * Called by: every room after it.
@@ -9,9 +9,11 @@
 import { text, type Reply } from '../resp/decode.js';
 import { watchedAs } from './counting.js';
 import { formsOf, newerForm, type Form } from './forms.js';
-import { KEY_READERS } from './hidden-keys.js';
 import { lower, READS, WRITES, type KeyReader, type KeySpec } from './keys.js';
-import { blockingOf, handlingOf, mayRefuse, namesInRules, type Blocking, type Handling } from './policy.js';
+import { handlingOf, mayRefuse, namesInRules, type Blocking, type Handling } from './policy.js';
+import type { CommandEffect } from './effect.js';
+import { namesInRows, rowOf } from './rows.js';
+import type { TtlReader } from './ttl-argument.js';
 import { COMMANDS, type GeneratedCommand } from './table.generated.js';
 
 export interface CommandSpec {
@@ -38,8 +40,22 @@ export interface CommandSpec {
   readonly handling: Handling;
   /** Whether `refusal` must be asked. */
   readonly refusable: boolean;
-  /** How it blocks, if it does or may. */
+  // What its row tells (row.ts): null or false where that says nothing.
   readonly blocking: Blocking | null;
+  readonly effect: CommandEffect | null;
+  readonly relativeTtl: TtlReader | null;
+  readonly absoluteTtl: TtlReader | null;
+  readonly keepsTtl: ((args: readonly Buffer[]) => boolean) | null;
+  readonly keepsTtlBlindly: ((args: readonly Buffer[]) => boolean) | null;
+  readonly replaces: boolean;
+  readonly movesTtl: boolean;
+  readonly takesOnly: boolean;
+  readonly splittable: boolean;
+  readonly asksForAllKeys: boolean;
+  /** A write that may take what it writes from another key, or from another database. */
+  readonly derives: boolean;
+  /** Changes what scripts or functions a server knows, and no key. */
+  readonly aboutCode: boolean;
   /** EVAL_RO and EVALSHA_RO. */
   readonly readOnlyScript: boolean;
   /** The place of its kind in `KINDS`, one behind them for GET; -1 for what says nothing of counters. */
@@ -75,17 +91,6 @@ const NEWER: readonly GeneratedCommand[] = [
   ]),
 ];
 
-/**
- * Where the server's flags tell of the data but not of what depends on it, or more than is so: access per key
- * specification.
- */
-const ACCESS: Readonly<Record<string, readonly number[]>> = {
-  copy: [READS, READS | WRITES], // without REPLACE, it depends on whether the key is there
-  restore: [READS | WRITES], // likewise
-  pfcount: [READS], // writes to its cache only
-  sinterstore: [WRITES, READS], // as SUNIONSTORE and SDIFFSTORE
-};
-
 /** Finds commands by their first word or two in a frame, whatever the case, without making a string. */
 export class CommandTable {
   /** All commands, containers and subcommands; `all[spec.id]` is `spec`. */
@@ -93,7 +98,7 @@ export class CommandTable {
   readonly #byName = new Map<string, CommandSpec>();
   readonly #words: WordIndex;
 
-  /** @throws {Error} where a rule names a command that is not in the table */
+  /** @throws {Error} where a rule or a row names a command that is not in the table */
   constructor() {
     const rows = [...COMMANDS, ...NEWER].sort((a, b) => (a[0] < b[0] ? -1 : 1));
     const newer = new Set(NEWER.map(([name]) => name));
@@ -111,8 +116,8 @@ export class CommandTable {
       const [container, subcommand] = spec.name.split('|');
       if (subcommand !== undefined) this.#byName.get(container)!.subcommands!.add(subcommand, spec);
     }
-    const strange = namesInRules().filter((name) => !this.#byName.has(name));
-    if (strange.length > 0) throw new Error(`policy.ts has rules for unknown commands: ${strange.join(', ')}`);
+    const strange = [...namesInRules(), ...namesInRows()].filter((name) => !this.#byName.has(name));
+    if (strange.length > 0) throw new Error(`policy.ts or rows/ name unknown commands: ${strange.join(', ')}`);
   }
 
   /**
@@ -226,14 +231,16 @@ function sameWord(word: Uint8Array, frame: Uint8Array, start: number, end: numbe
   return true;
 }
 
-function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: WordIndex | null): CommandSpec {
-  const [name, sourceArity, targetArity, flagText, ...keyTexts] = row;
+function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcommands: WordIndex | null): CommandSpec {
+  const [name, sourceArity, targetArity, flagText, ...keyTexts] = generated;
   const flags = flagText === '' ? [] : flagText.split(' ');
-  const readKeys = KEY_READERS[name] ?? null;
+  const row = rowOf(name) ?? {};
+  const readKeys = row.readKeys ?? null;
   const least = flags.includes('no_mandatory_keys') ? 0 : 1;
-  const keySpecs = keySpecsOf(name, keyTexts, least, readKeys !== null);
+  const keySpecs = keySpecsOf(name, keyTexts, least, readKeys !== null, row.access);
   const handling = handlingOf(name, keySpecs.length > 0 || readKeys !== null, subcommands !== null);
   const [only] = keySpecs;
+  const singleKey = keySpecs.length === 1 && !only.counted && only.last === 0 ? only.begin : 0;
   return {
     name,
     id,
@@ -245,10 +252,22 @@ function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: 
     inTarget: targetArity !== 0,
     keySpecs,
     readKeys,
-    singleKey: keySpecs.length === 1 && !only.counted && only.last === 0 ? only.begin : 0,
+    singleKey,
     handling,
     refusable: mayRefuse(name, handling),
-    blocking: blockingOf(name),
+    blocking: row.blocking ?? null,
+    effect: row.effect ?? null,
+    relativeTtl: row.relativeTtl ?? null,
+    absoluteTtl: row.absoluteTtl ?? null,
+    keepsTtl: row.keepsTtl ?? null,
+    keepsTtlBlindly: row.keepsTtlBlindly ?? null,
+    replaces: row.replaces ?? false,
+    movesTtl: row.movesTtl ?? false,
+    takesOnly: row.takesOnly ?? false,
+    splittable: row.splittable ?? false,
+    asksForAllKeys: row.asksForAllKeys ?? false,
+    derives: (singleKey === 0 && row.namedByReply !== true) || handling === 'barrier',
+    aboutCode: name.startsWith('script|') || name.startsWith('function|'),
     readOnlyScript: handling === 'script' && name.endsWith('_ro'),
     watched: watchedAs(name),
     forms: newer ? [newerForm(name)] : formsOf(name),
@@ -257,12 +276,18 @@ function specOf(row: GeneratedCommand, id: number, newer: boolean, subcommands: 
 }
 
 /** The key specifications of a row; none where the keys need a reader of their own. */
-function keySpecsOf(name: string, texts: readonly string[], least: number, hasReader: boolean): readonly KeySpec[] {
+function keySpecsOf(
+  name: string,
+  texts: readonly string[],
+  least: number,
+  hasReader: boolean,
+  access: readonly number[] = [],
+): readonly KeySpec[] {
   const keys = texts.filter((spec) => !spec.startsWith('not_key'));
   const plain = keys.every((spec) => /^\S+ \d/.test(spec));
   if (!plain && hasReader) return [];
-  if (!plain) throw new Error(`hidden-keys.ts has no reader for ${name}, whose keys depend on its options`);
-  return keys.map((spec, i) => keySpecOf(spec, least, ACCESS[name]?.[i]));
+  if (!plain) throw new Error(`the row of ${name} has no readKeys, and its keys depend on its options`);
+  return keys.map((spec, i) => keySpecOf(spec, least, access[i] as number | undefined));
 }
 
 /** Parses `flags begin [last/step/limit]` or `flags begin #numkeys/first/step`. */

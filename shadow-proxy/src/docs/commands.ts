@@ -5,70 +5,10 @@
  * Called by: no room.
  * Calls: plan, command, compare, telemetry.
  */
-import { effectOf } from '../command/effects.js';
 import { HARMLESS } from '../command/forms.js';
 import { refusal, type Handling } from '../command/policy.js';
 import { CommandTable, type CommandSpec } from '../command/table.js';
 import { RULES } from '../compare/compare.js';
-
-/** What the mirror is told, for each command that has an entry in effects.ts. */
-const EFFECTS: readonly (readonly [names: string, effect: string])[] = [
-  [
-    'expire pexpire expireat pexpireat',
-    'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where it did not hold; otherwise as asked',
-  ],
-  [
-    'set',
-    'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked',
-  ],
-  ['spop', '`SREM` of the members that came back'],
-  ['lmpop', '`LPOP` or `RPOP` of as many elements from the key that was popped'],
-  ['zmpop', '`ZPOPMIN` or `ZPOPMAX` of as many members from the key that was popped'],
-  [
-    'blpop brpop',
-    '`LPOP` or `RPOP` of the key that was popped; where several clients were woken at once, `LREM` of the value',
-  ],
-  [
-    'bzpopmin bzpopmax',
-    '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients were woken at once, `ZREM` of the member',
-  ],
-  ['blmove brpoplpush', '`LMOVE` or `RPOPLPUSH`; where several clients were woken at once, the keys are copied'],
-  ['blmpop bzmpop', 'as `LMPOP` and `ZMPOP`; where several clients were woken at once, the key is copied'],
-  ['xreadgroup', 'without `BLOCK`'],
-  ['incrbyfloat', '`SET … KEEPTTL` of the sum, behind an `EXISTS`'],
-  ['hincrbyfloat', '`HSET` of the sum'],
-  [
-    'xadd',
-    'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it',
-  ],
-  ['xtrim', 'an approximate trim as the exact length that it left, which is read right behind it; otherwise as asked'],
-  ['xclaim', 'with an idle time of 0, for the IDs that were claimed; where an ID did not come back, the key is copied'],
-  [
-    'xautoclaim',
-    '`XCLAIM` of what was claimed and `XACK` of what was deleted; from an older server with deleted entries, the key is copied',
-  ],
-  ['xsetid', 'without `ENTRIESADDED` and `MAXDELETEDID`'],
-  ['xgroup|create xgroup|setid', 'without `ENTRIESREAD`'],
-  [
-    'sort',
-    "with `BY` and `STORE`: the destination is copied, for the order of ties is the server's own; otherwise as asked",
-  ],
-  [
-    'georadius georadiusbymember',
-    "with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server's own; otherwise as asked",
-  ],
-  ['geosearchstore', 'the destination is copied'],
-  ['publish spublish', 'as asked; the number of receivers is not compared'],
-  [
-    'config|set',
-    '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings',
-  ],
-  [
-    'hexpire hpexpire hexpireat hpexpireat hpersist hsetex hgetex hgetdel',
-    'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name',
-  ],
-  ['restore', 'the key is copied: the payload has the RDB version of the source'],
-];
 
 /** The handlings of commands without keys, in the order of the page. */
 const SECTIONS: readonly (readonly [handling: Handling, title: string, text: string])[] = [
@@ -169,14 +109,14 @@ const list = (specs: readonly CommandSpec[]): string => specs.map(({ name }) => 
 const rulesOf = ({ name }: CommandSpec): string[] =>
   RULES.filter((rule) => rule.name !== 'error-wording' && rule.appliesTo(name)).map((rule) => rule.name);
 
-/** The page, as Markdown. @throws {Error} where EFFECTS does not tell of what effects.ts has, or tells of more */
+/** The page, as Markdown. */
 export function renderCommands(): string {
   const { all } = new CommandTable();
   // Without a subcommand, the server explains.
   const specs = all.filter(({ subcommands }) => subcommands === null);
   const keyed = specs.filter(({ handling }) => handling === 'keyed');
   const writes = keyed.filter(({ write }) => write);
-  const repeated = writes.filter(({ name }) => effectOf(name) === undefined);
+  const repeated = writes.filter(({ effect }) => effect === null);
   const reads = keyed.filter(({ write }) => !write);
   return (
     [
@@ -254,13 +194,10 @@ function head(specs: readonly CommandSpec[]): string {
 }
 
 function effects(specs: readonly CommandSpec[]): string {
-  const told = new Set(EFFECTS.flatMap(([names]) => names.split(' ')));
-  const wrong = specs.filter(({ name }) => (effectOf(name) !== undefined) !== told.has(name));
-  if (wrong.length > 0)
-    throw new Error(
-      `EFFECTS of docs/commands.ts and those of command/effects.ts differ for ${wrong.map(({ name }) => name).join(', ')}`,
-    );
-  const rows = EFFECTS.map(([names, effect]) => `| ${names.split(' ').map(title).join(', ')} | ${effect} |`);
+  const byText = new Map<string, CommandSpec[]>();
+  for (const spec of specs)
+    if (spec.effect !== null) byText.set(spec.effect.told, [...(byText.get(spec.effect.told) ?? []), spec]);
+  const rows = [...byText].map(([told, ofText]) => `| ${list(ofText)} | ${told} |`);
   return `| command | the mirror is told |\n| --- | --- |\n${rows.join('\n')}`;
 }
 

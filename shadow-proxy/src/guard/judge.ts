@@ -6,7 +6,8 @@
  * Called by: stages, cli.
  * Calls: text, resp, plan, command, upstream.
  */
-import { countingKind, LOSES, type CountingKind } from '../command/counting.js';
+import { countingKind } from '../command/counting.js';
+import { LOSES, type CountingKind } from '../command/counting-kind.js';
 import { countsByClass } from '../plan/counters.js';
 import type { Topology, WorkloadPlan } from '../plan/plan.js';
 import { number } from '../text/figures.js';

@@ -2,7 +2,6 @@
  * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and gone.
  * A look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
  */
-import { keepsTtlBlindly } from '../command/effects.js';
 import type { CommandSpec } from '../command/table.js';
 import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
@@ -23,9 +22,12 @@ export function removeExpired(
   frame: Buffer,
   start: number,
 ): void {
-  if (!lane.server.isKeydb || (spec.name !== 'set' && spec.handling !== 'script')) return;
+  const { keepsTtlBlindly, handling } = spec;
+  if (!lane.server.isKeydb || (keepsTtlBlindly === null && handling !== 'script')) return;
   const args = argumentsOf(frame, start);
-  if (spec.name === 'set' ? !keepsTtlBlindly(args) : sequencer.scripts.find(args)?.mayKeepTtl(args) === false) return;
+  const mayKeepTtl =
+    keepsTtlBlindly === null ? sequencer.scripts.find(args)?.mayKeepTtl(args) !== false : keepsTtlBlindly(args);
+  if (!mayKeepTtl) return;
   const keys = sequencer.keys.ids(frame, start).map((key) => Buffer.from(key, 'latin1'));
   if (keys.length === 0) return;
   const exists = encodeCommand(['EXISTS', ...keys]);

@@ -11,7 +11,7 @@
 import type { FrameReader } from '../resp/reader.js';
 import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
-import { ABSOLUTE_TTL, RELATIVE_TTL, shiftTtl, shortenTtl } from '../command/effects.js';
+import { shiftTtl, shortenTtl } from '../command/ttl.js';
 import type { Workload } from '../route/router.js';
 import type { Connection, ConnectionOwner } from '../upstream/connection.js';
 import type { LatencyRecorder } from '../io/latency.js';
@@ -321,14 +321,14 @@ export class MirrorLane implements ConnectionOwner {
   }
 
   #shortened({ follow, spec, frame, start, answeredAt }: Operation, now: number): Buffer | null {
-    if (follow !== WRITE || spec === undefined || !RELATIVE_TTL.has(spec.name)) return null;
+    if (follow !== WRITE || spec === undefined || spec.relativeTtl === null) return null;
     // SET key value has none.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
     return shortenTtl(argumentsOf(frame, start), now - answeredAt);
   }
 
   #shifted({ follow, spec, frame, start }: Operation): Buffer | null {
-    if (this.clockAheadMs === 0 || follow !== WRITE || spec === undefined || !ABSOLUTE_TTL.has(spec.name)) return null;
+    if (this.clockAheadMs === 0 || follow !== WRITE || spec === undefined || spec.absoluteTtl === null) return null;
     // Likewise.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
     return shiftTtl(argumentsOf(frame, start), this.clockAheadMs);

@@ -12,14 +12,14 @@
  * Calls: io, resp, route, command, compare, telemetry, storage, upstream, script.
  */
 import { Changes, type Span } from '../script/changed-keys.js';
-import { effectOf, probeOf, removalOf, type Effect, type EffectEntry } from '../command/effects.js';
+import { copied, type Effect } from '../command/effect.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, argumentsOf, decodeReply, type Reply } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { countUnsupported, increment, type Router, type Workload } from '../route/router.js';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Journal } from '../storage/journal.js';
-import { FrameKeys, isAboutCode, mayDerive } from '../script/frame-keys.js';
+import { FrameKeys } from '../script/frame-keys.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
 import type { Lane, LaneEvents } from './lane.js';
 import { Lanes } from './lanes.js';
@@ -73,8 +73,6 @@ export class Sequencer implements LaneEvents {
   readonly expiry: ExpiryEdges;
   readonly #verdicts: Verdicts;
   readonly #mirrorChanged: SequencerOptions['mirrorChanged'];
-  /** By command id. */
-  readonly #effects: (EffectEntry | undefined)[];
 
   constructor(options: SequencerOptions) {
     const { servers, router, turn } = options;
@@ -86,7 +84,6 @@ export class Sequencer implements LaneEvents {
     this.journal = options.journal;
     this.#mirrorChanged = options.mirrorChanged;
     this.keys = new FrameKeys(options.table, options.scripts);
-    this.#effects = options.table.all.map((spec) => effectOf(spec.name));
     this.latencies = { source: new Latencies(), target: new Latencies() };
     const lanes = (side: Side): Lanes => new Lanes(servers[side], this.latencies[side], this, turn, router.default);
     this.lanes = { source: lanes('source'), target: lanes('target') };
@@ -119,8 +116,8 @@ export class Sequencer implements LaneEvents {
 
   /** The second read that the command's effect needs; null where it needs none. */
   probeFor(operation: Operation): Buffer | null {
-    const { name } = operation.spec!;
-    return name === 'xadd' || name === 'xtrim' ? probeOf(name, argumentsOf(operation.frame, operation.start)) : null;
+    const probe = operation.spec!.effect?.probe ?? null;
+    return probe && probe(argumentsOf(operation.frame, operation.start));
   }
 
   /** Tells the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
@@ -130,12 +127,12 @@ export class Sequencer implements LaneEvents {
       return;
     }
     const { reply } = decodeReply(operation.reply, operation.replyStart);
-    const { effect } = this.#effects[operation.spec!.id]!;
+    const effect = operation.spec!.effect!;
     this.follow(
       operation,
       operation.mustCopy
         ? 'copy'
-        : effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined),
+        : effect.of(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined),
     );
   }
 
@@ -151,7 +148,7 @@ export class Sequencer implements LaneEvents {
       operation.holdsToWrite = writes;
       order.hold(lane, keys, writes);
     }
-    if (!writes || TAKES_ONLY.has(operation.spec?.name ?? '')) return;
+    if (!writes || operation.spec?.takesOnly === true) return;
     const woken = order.wokenBy(keys);
     if (woken.size > 0) operation.waking = new Waking(order, lane.server, keys, woken);
   }
@@ -210,7 +207,7 @@ export class Sequencer implements LaneEvents {
     operation.reply = buffer;
     operation.replyStart = start;
     operation.replyEnd = end;
-    const derived = mayDerive(spec) && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
+    const derived = spec.derives && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) {
       if (operation.span !== null) this.#followHidden(operation, derived ? 'derived' : 'copy');
       else this.doubts.operation(operation, derived ? 'derived' : 'copy');
@@ -220,14 +217,14 @@ export class Sequencer implements LaneEvents {
       this.#followScript(operation);
       return;
     }
-    const rewrite = this.#effects[spec.id];
-    if (rewrite === undefined || argumentCount(operation.frame, operation.start) < rewrite.least) {
+    const rewrite = spec.effect;
+    if (rewrite === null || argumentCount(operation.frame, operation.start) < rewrite.least) {
       this.mirrorOf(operation).append(operation);
       return;
     }
     const { reply } = decodeReply(buffer, start);
-    if (rewrite.form !== undefined) this.noteReply(rewrite.form(reply), operation.workload);
-    this.follow(operation, rewrite.effect(argumentsOf(operation.frame, operation.start), reply, operation.protocol));
+    if (rewrite.form !== null) this.noteReply(rewrite.form(reply), operation.workload);
+    this.follow(operation, rewrite.of(argumentsOf(operation.frame, operation.start), reply, operation.protocol));
   }
 
   /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
@@ -279,13 +276,13 @@ export class Sequencer implements LaneEvents {
     operation.replyEnd = reply.length;
     const args = argumentsOf(operation.frame, operation.start);
     const told = decodeReply(reply).reply;
-    const derived = mayDerive(operation.spec!) && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
+    const spec = operation.spec!;
+    const derived = spec.derives && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) this.doubts.operation(operation, derived ? 'derived' : 'copy');
-    else
-      this.follow(
-        operation,
-        ordered ? this.#effects[operation.spec!.id]!.effect(args, told, operation.protocol) : removalOf(args, told),
-      );
+    else {
+      const { of, ofWoken } = spec.effect!;
+      this.follow(operation, (ordered ? of : (ofWoken ?? copied))(args, told, operation.protocol));
+    }
   }
 
   readonly #companions: Operation[] = [];
@@ -489,8 +486,7 @@ export class Sequencer implements LaneEvents {
   /** An effect may not have reached the mirror; the text of a script neither. */
   #doubtEffect(operation: Operation, reason: string): void {
     const { spec } = operation;
-    if (spec?.handling === 'script' || (spec !== undefined && isAboutCode(spec)))
-      this.scripts.forget(this.mirrorOf(operation).server);
+    if (spec?.handling === 'script' || spec?.aboutCode === true) this.scripts.forget(this.mirrorOf(operation).server);
     if (spec?.name === 'swapdb') this.expiry.swapEnded();
     if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
     else this.doubts.operation(operation, reason);
@@ -511,18 +507,3 @@ export class Sequencer implements LaneEvents {
     }
   }
 }
-
-/** Writes that leave nothing for which anybody waits. */
-const TAKES_ONLY: ReadonlySet<string> = new Set([
-  'lpop',
-  'rpop',
-  'lmpop',
-  'lrem',
-  'ltrim',
-  'zpopmin',
-  'zpopmax',
-  'zmpop',
-  'zrem',
-  'xreadgroup',
-  'xack',
-]);

@@ -12,7 +12,7 @@
  *   lane     MULTI  SELECT client's  c1 SELECT n c2 …  SELECT lane's  EXEC
  *   mirror   MULTI  e1  EXEC  SELECT n  MULTI  e2  EXEC
  */
-import { effectOf, probeOf, type EffectCommand } from '../command/effects.js';
+import type { EffectCommand } from '../command/effect.js';
 import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
 import { argumentsOf, decodeReply } from '../resp/decode.js';
@@ -35,7 +35,6 @@ import {
   type Carrier,
 } from './operation.js';
 import { isAboutData, mayHaveWritten } from '../upstream/refusals.js';
-import { mayDerive } from '../script/frame-keys.js';
 import type { Sequencer } from './sequencer.js';
 
 export interface QueuedCommand {
@@ -139,7 +138,7 @@ export function submitTransaction(
   for (const command of commands) {
     const args = argumentsOf(command.frame);
     if (command.follow === WRITE) sequencer.doubts.note(command.db, command.frame, 0);
-    const probe = command.follow === WRITE && lane.mayProbe ? probeOf(command.spec.name, args) : null;
+    const probe = command.follow === WRITE && lane.mayProbe ? (command.spec.effect?.probe?.(args) ?? null) : null;
     elements.push({ command, args, probed: probe !== null, at: sent });
     send(command.frame, noted, NOTHING, command.spec.handling === 'script' ? command.spec : undefined);
     if (probe !== null) send(probe, probing(lane), NOTHING);
@@ -270,18 +269,19 @@ function followTransaction(
     }
     if (
       command.mustCopy ||
-      (mayDerive(command.spec) && sequencer.doubts.isReadBy(db, command.frame, 0)) ||
+      (command.spec.derives && sequencer.doubts.isReadBy(db, command.frame, 0)) ||
       (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))
     ) {
       doubt(command, db);
       continue;
     }
-    const rewrite = effectOf(command.spec.name);
-    if (rewrite?.form !== undefined) sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
+    const rewrite = command.spec.effect;
+    if (rewrite !== null && rewrite.form !== null)
+      sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
     const effect =
-      rewrite === undefined
+      rewrite === null
         ? 'verbatim'
-        : rewrite.effect(
+        : rewrite.of(
             args,
             decodeReply(raw).reply,
             exec.protocol,
@@ -358,7 +358,7 @@ function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[
     frames: effects.map(({ frame }) => frame),
     names: effects.map(({ command }) => command.spec.name),
     writes: effects.map(({ command }) => command.follow === WRITE),
-    derives: effects.map(({ command }) => command.follow === WRITE && mayDerive(command.spec)),
+    derives: effects.map(({ command }) => command.follow === WRITE && command.spec.derives),
     get views(): CommandView[] {
       return effects.map(({ frame, command }) => {
         const args = argumentsOf(frame);

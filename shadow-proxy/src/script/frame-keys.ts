@@ -72,33 +72,9 @@ export class FrameKeys {
     if (spec === undefined) return true;
     if (spec.handling === 'script')
       return this.scripts.undeclared(argumentsOf(frame, start), this.table).writes === null;
-    return spec.handling === 'barrier' && !isAboutCode(spec);
+    return spec.handling === 'barrier' && !spec.aboutCode;
   }
 }
-
-/** Whether the command changes what scripts or functions a server knows, and no key. */
-export const isAboutCode = ({ name }: CommandSpec): boolean =>
-  name.startsWith('script|') || name.startsWith('function|');
-
-/**
- * Of their keys they change one (XREADGROUP each by itself), and the mirror is told which, and how: nothing comes from
- * another.
- */
-const NAMED_BY_REPLY = new Set([
-  'xreadgroup',
-  'blpop',
-  'brpop',
-  'bzpopmin',
-  'bzpopmax',
-  'lmpop',
-  'zmpop',
-  'blmpop',
-  'bzmpop',
-]);
-
-/** Whether a write may take what it writes from another key, or from another database. */
-export const mayDerive = (spec: CommandSpec): boolean =>
-  (spec.singleKey === 0 && !NAMED_BY_REPLY.has(spec.name)) || spec.handling === 'barrier';
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
 export function otherDatabase(frame: Buffer, start: number): number | null {

@@ -1,6 +1,8 @@
 /** What can be said of a script, or of a function, by reading its text. */
 import { countingKind } from '../command/counting.js';
 import { READS, WRITES, type KeySpec } from '../command/keys.js';
+import { rowOf } from '../command/rows.js';
+import type { Row } from '../command/row.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { mentionsDatabases, readText, tooManyFrom, type Call, type KeyName, type Reading } from './text.js';
 
@@ -18,8 +20,7 @@ export interface NamedKeys {
 
 export const UNTOLD: NamedKeys = { reads: null, writes: null };
 
-/** Commands that leave the database. */
-const LEAVING = new Set(['select', 'move', 'copy', 'swapdb']);
+const leavesDatabase = (name: string): boolean => rowOf(name)?.leavesDatabase === true;
 
 const KEEPTTL = 'keepttl';
 
@@ -75,12 +76,14 @@ export class Routine {
 
   /** Whether it calls what touches every key of a database, as far as its text tells. */
   get flushes(): boolean {
-    return this.#callsOneOf('flushall', 'flushdb', 'swapdb');
+    return this.#callsOne((row) => row.changesAllKeys);
   }
 
   /** Whether it may swap databases, as far as its text tells. */
   get swapsDatabases(): boolean {
-    return this.#reading.calls === null ? this.#mentionsSwapping : this.#callsOneOf('swapdb');
+    return this.#reading.calls === null
+      ? this.#mentionsSwapping
+      : this.#reading.calls.some(({ name }) => name === 'swapdb');
   }
 
   /** Whether it may publish, for all that is known. */
@@ -90,11 +93,11 @@ export class Routine {
 
   /** Whether it asks what keys there are, as far as its text tells. */
   get asksForAllKeys(): boolean {
-    return this.#callsOneOf('scan', 'keys', 'dbsize', 'randomkey');
+    return this.#callsOne((row) => row.asksForAllKeys);
   }
 
-  #callsOneOf(...names: readonly string[]): boolean {
-    return this.#reading.calls?.some(({ name }) => names.includes(name)) === true;
+  #callsOne(isSuch: (row: Row) => true | undefined): boolean {
+    return this.#reading.calls?.some(({ name }) => isSuch(rowOf(name) ?? {})) === true;
   }
 
   /**
@@ -102,10 +105,10 @@ export class Routine {
    * in it, or among the arguments.
    */
   staysInDatabase(args: readonly Buffer[]): boolean {
-    if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => LEAVING.has(name));
+    if (this.#reading.calls !== null) return !this.#reading.calls.some(({ name }) => leavesDatabase(name));
     return (
       !this.#mentionsDatabases &&
-      !args.some((arg) => arg.length < 8 && LEAVING.has(arg.toString('latin1').toLowerCase()))
+      !args.some((arg) => arg.length < 8 && leavesDatabase(arg.toString('latin1').toLowerCase()))
     );
   }
 

@@ -7,7 +7,8 @@
  */
 import luaparse from 'luaparse';
 import type { CallExpression, Chunk, Expression, FunctionDeclaration, Identifier, Statement } from 'luaparse';
-import { areRepeatable, repeatableCommand } from './repeatable.js';
+import { rowOf } from '../command/rows.js';
+import { areRepeatable } from './repeatable.js';
 
 /** How a text names a key: as a text, as an argument (from 1), or as one of the declared keys. */
 export type KeyName = { readonly text: string } | { readonly argument: number } | 'declared';
@@ -659,7 +660,7 @@ class Reader {
 
   #kindOfReply({ arguments: [name] }: CallExpression): Kind {
     const literal = name === undefined ? null : literalOf(name);
-    const reply = literal === null ? undefined : repeatableCommand(literal.toLowerCase())?.reply;
+    const reply = literal === null ? undefined : rowOf(literal.toLowerCase())?.repeatable?.reply;
     return reply === 'number' || reply === 'text' ? reply : 'any';
   }
 
@@ -674,7 +675,7 @@ class Reader {
   }
 
   #isRepeatable({ name, args, isUsed }: SeenCall): boolean {
-    const allowed = repeatableCommand(name);
+    const allowed = rowOf(name)?.repeatable;
     if (allowed === undefined || (isUsed && allowed.reply === null)) return false;
     const written = args.map((arg, i) => ({
       literal: literalOf(arg),

@@ -2,7 +2,7 @@
  * Finds keys that are counted in, whatever the plan calls their workload: the first commands of each kind in each
  * second are looked at, and stand for the others of that second. What is not looked at costs a number.
  */
-import { KINDS, type CountingKind } from '../command/counting.js';
+import { KINDS, type CountingKind } from '../command/counting-kind.js';
 import { KeyList, keysOf, isWord } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
 import { Prefixes, prefixOf } from '../telemetry/prefixes.js';

@@ -1,5 +1,6 @@
 /** Whether a shard's counters are safe on its target, with what the shard itself has seen: the gate `counters`. */
-import { byKind, type CountingKind } from '../command/counting.js';
+import { byKind } from '../command/counting.js';
+import type { CountingKind } from '../command/counting-kind.js';
 import type { Cluster } from '../guard/facts.js';
 import { judgeWorkload, type Seen, type Sightings, type Verdict } from '../guard/judge.js';
 import { readClusters } from '../guard/read.js';

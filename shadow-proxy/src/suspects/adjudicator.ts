@@ -13,7 +13,7 @@ import {
   type Tolerances,
   type Verdict,
 } from '../compare/compare.js';
-import { RELATIVE_TTL, relativeTtl } from '../command/effects.js';
+import { rowOf } from '../command/rows.js';
 import { formsOf, titleOf } from '../command/forms.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
 import { keyId } from './suspects.js';
@@ -129,7 +129,8 @@ export class Judge implements Verdicts {
   /** Whether the command gives a time to live that counts from the moment it runs. */
   #counts(name: string, frame: Buffer, start: number): boolean {
     if (name.startsWith('eval')) return this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl !== false;
-    return RELATIVE_TTL.has(name) && relativeTtl(argumentsOf(frame, start)) !== null;
+    const ttl = rowOf(name)?.relativeTtl;
+    return ttl !== undefined && ttl(argumentsOf(frame, start)) !== null;
   }
 
   /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */

@@ -7,7 +7,7 @@
  *   a write is confirmed          ──▶ did the key's span meet the time from its sending to its confirmation?
  *                                      └─ yes ─▶ which server found the key is not known: it is copied
  */
-import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../command/effects.js';
+import { absoluteTtl, relativeTtl } from '../command/ttl.js';
 import { WRITES } from '../command/keys.js';
 import type { CommandSpec } from '../command/table.js';
 import { argumentsOf, locateArguments } from '../resp/decode.js';
@@ -33,13 +33,6 @@ const MOVES = 4;
 const RUNS = 8;
 const SWAPS = 16;
 
-/**
- * Writes after which it is the same whether or not the key was there. GETSET is none: its reply differs, and no
- * question afterwards tells why.
- */
-const REPLACES = new Set(['setex', 'psetex', 'mset', 'del', 'unlink', 'getdel', 'restore', 'flushall', 'flushdb']);
-const MOVING = new Set(['rename', 'renamenx', 'copy', 'move']);
-
 export class Expiry implements ExpiryEdges {
   readonly #deadlines: Deadlines;
   /** By command id. */
@@ -62,13 +55,14 @@ export class Expiry implements ExpiryEdges {
       return now - Math.max(mirrors.source.lagMs(now), mirrors.target.lagMs(now)) - KEPT_MS;
     });
     this.#set = table.byName('set')!;
-    this.#roles = Uint8Array.from(table.all, ({ name, write, handling }) => {
-      const touches = (write || handling === 'script') && !REPLACES.has(name) ? TOUCHES : 0;
-      const times = RELATIVE_TTL.has(name) || ABSOLUTE_TTL.has(name) ? TIMES : 0;
+    this.#roles = Uint8Array.from(table.all, (spec) => {
+      const { name, write, handling } = spec;
+      const touches = (write || handling === 'script') && !spec.replaces ? TOUCHES : 0;
+      const times = spec.relativeTtl !== null || spec.absoluteTtl !== null ? TIMES : 0;
       return (
         touches |
         times |
-        (MOVING.has(name) ? MOVES : 0) |
+        (spec.movesTtl ? MOVES : 0) |
         (handling === 'script' ? RUNS : 0) |
         (name === 'swapdb' ? SWAPS : 0)
       );
@@ -135,7 +129,8 @@ export class Expiry implements ExpiryEdges {
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
-      const from = keepsTtl(spec, asked, askedStart) ? 0 : operation.submittedAt - MARGIN_MS;
+      const keepsTtl = spec.keepsTtl?.(argumentsOf(asked, askedStart)) === true;
+      const from = keepsTtl ? 0 : operation.submittedAt - MARGIN_MS;
       if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS))
         this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
     }
@@ -279,13 +274,4 @@ const [E, G, P, T, X] = ['e', 'g', 'p', 't', 'x'].map((letter) => letter.charCod
 /** The earliest moment from which a time to live in the operation's frame counts. */
 function countsFrom({ submittedAt, answeredAt, ttlFrom, batch }: Operation): number {
   return ttlFrom === 0 || batch !== null ? submittedAt : submittedAt - answeredAt + ttlFrom;
-}
-
-/** Whether the mirror is told SET … KEEPTTL. */
-function keepsTtl(spec: CommandSpec, frame: Buffer, start: number): boolean {
-  if (spec.name === 'incrbyfloat') return true;
-  return (
-    spec.name === 'set' &&
-    argumentsOf(frame, start).some((arg, i) => i > 2 && arg.toString('latin1').toUpperCase() === 'KEEPTTL')
-  );
 }

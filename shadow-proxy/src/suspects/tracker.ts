@@ -10,7 +10,7 @@ import type { Journal } from '../storage/journal.js';
 import { keyId, type Suspect, type Suspects } from './suspects.js';
 import { argumentsOf } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
-import { mayDerive, otherDatabase } from '../script/frame-keys.js';
+import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { InParts, SuspectKeys } from '../pipeline/suspicion.js';
 import { askedFrame, type Operation } from '../pipeline/operation.js';
@@ -166,7 +166,7 @@ export class Doubts implements SuspectKeys {
     if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
     if (operation.calm) return;
     if (batch === null) {
-      if (spec !== undefined && mayDerive(spec) && this.#touchedBy(db, ...askedFrame(operation), READS, () => true))
+      if (spec?.derives === true && this.#touchedBy(db, ...askedFrame(operation), READS, () => true))
         this.operation(operation, 'derived');
       return;
     }

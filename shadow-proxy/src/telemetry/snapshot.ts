@@ -6,7 +6,7 @@
  * Called by: every room after it.
  * Calls: text, route, plan, command, compare.
  */
-import type { CountingKind } from '../command/counting.js';
+import type { CountingKind } from '../command/counting-kind.js';
 import type { Side, Stage } from '../route/stage.js';
 import type { StagePoint, WorkloadClass } from '../plan/plan.js';
 

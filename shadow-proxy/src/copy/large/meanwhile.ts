@@ -1,5 +1,5 @@
 /** What happens to a key while it is copied in parts. */
-import { ABSOLUTE_TTL, absoluteTtl, RELATIVE_TTL, relativeTtl } from '../../command/effects.js';
+import { absoluteTtl, relativeTtl } from '../../command/ttl.js';
 import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../pipeline/operation.js';
 import type { InParts } from '../../pipeline/suspicion.js';
@@ -75,7 +75,7 @@ export class Meanwhile implements InParts {
     if (!frame.subarray(start, end).includes(this.key) || !this.#isWritten(operation)) return;
     const args = argumentsOf(frame, start);
     const name = args[0].toString('latin1').toUpperCase();
-    this.#time(name, args, operation);
+    this.#time(args, operation);
     this.written(name, args, operation);
   }
 
@@ -113,11 +113,10 @@ export class Meanwhile implements InParts {
   }
 
   /** A time to live that a client gives counts from here on, whether or not the mirror has the key to give it to. */
-  #time(name: string, args: readonly Buffer[], { answeredAt }: Operation): void {
-    const lower = name.toLowerCase();
-    const relative = RELATIVE_TTL.has(lower) ? relativeTtl(args) : null;
+  #time(args: readonly Buffer[], { answeredAt }: Operation): void {
+    const relative = relativeTtl(args);
     if (relative !== null) this.expiresAt = Math.min(this.expiresAt, answeredAt + relative.ms);
-    const absolute = ABSOLUTE_TTL.has(lower) ? absoluteTtl(args) : null;
+    const absolute = absoluteTtl(args);
     const { unixTimeAtZero, clockErrorMs } = this.sequencer.servers[this.authority];
     if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute.ms - unixTimeAtZero - clockErrorMs);
   }

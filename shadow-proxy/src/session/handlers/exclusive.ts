@@ -10,7 +10,6 @@ import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { Lanes } from '../../pipeline/lanes.js';
 import type { KeyOrder } from '../../pipeline/key-locks.js';
-import { isAboutCode } from '../../script/frame-keys.js';
 import { inTime } from '../../io/in-time.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
@@ -47,7 +46,7 @@ export function barrier(context: CommandContext, spec: CommandSpec, authority?: 
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
   const mirrored =
     route === null
-      ? router.mirrors && (!isAboutCode(spec) || sequencer.mirrorKnows(side, spec))
+      ? router.mirrors && (!spec.aboutCode || sequencer.mirrorKnows(side, spec))
       : route.rule.mirrorsWrites || route.mixed;
   const mustCopy = route === null ? spec.handling === 'script' && !router.uniform : route.mixed;
   const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, context.command);
@@ -61,7 +60,7 @@ export function barrier(context: CommandContext, spec: CommandSpec, authority?: 
 
 /** Whether it touches every key of a database or more; what a server knows of scripts and functions is no key. */
 export const isAboutEveryKey = (spec: CommandSpec): boolean =>
-  spec.handling === 'barrier' && spec.name !== 'move' && !isAboutCode(spec);
+  spec.handling === 'barrier' && spec.name !== 'move' && !spec.aboutCode;
 
 /**
  * Why a command about every key cannot be run as things are; null where it can. It is not mirrored where foreign keys

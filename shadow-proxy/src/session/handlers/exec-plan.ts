@@ -11,7 +11,6 @@ import type { Clients } from '../clients.js';
 import type { CommandContext } from '../context.js';
 import { followOf, routeKeys } from '../routing.js';
 import { isAboutEveryKey, refusalOfEveryKey } from './exclusive.js';
-import { ASKS_FOR_ALL } from './owned.js';
 import { followOfPublish, mirrorsMessages } from './pubsub.js';
 import { rewrittenIn } from './regional.js';
 import { hiddenBy, refusalOf } from './script.js';
@@ -106,7 +105,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
   for (const command of published) command.follow = followOfMessage(context.clients, command, authority);
   const all =
     authority === 'target' && context.clients.owned !== null
-      ? commands.find(({ spec }) => ASKS_FOR_ALL.has(spec.name))
+      ? commands.find(({ spec }) => spec.asksForAllKeys)
       : undefined;
   if (all !== undefined)
     return new Error(

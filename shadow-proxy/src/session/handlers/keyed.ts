@@ -11,7 +11,7 @@ import { barrier } from './exclusive.js';
 import { noting } from './noting.js';
 import { takeScript } from './script.js';
 import { sendProbed } from './send-together.js';
-import { crossing, splits, submitSplit } from './split.js';
+import { crossing, submitSplit } from './split.js';
 
 export function keyed(context: CommandContext, spec: CommandSpec): void {
   const { parser, clients } = context;
@@ -35,7 +35,7 @@ function severalKeys(context: CommandContext, spec: CommandSpec): void {
   if (spec.handling === 'script' && other === null && takeScript(context, spec, route)) return;
   if (spec.name === 'copy' && crossesDatabases(parser)) return barrier(context, spec, rule.authority);
   if (other === null) return send(context, spec, workload, rule, mixed, 0);
-  if (splits(spec.name)) {
+  if (spec.splittable) {
     clients.split++;
     flow.whenIdle(() => submitSplit(context, spec));
   } else {

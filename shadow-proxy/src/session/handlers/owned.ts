@@ -12,9 +12,6 @@ import { bulk, error, integer } from '../../resp/encode.js';
 import type { Matcher } from '../../route/glob.js';
 import type { CommandContext } from '../context.js';
 
-/** Commands about all keys of a database. */
-export const ASKS_FOR_ALL: ReadonlySet<string> = new Set(['scan', 'keys', 'dbsize', 'randomkey']);
-
 /** Keys that the server looks at at a time: well under a millisecond. */
 const PAGE_KEYS = 1000;
 /** So many keys are tried before a walk looks for one. */

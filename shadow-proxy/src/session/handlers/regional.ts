@@ -8,7 +8,6 @@
 import { CounterError, type PlainCounters } from '../../../../counters/src/index.js';
 import { KeyList, keysOf } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
-import { isAboutCode } from '../../script/frame-keys.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { NOTHING, Operation, questions, type Sink } from '../../pipeline/operation.js';
 import { argumentsOf, decodeReply, isError } from '../../resp/decode.js';
@@ -67,7 +66,7 @@ export function rewrittenIn(
 function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
   const { sequencer } = context.clients;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
-  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || isAboutCode(spec))
+  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || spec.aboutCode)
     return false;
   if (spec.name === 'move' || spec.name === 'copy') return false;
   if (

@@ -4,7 +4,6 @@
  */
 import { KeyList, keysOf, WRITES } from '../../command/keys.js';
 import type { CommandSpec } from '../../command/table.js';
-import { isAboutCode } from '../../script/frame-keys.js';
 import { argumentsOf } from '../../resp/decode.js';
 import type { Workload } from '../../route/router.js';
 import type { StageRule } from '../../route/stage.js';
@@ -43,7 +42,7 @@ function strayOf(context: CommandContext, spec: CommandSpec): Stray | null {
   const { sequencer } = context.clients;
   const { router, scripts, table } = sequencer;
   const isScript = spec.handling === 'script';
-  if ((!spec.write && !isScript) || spec.readOnlyScript || isAboutCode(spec)) return null;
+  if ((!spec.write && !isScript) || spec.readOnlyScript || spec.aboutCode) return null;
   const { frame, argStart, argEnd, argc } = context.parser;
   const keys = new KeyList();
   const told = keysOf(spec, frame, argStart, argEnd, argc, keys);

@@ -14,11 +14,6 @@ import type { Side, StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 import { followOf } from '../routing.js';
 
-/** Each key is for itself in these. MSET is not among them: it is atomic. */
-const SPLITTABLE = new Set(['mget', 'del', 'unlink', 'exists', 'touch']);
-
-export const splits = (name: string): boolean => SPLITTABLE.has(name);
-
 export function crossing(what: string, one: Workload, other: Workload): string {
   return (
     `ERR shadow-proxy: ${what.toUpperCase()} spans workload "${one.name}" (stage ${one.stage}${percentOf(one)}) and workload "${other.name}" ` +

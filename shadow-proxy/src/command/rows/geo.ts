@@ -1,0 +1,27 @@
+/** Commands about places. */
+import { copied, effect, word, type CommandEffect, type EffectOf } from '../effect.js';
+import { georadiusKeys } from '../hidden-keys.js';
+import type { Rows } from '../row.js';
+
+/** What is near the edge of an area, and which of several COUNT takes, is the server's own. */
+const georadius: EffectOf = (args) =>
+  args.slice(5).some((arg) => word(arg) === 'STORE' || word(arg) === 'STOREDIST') ? 'copy' : 'verbatim';
+
+const stores = (least: number): CommandEffect =>
+  effect(
+    georadius,
+    "with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server's own; otherwise as asked",
+    { least },
+  );
+
+export const GEO: Rows = {
+  georadius: {
+    readKeys: georadiusKeys(6),
+    effect: stores(8),
+  },
+  georadiusbymember: {
+    readKeys: georadiusKeys(5),
+    effect: stores(7),
+  },
+  geosearchstore: { effect: effect(copied, 'the destination is copied') },
+};

@@ -1,0 +1,36 @@
+/** Commands about databases, scripts, messages and servers. */
+import { effect, one, word, type EffectOf } from '../effect.js';
+import type { Rows } from '../row.js';
+
+/** Each server has receivers of its own. */
+const message = effect((args) => one(args, null), 'as asked; the number of receivers is not compared');
+
+/** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
+const configSet: EffectOf = (args) => {
+  for (let i = args.length - 2; i >= 2; i -= 2)
+    if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);
+  return null;
+};
+
+const KEYSPACE_EVENTS = 'NOTIFY-KEYSPACE-EVENTS';
+
+export const SERVER: Rows = {
+  'config|set': {
+    effect: effect(
+      configSet,
+      '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings',
+    ),
+  },
+  dbsize: { asksForAllKeys: true },
+  eval: { counts: 'script' },
+  evalsha: { counts: 'script' },
+  fcall: { counts: 'script' },
+  flushall: { replaces: true, changesAllKeys: true },
+  flushdb: { replaces: true, changesAllKeys: true },
+  publish: { effect: message },
+  select: { leavesDatabase: true },
+  spublish: { effect: message },
+  swapdb: { changesAllKeys: true, leavesDatabase: true },
+  wait: { blocking: { timeout: 'last', unit: 1 } },
+  waitaof: { blocking: { timeout: 'last', unit: 1 } },
+};

@@ -1,0 +1,78 @@
+/** Commands about strings, numbers and bits. */
+import { isNull } from '../../resp/decode.js';
+import { OK } from '../../resp/encode.js';
+import { command, effect, one, word, type EffectOf } from '../effect.js';
+import { bitfieldKeys, setKeys } from '../hidden-keys.js';
+import { inScript, type Rows } from '../row.js';
+import { ttlAt2, ttlOption } from '../ttl-argument.js';
+
+/** Options that a repeated script may write out. */
+const TTL = { ex: 1, px: 1, nx: 0, xx: 0 };
+
+const optionsOf = (args: readonly Buffer[]): string[] => args.slice(3).map(word);
+
+/**
+ * SET … NX GET, which only newer servers know: nil says that it was set. KeyDB loses what SET … KEEPTTL writes to a
+ * key that has expired and is not removed yet: a look at the key removes it.
+ */
+const set: EffectOf = (args, reply) => {
+  const options = optionsOf(args);
+  if (options.includes('NX') && options.includes('GET')) {
+    if (!isNull(reply)) return null;
+    return one([...args.slice(0, 3), ...args.slice(3).filter((arg) => word(arg) !== 'NX' && word(arg) !== 'GET')], OK);
+  }
+  return options.includes('KEEPTTL') ? [command(['EXISTS', args[1]], null), command(args, 'same')] : 'verbatim';
+};
+
+const keepsTtl = (args: readonly Buffer[]): boolean => optionsOf(args).includes('KEEPTTL');
+/** And does not look at the key for another option's sake. */
+const keepsTtlBlindly = (args: readonly Buffer[]): boolean =>
+  keepsTtl(args) && !['NX', 'XX', 'GET'].some((option) => optionsOf(args).includes(option));
+
+/** The sum is the authority's: long doubles differ between processors. */
+const incrbyfloat: EffectOf = (args, reply) => [
+  command(['EXISTS', args[1]], null),
+  command(['SET', args[1], reply.data!, 'KEEPTTL'], OK),
+];
+
+export const STRINGS: Rows = {
+  append: { counts: 'append', repeatable: inScript('kv', 'number') },
+  bitfield: { readKeys: bitfieldKeys, counts: 'increment' },
+  decr: { counts: 'increment', repeatable: inScript('k', 'number') },
+  decrby: { counts: 'increment', repeatable: inScript('kn', 'number') },
+  get: { repeatable: inScript('k', 'text') },
+  getbit: { repeatable: inScript('kn', 'number') },
+  getdel: { replaces: true, repeatable: inScript('k', 'text') },
+  getex: { relativeTtl: ttlOption(2, 'EX', 'PX', 'GETEX'), absoluteTtl: ttlOption(2, 'EXAT', 'PXAT', 'GETEX') },
+  getrange: { repeatable: inScript('knn', 'text') },
+  getset: { repeatable: inScript('kv', 'text') },
+  incr: { counts: 'increment', repeatable: inScript('k', 'number') },
+  incrby: { counts: 'increment', repeatable: inScript('kn', 'number') },
+  incrbyfloat: {
+    effect: effect(incrbyfloat, '`SET … KEEPTTL` of the sum, behind an `EXISTS`'),
+    keepsTtl: () => true,
+    counts: 'float',
+  },
+  mget: { splittable: true, repeatable: inScript('(k)', 'table') },
+  mset: { replaces: true, repeatable: inScript('(kv)', 'table') },
+  msetnx: { counts: 'lock' },
+  psetex: { relativeTtl: ttlAt2(1, 'PSETEX'), replaces: true, repeatable: inScript('knv', 'table') },
+  set: {
+    readKeys: setKeys,
+    effect: effect(
+      set,
+      'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked',
+      { least: 4 },
+    ),
+    relativeTtl: ttlOption(3, 'EX', 'PX', 'SET'),
+    absoluteTtl: ttlOption(3, 'EXAT', 'PXAT', 'SET'),
+    keepsTtl,
+    keepsTtlBlindly,
+    repeatable: inScript('kvx', 'text', TTL),
+  },
+  setbit: { repeatable: inScript('knn', 'number') },
+  setex: { relativeTtl: ttlAt2(1000, 'PSETEX'), replaces: true, repeatable: inScript('knv', 'table') },
+  setnx: { counts: 'lock', repeatable: inScript('kv', 'number') },
+  setrange: { counts: 'append', repeatable: inScript('knv', 'number') },
+  strlen: { repeatable: inScript('k', 'number') },
+};
