@@ -1,0 +1,339 @@
+/**
+ * What the mirror is told of each command that has an effect of its own: from its arguments and the authority's reply,
+ * the exact frames, and the replies that the mirror must give.
+ */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Effect, EffectOf } from '../../../src/command/effect.js';
+import { CommandTable, type CommandSpec } from '../../../src/command/table.js';
+import { shiftTtl, shortenTtl } from '../../../src/command/ttl.js';
+import { decodeReply } from '../../../src/resp/decode.js';
+import { encodeCommand } from '../../../src/resp/encode.js';
+
+const table = new CommandTable();
+
+/** A frame as its arguments, and the reply that is expected: `same`, null for any but an error, or its bytes. */
+type Sent = readonly [command: string, reply: string | null];
+type Expected = null | 'verbatim' | 'copy' | readonly Sent[];
+interface Case {
+  readonly asked: string;
+  /** The authority's reply. */
+  readonly reply: string;
+  readonly told: Expected;
+  readonly protocol?: 2 | 3;
+  /** The reply to the probe. */
+  readonly probe?: string;
+}
+
+const split = (command: string): Buffer[] => command.split(' ').map((word) => Buffer.from(word));
+const decoded = (reply: string) => decodeReply(Buffer.from(reply)).reply;
+const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+const array = (...items: readonly string[]): string => `*${items.length}\r\n${items.join('')}`;
+const map = (...items: readonly string[]): string => `%${items.length / 2}\r\n${items.join('')}`;
+const bulks = (...texts: readonly string[]): string => array(...texts.map(bulk));
+const OK = '+OK\r\n';
+const NIL = '$-1\r\n';
+const NIL_ARRAY = '*-1\r\n';
+const NULL = '_\r\n';
+const integer = (number: number): string => `:${number}\r\n`;
+
+function specOf(asked: string): CommandSpec {
+  const [first, second] = asked.toLowerCase().split(' ');
+  return table.byName(`${first}|${second}`) ?? table.byName(first)!;
+}
+
+function assertTold(effect: Effect, told: Expected, shown: string): void {
+  if (told === null || typeof told === 'string' || effect === null || typeof effect === 'string')
+    return assert.equal(effect, told, shown);
+  const frames = effect.map(({ frame, reply }) => [frame.toString(), reply === null ? null : reply.toString()]);
+  assert.deepEqual(
+    frames,
+    told.map(([command, reply]) => [encodeCommand(split(command)).toString(), reply]),
+    shown,
+  );
+}
+
+function check(of: EffectOf, { asked, reply, told, protocol = 2, probe }: Case): void {
+  const effect = of(split(asked), decoded(reply), protocol, probe === undefined ? undefined : decoded(probe));
+  assertTold(effect, told, `${asked} → ${JSON.stringify(reply)}`);
+}
+
+const POPPED = array(bulk('b'), bulks('1', '2'));
+const POPPED_SCORES = array(bulk('z'), array(bulks('m', '1'), bulks('n', '2')));
+const ENTRY = array(bulk('1-1'), bulks('f', 'v'));
+const copiedField = (asked: string): Case => ({ asked, reply: array(integer(1)), told: 'copy' });
+const conditional = (name: string): Case[] => [
+  { asked: `${name} k 100`, reply: integer(1), told: 'verbatim' },
+  { asked: `${name} k 100 NX`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
+  { asked: `${name} k 100 xx`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
+  { asked: `${name} k 100 GT`, reply: integer(0), told: null },
+  { asked: `${name} k 100 XX LT`, reply: integer(1), told: [[`${name} k 100`, integer(1)]] },
+];
+
+const CASES: readonly Case[] = [
+  ...['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT'].flatMap(conditional),
+
+  { asked: 'SET k v NX', reply: OK, told: 'verbatim' },
+  { asked: 'SET k v GET', reply: bulk('old'), told: 'verbatim' },
+  { asked: 'SET k v NX GET', reply: NIL, told: [['SET k v', OK]] },
+  { asked: 'set k v get ex 10 nx', reply: NULL, told: [['set k v ex 10', OK]] },
+  { asked: 'SET k v NX GET', reply: bulk('old'), told: null },
+  {
+    asked: 'SET k v KEEPTTL',
+    reply: OK,
+    told: [
+      ['EXISTS k', null],
+      ['SET k v KEEPTTL', 'same'],
+    ],
+  },
+  {
+    asked: 'INCRBYFLOAT k 0.1',
+    reply: bulk('10.6'),
+    told: [
+      ['EXISTS k', null],
+      ['SET k 10.6 KEEPTTL', OK],
+    ],
+  },
+  { asked: 'HINCRBYFLOAT h f 0.1', reply: bulk('10.6'), told: [['HSET h f 10.6', null]] },
+
+  { asked: 'SPOP s', reply: bulk('a'), told: [['SREM s a', integer(1)]] },
+  { asked: 'SPOP s', reply: NIL, told: null },
+  { asked: 'SPOP s 2', reply: bulks('a', 'b'), told: [['SREM s a b', integer(2)]] },
+  { asked: 'SPOP s 2', reply: '~2\r\n$1\r\na\r\n$1\r\nb\r\n', protocol: 3, told: [['SREM s a b', integer(2)]] },
+  { asked: 'SPOP s 2', reply: array(), told: null },
+
+  { asked: 'LMPOP 2 a b LEFT COUNT 5', reply: POPPED, told: [['LPOP b 2', bulks('1', '2')]] },
+  { asked: 'LMPOP 2 a b RIGHT', reply: array(bulk('b'), bulks('1')), told: [['RPOP b 1', bulks('1')]] },
+  { asked: 'LMPOP 1 a left', reply: NIL_ARRAY, told: null },
+  { asked: 'BLMPOP 0 2 a b LEFT COUNT 5', reply: POPPED, told: [['LPOP b 2', bulks('1', '2')]] },
+  { asked: 'BLMPOP 0.5 1 a RIGHT', reply: NIL_ARRAY, told: null },
+  { asked: 'ZMPOP 1 z MIN COUNT 2', reply: POPPED_SCORES, told: [['ZPOPMIN z 2', bulks('m', '1', 'n', '2')]] },
+  { asked: 'ZMPOP 1 z MAX COUNT 2', reply: POPPED_SCORES, protocol: 3, told: [['ZPOPMAX z 2', null]] },
+  { asked: 'ZMPOP 1 z MIN', reply: NIL_ARRAY, told: null },
+  { asked: 'BZMPOP 0 2 y z MAX', reply: POPPED_SCORES, told: [['ZPOPMAX z 2', bulks('m', '1', 'n', '2')]] },
+  { asked: 'BZMPOP 1 1 z MIN', reply: NIL_ARRAY, told: null },
+
+  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), told: [['LPOP b', bulk('x')]] },
+  { asked: 'BLPOP a 1', reply: NIL_ARRAY, told: null },
+  { asked: 'brpop a b 0', reply: bulks('a', 'x'), told: [['RPOP a', bulk('x')]] },
+  { asked: 'BRPOP a 1', reply: NULL, protocol: 3, told: null },
+  { asked: 'BLMOVE a b LEFT RIGHT 0', reply: bulk('x'), told: [['LMOVE a b LEFT RIGHT', 'same']] },
+  { asked: 'BLMOVE a b LEFT RIGHT 1', reply: NIL, told: null },
+  { asked: 'BRPOPLPUSH a b 0', reply: bulk('x'), told: [['RPOPLPUSH a b', 'same']] },
+  { asked: 'BRPOPLPUSH a b 1', reply: NIL_ARRAY, told: null },
+  { asked: 'BZPOPMIN y z 0', reply: bulks('z', 'm', '1'), told: [['ZPOPMIN z', bulks('m', '1')]] },
+  { asked: 'BZPOPMIN z 1', reply: NIL_ARRAY, told: null },
+  {
+    asked: 'BZPOPMAX z 0',
+    reply: array(bulk('z'), bulk('m'), ',1.5\r\n'),
+    protocol: 3,
+    told: [['ZPOPMAX z', array(bulk('m'), ',1.5\r\n')]],
+  },
+
+  { asked: 'XREADGROUP GROUP g c STREAMS s >', reply: array(array(bulk('s'), array(ENTRY))), told: 'verbatim' },
+  {
+    asked: 'XREADGROUP GROUP g c COUNT 1 BLOCK 50 STREAMS s t > >',
+    reply: array(array(bulk('t'), array(ENTRY))),
+    told: [['XREADGROUP GROUP g c COUNT 1 STREAMS t >', 'same']],
+  },
+  {
+    asked: 'XREADGROUP GROUP g c BLOCK 50 STREAMS s t > >',
+    reply: map(bulk('s'), array(ENTRY)),
+    protocol: 3,
+    told: [['XREADGROUP GROUP g c STREAMS s >', 'same']],
+  },
+  {
+    // Both had entries: nobody was woken.
+    asked: 'XREADGROUP GROUP g c BLOCK 50 STREAMS s t > >',
+    reply: array(array(bulk('s'), array(ENTRY)), array(bulk('t'), array(ENTRY))),
+    told: [['XREADGROUP GROUP g c STREAMS s t > >', 'same']],
+  },
+
+  { asked: 'XADD s * f v', reply: bulk('5-0'), told: [['XADD s 5-0 f v', 'same']] },
+  { asked: 'XADD s NOMKSTREAM * f v', reply: NIL, told: null },
+  { asked: 'XADD s NOMKSTREAM * f v', reply: bulk('5-0'), told: [['XADD s NOMKSTREAM 5-0 f v', 'same']] },
+  { asked: 'XADD s MAXLEN = 9 * f v', reply: bulk('5-0'), told: [['XADD s MAXLEN = 9 5-0 f v', 'same']] },
+  { asked: 'XADD s MAXLEN 9 5-* f v', reply: bulk('5-3'), told: [['XADD s MAXLEN 9 5-3 f v', 'same']] },
+  {
+    asked: 'XADD s MAXLEN ~ 9 LIMIT 100 * f ~',
+    reply: bulk('5-0'),
+    probe: integer(42),
+    told: [
+      ['XADD s 5-0 f ~', 'same'],
+      ['XTRIM s MAXLEN 42', null],
+    ],
+  },
+  { asked: 'XADD s MINID ~ 4 * f v', reply: bulk('5-0'), told: 'copy' },
+  { asked: 'XTRIM s MAXLEN 9', reply: integer(3), told: 'verbatim' },
+  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(0), probe: integer(12), told: null },
+  { asked: 'XTRIM s MINID ~ 9', reply: integer(3), probe: integer(12), told: [['XTRIM s MAXLEN 12', 'same']] },
+  { asked: 'XTRIM s MAXLEN ~ 9', reply: integer(3), told: 'copy' },
+  { asked: 'XCLAIM s g c 5000 1-1', reply: array(ENTRY), told: [['XCLAIM s g c 0 1-1', 'same']] },
+  {
+    asked: 'XCLAIM s g c 5000 1-1 2-1 JUSTID',
+    reply: bulks('1-1', '2-1'),
+    told: [['XCLAIM s g c 0 1-1 2-1 JUSTID', 'same']],
+  },
+  { asked: 'XCLAIM s g c 5000 1-1 2-1', reply: array(ENTRY), told: 'copy' },
+  { asked: 'XCLAIM s g c 5000 1-1', reply: array(NIL_ARRAY), told: 'copy' },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(), array()), told: null },
+  {
+    asked: 'XAUTOCLAIM s g c 5000 0',
+    reply: array(bulk('0-0'), array(ENTRY), bulks('2-1')),
+    told: [
+      ['XCLAIM s g c 0 1-1', null],
+      ['XACK s g 2-1', null],
+    ],
+  },
+  {
+    asked: 'XAUTOCLAIM s g c 5000 0 COUNT 1 JUSTID',
+    reply: array(bulk('0-0'), bulks('1-1'), array()),
+    told: [['XCLAIM s g c 0 1-1 JUSTID', null]],
+  },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array(ENTRY)), told: 'copy' },
+  { asked: 'XAUTOCLAIM s g c 5000 0', reply: array(bulk('0-0'), array()), told: null },
+  { asked: 'XSETID s 5-0', reply: OK, told: 'verbatim' },
+  { asked: 'XSETID s 5-0 ENTRIESADDED 7 MAXDELETEDID 4-0', reply: OK, told: [['XSETID s 5-0', 'same']] },
+  { asked: 'XGROUP CREATE s g $ MKSTREAM', reply: OK, told: 'verbatim' },
+  { asked: 'XGROUP CREATE s g 0 MKSTREAM ENTRIESREAD 3', reply: OK, told: [['XGROUP CREATE s g 0 MKSTREAM', 'same']] },
+  { asked: 'XGROUP SETID s g 0 ENTRIESREAD 3', reply: OK, told: [['XGROUP SETID s g 0', 'same']] },
+
+  { asked: 'SORT l LIMIT 0 5 STORE d', reply: integer(3), told: 'verbatim' },
+  { asked: 'SORT l BY w* LIMIT 0 5', reply: bulks('a'), told: 'verbatim' },
+  { asked: 'sort l by w* store d', reply: integer(3), told: 'copy' },
+  { asked: 'GEORADIUS g 1 2 3 km COUNT 2', reply: bulks('a'), told: 'verbatim' },
+  { asked: 'GEORADIUS g 1 2 3 km STORE d', reply: integer(1), told: 'copy' },
+  { asked: 'GEORADIUSBYMEMBER g m 3 km STOREDIST d', reply: integer(1), told: 'copy' },
+  { asked: 'GEOSEARCHSTORE d g FROMMEMBER m BYRADIUS 3 km', reply: integer(1), told: 'copy' },
+  { asked: 'RESTORE k 0 payload', reply: OK, told: 'copy' },
+  copiedField('HEXPIRE h 10 FIELDS 1 f'),
+  copiedField('HPEXPIRE h 10 FIELDS 1 f'),
+  copiedField('HEXPIREAT h 10 FIELDS 1 f'),
+  copiedField('HPEXPIREAT h 10 FIELDS 1 f'),
+  copiedField('HPERSIST h FIELDS 1 f'),
+  copiedField('HSETEX h EX 10 FIELDS 1 f v'),
+  copiedField('HGETEX h EX 10 FIELDS 1 f'),
+  copiedField('HGETDEL h FIELDS 1 f'),
+
+  { asked: 'PUBLISH c m', reply: integer(3), told: [['PUBLISH c m', null]] },
+  { asked: 'SPUBLISH c m', reply: integer(3), told: [['SPUBLISH c m', null]] },
+  { asked: 'CONFIG SET slowlog-max-len 5', reply: OK, told: null },
+  {
+    asked: 'CONFIG SET slowlog-max-len 5 notify-keyspace-events KEA',
+    reply: OK,
+    told: [['CONFIG SET notify-keyspace-events KEA', null]],
+  },
+];
+
+/** Blocked clients that were woken together. */
+const WOKEN: readonly Case[] = [
+  { asked: 'BLPOP a b 0', reply: bulks('b', 'x'), told: [['LREM b 1 x', integer(1)]] },
+  { asked: 'BRPOP a b 0', reply: bulks('b', 'x'), told: [['LREM b -1 x', integer(1)]] },
+  { asked: 'BZPOPMIN z 0', reply: bulks('z', 'm', '1'), told: [['ZREM z m', integer(1)]] },
+  { asked: 'BZPOPMAX z 0', reply: array(bulk('z'), bulk('m'), ',1\r\n'), told: [['ZREM z m', integer(1)]] },
+];
+
+const PROBES: readonly (readonly [asked: string, probe: string | null])[] = [
+  ['XADD s * f v', null],
+  ['XADD s MAXLEN = 5 * f v', null],
+  // A value is no option.
+  ['XADD s * f ~', null],
+  ['XADD s MAXLEN ~ 5 * f v', 'XLEN s'],
+  ['xadd s nomkstream minid ~ 5 limit 10 * f v', 'XLEN s'],
+  ['XTRIM s MAXLEN 5', null],
+  ['XTRIM s MAXLEN ~ 5', 'XLEN s'],
+];
+
+/** The same with 400 ms less. */
+const SHORTENED: readonly (readonly [asked: string, told: string | null])[] = [
+  ['EXPIRE k 10', 'PEXPIRE k 9600'],
+  ['PEXPIRE k 300 NX', 'PEXPIRE k -100 NX'],
+  ['SETEX k 10 v', 'PSETEX k 9600 v'],
+  ['PSETEX k 300 v', 'PSETEX k 1 v'],
+  ['SET k v EX 10 GET', 'SET k v PX 9600 GET'],
+  ['set k v nx px 1000', 'SET k v nx PX 600'],
+  ['SET k v EXAT 10', null],
+  ['SET EX EX', null],
+  ['GETEX k EX 10', 'GETEX k PX 9600'],
+  ['GETEX k PERSIST', null],
+  ['RESTORE k 1000 payload', 'RESTORE k 600 payload'],
+  ['RESTORE k 0 payload', null],
+  ['PERSIST k', null],
+];
+
+/** The same by a clock that is 400 ms ahead. */
+const SHIFTED: readonly (readonly [asked: string, told: string | null])[] = [
+  ['EXPIREAT k 10', 'PEXPIREAT k 10400'],
+  ['PEXPIREAT k 10 GT', 'PEXPIREAT k 410 GT'],
+  ['SET k v EXAT 10', 'SET k v PXAT 10400'],
+  ['SET k v PXAT 10 NX', 'SET k v PXAT 410 NX'],
+  ['SET k v EX 10', null],
+  ['GETEX k EXAT 10', 'GETEX k PXAT 10400'],
+  ['EXPIRE k 10', null],
+];
+
+for (const { asked, ...rest } of CASES)
+  test(`${asked} ${JSON.stringify(rest.reply).slice(0, 40)}`, () =>
+    check(specOf(asked).effect!.of, { asked, ...rest }));
+
+test('of clients that were woken together, each is told by what it took', () => {
+  for (const each of WOKEN) check(specOf(each.asked).effect!.ofWoken!, each);
+});
+
+test('what an approximate trim left is asked for right behind it', () => {
+  for (const [asked, probe] of PROBES) {
+    const frame = specOf(asked).effect!.probe!(split(asked));
+    assert.equal(frame?.toString() ?? null, probe === null ? null : encodeCommand(split(probe)).toString(), asked);
+  }
+});
+
+test('a time to live is told as what is left of it, a moment by the clock of the mirror', () => {
+  for (const [asked, told] of SHORTENED)
+    assert.equal(shortenTtl(split(asked), 400)?.toString() ?? null, told && encodeCommand(split(told)).toString());
+  for (const [asked, told] of SHIFTED)
+    assert.equal(shiftTtl(split(asked), 400)?.toString() ?? null, told && encodeCommand(split(told)).toString());
+});
+
+test('entries that XAUTOCLAIM found deleted are a form that KeyDB lacks', () => {
+  const form = (reply: string): string | null => table.byName('xautoclaim')!.effect!.form!(decoded(reply));
+  assert.equal(form(array(bulk('0-0'), array(ENTRY), array())), null);
+  assert.notEqual(form(array(bulk('0-0'), array(ENTRY), bulks('2-1'))), null);
+  assert.notEqual(form(array(bulk('0-0'), array(NIL_ARRAY))), null);
+});
+
+test('with fewer arguments than the effect looks at, it says that the command is its own', () => {
+  for (const { asked, reply } of CASES) {
+    const { of, least } = specOf(asked).effect!;
+    const args = split(asked);
+    if (args.length < least) assert.equal(of(args, decoded(reply), 2), 'verbatim', asked);
+  }
+});
+
+test('every effect, probe and time to live of the table has a case here', () => {
+  const missing = (cases: readonly string[], has: (spec: CommandSpec) => boolean): string[] => {
+    const named = new Set(cases.map((asked) => specOf(asked).name));
+    return table.all.filter((spec) => has(spec) && !named.has(spec.name)).map(({ name }) => name);
+  };
+  const asked = (cases: readonly Case[]): string[] => cases.map((each) => each.asked);
+  const first = (cases: readonly (readonly [string, string | null])[]): string[] => cases.map(([each]) => each);
+  assert.deepEqual(
+    missing(asked(CASES), ({ effect }) => effect !== null),
+    [],
+  );
+  assert.deepEqual(
+    missing(asked(WOKEN), ({ effect }) => effect !== null && effect.ofWoken !== null),
+    [],
+  );
+  assert.deepEqual(
+    missing(first(PROBES), ({ effect }) => effect !== null && effect.probe !== null),
+    [],
+  );
+  assert.deepEqual(
+    missing(first(SHORTENED), ({ relativeTtl }) => relativeTtl !== null),
+    [],
+  );
+  assert.deepEqual(
+    missing(first(SHIFTED), ({ absoluteTtl }) => absoluteTtl !== null),
+    [],
+  );
+});
