@@ -7,9 +7,11 @@
  * The commands of a client are never reordered: while it has commands in flight on one lane, one for another lane
  * waits. So replies need no sorting, and what a client sees is what one Redis would have shown it.
  *
- * Room: session/ is one client: what it said of itself, flow control, dispatch; handlers/ answer its commands.
- * Called by: shard/ (accept), stages/ and health/ (all clients). Calls: pipeline/, regional/, script/, upstream/ and
- * what stands under them. Handlers know CommandContext only.
+ * Room: session: one client: what it said of itself, flow control, dispatch; handlers/ answer its commands.
+ * Called by: stages, health, shard.
+ * Calls: io, resp, route, plan, command, telemetry, upstream, script, pipeline, regional.
+ *
+ * Handlers know CommandContext only.
  */
 import type { Socket } from 'node:net';
 import { readInto } from '../io/intake.js';
