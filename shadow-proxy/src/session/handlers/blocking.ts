@@ -19,6 +19,7 @@ import { encodeCommand } from '../../resp/encode.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
 import type { Workload } from '../../route/router.js';
 import { otherSide, type Side, type StageRule } from '../../route/stage.js';
+import { BlockTime } from './block-time.js';
 import { attemptOf, isNothing } from './try-non-blocking.js';
 import { followOf, routeKeys, type Route } from '../routing.js';
 import { crossing } from './split.js';
@@ -33,11 +34,6 @@ interface Way {
   readonly mixed: boolean;
 }
 
-/**
- * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue
- * #11687), cut what they make of 0.001 down to 0 ms, and so block for ever.
- */
-const LEAST_MS = 2;
 /** How often a command is told to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
 
@@ -47,12 +43,6 @@ const argumentsAtHand = (context: CommandContext): Buffer[] =>
 /** Whether the command at hand asks to block. */
 export const asksToBlock = (context: CommandContext, { timeout }: Blocking): boolean =>
   timeout !== 'option' || blockOption(argumentsAtHand(context)) !== -1;
-
-/** Which argument says how long. */
-function timeoutAt(args: readonly Buffer[], { timeout }: Blocking): number {
-  if (timeout === 'last') return args.length - 1;
-  return timeout === 'option' ? blockOption(args) + 1 : timeout;
-}
 
 /** Sends the command at hand on a lane of its own. */
 export function block(context: CommandContext, spec: CommandSpec): void {
@@ -78,10 +68,7 @@ export function block(context: CommandContext, spec: CommandSpec): void {
 export class Blocked implements BlockedCommand {
   /** Among those who wait for a flip to end, from when it first came. */
   readonly place: number;
-  /** How long it may take, in ms; Infinity for as long as may be. */
-  readonly #time: number;
-  /** When its time is over, in ms of the monotonic clock; Infinity for never. */
-  readonly #until: number;
+  readonly #time: BlockTime;
   /** The command as it came. */
   readonly #frame: Buffer;
   readonly #args: readonly Buffer[];
@@ -114,13 +101,11 @@ export class Blocked implements BlockedCommand {
     this.#frame = Buffer.from(context.command);
     this.#args = argumentsOf(this.#frame);
     this.#keys = context.clients.sequencer.keys.ids(this.#frame, 0);
-    const time = Number(this.#args[timeoutAt(this.#args, spec.blocking!)]?.toString('latin1')) * spec.blocking!.unit;
-    this.#time = time > 0 ? time : Infinity;
-    this.#until = performance.now() + this.#time;
+    this.#time = new BlockTime(this.#frame, this.#args, spec.blocking!);
     const { servers } = context.clients.sequencer;
     // Clients will miss it once they have left the proxy.
     const lacks = otherSide(authority);
-    if (this.#time <= 1 && spec.blocking!.unit > 1 && servers[lacks].isKeydb)
+    if (this.#time.isCutByKeydb && servers[lacks].isKeydb)
       context.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
     this.place = context.clients.nextPlace();
     context.clients.blocked.add(this);
@@ -128,7 +113,7 @@ export class Blocked implements BlockedCommand {
 
   /** Whether it was interrupted, and its time ran out meanwhile. */
   get isOver(): boolean {
-    return this.#nothing !== null && performance.now() >= this.#until;
+    return this.#nothing !== null && this.#time.isOver;
   }
 
   /** Whether the server has it, so that its keys may change at any moment. */
@@ -298,7 +283,17 @@ export class Blocked implements BlockedCommand {
     const { sequencer } = context.clients;
     const db = this.#db;
     const order = sequencer.lanes[lane.server.side].order(db);
-    const operation = new Operation(this.#frameNow(), 0, 0, null, spec, workload, db, context.client.protocol, NOTHING);
+    const operation = new Operation(
+      this.#time.frameNow(this.#nothing !== null),
+      0,
+      0,
+      null,
+      spec,
+      workload,
+      db,
+      context.client.protocol,
+      NOTHING,
+    );
     operation.end = operation.frame.length;
     if (follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
     this.#lane = lane;
@@ -358,19 +353,6 @@ export class Blocked implements BlockedCommand {
       );
     sequencer.submit(operation, lane);
     waking?.answered();
-  }
-
-  /**
-   * The command; or, when it is sent anew, or has less time than every server can tell from none, the command with
-   * another time.
-   */
-  #frameNow(): Buffer {
-    const { unit } = this.spec.blocking!;
-    const leastMs = unit === 1 ? 1 : LEAST_MS;
-    if (this.#until === Infinity || (this.#nothing === null && this.#time >= leastMs)) return this.#frame;
-    const left = Math.max(leastMs, Math.ceil(this.#until - performance.now()));
-    const at = timeoutAt(this.#args, this.spec.blocking!);
-    return encodeCommand(this.#args.map((arg, i) => (i === at ? String(left / unit) : arg)));
   }
 
   /** What two clients of different domains take may be told to the mirror in any order. */
