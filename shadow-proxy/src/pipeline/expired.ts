@@ -3,7 +3,7 @@
  * A look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
  */
 import type { CommandSpec } from '../command/table.js';
-import { argumentsOf } from '../resp/decode.js';
+import { argumentCount, argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import type { Workload } from '../route/router.js';
 import type { Lane } from './lane.js';
@@ -24,6 +24,8 @@ export function removeExpired(
 ): void {
   const { keepsTtlBlindly, handling } = spec;
   if (!lane.server.isKeydb || (keepsTtlBlindly === null && handling !== 'script')) return;
+  // SET key value has no options.
+  if (keepsTtlBlindly !== null && argumentCount(frame, start) <= 3) return;
   const args = argumentsOf(frame, start);
   const mayKeepTtl =
     keepsTtlBlindly === null ? sequencer.scripts.find(args)?.mayKeepTtl(args) !== false : keepsTtlBlindly(args);

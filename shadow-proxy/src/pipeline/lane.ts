@@ -84,7 +84,7 @@ export class Lane implements ConnectionOwner, Carrier {
   /** Likewise, but each command of a transaction by itself. */
   get commandsInFlight(): number {
     let count = 0;
-    for (let i = 0; i < this.#inFlight.length; i++) count += this.#inFlight.at(i)!.batch?.frames.length ?? 1;
+    for (let i = 0; i < this.#inFlight.length; i++) count += this.#inFlight.at(i)!.batch?.commands.length ?? 1;
     return count;
   }
   /** Bytes that the server has not taken yet. */

@@ -9,7 +9,6 @@
  * side by side are one comparison.
  */
 import type { FrameReader } from '../resp/reader.js';
-import { argumentsOf } from '../resp/decode.js';
 import { encodeCommand } from '../resp/encode.js';
 import { shiftTtl, shortenTtl } from '../command/ttl.js';
 import type { Workload } from '../route/router.js';
@@ -312,26 +311,25 @@ export class MirrorLane implements ConnectionOwner {
         : this.#shortened(operation, now);
     const frame = shortened ?? this.#shifted(operation);
     if (frame === null) return;
-    if (operation.bundle === null) operation.asked ??= operation.frame.subarray(operation.start, operation.end);
     this.#bytes += frame.length - (operation.end - operation.start);
-    operation.frame = frame;
-    operation.start = 0;
-    operation.end = frame.length;
+    operation.become(frame);
     if (shortened !== null) operation.ttlFrom = now | 0;
   }
 
-  #shortened({ follow, spec, frame, start, answeredAt }: Operation, now: number): Buffer | null {
+  #shortened(operation: Operation, now: number): Buffer | null {
+    const { follow, spec, frame, start, answeredAt } = operation;
     if (follow !== WRITE || spec === undefined || spec.relativeTtl === null) return null;
     // SET key value has none.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
-    return shortenTtl(argumentsOf(frame, start), now - answeredAt);
+    return shortenTtl(operation.command.args, now - answeredAt);
   }
 
-  #shifted({ follow, spec, frame, start }: Operation): Buffer | null {
+  #shifted(operation: Operation): Buffer | null {
+    const { follow, spec, frame, start } = operation;
     if (this.clockAheadMs === 0 || follow !== WRITE || spec === undefined || spec.absoluteTtl === null) return null;
     // Likewise.
     if (frame[start + 1] === THREE && frame[start + 2] === CR && spec.name === 'set') return null;
-    return shiftTtl(argumentsOf(frame, start), this.clockAheadMs);
+    return shiftTtl(operation.command.args, this.clockAheadMs);
   }
 
   readable(reader: FrameReader): void {

@@ -2,6 +2,7 @@
  * One command on its way: from a client (or a producer of the proxy's own) to the authority, and then, as it was
  * or as its effect, to the mirror. The bytes stay in the buffers that they came in.
  */
+import { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
 import type { Workload } from '../route/router.js';
@@ -70,7 +71,7 @@ export const IGNORED: Sink = { answered: () => undefined, lost: () => undefined 
 
 /** The commands of a transaction as the mirror gets them. */
 export interface Batch {
-  readonly frames: readonly Buffer[];
+  readonly commands: readonly Command[];
   /** The client's commands that they come from. */
   readonly names: readonly string[];
   readonly writes: readonly boolean[];
@@ -135,7 +136,9 @@ export class Operation {
    */
   ttlFrom = 0;
   /** The command as the client gave it, where `frame` has become its effect. */
-  asked: Buffer | null = null;
+  asked: Command | null = null;
+  /** What is in `frame`, once somebody has asked for it. */
+  private parsed: Command | null = null;
   /** For the EXEC of a transaction on the mirror: what it carries. */
   batch: Batch | null = null;
   /** Only the state of its keys tells what it did: they are copied. */
@@ -169,6 +172,25 @@ export class Operation {
     this.follow = follow;
   }
 
+  /** What is in `frame`. */
+  get command(): Command {
+    return (this.parsed ??= new Command(this.frame, this.start, this.end));
+  }
+
+  /** The command as the client gave it: whose keys it is about. */
+  get original(): Command {
+    return this.asked ?? this.command;
+  }
+
+  /** Goes on as its effect, or with another time to live. */
+  become(frame: Buffer): void {
+    if (this.bundle === null) this.asked ??= this.command;
+    this.frame = frame;
+    this.start = 0;
+    this.end = frame.length;
+    this.parsed = null;
+  }
+
   /** Bytes that it keeps alive while it waits for the mirror, once it is `detach`ed from what it came with. */
   get size(): number {
     return OVERHEAD + this.end - this.start + this.replyEnd - this.replyStart;
@@ -176,6 +198,7 @@ export class Operation {
 
   /** Lets go of the buffers that it came in, which may hold far more than itself: for one that has to wait. */
   detach(): void {
+    this.parsed = null;
     if (isRoomy(this.frame, this.end - this.start)) {
       this.frame = Buffer.from(this.frame.subarray(this.start, this.end));
       this.end -= this.start;
@@ -186,7 +209,13 @@ export class Operation {
       this.replyEnd -= this.replyStart;
       this.replyStart = 0;
     }
-    if (this.asked !== null && isRoomy(this.asked, this.asked.length)) this.asked = Buffer.from(this.asked);
+    if (this.asked !== null) {
+      const { frame, start, end } = this.asked;
+      // Anew in any case: parsed arguments take more than their bytes.
+      this.asked = isRoomy(frame, end - start)
+        ? new Command(Buffer.from(frame.subarray(start, end)))
+        : new Command(frame, start, end);
+    }
   }
 }
 
@@ -202,9 +231,5 @@ const isRoomy = (buffer: Buffer, size: number): boolean => buffer.buffer.byteLen
  */
 export const ttlErrorMs = ({ answeredAt, ttlFrom, stalledMs }: Operation, now: number): number =>
   now - (ttlFrom || answeredAt) + stalledMs;
-
-/** The command as the client gave it, where its frame has become its effect: whose keys it is about. */
-export const askedFrame = ({ asked, frame, start }: Operation): [frame: Buffer, start: number] =>
-  asked === null ? [frame, start] : [asked, 0];
 
 const NONE = Buffer.alloc(0);

@@ -12,6 +12,7 @@
  * Calls: io, resp, route, command, compare, telemetry, storage, upstream, script.
  */
 import { Changes, type Span } from '../script/changed-keys.js';
+import { Command } from '../command/command.js';
 import { copied, type Effect } from '../command/effect.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
 import { argumentCount, argumentsOf, decodeReply, type Reply } from '../resp/decode.js';
@@ -117,7 +118,7 @@ export class Sequencer implements LaneEvents {
   /** The second read that the command's effect needs; null where it needs none. */
   probeFor(operation: Operation): Buffer | null {
     const probe = operation.spec!.effect?.probe ?? null;
-    return probe && probe(argumentsOf(operation.frame, operation.start));
+    return probe && probe(operation.command.args);
   }
 
   /** Tells the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
@@ -130,9 +131,7 @@ export class Sequencer implements LaneEvents {
     const effect = operation.spec!.effect!;
     this.follow(
       operation,
-      operation.mustCopy
-        ? 'copy'
-        : effect.of(argumentsOf(operation.frame, operation.start), reply, operation.protocol, probe ?? undefined),
+      operation.mustCopy ? 'copy' : effect.of(operation.command.args, reply, operation.protocol, probe ?? undefined),
     );
   }
 
@@ -197,11 +196,11 @@ export class Sequencer implements LaneEvents {
     if (buffer[start] === MINUS) {
       operation.workload.counters.refused++;
       if (spec.handling === 'script' && isNoScript(buffer, start))
-        this.scripts.unknownTo(operation.lane!.server, argumentsOf(operation.frame, operation.start));
+        this.scripts.unknownTo(operation.lane!.server, operation.command.args);
       if (spec.handling !== 'script') return;
       if (!mayHaveWritten(buffer, start, end)) this.dropSpan(operation);
       else if (operation.span !== null) this.#followHidden(operation, 'script-failed');
-      else this.doubts.script(operation.db, operation.frame, operation.start, 'script-failed');
+      else this.doubts.script(operation.db, operation.command, 'script-failed');
       return;
     }
     operation.reply = buffer;
@@ -224,7 +223,7 @@ export class Sequencer implements LaneEvents {
     }
     const { reply } = decodeReply(buffer, start);
     if (rewrite.form !== null) this.noteReply(rewrite.form(reply), operation.workload);
-    this.follow(operation, rewrite.of(argumentsOf(operation.frame, operation.start), reply, operation.protocol));
+    this.follow(operation, rewrite.of(operation.command.args, reply, operation.protocol));
   }
 
   /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
@@ -248,10 +247,7 @@ export class Sequencer implements LaneEvents {
     const { reply: authority, replyStart, replyEnd } = operation;
     for (const [i, { frame, reply }] of effect.entries()) {
       const follower = i === 0 ? operation : this.#companion(operation);
-      follower.asked ??= operation.asked ?? operation.frame.subarray(operation.start, operation.end);
-      follower.frame = frame;
-      follower.start = 0;
-      follower.end = frame.length;
+      follower.become(frame);
       if (reply === null) {
         follower.check = ACCEPT;
         follower.replyEnd = follower.replyStart;
@@ -274,7 +270,7 @@ export class Sequencer implements LaneEvents {
   followWoken(operation: Operation, reply: Buffer, ordered: boolean): void {
     operation.reply = reply;
     operation.replyEnd = reply.length;
-    const args = argumentsOf(operation.frame, operation.start);
+    const args = operation.command.args;
     const told = decodeReply(reply).reply;
     const spec = operation.spec!;
     const derived = spec.derives && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
@@ -303,18 +299,18 @@ export class Sequencer implements LaneEvents {
     companion.answeredAt = operation.answeredAt;
     companion.submittedAt = operation.submittedAt;
     companion.stalledMs = operation.stalledMs;
-    companion.asked = operation.asked;
+    companion.asked = operation.original;
     this.#companions.push(companion);
     return companion;
   }
 
   /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
   #followScript(operation: Operation): void {
-    if (this.repeatsScript(operation, argumentsOf(operation.frame, operation.start))) {
+    if (this.repeatsScript(operation, operation.command.args)) {
       this.dropSpan(operation);
       this.mirrorOf(operation).append(operation);
     } else if (operation.span !== null) this.#followHidden(operation, 'script');
-    else this.doubts.script(operation.db, operation.frame, operation.start, 'script');
+    else this.doubts.script(operation.db, operation.command, 'script');
   }
 
   /**
@@ -363,8 +359,8 @@ export class Sequencer implements LaneEvents {
 
   /** Likewise for a script that ran by itself. */
   #followHidden(operation: Operation, reason: string): void {
-    const asked = Buffer.from(operation.frame.subarray(operation.start, operation.end));
-    this.followChanges(operation, reason, () => this.doubts.script(operation.db, asked, 0, reason));
+    const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
+    this.followChanges(operation, reason, () => this.doubts.script(operation.db, asked, reason));
   }
 
   /**
@@ -409,7 +405,7 @@ export class Sequencer implements LaneEvents {
       load.lane = operation.lane;
       load.answeredAt = operation.answeredAt;
       load.check = ACCEPT;
-      load.asked = encodeCommand(args);
+      load.asked = new Command(encodeCommand(args));
       mirror.append(load);
       return this.scripts.knownTo(mirror.server, script);
     }

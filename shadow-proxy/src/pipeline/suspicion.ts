@@ -1,4 +1,5 @@
 /** What the order tells of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
+import type { Command } from '../command/command.js';
 import type { Server } from '../upstream/server.js';
 import type { Operation } from './operation.js';
 
@@ -22,9 +23,10 @@ export interface SuspectKeys {
   key(db: number, key: Buffer, reason: string): void;
   /** The operation's keys: all it wrote, or may have written. */
   operation(operation: Operation, reason: string): void;
+  command(db: number, command: Command, reason: string): void;
   frame(db: number, frame: Buffer, start: number, reason: string): void;
   /** What the script or function wrote. */
-  script(db: number, frame: Buffer, start: number, reason: string): void;
+  script(db: number, command: Command, reason: string): void;
   /** A write whose keys nothing tells. */
   hidden(reason: string): void;
   /** A SWAPDB has run on one of the servers. */

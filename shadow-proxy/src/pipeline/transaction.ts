@@ -12,6 +12,7 @@
  *   lane     MULTI  SELECT client's  c1 SELECT n c2 …  SELECT lane's  EXEC
  *   mirror   MULTI  e1  EXEC  SELECT n  MULTI  e2  EXEC
  */
+import { Command } from '../command/command.js';
 import type { EffectCommand } from '../command/effect.js';
 import type { CommandSpec } from '../command/table.js';
 import type { CommandView } from '../compare/compare.js';
@@ -159,7 +160,7 @@ export function submitTransaction(
           if (told.length === 0) sequencer.dropSpan(operation);
           else
             sequencer.followChanges(operation, 'script', () =>
-              told.forEach((command) => sequencer.doubts.script(db, command.frame, 0, 'script')),
+              told.forEach((command) => sequencer.doubts.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           return;
@@ -247,7 +248,7 @@ function followTransaction(
   const doubt = (command: QueuedCommand, db: number): void => {
     const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
-    else if (spec.handling === 'script') sequencer.doubts.script(db, frame, 0, 'script');
+    else if (spec.handling === 'script') sequencer.doubts.script(db, new Command(frame), 'script');
     else sequencer.doubts.frame(db, frame, 0, 'copy');
   };
   for (const [i, { command, args, probed, at }] of elements.entries()) {
@@ -299,7 +300,7 @@ function followTransaction(
   if (left.length === 0) sequencer.dropSpan(exec);
   else
     sequencer.followChanges(exec, 'script', () =>
-      left.forEach(({ frame }) => sequencer.doubts.script(exec.db, frame, 0, 'script')),
+      left.forEach(({ frame }) => sequencer.doubts.script(exec.db, new Command(frame), 'script')),
     );
 }
 
@@ -333,7 +334,7 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
     follower.answeredAt = exec.answeredAt;
     follower.submittedAt = exec.submittedAt;
     follower.stalledMs = exec.stalledMs;
-    follower.asked = command.frame;
+    follower.asked = new Command(command.frame);
     follower.check = FRAMING;
     return follower;
   };
@@ -353,15 +354,16 @@ function appendTransaction(sequencer: Sequencer, exec: Operation, lane: Carrier,
 }
 
 function batchOf(effects: readonly (EffectCommand & { command: QueuedCommand })[]): Batch {
+  const commands = effects.map(({ frame }) => new Command(frame));
   const open = effects.flatMap(({ reply }, i) => (reply === null ? [i] : []));
   return {
-    frames: effects.map(({ frame }) => frame),
+    commands,
     names: effects.map(({ command }) => command.spec.name),
     writes: effects.map(({ command }) => command.follow === WRITE),
     derives: effects.map(({ command }) => command.follow === WRITE && command.spec.derives),
     get views(): CommandView[] {
-      return effects.map(({ frame, command }) => {
-        const args = argumentsOf(frame);
+      return effects.map(({ frame, command }, i) => {
+        const { args } = commands[i];
         return { name: frame === command.frame ? command.spec.name : args[0].toString('latin1').toLowerCase(), args };
       });
     },

@@ -1,7 +1,8 @@
 /** Which keys does a command frame name, and may it write others? */
+import { Command } from '../command/command.js';
 import { keysOf, KeyList, READS, UNKNOWN_KEYS, WRITES } from '../command/keys.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { locateArguments } from '../resp/decode.js';
 import type { Scripts } from './catalog.js';
 
 export class FrameKeys {
@@ -23,13 +24,18 @@ export class FrameKeys {
    * The keys of a script that declares none are those that its text names. Returns whether these are all the keys.
    */
   each(frame: Buffer, start: number, visit: (key: Buffer, access: number) => void): boolean {
+    return this.eachOf(new Command(frame, start), visit);
+  }
+
+  eachOf(command: Command, visit: (key: Buffer, access: number) => void): boolean {
+    const { frame, start } = command;
     const [argStart, argEnd] = [this.#argStart, this.#argEnd];
     const argc = locateArguments(frame, start, argStart, argEnd);
     const spec = this.table.find(frame, argStart, argEnd, argc);
     if (spec === undefined) return false;
     const keys = new KeyList();
     const told = keysOf(spec, frame, argStart, argEnd, argc, keys);
-    if (told === 0 && spec.handling === 'script') return this.#eachNamed(argumentsOf(frame, start), visit);
+    if (told === 0 && spec.handling === 'script') return this.#eachNamed(command.args, visit);
     const count = told === UNKNOWN_KEYS ? keys.known : told;
     const found: Buffer[] = [];
     for (let i = 0; i < count; i++) found.push(frame.subarray(argStart[keys.index[i]], argEnd[keys.index[i]]));
@@ -41,15 +47,15 @@ export class FrameKeys {
    * Likewise for each key that the frame, which is for that database, may write, with the database that it is in
    * afterwards. Returns false where it may write, and no key is told.
    */
-  eachWritten(db: number, frame: Buffer, start: number, visit: (db: number, key: Buffer) => void): boolean {
+  eachWritten(db: number, command: Command, visit: (db: number, key: Buffer) => void): boolean {
     let known = false;
-    const otherDb = otherDatabase(frame, start);
-    this.each(frame, start, (key, access) => {
+    const otherDb = otherDatabase(command);
+    this.eachOf(command, (key, access) => {
       known = true;
       if ((access & WRITES) !== 0) visit(db, key);
       if (otherDb !== null) visit(otherDb, key);
     });
-    return known || !this.#hidesWrites(frame, start);
+    return known || !this.#hidesWrites(command);
   }
 
   /** The keys, for the order of several lanes. */
@@ -67,20 +73,20 @@ export class FrameKeys {
   }
 
   /** Whether a command of which no key is told may write some all the same. */
-  #hidesWrites(frame: Buffer, start: number): boolean {
-    const spec = this.specOf(frame, start);
+  #hidesWrites(command: Command): boolean {
+    const spec = this.specOf(command.frame, command.start);
     if (spec === undefined) return true;
-    if (spec.handling === 'script')
-      return this.scripts.undeclared(argumentsOf(frame, start), this.table).writes === null;
+    if (spec.handling === 'script') return this.scripts.undeclared(command.args, this.table).writes === null;
     return spec.handling === 'barrier' && !spec.aboutCode;
   }
 }
 
 /** The database that MOVE, or COPY with DB, writes to; null for everything else. */
-export function otherDatabase(frame: Buffer, start: number): number | null {
+export function otherDatabase(command: Command): number | null {
+  const { frame, start } = command;
   const name = frame.toString('latin1', start, Math.min(start + 24, frame.length));
   if (!/^\*\d+\r\n\$4\r\n(move|copy)\r/i.test(name)) return null;
-  const args = argumentsOf(frame, start).map((arg) => arg.toString('latin1').toUpperCase());
+  const args = command.args.map((arg) => arg.toString('latin1').toUpperCase());
   if (args[0] === 'MOVE') return Number(args[2]);
   const at = args.indexOf('DB', 3);
   return at === -1 ? null : Number(args[at + 1]);

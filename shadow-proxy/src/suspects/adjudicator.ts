@@ -13,13 +13,14 @@ import {
   type Tolerances,
   type Verdict,
 } from '../compare/compare.js';
+import { Command } from '../command/command.js';
 import { rowOf } from '../command/rows.js';
 import { formsOf, titleOf } from '../command/forms.js';
-import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { locateArguments } from '../resp/decode.js';
 import { keyId } from './suspects.js';
 import { increment, type Workload } from '../route/router.js';
 import { WRITES } from '../command/keys.js';
-import { askedFrame, NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
+import { NOTHING, Operation, TTL_TOLERANCE_MS, ttlErrorMs, WRITE } from '../pipeline/operation.js';
 import { pttlOnBoth } from '../pipeline/question.js';
 import type { Side } from '../route/stage.js';
 import { otherDatabase } from '../script/frame-keys.js';
@@ -117,20 +118,20 @@ export class Judge implements Verdicts {
     const { follow, batch, db } = operation;
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
-      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.frame, operation.start))
+      if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.command))
         this.sequencer.doubts.operation(operation, 'ttl-lag');
       return;
     }
-    for (const [i, frame] of batch.frames.entries())
-      if (batch.writes[i] && this.#counts(batch.names[i], frame, 0))
-        this.sequencer.doubts.frame(db, frame, 0, 'ttl-lag');
+    for (const [i, command] of batch.commands.entries())
+      if (batch.writes[i] && this.#counts(batch.names[i], command))
+        this.sequencer.doubts.command(db, command, 'ttl-lag');
   }
 
   /** Whether the command gives a time to live that counts from the moment it runs. */
-  #counts(name: string, frame: Buffer, start: number): boolean {
-    if (name.startsWith('eval')) return this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl !== false;
+  #counts(name: string, command: Command): boolean {
+    if (name.startsWith('eval')) return this.sequencer.scripts.find(command.args)?.setsTtl !== false;
     const ttl = rowOf(name)?.relativeTtl;
-    return ttl !== undefined && ttl(argumentsOf(frame, start)) !== null;
+    return ttl !== undefined && ttl(command.args) !== null;
   }
 
   /** The mirror's reply `buffer[start, end)` is not the authority's, byte by byte. */
@@ -316,7 +317,7 @@ export class Judge implements Verdicts {
   /** The pair's keys where they were left: MOVE has taken its key to another database, COPY … DB what it wrote. */
   #whereKeysAre({ operation, frame, start }: Pair): PlacedKey[] {
     const keys: PlacedKey[] = [];
-    const other = otherDatabase(frame, start);
+    const other = otherDatabase(new Command(frame, start));
     this.sequencer.keys.each(frame, start, (key, access) => {
       keys.push({ db: other !== null && (access & WRITES) !== 0 ? other : operation.db, key: Buffer.from(key) });
     });
@@ -356,7 +357,7 @@ export class Judge implements Verdicts {
       operation.bundle.keys.forEach(look);
       return has;
     }
-    const all = this.sequencer.keys.each(...askedFrame(operation), look);
+    const all = this.sequencer.keys.eachOf(operation.original, look);
     return has || !all;
   }
 
@@ -416,8 +417,8 @@ function isNewError({ operation, authority, mirror, name, frame, start }: Pair):
 
 function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits: Tolerances): Pair[] {
   const { batch } = operation;
-  const [frame, start] = askedFrame(operation);
-  const args = argumentsOf(operation.frame, operation.start);
+  const { frame, start } = operation.original;
+  const { args } = operation.command;
   const asItWas = operation.asked === null && operation.spec !== undefined;
   const command = { name: asItWas ? operation.spec!.name : args[0].toString('latin1').toLowerCase(), args };
   const whole = {
@@ -439,13 +440,13 @@ function pairsOf(operation: Operation, authority: Buffer, mirror: Buffer, limits
       ...finding,
       command: batch.views[index],
       name: batch.names[index],
-      frame: batch.frames[index],
+      frame: batch.commands[index].frame,
       start: 0,
       writes: batch.writes[index],
       writtenInside: (keys) =>
-        batch.frames.some((later, i) => i > index && batch.writes[i] && keys.some((key) => later.includes(key))),
+        batch.commands.some(({ frame }, i) => i > index && batch.writes[i] && keys.some((key) => frame.includes(key))),
     });
     // Where the replies differ as a whole, nothing is known of any of the commands.
-    return finding.index === null ? batch.frames.map((_, index) => of(index)) : [of(finding.index)];
+    return finding.index === null ? batch.commands.map((_, index) => of(index)) : [of(finding.index)];
   });
 }

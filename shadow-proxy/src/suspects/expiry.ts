@@ -9,10 +9,11 @@
  */
 import { absoluteTtl, relativeTtl } from '../command/ttl.js';
 import { WRITES } from '../command/keys.js';
+import type { Command } from '../command/command.js';
 import type { CommandSpec } from '../command/table.js';
-import { argumentsOf, locateArguments } from '../resp/decode.js';
+import { locateArguments } from '../resp/decode.js';
 import { Deadlines, hashOfKey } from './deadlines.js';
-import { askedFrame, TTL_TOLERANCE_MS, type Operation } from '../pipeline/operation.js';
+import { TTL_TOLERANCE_MS, type Operation } from '../pipeline/operation.js';
 import { askPttl } from '../pipeline/question.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { ExpiryEdges } from '../pipeline/suspicion.js';
@@ -84,9 +85,9 @@ export class Expiry implements ExpiryEdges {
     const { batch, spec } = operation;
     if (batch !== null) {
       const now = performance.now();
-      for (const [i, frame] of batch.frames.entries()) {
+      for (const [i, command] of batch.commands.entries()) {
         const inner = batch.writes[i] ? this.sequencer.table.byName(batch.names[i]) : undefined;
-        if (inner !== undefined) this.#look(operation, inner, frame, 0, frame, 0, now);
+        if (inner !== undefined) this.#look(operation, inner, command, command, now);
       }
       return;
     }
@@ -95,7 +96,7 @@ export class Expiry implements ExpiryEdges {
     // SET key value, the most frequent of all, replaces the key.
     if (spec === this.#set && frame[start + 1] === THREE && frame[start + 2] === CR) return;
     if (this.#roles[spec.id] === TOUCHES && !this.#deadlines.any(operation.submittedAt - MARGIN_MS)) return;
-    this.#look(operation, spec, ...askedFrame(operation), frame, start, performance.now());
+    this.#look(operation, spec, operation.original, operation.command, performance.now());
   }
 
   /** The authority has run SWAPDB; the mirror is still to be told. */
@@ -115,33 +116,25 @@ export class Expiry implements ExpiryEdges {
     else this.#deadlines.forget(hash);
   }
 
-  /** The command frame `asked` was carried out on the mirror as `frame`. */
-  #look(
-    operation: Operation,
-    spec: CommandSpec,
-    asked: Buffer,
-    askedStart: number,
-    frame: Buffer,
-    start: number,
-    now: number,
-  ): void {
+  /** The command `asked` was carried out on the mirror as `told`. */
+  #look(operation: Operation, spec: CommandSpec, asked: Command, told: Command, now: number): void {
     const role = this.#roles[spec.id];
     const { db } = operation;
     if ((role & TOUCHES) !== 0) {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
-      const keepsTtl = spec.keepsTtl?.(argumentsOf(asked, askedStart)) === true;
+      const keepsTtl = spec.keepsTtl !== null && spec.keepsTtl(asked.args);
       const from = keepsTtl ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, askedStart, from, now + MARGIN_MS))
-        this.sequencer.doubts.frame(db, asked, askedStart, 'expiry-edge');
+      if (this.#meets(spec, db, asked, from, now + MARGIN_MS)) this.sequencer.doubts.command(db, asked, 'expiry-edge');
     }
-    if ((role & MOVES) !== 0) this.#move(db, argumentsOf(asked, askedStart));
-    if ((role & TIMES) !== 0) this.#time(operation, frame, start, now);
-    if ((role & RUNS) !== 0) this.#run(operation, asked, askedStart);
-    if ((role & SWAPS) !== 0) this.#swap(argumentsOf(asked, askedStart));
+    if ((role & MOVES) !== 0) this.#move(db, asked.args);
+    if ((role & TIMES) !== 0) this.#time(operation, told, now);
+    if ((role & RUNS) !== 0) this.#run(operation, asked);
+    if ((role & SWAPS) !== 0) this.#swap(asked.args);
   }
 
   /** Whether a key of the command may have expired between the two moments. */
-  #meets(spec: CommandSpec, db: number, frame: Buffer, start: number, from: number, to: number): boolean {
+  #meets(spec: CommandSpec, db: number, command: Command, from: number, to: number): boolean {
+    const { frame, start } = command;
     if (!this.#deadlines.any(from)) return false;
     const at = spec.singleKey;
     if (at > 0) {
@@ -149,19 +142,20 @@ export class Expiry implements ExpiryEdges {
       return at < argc && this.#deadlines.within(this.#hash(db, frame, this.#argStart[at], this.#argEnd[at]), from, to);
     }
     let meets = false;
-    this.sequencer.keys.each(frame, start, (key) => {
+    this.sequencer.keys.eachOf(command, (key) => {
       meets ||= this.#deadlines.within(this.#hash(db, key), from, to);
     });
     return meets;
   }
 
   /** Notes the time to live that the command gave, if it did. */
-  #time(operation: Operation, frame: Buffer, start: number, now: number): void {
+  #time(operation: Operation, told: Command, now: number): void {
+    const { frame, start } = told;
     const argc = locateArguments(frame, start, this.#argStart, this.#argEnd);
     const hash = this.#hash(operation.db, frame, this.#argStart[1], this.#argEnd[1]);
     const plain = this.#plainTtl(frame, argc);
     if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
-    const args = argumentsOf(frame, start);
+    const { args } = told;
     // Whether a condition let it pass is told by its own reply, which a transaction has not.
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
@@ -227,10 +221,10 @@ export class Expiry implements ExpiryEdges {
   }
 
   /** A script may have given times to live; only the servers can tell which. */
-  #run(operation: Operation, frame: Buffer, start: number): void {
-    if (this.sequencer.scripts.find(argumentsOf(frame, start))?.setsTtl === false) return;
+  #run(operation: Operation, command: Command): void {
+    if (this.sequencer.scripts.find(command.args)?.setsTtl === false) return;
     const keys: Buffer[] = [];
-    this.sequencer.keys.each(frame, start, (key, access) => {
+    this.sequencer.keys.eachOf(command, (key, access) => {
       if ((access & WRITES) !== 0) keys.push(Buffer.from(key));
     });
     for (const key of keys) {

@@ -5,6 +5,7 @@
  * Called by: copy, stages, health, shard.
  * Calls: resp, route, command, compare, storage, upstream, script, pipeline.
  */
+import { Command } from '../command/command.js';
 import { READS, WRITES } from '../command/keys.js';
 import type { Journal } from '../storage/journal.js';
 import { keyId, type Suspect, type Suspects } from './suspects.js';
@@ -13,7 +14,7 @@ import type { Workload } from '../route/router.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { InParts, SuspectKeys } from '../pipeline/suspicion.js';
-import { askedFrame, type Operation } from '../pipeline/operation.js';
+import type { Operation } from '../pipeline/operation.js';
 import { Script } from '../script/catalog.js';
 
 /** Keys about which both servers are being asked. */
@@ -48,15 +49,14 @@ export class Doubts implements SuspectKeys {
   note(db: number, frame: Buffer, start: number): void {
     const { journal } = this.by;
     const { keys } = this.by.sequencer;
-    if (!keys.eachWritten(db, frame, start, (db, key) => journal.noteKey(db, key, 0, key.length)))
-      journal.noteEverything();
-    else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(frame, start)) journal.noteHidden();
+    const command = new Command(frame, start);
+    if (!keys.eachWritten(db, command, (db, key) => journal.noteKey(db, key, 0, key.length))) journal.noteEverything();
+    else if (keys.specOf(frame, start)?.handling === 'script' && this.#mayHide(command.args)) journal.noteHidden();
   }
 
-  /** Whether the script in `frame` may write keys that it neither declares nor names. */
-  #mayHide(frame: Buffer, start: number): boolean {
+  /** Whether the script of these arguments may write keys that it neither declares nor names. */
+  #mayHide(args: readonly Buffer[]): boolean {
     const { scripts, table } = this.by.sequencer;
-    const args = argumentsOf(frame, start);
     if (scripts.find(args)?.writesNothing(table) === true) return false;
     return scripts.undeclared(args, table).writes?.length !== 0;
   }
@@ -76,28 +76,33 @@ export class Doubts implements SuspectKeys {
       for (const key of operation.bundle.keys) this.key(operation.db, key, reason);
       return;
     }
-    this.frame(operation.db, ...askedFrame(operation), reason);
+    this.command(operation.db, operation.original, reason);
   }
 
   /** Likewise, for the command frame at `start`. */
   frame(db: number, frame: Buffer, start: number, reason: string): void {
+    this.command(db, new Command(frame, start), reason);
+  }
+
+  command(db: number, command: Command, reason: string): void {
     const { keys } = this.by.sequencer;
+    const { frame, start } = command;
     const isScript = keys.specOf(frame, start)?.handling === 'script';
     // A time to live that is off is so on keys that both servers have.
-    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, frame, start, reason);
-    if (!keys.eachWritten(db, frame, start, (db, key) => this.key(db, key, reason))) this.hidden(reason);
+    if (isScript && reason !== 'ttl-lag' && reason !== 'expiry-edge') return this.script(db, command, reason);
+    if (!keys.eachWritten(db, command, (db, key) => this.key(db, key, reason))) this.hidden(reason);
   }
 
   /**
    * What the script or function wrote: the keys that it declares, or, without such, those that its text names. Where it
    * may write others, every workload is suspect: a script that declares a key of one workload may write to another's.
    */
-  script(db: number, frame: Buffer, start: number, reason: string): void {
+  script(db: number, command: Command, reason: string): void {
     const { scripts, table, keys } = this.by.sequencer;
-    const args = argumentsOf(frame, start);
+    const { args } = command;
     const routine = scripts.find(args);
     if (routine?.writesNothing(table) === true) return;
-    keys.each(frame, start, (key, access) => {
+    keys.eachOf(command, (key, access) => {
       if ((access & WRITES) !== 0) this.key(db, key, reason);
     });
     const { writes } = scripts.undeclared(args, table);
@@ -149,12 +154,12 @@ export class Doubts implements SuspectKeys {
    * too. A copy that is in the order already makes the key right for what comes after it.
    */
   isReadBy(db: number, frame: Buffer, start: number): boolean {
-    return this.#touchedBy(db, frame, start, READS, (suspect) => suspect.copied !== suspect.generation);
+    return this.#touchedBy(db, new Command(frame, start), READS, (suspect) => suspect.copied !== suspect.generation);
   }
 
   /** Whether the command frame at `start` has, or may have, a key that is in doubt. */
   isIn(db: number, frame: Buffer, start: number): boolean {
-    return this.#touchedBy(db, frame, start, READS | WRITES, () => true);
+    return this.#touchedBy(db, new Command(frame, start), READS | WRITES, () => true);
   }
 
   /**
@@ -166,22 +171,16 @@ export class Doubts implements SuspectKeys {
     if (spec?.name === 'swapdb') return this.swapped(operation.frame, operation.start);
     if (operation.calm) return;
     if (batch === null) {
-      if (spec?.derives === true && this.#touchedBy(db, ...askedFrame(operation), READS, () => true))
+      if (spec?.derives === true && this.#touchedBy(db, operation.original, READS, () => true))
         this.operation(operation, 'derived');
       return;
     }
-    for (const [i, frame] of batch.frames.entries()) {
-      if (batch.derives[i] && this.#touchedBy(db, frame, 0, READS, () => true)) this.frame(db, frame, 0, 'derived');
+    for (const [i, command] of batch.commands.entries()) {
+      if (batch.derives[i] && this.#touchedBy(db, command, READS, () => true)) this.command(db, command, 'derived');
     }
   }
 
-  #touchedBy(
-    db: number,
-    frame: Buffer,
-    start: number,
-    accesses: number,
-    counts: (suspect: Suspect) => boolean,
-  ): boolean {
+  #touchedBy(db: number, command: Command, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
     if (!this.any) return false;
     const { suspects, judge } = this.by;
     const { router, keys } = this.by.sequencer;
@@ -190,8 +189,8 @@ export class Doubts implements SuspectKeys {
       const suspect = suspects.get(id);
       return (suspect !== undefined && counts(suspect)) || judge.asksAbout(id);
     };
-    const otherDb = otherDatabase(frame, start);
-    const all = keys.each(frame, start, (key, access) => {
+    const otherDb = otherDatabase(command);
+    const all = keys.eachOf(command, (key, access) => {
       if (found || (access & accesses) === 0) return;
       found =
         inDoubt(keyId(db, key)) ||

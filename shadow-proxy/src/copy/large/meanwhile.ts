@@ -4,7 +4,6 @@ import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../pipeline/operation.js';
 import type { InParts } from '../../pipeline/suspicion.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
-import { argumentsOf } from '../../resp/decode.js';
 import type { Side } from '../../route/stage.js';
 
 /** The copy does not hold: what was copied is not what there is. It may be begun again. */
@@ -73,7 +72,7 @@ export class Meanwhile implements InParts {
     if (spec?.handling === 'script') return this.#script(operation);
     // Most writes are to other keys.
     if (!frame.subarray(start, end).includes(this.key) || !this.#isWritten(operation)) return;
-    const args = argumentsOf(frame, start);
+    const { args } = operation.command;
     const name = args[0].toString('latin1').toUpperCase();
     this.#time(args, operation);
     this.written(name, args, operation);
@@ -87,8 +86,8 @@ export class Meanwhile implements InParts {
     return written || !all;
   }
 
-  #barrier({ frame, start, end, db }: Operation): void {
-    const args = argumentsOf(frame, start);
+  #barrier({ command, frame, start, end, db }: Operation): void {
+    const { args } = command;
     const name = args[0].toString('latin1').toUpperCase();
     if (name === 'SWAPDB') {
       const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
@@ -105,7 +104,7 @@ export class Meanwhile implements InParts {
 
   /** What a script did that is repeated on the mirror. */
   #script(operation: Operation): void {
-    const args = argumentsOf(operation.frame, operation.start);
+    const { args } = operation.command;
     if (args[0].toString('latin1').toUpperCase() === 'SCRIPT') return;
     const { writes } = this.sequencer.scripts.undeclared(args, this.sequencer.table);
     if (this.#isWritten(operation) || writes === null || writes.some((key) => key.equals(this.key)))

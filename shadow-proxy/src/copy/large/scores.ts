@@ -50,8 +50,7 @@ function removeSame(key: Buffer, operation: Operation): boolean {
   // Empty on the authority, it is empty on the mirror.
   if (members.length === 0) return true;
   const frame = encodeCommand(['ZREM', key, ...members]);
-  operation.asked ??= operation.frame.subarray(operation.start, operation.end);
-  operation.frame = frame;
+  operation.become(frame);
   operation.start = 0;
   operation.end = frame.length;
   operation.check = ACCEPT;

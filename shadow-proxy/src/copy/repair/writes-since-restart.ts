@@ -2,7 +2,7 @@
  * What was written since an authority came back as another process. On everything else its mirror is right: it has
  * confirmed what the authority acknowledged before, and nothing came after that.
  */
-import { askedFrame, WRITE, type Operation } from '../../pipeline/operation.js';
+import { WRITE, type Operation } from '../../pipeline/operation.js';
 import { otherDatabase } from '../../script/frame-keys.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { keyId, type Suspect, type Suspects } from '../../suspects/suspects.js';
@@ -66,9 +66,9 @@ export class Since {
       for (const key of operation.bundle.keys) visit(operation.db, key);
       return true;
     }
-    const [frame, start] = askedFrame(operation);
-    const other = otherDatabase(frame, start);
-    const all = this.sequencer.keys.each(frame, start, (key) => {
+    const { original } = operation;
+    const other = otherDatabase(original);
+    const all = this.sequencer.keys.eachOf(original, (key) => {
       visit(operation.db, key);
       if (other !== null) visit(other, key);
     });

@@ -1,4 +1,5 @@
 /** Where the commands of a transaction go, and whether it can be run. */
+import { Command } from '../../command/command.js';
 import type { CommandSpec } from '../../command/table.js';
 import { NOTHING, WRITE, type Follow } from '../../pipeline/operation.js';
 import type { QueuedCommand } from '../../pipeline/transaction.js';
@@ -129,4 +130,4 @@ function spansSlots(keys: ReadonlySet<string>): boolean {
 
 /** Whether it touches another database than the one that it runs in, or every key. */
 export const leavesDatabase = ({ spec, frame }: Queued): boolean =>
-  spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(frame, 0) !== null);
+  spec.name === 'move' || isAboutEveryKey(spec) || (spec.name === 'copy' && otherDatabase(new Command(frame)) !== null);

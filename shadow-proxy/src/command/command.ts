@@ -1,0 +1,17 @@
+/** The bytes of one command, `frame[start, end)`; its arguments are parsed once, when they are first asked for. */
+import { argumentsOf } from '../resp/decode.js';
+
+export class Command {
+  #args: readonly Buffer[] | null = null;
+
+  constructor(
+    readonly frame: Buffer,
+    readonly start = 0,
+    readonly end = frame.length,
+  ) {}
+
+  /** The name, and what follows it: views of the frame. */
+  get args(): readonly Buffer[] {
+    return (this.#args ??= argumentsOf(this.frame, this.start));
+  }
+}
