@@ -58,8 +58,8 @@ export class Clocks {
   compare(): void {
     const { servers, mirrors, logger } = this.context;
     const { source, target } = servers;
-    const errorMs = source.clockErrorMs + target.clockErrorMs;
-    const aheadMs = target.unixTimeAtZero - source.unixTimeAtZero;
+    const errorMs = source.clock.errorMs + target.clock.errorMs;
+    const aheadMs = target.clock.unixTimeAtZero - source.clock.unixTimeAtZero;
     const offMs = Math.abs(aheadMs - mirrors.target.clockAheadMs);
     const now = performance.now();
     this.#offSince = offMs > errorMs + TOLERANCE_MS ? (this.#offSince ?? now) : null;

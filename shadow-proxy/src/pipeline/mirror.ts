@@ -453,7 +453,7 @@ export class MirrorLane implements ConnectionOwner {
     try {
       connection = await this.server.open({ db: 0, protocol: 2, credentials: this.server.endpoint.credentials });
       // What the lost connection left in the server's receive buffer must not run after what comes now.
-      if (this.#lostRunId === this.server.runId) await this.server.bury(this.#lostClientId);
+      if (this.#lostRunId === this.server.runId) await this.server.connections.kill(this.#lostClientId);
       if (this.#closed || connection.ended) throw new Error('the connection ended');
       this.#lostClientId = 0;
       this.#db = selections === this.#selections ? 0 : UNSELECTED;

@@ -112,7 +112,7 @@ export class Sequencer implements LaneEvents {
 
   /** Whether the mirror of that authority knows the command. */
   mirrorKnows(authority: Side, spec: CommandSpec): boolean {
-    return this.servers[otherSide(authority)].knows(spec);
+    return this.servers[otherSide(authority)].supported.knows(spec);
   }
 
   /** The second read that the command's effect needs; null where it needs none. */

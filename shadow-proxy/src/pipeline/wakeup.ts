@@ -88,7 +88,7 @@ export class Waking implements Wakeup, Wakes {
       if (i > 0) await sleep(ASK_MS[Math.min(i, ASK_MS.length) - 1]);
       if (this.#ended) return;
       const waiters = [...this.#open];
-      const blocked = await this.server.blockedClients(waiters.map(({ lane }) => lane.clientId)).catch(() => null);
+      const blocked = await this.server.connections.blocked(waiters.map(({ lane }) => lane.clientId)).catch(() => null);
       // A server that is gone: their lanes tell.
       if (blocked === null) continue;
       for (const waiter of waiters) {

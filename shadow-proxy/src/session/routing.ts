@@ -99,5 +99,7 @@ export function followOf(sequencer: Sequencer, spec: CommandSpec, rule: StageRul
     return WRITE;
   }
   if (!rule.mirrorsReads || mixed) return NOTHING;
-  return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].knows(spec) ? READ : NOTHING;
+  return sequencer.mirrorKnows(rule.authority, spec) && sequencer.servers[rule.authority].supported.knows(spec)
+    ? READ
+    : NOTHING;
 }

@@ -89,12 +89,13 @@ export class SentinelWatch {
   async #look(): Promise<void> {
     for (const side of SIDES) {
       const server = this.context.sequencer.servers[side];
-      const { address, endpoint } = server;
+      const { endpoint, connections } = server;
+      const { address } = connections;
       if (!endpoint.followsSentinel || address === undefined) continue;
       const now = await endpoint.resolve().catch(() => null);
-      if (now === null || (now.host === server.address?.host && now.port === server.address.port)) continue;
-      this.context.logger.warn({ server: side, from: server.address, to: now }, 'following a failover');
-      server.follow(now);
+      if (now === null || (now.host === connections.address?.host && now.port === connections.address.port)) continue;
+      this.context.logger.warn({ server: side, from: connections.address, to: now }, 'following a failover');
+      connections.follow(now);
       giveUp(this.context, side);
     }
   }

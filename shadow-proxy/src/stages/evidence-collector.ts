@@ -458,11 +458,11 @@ export class Witness {
   async watchLosses(): Promise<void> {
     const { router, servers } = this.context.sequencer;
     if (!router.workloads.some(({ keylessRule }) => keylessRule.mirrorsWrites)) return;
-    await Promise.all(SIDES.filter((side) => servers[side].up).map((side) => soon(servers[side].readStats())));
+    await Promise.all(SIDES.filter((side) => servers[side].up).map((side) => soon(servers[side].losses.read())));
   }
 
   async #evicted(): Promise<number | null> {
-    return soon(this.context.sequencer.servers.target.readStats());
+    return soon(this.context.sequencer.servers.target.losses.read());
   }
 }
 
@@ -495,7 +495,8 @@ function seen({
  * What a server says of its users. Before Redis 6 there is only the password of `default`, which the kit's own must be.
  */
 async function readUsers(server: Server): Promise<UserFacts> {
-  const { commands, categories, needsPassword, version, endpoint } = server;
+  const { commands, needsPassword, version, endpoint } = server;
+  const { categories } = server.supported;
   const reply = await soon(server.ask('ACL', 'LIST'));
   if (reply?.items) return { lines: reply.items.map(text), commands, categories };
   const password = endpoint.credentials?.password;

@@ -44,7 +44,7 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
     const names = [...(clients?.values() ?? [])]
       .map((line) => PROXY.exec(line))
       .map((found) => found?.[1] ?? found?.[2]);
-    const { address } = server;
+    const { address } = server.connections;
     return {
       identity: server.identity,
       unreachable: '',

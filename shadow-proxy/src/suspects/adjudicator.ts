@@ -95,13 +95,13 @@ export class Judge implements Verdicts {
     const attempt = (): void => {
       server
         .identify()
-        .then(() => (server.runId === runId ? server.bury(clientId) : undefined))
+        .then(() => (server.runId === runId ? server.connections.kill(clientId) : undefined))
         .then(
           () => {
             this.#countBurying(server, -1);
             this.reaped();
           },
-          () => server.ended || setTimeout(attempt, 100).unref(),
+          () => server.connections.ended || setTimeout(attempt, 100).unref(),
         );
     };
     attempt();
@@ -281,8 +281,8 @@ export class Judge implements Verdicts {
     )
       .then(async (answers) => {
         const elapsedMs = performance.now() - now;
-        const authorityEvicted = await lane.server.hasEvicted();
-        const mirrorEvicted = await sequencer.mirrorOf(operation).server.hasEvicted();
+        const authorityEvicted = await lane.server.losses.hasEvicted();
+        const mirrorEvicted = await sequencer.mirrorOf(operation).server.losses.hasEvicted();
         const verdicts = answers.map((pttl) =>
           judgeAbsence(verdict, {
             authorityPttl: pttl.authority,
@@ -302,7 +302,7 @@ export class Judge implements Verdicts {
           verdict;
         if (final.kind === 'explained' && final.rule === 'evicted') {
           const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
-          (lostHere ? lane.server : sequencer.mirrorOf(operation).server).spendEviction();
+          (lostHere ? lane.server : sequencer.mirrorOf(operation).server).losses.spendEviction();
         }
         this.#conclude(pair, final);
       })

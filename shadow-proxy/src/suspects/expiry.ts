@@ -163,8 +163,8 @@ export class Expiry implements ExpiryEdges {
     const absolute = absoluteTtl(args);
     if (absolute === null) return;
     const { source, target } = this.sequencer.servers;
-    const moments = [source, target].map((server) => absolute.ms - server.unixTimeAtZero);
-    const margin = Math.max(source.clockErrorMs, target.clockErrorMs) + CLOCK_MARGIN_MS;
+    const moments = [source, target].map((server) => absolute.ms - server.clock.unixTimeAtZero);
+    const margin = Math.max(source.clock.errorMs, target.clock.errorMs) + CLOCK_MARGIN_MS;
     this.#note(hash, Math.min(...moments) - margin, Math.max(...moments) + margin, 0, conditional);
   }
 

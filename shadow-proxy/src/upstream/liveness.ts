@@ -74,7 +74,7 @@ export class Liveness {
   /** Those that have waited for too long. */
   #silent(now: number): Connection[] {
     const silent: Connection[] = [];
-    for (const connection of this.server.connections()) {
+    for (const connection of this.server.connections.list()) {
       const { chunks, waits } = connection;
       let seen = this.#seen.get(connection);
       if (seen === undefined) this.#seen.set(connection, (seen = { chunks, since: now, waited: waits, strikes: 0 }));
@@ -87,7 +87,7 @@ export class Liveness {
   }
 
   async #ask(silent: readonly Connection[]): Promise<void> {
-    const lines = await this.server.glance(silent);
+    const lines = await this.server.connections.glance(silent);
     // What came meanwhile lies in the sockets.
     await afterReading();
     for (const connection of silent) {

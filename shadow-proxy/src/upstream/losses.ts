@@ -1,4 +1,7 @@
 /** Keys that a server removed by itself: evicted for want of memory, or expired. */
+import { isError, text, type Reply } from '../resp/decode.js';
+import type { Argument } from '../resp/encode.js';
+import { parseInfo } from './info.js';
 
 export class KeyLosses {
   /** Since this process began to look; what a server removed before is not counted. */
@@ -7,6 +10,11 @@ export class KeyLosses {
   /** When an eviction was seen last, in ms since 1970; null where none was. */
   evictedAt: number | null = null;
   #last: { readonly evicted: number; readonly expired: number } | null = null;
+  /** So many of its evictions have explained a loss already, or were before our time. */
+  #spent = 0;
+
+  /** @param ask asks the server as the kit's own user */
+  constructor(private readonly ask: (...args: Argument[]) => Promise<Reply>) {}
 
   /** @param stats `INFO stats` @param now in ms since 1970 */
   see(stats: ReadonlyMap<string, string>, now: number): void {
@@ -18,6 +26,38 @@ export class KeyLosses {
     this.evicted += evicted;
     this.expired += rise(last.expired, seen.expired);
     if (evicted > 0) this.evictedAt = now;
+  }
+
+  /** Asks the server. @returns the keys evicted since it started; null where it does not tell */
+  async read(): Promise<number | null> {
+    const reply = await this.ask('INFO', 'stats');
+    if (isError(reply)) return null;
+    const stats = parseInfo(text(reply));
+    this.see(stats, Date.now());
+    const evicted = stats.get('evicted_keys');
+    return evicted === undefined ? null : Number(evicted);
+  }
+
+  /** Evictions up to now explain nothing: they were before our time. */
+  async begin(): Promise<void> {
+    this.#spent = await this.#evictions();
+  }
+
+  /** Whether the server has evicted more keys than losses were put down to it. */
+  async hasEvicted(): Promise<boolean> {
+    const evictions = await this.#evictions();
+    // CONFIG RESETSTAT.
+    if (evictions < this.#spent) this.#spent = 0;
+    return evictions > this.#spent;
+  }
+
+  /** A loss was put down to an eviction: that one explains no other. */
+  spendEviction(): void {
+    this.#spent++;
+  }
+
+  async #evictions(): Promise<number> {
+    return (await this.read()) ?? 0;
   }
 }
 

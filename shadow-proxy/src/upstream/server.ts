@@ -12,31 +12,26 @@
  */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
-import type { Address } from '../plan/endpoint.js';
-import { commandCategories, supportedCommands, type CommandSpec } from '../command/table.js';
 import type { Side } from '../route/stage.js';
-import { Connection, ConnectionLost } from './connection.js';
+import { type Connection, ConnectionLost } from './connection.js';
 import type { Credentials, Dialer } from './dialer.js';
-import { greet, HandshakeRefused, killClient, listClients, refusalOf, requireMaster } from './handshake.js';
+import { HandshakeRefused, refusalOf } from './handshake.js';
 import { changeOf, identityOf, isReplica, type Identity, type KnownIdentity } from './identity.js';
-import { inTime } from '../io/in-time.js';
-import type { Intake } from '../io/intake.js';
 import type { Login } from './login.js';
 import { LoginProbe } from './login-probe.js';
 import { KeyLosses } from './losses.js';
+import { parseInfo } from './info.js';
 import { Privileges } from './privileges.js';
+import { ServerClock } from './server-clock.js';
+import { ServerCommands } from './server-commands.js';
+import { ServerConnections, type ConnectOptions, type ServerLease } from './server-connections.js';
 import type { Turn } from '../io/turn.js';
 
-export { HandshakeRefused };
+export { HandshakeRefused, parseInfo };
 
-export interface OpenOptions {
-  readonly db: number;
-  readonly protocol: 2 | 3;
-  readonly credentials: Credentials | undefined;
+export interface OpenOptions extends ConnectOptions {
   /** Set for a client's connection. */
   readonly login?: Login;
-  /** Where what comes is put, for connections that are many and carry little. */
-  readonly intake?: Intake;
 }
 
 export interface ServerEvents {
@@ -64,22 +59,6 @@ export interface ServerEvents {
 const FULL_MS = 5_000;
 /** `lua-time-limit`, which Redis 7 calls `busy-reply-threshold`, where the server does not tell. */
 const BUSY_AFTER_MS = 5_000;
-/** How long a look at the server's connections may take: on the connection of questions, and on a new one. */
-const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
-const UNTOLD_CLOCK_MS = 1_000;
-/** By so much a clock is set, and does not only run fast or slow. */
-const SET_CLOCK_MS = 500;
-
-/** The shard's lease at this server, without which no connection carries data. */
-export interface ServerLease {
-  readonly dialer: Dialer;
-  /** The name of every connection that carries data: whoever takes the lease over finds them by it. */
-  readonly dataName: string;
-  readonly connection: Connection | undefined;
-  /** Resolves when the lease is held at that address now. @throws {Error} when it is not */
-  confirm(address: Address | undefined): Promise<void>;
-}
-
 export class Server {
   /** As it was seen last; null before the first look. */
   identity: Identity | null = null;
@@ -88,37 +67,15 @@ export class Server {
   problem: string | null = null;
   /** As the process that runs there told when it was first seen. */
   isKeydb = false;
-  /** Lower-case names from the server's `COMMAND`. */
-  commands: ReadonlySet<string> = new Set();
-  /** Likewise, of those that `COMMAND` lists, their ACL categories. */
-  categories: ReadonlyMap<string, ReadonlySet<string>> = new Map();
-  /** By command id: 0 not asked yet, 1 known, 2 not known. */
-  #knows = new Uint8Array(1024);
-  /** So many of its evictions have explained a loss already, or were before our time. */
-  #evictionsSpent = 0;
+  readonly supported = new ServerCommands();
   up = false;
   #refusal: string | null = null;
-  /** Connections that are not ready yet: a server that hangs may never answer them. */
-  readonly #greeting = new Set<Connection>();
-  /** All of this shard, without the lease's. */
-  readonly #connections = new Set<Connection>();
-  /** The connection of questions, where it is open. */
-  #asking: Connection | undefined;
-  /** A look on a connection of its own that has no answer yet. */
-  #glancing: Promise<ReadonlyMap<number, string> | null> | undefined;
-  /** How often it was closed: what was being opened before is not wanted any more. */
-  #closed = 0;
+  readonly connections: ServerConnections;
+  readonly clock = new ServerClock();
   /** Keys that it removed by itself. */
-  readonly losses = new KeyLosses();
-  /** Closed for good. */
-  ended = false;
-  /** Its Unix time in ms when our monotonic clock was 0, and by how much that may be wrong. */
-  unixTimeAtZero = 0;
-  clockErrorMs = Infinity;
-  #address: Address | undefined;
+  readonly losses = new KeyLosses((...args) => this.ask(...args));
   readonly privileges = new Privileges((...args) => this.ask(...args));
   #fullUntil = 0;
-  #control: Promise<Connection> | undefined;
   /** The run id under which `commands` was read. */
   #learnt = '';
   /** What is known of it, and since when, in ms since 1970. */
@@ -132,11 +89,19 @@ export class Server {
   constructor(
     readonly side: Side,
     private readonly lease: ServerLease,
-    private readonly turn: Turn,
+    turn: Turn,
     private readonly events: ServerEvents,
   ) {
+    this.connections = new ServerConnections({
+      side,
+      lease,
+      turn,
+      lost: () => (this.up = false),
+      knocked: (wantsPassword) => this.#setNeedsPassword(wantsPassword),
+      refused: (reply) => this.#refused(reply),
+    });
     this.#probe = new LoginProbe({
-      connect: () => this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials }),
+      connect: () => this.connections.connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials }),
       knock: () => this.#knock(),
       name: this.name,
       credentials: () => this.endpoint.credentials,
@@ -169,13 +134,13 @@ export class Server {
 
   /** Likewise, by a connection that is made for it. */
   async #knock(): Promise<boolean> {
-    (await this.#connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
+    (await this.connections.connect({ db: 0, protocol: 2, credentials: undefined })).destroy();
     return this.#needsPassword;
   }
 
   /** Whether the server takes this user and password now. @throws {HandshakeRefused} where it does not */
   async verify(credentials: Credentials): Promise<void> {
-    (await this.#connect({ db: 0, protocol: 2, credentials })).destroy();
+    (await this.connections.connect({ db: 0, protocol: 2, credentials })).destroy();
   }
 
   /** The error for whoever wants a connection, while the server is down; null where it is not. */
@@ -183,14 +148,9 @@ export class Server {
     this.#refusal = error;
   }
 
-  /** The address that was connected to last, or that Sentinel names. */
-  get address(): Address | undefined {
-    return this.#address;
-  }
-
-  /** Sentinel has chosen the master at this address. */
-  follow(address: Address): void {
-    this.#address = address;
+  /** Lower-case names from the server's `COMMAND`: another set each time that it was read. */
+  get commands(): ReadonlySet<string> {
+    return this.supported.names;
   }
 
   get endpoint(): Dialer {
@@ -220,7 +180,7 @@ export class Server {
    */
   async open(options: OpenOptions): Promise<Connection> {
     if (this.#refusal !== null) throw new HandshakeRefused(this.#refusal);
-    const connection = await this.#connect(options);
+    const connection = await this.connections.connect(options);
     try {
       // Others may share it, which the server has let in.
       if (!connection.admitted && options.login?.standing[this.side] !== 'barred') {
@@ -231,7 +191,7 @@ export class Server {
       }
       await this.identify();
       // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
-      await this.lease.confirm(this.#address);
+      await this.lease.confirm(this.connections.address);
     } catch (error) {
       connection.destroy();
       throw error;
@@ -253,19 +213,9 @@ export class Server {
     return major > 7 || (major === 7 && minor >= 2);
   }
 
-  /** Whether the server has the command, by what its own `COMMAND` says. */
-  knows(spec: CommandSpec): boolean {
-    const known = this.#knows[spec.id];
-    if (known !== 0) return known === 1;
-    if (this.commands.size === 0) return true;
-    const answer = this.commands.has(spec.name);
-    this.#knows[spec.id] = answer ? 1 : 2;
-    return answer;
-  }
-
   /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
-  async ask(...args: Argument[]): Promise<Reply> {
-    return (await this.#controlConnection()).ask(...args);
+  ask(...args: Argument[]): Promise<Reply> {
+    return this.connections.ask(...args);
   }
 
   /**
@@ -284,7 +234,8 @@ export class Server {
     const refusal = this.events.refusal(this, identity.runId);
     this.#unusable(refusal);
     if (refusal !== null) throw new HandshakeRefused(refusal);
-    const setByMs = this.#setClock(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
+    const setByMs = this.clock.read(Number(fields.get('server_time_usec')) / 1000, asked, performance.now());
+    this.events.clockRead(this);
     const first = this.version === '';
     this.version = fields.get('redis_version') ?? '';
     this.up = true;
@@ -322,20 +273,6 @@ export class Server {
     return this.#look;
   }
 
-  /**
-   * Servers before Redis 6.2 do not tell the time in INFO: theirs is taken to be ours, more or less.
-   * @returns by how much the clock was set since the last look; 0 where that is not certain
-   */
-  #setClock(unixMs: number, asked: number, answered: number): number {
-    const told = Number.isFinite(unixMs);
-    const [before, errorBefore] = [this.unixTimeAtZero, this.clockErrorMs];
-    this.unixTimeAtZero = (told ? unixMs : Date.now()) - (asked + answered) / 2;
-    this.clockErrorMs = told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS;
-    this.events.clockRead(this);
-    const byMs = this.unixTimeAtZero - before;
-    return Math.abs(byMs) > errorBefore + this.clockErrorMs + SET_CLOCK_MS ? byMs : 0;
-  }
-
   async #learn(runId: string): Promise<void> {
     // Knocks, too, as one who has not logged in: `needsPassword` is known from then on.
     const [reply, cpu, limit] = await Promise.all([
@@ -349,11 +286,9 @@ export class Server {
     const busyAfterMs = limit.items?.length === 2 ? Number(text(limit.items[1])) : BUSY_AFTER_MS;
     this.busyAfterMs = busyAfterMs > 0 ? busyAfterMs : Infinity;
     this.isKeydb = isKeydb(parseInfo(text(cpu)));
-    this.commands = supportedCommands(reply);
-    this.categories = commandCategories(reply);
-    this.#knows.fill(0);
+    this.supported.learn(reply);
     this.#learnt = runId;
-    this.#evictionsSpent = await this.#evictions();
+    await this.losses.begin();
   }
 
   /** What an earlier process of ours saw at that time (ms since 1970): a difference is told at the next look. */
@@ -372,7 +307,7 @@ export class Server {
    * Asks as a client's user, on a connection of its own: nothing on the way to the server stands before the question.
    */
   async askAs(credentials: Credentials | undefined, ...args: Argument[]): Promise<Reply> {
-    const connection = await this.#connect({ db: 0, protocol: 2, credentials });
+    const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
     try {
       return await connection.ask(...args);
     } finally {
@@ -406,174 +341,19 @@ export class Server {
     if (!known) this.events.full(this);
   }
 
-  /** Whether the server has evicted more keys than losses were put down to it. */
-  async hasEvicted(): Promise<boolean> {
-    const evictions = await this.#evictions();
-    // CONFIG RESETSTAT.
-    if (evictions < this.#evictionsSpent) this.#evictionsSpent = 0;
-    return evictions > this.#evictionsSpent;
-  }
-
-  /** A loss was put down to an eviction: that one explains no other. */
-  spendEviction(): void {
-    this.#evictionsSpent++;
-  }
-
-  /**
-   * Counts the keys that it has removed by itself. @returns those evicted since it started; null where it does not tell
-   */
-  async readStats(): Promise<number | null> {
-    const reply = await this.ask('INFO', 'stats');
-    if (isError(reply)) return null;
-    const stats = parseInfo(text(reply));
-    this.losses.see(stats, Date.now());
-    const evicted = stats.get('evicted_keys');
-    return evicted === undefined ? null : Number(evicted);
-  }
-
-  async #evictions(): Promise<number> {
-    return (await this.readStats()) ?? 0;
-  }
-
-  /**
-   * Ends a connection that was lost on our side only, and waits until the server does not know it any more:
-   * commands may still sit in its receive buffer, and must not run after what we send next.
-   * @throws {Error} when the server does not allow that, or the connection does not end
-   */
-  async bury(clientId: number): Promise<void> {
-    if (clientId !== 0) await killClient((...args) => this.ask(...args), clientId, this.endpoint.label);
-  }
-
-  /** Those of the connections that block in a command now. */
-  async blockedClients(clientIds: readonly number[]): Promise<ReadonlySet<number>> {
-    const clients = await listClients((...args) => this.ask(...args), 'ID', ...clientIds);
-    return new Set([...clients].filter(([, line]) => /\bflags=\w*b/.test(line)).map(([id]) => id));
-  }
-
-  /** The connections to it, the lease's among them. */
-  connections(): Connection[] {
-    for (const connection of this.#connections) if (connection.ended) this.#connections.delete(connection);
-    const { connection } = this.lease;
-    return connection === undefined ? [...this.#connections] : [...this.#connections, connection];
-  }
-
-  /**
-   * What it says, by number, of connections that may be silent; asked on another connection, a new one where need be.
-   * @returns null where it does not answer soon, or not that
-   */
-  async glance(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
-    const control = this.#asking;
-    type Lines = ReadonlyMap<number, string> | null;
-    const soon = (lines: Promise<Lines>, ms: number): Promise<Lines> =>
-      inTime(lines, ms, () => new Error('no answer')).catch(() => null);
-    if (control !== undefined && !control.ended && !silent.includes(control)) {
-      const lines = await soon(linesOf(control, silent), GLANCE_MS);
-      if (lines !== null) return lines;
-    }
-    // One at a time: a server that hangs may answer it yet.
-    this.#glancing ??= this.#glanceBeside(silent).finally(() => (this.#glancing = undefined));
-    return soon(this.#glancing, NEW_GLANCE_MS);
-  }
-
-  async #glanceBeside(silent: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
-    const connection = await this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials });
-    try {
-      return await linesOf(connection, silent);
-    } finally {
-      connection.destroy();
-    }
-  }
-
-  /** Has a connection's blocking command end as if its time were over, or with an error. */
-  async unblock(clientId: number, how: 'TIMEOUT' | 'ERROR' = 'TIMEOUT'): Promise<boolean> {
-    return text(await this.ask('CLIENT', 'UNBLOCK', clientId, how)) === '1';
-  }
-
   /** Closes for good: nothing connects any more. */
   async end(): Promise<void> {
-    this.ended = true;
     this.privileges.close();
-    await this.close();
+    this.#probe.close();
+    await this.connections.end();
   }
 
   /** Closes the connection of questions, and those that are being opened; the next question opens another. */
   async close(): Promise<void> {
-    this.#closed++;
     this.#probe.close();
-    for (const connection of this.#greeting) connection.destroy();
-    const control = this.#control;
-    this.#control = undefined;
-    await control?.then(
-      (connection) => connection.destroy(),
-      () => undefined,
-    );
+    await this.connections.close();
   }
-
-  #controlConnection(): Promise<Connection> {
-    if (this.#control) return this.#control;
-    const opening = this.#connect({ db: 0, protocol: 2, credentials: this.endpoint.credentials });
-    this.#control = opening;
-    const gone = (): void => {
-      this.up = false;
-      if (this.#control === opening) this.#control = undefined;
-    };
-    opening.then((connection) => {
-      this.#asking = connection;
-      connection.attachLost(gone);
-    }, gone);
-    return opening;
-  }
-
-  async #connect({ db, protocol, credentials, intake }: OpenOptions): Promise<Connection> {
-    const closed = this.#closed;
-    const address = await this.endpoint.resolve();
-    const socket = await this.endpoint.connect(address);
-    if (this.ended || closed !== this.#closed) {
-      socket.destroy();
-      throw new ConnectionLost(this.ended ? 'the shard is closed' : 'the server was given up');
-    }
-    this.#address = address;
-    const connection = new Connection(socket, this.turn, intake);
-    this.#greeting.add(connection);
-    this.#connections.add(connection);
-    try {
-      const wantsPassword = await greet(connection, protocol, credentials, this.name);
-      connection.admitted = !wantsPassword;
-      if (credentials === undefined) this.#setNeedsPassword(wantsPassword);
-      if (db !== 0) {
-        const selected = await connection.ask('SELECT', db);
-        if (isError(selected)) throw new HandshakeRefused(text(selected));
-      }
-      if (this.endpoint.followsSentinel) await requireMaster(connection, this.endpoint.label);
-      return connection;
-    } catch (error) {
-      connection.destroy();
-      if (!(error instanceof HandshakeRefused)) throw error;
-      const ours = credentials !== undefined && credentials === this.endpoint.credentials;
-      if (ours && /^(NOAUTH|WRONGPASS|NOPERM)/.test(error.reply)) this.#refused(error.reply);
-      throw new HandshakeRefused(error.reply, this.side);
-    } finally {
-      this.#greeting.delete(connection);
-    }
-  }
-}
-
-/** The lines of the server's CLIENT LIST about connections; null where it does not even list the one that asks. */
-async function linesOf(asking: Connection, about: readonly Connection[]): Promise<ReadonlyMap<number, string> | null> {
-  const ids = [asking, ...about].map(({ clientId }) => clientId).filter((id) => id !== 0);
-  const lines = await listClients((...args) => asking.ask(...args), 'ID', ...ids);
-  return lines.has(asking.clientId) ? lines : null;
 }
 
 /** Whether it is a KeyDB, by its `INFO cpu`: what only KeyDB's `COMMAND` has, a careful operator renames away. */
 export const isKeydb = (info: ReadonlyMap<string, string>): boolean => info.has('server_threads');
-
-/** `INFO` as a map: lines of `field:value`. */
-export function parseInfo(info: string): Map<string, string> {
-  const fields = new Map<string, string>();
-  for (const line of info.split('\r\n')) {
-    const colon = line.indexOf(':');
-    if (colon > 0) fields.set(line.slice(0, colon), line.slice(colon + 1));
-  }
-  return fields;
-}

@@ -116,7 +116,7 @@ export class Meanwhile implements InParts {
     const relative = relativeTtl(args);
     if (relative !== null) this.expiresAt = Math.min(this.expiresAt, answeredAt + relative.ms);
     const absolute = absoluteTtl(args);
-    const { unixTimeAtZero, clockErrorMs } = this.sequencer.servers[this.authority];
-    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute.ms - unixTimeAtZero - clockErrorMs);
+    const { unixTimeAtZero, errorMs } = this.sequencer.servers[this.authority].clock;
+    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute.ms - unixTimeAtZero - errorMs);
   }
 }

@@ -29,7 +29,7 @@ const pendingOf = (group: Buffer, { items }: Reply): Pending => ({
 });
 
 const claim = ({ mirror }: Parts, key: Buffer, { group, consumer, id, idleMs, deliveries }: Pending): Command => {
-  const delivered = mirror.server.unixTimeAtZero + performance.now() - idleMs;
+  const delivered = mirror.server.clock.unixTimeAtZero + performance.now() - idleMs;
   return [
     'XCLAIM',
     key,

@@ -440,7 +440,7 @@ export class Blocked implements BlockedCommand {
   /** CLIENT UNBLOCK. Whether there was something to unblock. */
   async unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean> {
     if (this.#lane === null) return false;
-    const asked = this.#lane.server.unblock(this.#lane.clientId, how);
+    const asked = this.#lane.server.connections.unblock(this.#lane.clientId, how);
     this.#unblocking = asked.catch(() => undefined);
     return asked;
   }

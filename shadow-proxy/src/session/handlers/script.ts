@@ -70,7 +70,7 @@ function isKnown(context: CommandContext, spec: CommandSpec, frame: Buffer, side
   const { servers, scripts } = context.clients.sequencer;
   const server = servers[side];
   const args = argumentsOf(frame);
-  if (args.length < 3 || !server.knows(spec)) return true;
+  if (args.length < 3 || !server.supported.knows(spec)) return true;
   if (spec.name.startsWith('fcall')) {
     if (scripts.functions.knows(server, args[1].toString('latin1'))) return true;
     context.flow.retryWhen(scripts.functions.learn(server));
@@ -105,14 +105,15 @@ function noteLacking(
 
 /** What the EVAL, EVALSHA or FCALL in `frame` does to keys that it does not tell. */
 export function hiddenBy({ table, scripts, servers }: Sequencer, spec: CommandSpec, frame: Buffer, side: Side): Hidden {
-  if (!spec.readOnlyScript && servers[side].knows(spec) && scripts.swapDatabases(frame)) return 'writes';
+  if (!spec.readOnlyScript && servers[side].supported.knows(spec) && scripts.swapDatabases(frame)) return 'writes';
   const [argStart, argEnd]: number[][] = [[], []];
   // With keys, or with a number of them that the server does not take.
   if (keysOf(spec, frame, argStart, argEnd, locateArguments(frame, 0, argStart, argEnd), new KeyList()) !== 0)
     return 'nothing';
   const routine = scripts.find(argumentsOf(frame));
   if (routine?.callsCommands === false) return 'nothing';
-  if (spec.readOnlyScript || !servers[side].knows(spec) || routine?.writesNothing(table) === true) return 'reads';
+  if (spec.readOnlyScript || !servers[side].supported.knows(spec) || routine?.writesNothing(table) === true)
+    return 'reads';
   return 'writes';
 }
 

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { KeyLosses } from '../../../src/upstream/losses.js';
 
 test('rises are counted from the first look on, also after the counts began anew', () => {
-  const losses = new KeyLosses();
+  const losses = new KeyLosses(() => Promise.reject(new Error('nobody asks')));
   const see = (evicted: number, expired: number, at: number): void =>
     losses.see(
       new Map([
