@@ -88,6 +88,14 @@ export class LeaseError extends Error {
   }
 }
 
+/** Who decides what becomes of a lease whose connection was lost. */
+export interface LeaseOwner {
+  /** Connects, and takes the lease again where it was held. @throws {LeaseError} when another has it */
+  regain(lease: Lease): Promise<void>;
+  /** The connection is lost. */
+  lost(lease: Lease): void;
+}
+
 export class Lease {
   /** What the connections that carry data are called. */
   readonly dataName: string;
@@ -98,10 +106,6 @@ export class Lease {
   note = '';
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
-  /** Takes the lease again after its connection was lost. @throws {LeaseError} when another has it */
-  regain: () => Promise<void> = () => Promise.reject(this.problem);
-  /** Called when the connection is lost. */
-  lost: () => void = () => undefined;
   #held = false;
   #connection: Connection | undefined;
   #address: Address | undefined;
@@ -114,6 +118,7 @@ export class Lease {
     readonly dialer: Dialer,
     private readonly shard: string,
     private readonly process: string,
+    private readonly owner: LeaseOwner,
   ) {
     this.dataName = `${DATA_NAME}:${shard}:${process}`;
   }
@@ -148,7 +153,7 @@ export class Lease {
       this.#connection = undefined;
       this.#held = false;
       this.problem = reason;
-      this.lost();
+      this.owner.lost(this);
     });
   }
 
@@ -280,7 +285,7 @@ export class Lease {
 
   /** `regain`, once at a time. */
   again(): Promise<void> {
-    this.#regaining ??= this.regain().finally(() => (this.#regaining = undefined));
+    this.#regaining ??= this.owner.regain(this).finally(() => (this.#regaining = undefined));
     return this.#regaining;
   }
 

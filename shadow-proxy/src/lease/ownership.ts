@@ -64,11 +64,17 @@ export class Ownership {
   /** When the lease was taken from another, who would take it again if he found it free soon. */
   #seizedAt = -Infinity;
   #ended: Error | null = null;
+  /** The shard is ours: a lease that is lost is taken again. */
+  #serves = false;
   #pinging: NodeJS.Timeout | undefined;
   readonly #retries = new Map<Lease, NodeJS.Timeout>();
 
   constructor(private readonly options: OwnershipOptions) {
-    const lease = (side: Side): Lease => new Lease(side, options.dialers[side], options.shard, this.process);
+    const lease = (side: Side): Lease =>
+      new Lease(side, options.dialers[side], options.shard, this.process, {
+        regain: (lost) => (this.#serves ? this.#regain(lost) : lost.open('waits')),
+        lost: (lost) => void (this.#serves && this.#tryAgain(lost)),
+      });
     this.leases = { source: lease('source'), target: lease('target') };
     this.#all = [this.leases.source, this.leases.target];
   }
@@ -186,7 +192,6 @@ export class Ownership {
     const opening = this.#all
       .filter(({ connected }) => !connected)
       .map(async (lease) => {
-        lease.regain = () => lease.open('waits');
         await lease.again().then(
           () => (fresh = true),
           () => undefined,
@@ -219,9 +224,8 @@ export class Ownership {
   // ── as the one that has the shard ───────────────────────────────────────────────────────────────────────────
 
   #serve(): void {
+    this.#serves = true;
     for (const lease of this.#all) {
-      lease.regain = () => this.#regain(lease);
-      lease.lost = () => this.#tryAgain(lease);
       if (!lease.held) this.#tryAgain(lease);
     }
     this.#pinging = setInterval(() => {

@@ -163,7 +163,10 @@ async function start(
   logger: Logger,
   { standby, alike, consent, firstStart, shards }: Required<LaunchOptions>,
 ): Promise<Omit<Launched, 'lost'>> {
-  const state = await StateStore.open(plan.state, shardPlan.name);
+  const state = await StateStore.open(plan.state, shardPlan.name, async ({ workloads }) => {
+    await ownership.check();
+    await ownership.tell(digestOf(workloads));
+  });
   const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
   if (firstStart && state.previous !== null)
@@ -172,10 +175,6 @@ async function start(
       'the shard has a state: --first-start does nothing, and should not stay in the command',
     );
   if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
-  state.fence = async ({ workloads }) => {
-    await ownership.check();
-    await ownership.tell(digestOf(workloads));
-  };
   await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
   await state.update({ owner: ownership.epoch }, { event: 'owner', ...ownership.epoch });
   const directory = join(plan.state, shardPlan.name);

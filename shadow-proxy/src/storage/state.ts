@@ -101,26 +101,37 @@ export class StateError extends Error {
 /** Enough for both files of hundreds of workloads. */
 const RESERVE_BYTES = 256 << 10;
 
+/** Called before each change; throws where the shard has become another process's: the state is that one's then. */
+export type Fence = (next: ShardState) => Promise<void>;
+
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
   readonly previous: ShardState | null;
-  /** Called before each change; throws where the shard has become another process's: the state is that one's then. */
-  fence: (next: ShardState) => Promise<void> = () => Promise.resolve();
   readonly #directory: string;
   #current: ShardState;
   #queue: Promise<unknown> = Promise.resolve();
 
-  private constructor(directory: string, shard: string, previous: ShardState | null) {
+  private constructor(
+    directory: string,
+    shard: string,
+    previous: ShardState | null,
+    private readonly fence: Fence,
+  ) {
     this.#directory = directory;
     this.previous = previous;
     this.#current = previous ?? emptyState(shard);
   }
 
   /**
-   * Reads the state of a shard, or starts an empty one where there never was any.
+   * Reads the state of a shard, or starts an empty one where there never was any. `fence` is for a process that changes
+   * it.
    * @throws {StateError}
    */
-  static async open(stateDirectory: string, shard: string): Promise<StateStore> {
+  static async open(
+    stateDirectory: string,
+    shard: string,
+    fence: Fence = () => Promise.resolve(),
+  ): Promise<StateStore> {
     const directory = join(stateDirectory, shard);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -131,7 +142,7 @@ export class StateStore {
         error,
       );
     }
-    return new StateStore(directory, shard, await read(directory, shard));
+    return new StateStore(directory, shard, await read(directory, shard), fence);
   }
 
   /** What is on the disk. */
