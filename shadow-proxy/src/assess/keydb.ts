@@ -1,6 +1,6 @@
 /**
  * What KeyDB 6.3.4 is and is not, told before anybody depends on it. Measured, or read in its source and its issues;
- * docs/architecture.md has the limits that follow for the kit.
+ * docs/decisions/ has the limits that follow for the kit.
  */
 export interface Truth {
   readonly what: string;

@@ -20,7 +20,7 @@ export interface Documented {
   readonly whole: boolean;
 }
 
-/** README.md, all of docs/ and runbooks/, and the README of each folder. */
+/** README.md, all of docs/, its decisions/ and runbooks/, and the README of each folder. */
 export function pages(): string[] {
   const folders = readdirSync(ROOT, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory() && !['node_modules', 'dist'].includes(entry.name),
@@ -29,7 +29,9 @@ export function pages(): string[] {
     readdirSync(join(ROOT, folder))
       .filter(wanted)
       .map((name) => `${folder}/${name}`);
-  const whole = ['docs', 'runbooks'].flatMap((folder) => pagesIn(folder, (name) => name.endsWith('.md')));
+  const whole = ['docs', 'docs/decisions', 'runbooks'].flatMap((folder) =>
+    pagesIn(folder, (name) => name.endsWith('.md')),
+  );
   return [
     'README.md',
     ...whole,

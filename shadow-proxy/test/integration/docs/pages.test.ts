@@ -31,11 +31,45 @@ test('docs/comparison-rules.md has a section for each rule, with its sentence', 
     assert.ok(rules.includes(`## \`${name}\`\n\n${sentence}\n`), `the sentence of ${name}: ${sentence}`);
 });
 
-test('every function and file that docs/architecture.md names is there', () => {
+/** The architecture page and the decisions, which name functions and tests. */
+const decisions = (): string[] => pages().filter((each) => /^docs\/decisions\/\d{3}-/.test(each));
+
+test('docs/architecture.md has at most 4,000 words', () => {
+  const words = page('architecture.md')
+    .match(/\S+/g)!
+    .filter((word) => /[\p{L}\p{N}]/u.test(word));
+  assert.ok(words.length <= 4_000, `${words.length} words: move evidence to docs/decisions/`);
+});
+
+test('every decision has its four parts, a line in the index, and a test that holds it', () => {
+  assert.ok(decisions().length > 30, `${decisions().length}`);
+  const index = page('decisions/README.md');
+  for (const each of decisions()) {
+    const text = textOf(each);
+    const sections = [...text.matchAll(/^## (.*)$/gm)].map(([, title]) => title);
+    assert.deepEqual(sections, ['Context', 'Decision', 'Consequence', 'Test'], each);
+    const [, title] = /^# (\d{3}\. .*)$/m.exec(text) ?? [];
+    const [number, ...rest] = title!.split('. ');
+    assert.ok(each.includes(`/${number}-`), `${each}: its title has number ${number}`);
+    assert.ok(index.includes(`[${rest.join('. ')}](${each.split('/').at(-1)})`), `${each} is not in the index`);
+    const tests = [...text.slice(text.indexOf('## Test')).matchAll(/`([\w/-]+\.test\.tsx?)`/g)].map(
+      ([, file]) => file!,
+    );
+    assert.ok(tests.length > 0, `${each} names no test`);
+    for (const file of tests)
+      assert.ok(
+        ['integration', 'unit'].some((folder) => existsSync(join(ROOT, 'shadow-proxy/test', folder, file))),
+        `${each}: there is no ${file}`,
+      );
+  }
+});
+
+test('every function and file that docs/architecture.md and the decisions name is there', () => {
   const source = join(ROOT, 'shadow-proxy', 'src');
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
   const text = new Map(files.map((file) => [file.replaceAll('\\', '/'), readFileSync(join(source, file), 'utf8')]));
-  const named = [...page('architecture.md').matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
+  const told = ['docs/architecture.md', ...decisions()].map(textOf).join('\n');
+  const named = [...told.matchAll(/`((?:[a-z]+\/)*[a-z-]+\.tsx?)(?: (#?[A-Za-z][A-Za-z.#_]*))?`/g)];
   assert.ok(named.filter(([, , name]) => name !== undefined).length > 40, `${named.length}`);
   // In the drawing: Session.#send, Lane.submit …
   const drawn = [...page('architecture.md').matchAll(/\b([A-Z][A-Za-z]+)\.(#?[a-z][A-Za-z]+)(?= |\n)/g)];
