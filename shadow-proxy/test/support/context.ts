@@ -1,0 +1,386 @@
+/**
+ * A client without sockets. What stands between a handler and the two servers is real (flow, lanes, sequencer); the
+ * connections are not: what was sent is kept, and the test says what the servers answer.
+ */
+import { EventEmitter } from 'node:events';
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { CommandTable, type CommandSpec } from '../../src/command/table.js';
+import { Turn } from '../../src/io/turn.js';
+import type { Lane } from '../../src/pipeline/lane.js';
+import type { Carrier, Operation, Sink } from '../../src/pipeline/operation.js';
+import { Sequencer } from '../../src/pipeline/sequencer.js';
+import type { Suspicion } from '../../src/pipeline/suspicion.js';
+import { argumentsOf } from '../../src/resp/decode.js';
+import { encodeCommand, error, type Argument } from '../../src/resp/encode.js';
+import { FrameReader } from '../../src/resp/reader.js';
+import { RequestParser } from '../../src/resp/request.js';
+import type { Matcher } from '../../src/route/glob.js';
+import { Router, type WorkloadDefinition } from '../../src/route/router.js';
+import { SIDES, type Side, type Stage } from '../../src/route/stage.js';
+import { Scripts } from '../../src/script/catalog.js';
+import { ClientLanes } from '../../src/session/client-lanes.js';
+import { ClientState } from '../../src/session/client-state.js';
+import { Clients, type ConnectedClient } from '../../src/session/clients.js';
+import type { CommandContext } from '../../src/session/context.js';
+import { dispatch } from '../../src/session/dispatch.js';
+import { Flow } from '../../src/session/flow.js';
+import type { Connection } from '../../src/upstream/connection.js';
+import type { HandshakeRefused, OpenOptions, Server } from '../../src/upstream/server.js';
+
+const TABLE = new CommandTable();
+const FOLLOWS = ['nothing', 'read', 'write'] as const;
+const BOUNDS = { clientOutputBytes: 1 << 26, totalClientBytes: 1 << 30, transactionBytes: 1 << 20 };
+
+/** A command on its way to an authority. */
+export interface Sent {
+  readonly side: Side;
+  /** As words: `SET k v`. */
+  readonly command: string;
+  readonly follow: (typeof FOLLOWS)[number];
+  readonly mustCopy: boolean;
+  readonly db: number;
+  /** On a lane that the client has to itself. */
+  readonly isPrivate: boolean;
+}
+
+type Point = Stage | ({ readonly stage: Stage } & Partial<WorkloadDefinition>);
+
+/** Stages by workload, whose keys and channels begin with its name and a colon; `default` takes the rest. */
+export type Stages = Readonly<Record<string, Point>> & { readonly default: Stage };
+
+export interface FakeOptions {
+  readonly region?: string;
+  readonly secondWriter?: 'refuse' | 'count';
+  readonly sharedTarget?: boolean;
+  readonly owned?: Matcher;
+  /** Whether the kit wrote all that the target holds; true unless it is said. */
+  readonly ours?: boolean;
+}
+
+/** A server that answers what it is told to. */
+export class FakeServer {
+  readonly commands: Set<string>;
+  readonly isKeydb: boolean;
+  /** Bytes that each of its connections owes it. */
+  unsentBytes = 0;
+  readonly version = '7.0.15';
+  readonly name = 'the-kit';
+  readonly busyAfterMs = 5_000;
+  readonly endpoint = { label: 'a server', credentials: undefined };
+  needsPassword = false;
+  privileges = { learn: (): Promise<unknown> | null => null, isUnrestricted: (): boolean => true };
+  /** What AUTH is answered with; null for OK. */
+  refusal: string | null = null;
+  /** Whom CLIENT UNBLOCK was for. */
+  readonly unblocked: string[] = [];
+  #clientId = 0;
+
+  constructor(readonly side: Side) {
+    this.isKeydb = side === 'target';
+    const knows = ({ inSource, inTarget }: CommandSpec): boolean => (side === 'source' ? inSource : inTarget);
+    this.commands = new Set(TABLE.all.filter(knows).map(({ name }) => name));
+  }
+
+  knows = ({ name }: CommandSpec): boolean => this.commands.has(name);
+  askNeedsPassword = async (): Promise<boolean> => this.needsPassword;
+  verify = async (): Promise<void> => undefined;
+  authenticate = async (_args: readonly string[]): Promise<string | null> => this.refusal;
+  blockedClients = async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids);
+  unblock = async (_id: number, how: string): Promise<boolean> => this.unblocked.push(how) > 0;
+  /** A connection that sends nothing. */
+  open = async (_options: OpenOptions): Promise<Connection> => {
+    const unsent = (): number => this.unsentBytes;
+    const outbox = {
+      add: () => undefined,
+      get bytes() {
+        return unsent();
+      },
+    };
+    const idle = { attach: () => undefined, destroy: () => undefined };
+    return { clientId: ++this.#clientId, admitted: true, outbox, ...idle } as unknown as Connection;
+  };
+}
+
+class FakeSocket extends EventEmitter {
+  readonly remoteAddress = '10.0.0.1';
+  readonly remotePort = 40_000;
+  readonly localAddress = '10.0.0.2';
+  readonly localPort = 6379;
+  writableNeedDrain = false;
+  paused = false;
+  timeoutMs = 0;
+  pause = (): this => ((this.paused = true), this);
+  resume = (): this => ((this.paused = false), this);
+  setTimeout = (ms: number): this => ((this.timeoutMs = ms), this);
+}
+
+export class FakeClient implements CommandContext, ConnectedClient {
+  readonly socket = new FakeSocket();
+  readonly parser = new RequestParser();
+  readonly client: ClientState;
+  readonly lanes: ClientLanes;
+  readonly flow: Flow;
+  /** What the client was answered. */
+  readonly replies: string[] = [];
+  /** What its commands waited for, in turn. */
+  readonly waits: string[] = [];
+  mustLogIn = false;
+  unread = 0;
+  ended = false;
+  destroyed = false;
+  readonly #backlog: Buffer[] = [];
+
+  constructor(
+    readonly clients: Clients,
+    readonly fake: FakeProxy,
+  ) {
+    this.client = new ClientState(clients.nextId(), this.socket as unknown as Socket, () => this.lanes.reidentified());
+    this.lanes = new ClientLanes(this);
+    // eslint-disable-next-line @typescript-eslint/no-this-alias
+    const own = this;
+    this.flow = new Flow({
+      client: this.client,
+      turnBudget: clients.turnBudget,
+      get inFlight() {
+        return own.lanes.inFlight;
+      },
+      get unread() {
+        return own.unread;
+      },
+      mayOwe: BOUNDS.clientOutputBytes,
+      onceOpen: (retry, place) => clients.onceOpen(retry, place),
+      run: () => this.#run(),
+      closeForOutput: () => this.destroy(),
+    });
+    const retryWhen = this.flow.retryWhen.bind(this.flow);
+    this.flow.retryWhen = (event) => {
+      this.waits.push(typeof event === 'string' ? event : 'promise');
+      retryWhen(event);
+    };
+    clients.entered(this);
+  }
+
+  /** The client sends a command. */
+  send(...args: Argument[]): this {
+    this.#backlog.push(encodeCommand(args));
+    if (!this.flow.held) this.#run();
+    return this;
+  }
+
+  #run(): void {
+    const { flow, parser } = this;
+    flow.begin(this.clients.sequencer.turn.now(), 0);
+    while (!flow.held && !this.ended && !this.destroyed) {
+      if (flow.waitsForTurn()) break;
+      const again = flow.next();
+      if (!again && !parser.next()) {
+        const next = this.#backlog.shift();
+        if (next === undefined) break;
+        parser.feed(next);
+        continue;
+      }
+      if (!again) this.lanes.leaveQueue();
+      dispatch(this, again);
+    }
+    flow.end();
+  }
+
+  get inFlight(): number {
+    return this.lanes.inFlight;
+  }
+  get usedLanes(): readonly (Lane | null)[] {
+    return this.lanes.used;
+  }
+  get bytes(): number {
+    return 0;
+  }
+  get isIdle(): boolean {
+    return this.inFlight === 0;
+  }
+  get command(): Buffer {
+    return this.parser.frame.subarray(this.parser.start, this.parser.end);
+  }
+  argument(index: number): Buffer {
+    return this.parser.frame.subarray(this.parser.argStart[index], this.parser.argEnd[index]);
+  }
+  reply(bytes: Buffer): void {
+    if (this.client.replies === 'on') {
+      if (!this.lanes.behindLast(bytes)) this.#told(bytes);
+    } else if (this.client.replies === 'skip') this.client.wants('on');
+  }
+  refuse(message: string): void {
+    this.client.transaction?.spoil();
+    this.reply(error(message));
+  }
+  replyRefused({ reply }: HandshakeRefused): void {
+    this.reply(Buffer.from(`-${reply}\r\n`));
+  }
+  deliver(operation: Operation, reply: Buffer): void {
+    this.answered(operation, reply, 0, reply.length);
+  }
+  answered(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    this.lanes.answered(operation, end - start);
+    if (!operation.silent) this.#told(buffer.subarray(start, end));
+    for (const reply of operation.tail ?? []) this.#told(reply);
+    this.settled();
+  }
+  lost: Sink['lost'] = () => {
+    this.destroy();
+    this.settled();
+  };
+  settled(): void {
+    this.flow.settled(this.lanes.settled());
+  }
+  pass(buffer: Buffer, start: number, end: number): void {
+    this.#told(buffer.subarray(start, end));
+  }
+  resume(): void {
+    this.flow.resume();
+  }
+  admit(): void {}
+  checkLimits(): void {}
+  end(): void {
+    this.ended = true;
+  }
+  destroy(): void {
+    this.destroyed = true;
+  }
+
+  #told(bytes: Buffer): void {
+    this.replies.push(bytes.toString('latin1').replace(/\r\n$/, '').replaceAll('\r\n', ' '));
+  }
+}
+
+/** The proxy of one shard, between clients and servers that are not there. */
+export class FakeProxy {
+  readonly servers = { source: new FakeServer('source'), target: new FakeServer('target') };
+  readonly router: Router;
+  readonly sequencer: Sequencer;
+  readonly clients: Clients;
+  readonly sent: Sent[] = [];
+  /** Effects as the mirrors get them. */
+  readonly mirrored: string[] = [];
+  /** Commands and keys that were noted in the journal. */
+  readonly noted: string[] = [];
+  /** What became suspect, and why. */
+  readonly suspects: string[] = [];
+  readonly #unanswered: { readonly lane: Lane; readonly operation: Operation }[] = [];
+
+  constructor({ default: rest, ...points }: Stages, options: FakeOptions) {
+    const definitions = Object.entries(points as Record<string, Point>).map(([name, point]) => ({
+      ...{ name, class: 'general', keys: [`${name}:*`], channels: [`${name}:*`], percent: 100 },
+      ...(typeof point === 'string' ? { stage: point } : point),
+    }));
+    const { region = null, secondWriter, sharedTarget = false, owned = null, ours = true } = options;
+    this.router = new Router(definitions, { stage: rest, percent: 100 }, null, region, secondWriter);
+    if (ours) for (const workload of this.router.workloads) workload.deletable = Infinity;
+    this.sequencer = new Sequencer({
+      servers: this.servers as unknown as Record<Side, Server>,
+      router: this.router,
+      table: TABLE,
+      scripts: new Scripts(),
+      suspicion: () => this.#suspicion(),
+      journal: { noteKey: (_db, frame, start, end) => void this.noted.push(frame.toString('latin1', start, end)) },
+      limits: { queueBytes: 1 << 20, batchMs: 0 },
+      turn: new Turn(),
+    });
+    const submit = this.sequencer.submit.bind(this.sequencer);
+    this.sequencer.submit = (operation, lane) => {
+      submit(operation, lane);
+      this.#sending(operation, lane);
+    };
+    for (const side of SIDES)
+      this.sequencer.mirrors[side].listen(({ frame, start }) => this.mirrored.push(words(frame, start)));
+    this.clients = new Clients(this.sequencer, sharedTarget, owned, { ...BOUNDS, loginMs: 60_000, idleMs: 0 });
+  }
+
+  #sending(operation: Operation, carrier: Carrier): void {
+    const lane = carrier as Lane;
+    const { frame, start, follow, mustCopy, db } = operation;
+    const { side } = lane.server;
+    const isPrivate = lane.home !== lane;
+    this.sent.push({ side, command: words(frame, start), follow: FOLLOWS[follow], mustCopy, db, isPrivate });
+    this.#unanswered.push({ lane, operation });
+  }
+
+  #suspicion(): Suspicion {
+    const suspect = (reason: string, frame: Buffer, start = 0): void =>
+      void this.suspects.push(`${reason}: ${words(frame, start)}`);
+    return {
+      doubts: {
+        any: false,
+        inParts: new Map(),
+        note: (_db, frame, start) => void this.noted.push(words(frame, start)),
+        key: (_db, key, reason) => void this.suspects.push(`${reason}: ${key.toString()}`),
+        operation: ({ frame, start }, reason) => suspect(reason, frame, start),
+        frame: (_db, frame, start, reason) => suspect(reason, frame, start),
+        script: (_db, frame, start, reason) => suspect(reason, frame, start),
+        hidden: (reason) => void this.suspects.push(`${reason}: every key`),
+        swapped: (frame, start) => suspect('swapped', frame, start),
+        isReadBy: () => false,
+        isIn: () => false,
+        spread: () => undefined,
+      },
+      verdicts: { differs: () => undefined, late: () => undefined, bury: () => undefined, buried: () => true },
+      expiry: {
+        confirmed: () => undefined,
+        swapping: () => undefined,
+        swapEnded: () => undefined,
+        copied: () => undefined,
+        asksAbout: () => false,
+      },
+    };
+  }
+
+  /** A client whose lanes to both servers are open. */
+  async connect(): Promise<FakeClient> {
+    const client = new FakeClient(this.clients, this);
+    for (const side of SIDES) await this.sequencer.lanes[side].open(client.client.identity);
+    return client;
+  }
+
+  /** What was sent, as `side COMMAND`, since it was last asked. */
+  took(): string[] {
+    return this.sent.splice(0).map(({ side, command }) => `${side} ${command}`);
+  }
+
+  /** The servers answer the oldest commands, one reply each, without the last line end. */
+  answer(...replies: string[]): void {
+    for (const reply of replies) {
+      const { lane } = this.#unanswered.shift()!;
+      const reader = new FrameReader();
+      reader.feed(Buffer.from(`${reply.replaceAll(' ', '\r\n')}\r\n`, 'latin1'));
+      lane.readable(reader);
+    }
+  }
+
+  /** The connections to a server are lost. */
+  lose(side: Side): void {
+    const { lanes } = this.sequencer;
+    for (const lane of [...lanes[side].all(), ...lanes[side].private()]) lane.lost(new Error('lost'));
+  }
+
+  workload(name: string): Router['default'] {
+    return this.router.named(name)!;
+  }
+}
+
+const words = (frame: Buffer, start: number): string =>
+  argumentsOf(frame, start)
+    .map((word) => word.toString('latin1'))
+    .join(' ');
+
+/** What is under way, and waits for no server, is over. */
+export async function settled(): Promise<void> {
+  for (let i = 0; i < 5; i++) await nextTurn();
+}
+
+/** One client of a proxy whose workloads are in these stages. */
+export async function connect(
+  stages: Stages = { default: 'shadow' },
+  options: FakeOptions = {},
+): Promise<{ readonly client: FakeClient; readonly proxy: FakeProxy }> {
+  const proxy = new FakeProxy(stages, options);
+  return { client: await proxy.connect(), proxy };
+}
