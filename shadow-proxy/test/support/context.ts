@@ -15,6 +15,7 @@ import { argumentsOf } from '../../src/resp/decode.js';
 import { encodeCommand, error, type Argument } from '../../src/resp/encode.js';
 import { FrameReader } from '../../src/resp/reader.js';
 import { RequestParser } from '../../src/resp/request.js';
+import type { Regional } from '../../src/regional/regional.js';
 import type { Matcher } from '../../src/route/glob.js';
 import { Router, type WorkloadDefinition } from '../../src/route/router.js';
 import { SIDES, type Side, type Stage } from '../../src/route/stage.js';
@@ -54,6 +55,7 @@ export interface FakeOptions {
   readonly secondWriter?: 'refuse' | 'count';
   readonly sharedTarget?: boolean;
   readonly owned?: Matcher;
+  readonly regional?: Regional;
   /** Whether the kit wrote all that the target holds; true unless it is said. */
   readonly ours?: boolean;
 }
@@ -284,6 +286,7 @@ export class FakeProxy {
       journal: { noteKey: (_db, frame, start, end) => void this.noted.push(frame.toString('latin1', start, end)) },
       limits: { queueBytes: 1 << 20, batchMs: 0 },
       turn: new Turn(),
+      mirrorChanged: () => undefined,
     });
     const submit = this.sequencer.submit.bind(this.sequencer);
     this.sequencer.submit = (operation, lane) => {
@@ -292,7 +295,8 @@ export class FakeProxy {
     };
     for (const side of SIDES)
       this.sequencer.mirrors[side].listen(({ frame, start }) => this.mirrored.push(words(frame, start)));
-    this.clients = new Clients(this.sequencer, sharedTarget, owned, { ...BOUNDS, loginMs: 60_000, idleMs: 0 });
+    const bounds = { ...BOUNDS, loginMs: 60_000, idleMs: 0 };
+    this.clients = new Clients(this.sequencer, sharedTarget, owned, bounds, options.regional ?? null);
   }
 
   #sending(operation: Operation, carrier: Carrier): void {

@@ -116,3 +116,14 @@ test('inside MULTI, CLIENT KILL and REPLY are refused, and EXEC refuses', async 
   assert.match(client.replies[3], /^-EXECABORT/);
   assert.deepEqual(proxy.took(), []);
 });
+
+test('SKIP while replies are off leaves them off', async () => {
+  const { client, proxy } = await connect();
+  for (const mode of ['OFF', 'SKIP']) {
+    client.send('CLIENT', 'REPLY', mode);
+    proxy.answer('+OK');
+  }
+  client.send('GET', 'a').send('GET', 'b');
+  proxy.answer('$1 a', '$1 b');
+  assert.deepEqual(client.replies, []);
+});
