@@ -84,12 +84,14 @@ export class FakeServer {
     this.commands = new Set(TABLE.all.filter(knows).map(({ name }) => name));
   }
 
-  knows = ({ name }: CommandSpec): boolean => this.commands.has(name);
+  readonly supported = { knows: ({ name }: CommandSpec): boolean => this.commands.has(name) };
+  readonly connections = {
+    blocked: async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids),
+    unblock: async (_id: number, how: string): Promise<boolean> => this.unblocked.push(how) > 0,
+  };
   askNeedsPassword = async (): Promise<boolean> => this.needsPassword;
   verify = async (): Promise<void> => undefined;
   authenticate = async (_args: readonly string[]): Promise<string | null> => this.refusal;
-  blockedClients = async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids);
-  unblock = async (_id: number, how: string): Promise<boolean> => this.unblocked.push(how) > 0;
   /** A connection that sends nothing. */
   open = async (_options: OpenOptions): Promise<Connection> => {
     const unsent = (): number => this.unsentBytes;
@@ -319,7 +321,8 @@ export class FakeProxy {
         key: (_db, key, reason) => void this.suspects.push(`${reason}: ${key.toString()}`),
         operation: ({ frame, start }, reason) => suspect(reason, frame, start),
         frame: (_db, frame, start, reason) => suspect(reason, frame, start),
-        script: (_db, frame, start, reason) => suspect(reason, frame, start),
+        command: (_db, { frame, start }, reason) => suspect(reason, frame, start),
+        script: (_db, { frame, start }, reason) => suspect(reason, frame, start),
         hidden: (reason) => void this.suspects.push(`${reason}: every key`),
         swapped: (frame, start) => suspect('swapped', frame, start),
         isReadBy: () => false,
