@@ -8,14 +8,14 @@
  * - `local`: the proxy answers by itself.
  * - `authority`: no keys; answered by the authority of the default workload, neither mirrored nor compared.
  * - `script`: a script; its declared keys route it.
- * - `both`: no keys; the authority of the default workload and its mirror.
- * - `barrier`: touches keys that it does not name; waits for everything else.
+ * - `broadcast`: no keys; the authority of the default workload and its mirror.
+ * - `exclusive`: touches keys that it does not name; waits for everything else.
  * - `subscribe`: on a connection of the client's own to its channels' authority.
  * - `publish`: told to the mirror like a write, though it writes nothing.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
 export type Handling =
-  'keyed' | 'local' | 'authority' | 'script' | 'both' | 'barrier' | 'subscribe' | 'publish' | 'refused';
+  'keyed' | 'local' | 'authority' | 'script' | 'broadcast' | 'exclusive' | 'subscribe' | 'publish' | 'refused';
 
 type Rule = readonly [handling: Handling, reason: string, names: string];
 
@@ -69,11 +69,15 @@ const RULES: readonly Rule[] = [
   ['keyed', 'may store the same value in another way, which the mirror must do, too', 'pfdebug'],
   ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
   ['script', 'its keys are those that it declares', 'fcall fcall_ro'],
-  ['both', 'both servers must know the same scripts', 'script|load'],
-  ['both', 'clients set what events they want to be told of; most else is refused, by its parameter', 'config|set'],
-  ['barrier', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
+  ['broadcast', 'both servers must know the same scripts', 'script|load'],
   [
-    'barrier',
+    'broadcast',
+    'clients set what events they want to be told of; most else is refused, by its parameter',
+    'config|set',
+  ],
+  ['exclusive', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
+  [
+    'exclusive',
     'changes what scripts can be run',
     'script|flush function|load function|delete function|restore function|flush',
   ],

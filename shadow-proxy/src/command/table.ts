@@ -266,7 +266,7 @@ function specOf(generated: GeneratedCommand, id: number, newer: boolean, subcomm
     takesOnly: row.takesOnly ?? false,
     splittable: row.splittable ?? false,
     asksForAllKeys: row.asksForAllKeys ?? false,
-    derives: (singleKey === 0 && row.namedByReply !== true) || handling === 'barrier',
+    derives: (singleKey === 0 && row.namedByReply !== true) || handling === 'exclusive',
     aboutCode: name.startsWith('script|') || name.startsWith('function|'),
     readOnlyScript: handling === 'script' && name.endsWith('_ro'),
     watched: watchedAs(name),

@@ -21,9 +21,9 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
       'the keys that its text names (as texts, or as arguments) are copied; where it does not name them, every workload is suspect. `FCALL`, `FCALL_RO`, `EVAL_RO` and ' +
       '`EVALSHA_RO` are counted as `unsupported` while the mirror has no such command.',
   ],
-  ['both', 'Both servers', 'Sent to the authority of `default`, then, as far as it concerns it, to its mirror.'],
+  ['broadcast', 'Both servers', 'Sent to the authority of `default`, then, as far as it concerns it, to its mirror.'],
   [
-    'barrier',
+    'exclusive',
     'Alone',
     'Run when every lane is empty: they touch keys that they do not name, or another database, or change what scripts can be run. `COPY` with `DB` is one, too, and a ' +
       'script without declared keys. `FLUSHALL`, `FLUSHDB` and `SWAPDB` are refused where workloads have different authorities, and where shards share a target. Where the target may hold keys that the proxy did not write, they run on the source alone, and are refused while the target answers. ' +
@@ -176,8 +176,8 @@ function head(specs: readonly CommandSpec[]): string {
   const kinds: readonly Handling[] = [
     'keyed',
     'script',
-    'both',
-    'barrier',
+    'broadcast',
+    'exclusive',
     'subscribe',
     'publish',
     'local',

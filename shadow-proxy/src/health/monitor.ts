@@ -16,7 +16,7 @@ import { SIDES, type Side } from '../route/stage.js';
 
 const POLL_MS = 250;
 
-export interface VigilContext {
+export interface HealthMonitorContext {
   readonly servers: Readonly<Record<Side, Server>>;
   readonly authorities: Pick<Authorities, 'isNeeded'>;
   /** Whether it may be running a script, and so answers nobody: it is not lost for that. */
@@ -27,12 +27,12 @@ export interface VigilContext {
   down(side: Side): void;
 }
 
-export class Vigil {
+export class HealthMonitor {
   /** In ms of `listenedMs`. */
   readonly #silentSince: Record<Side, number | null> = { source: null, target: null };
   #stopped = false;
 
-  constructor(private readonly context: VigilContext) {}
+  constructor(private readonly context: HealthMonitorContext) {}
 
   watch(): void {
     for (const side of SIDES) void this.#watch(this.context.servers[side]);

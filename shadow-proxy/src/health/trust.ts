@@ -7,7 +7,7 @@
  *                              └─▶ it is accepted as it is: the mirror is made equal to it
  */
 import type { Logger } from 'pino';
-import type { Since } from '../copy/repair/writes-since-restart.js';
+import type { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
 import { fingerprint, isReplica } from '../upstream/identity.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
@@ -26,7 +26,7 @@ export interface TrustContext {
   /** It is not trusted from now on. Called before any command is sent to it. */
   distrusted(side: Side): void;
   /** Notes what is written to the keys of that authority from now on; null where some may have been written unseen. */
-  watch(side: Side): Since | null;
+  watch(side: Side): WritesSinceRestart | null;
   readonly logger: Logger;
 }
 
@@ -52,12 +52,12 @@ export class TrustError extends Error {
 }
 
 export class Trust {
-  #since: Since | null = null;
+  #since: WritesSinceRestart | null = null;
 
   constructor(private readonly context: TrustContext) {}
 
   /** What was written since an authority came back as another process; null where that is not known, or none did. */
-  get since(): Since | null {
+  get since(): WritesSinceRestart | null {
     return this.#since;
   }
 

@@ -1,7 +1,7 @@
 /** One workload: where it is, what its next stage still needs, and what was compared. */
 import type { JSX } from 'preact';
 import type { Answer, Gate } from '../stages/gates.js';
-import type { Outlook } from '../stages/next-stage.js';
+import type { NextStage } from '../stages/next-stage.js';
 import type { StagePoint } from '../plan/plan.js';
 import { duration, number } from '../text/figures.js';
 import type { WorkloadSnapshot } from '../telemetry/snapshot.js';
@@ -15,7 +15,7 @@ export function WorkloadCard({
   full = false,
 }: {
   figures: WorkloadSnapshot | null;
-  outlook: Outlook | null;
+  outlook: NextStage | null;
   now: number;
   full?: boolean;
 }): JSX.Element {
@@ -90,7 +90,7 @@ function Parity({
 }
 
 /** Closed gates in full, open ones on demand. */
-function Next({ outlook: { workload, to, gates }, full }: { outlook: Outlook; full: boolean }): JSX.Element {
+function Next({ outlook: { workload, to, gates }, full }: { outlook: NextStage; full: boolean }): JSX.Element {
   if (to === null) return <p>It is complete: the target alone has it.</p>;
   const open = gates.filter(({ answer }) => answer === 'yes');
   const closed = gates.filter(({ answer }) => answer !== 'yes');

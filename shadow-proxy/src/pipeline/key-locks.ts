@@ -24,7 +24,7 @@ interface Holding {
 }
 
 /** A command that blocks at the server until one of its keys has something for it. */
-export interface Waiter {
+export interface BlockedClient {
   /** The lane that it has to itself. */
   readonly lane: Carrier;
   /** All its keys. */
@@ -34,15 +34,15 @@ export interface Waiter {
   /** The key that it writes when it is woken; null where that is the one that woke it, or none. */
   readonly destination: string | null;
   /** What may have woken it; null where nothing that went through the proxy can have. */
-  waking: Wakeup | null;
+  waking: PendingWakeup | null;
   /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
   untold: boolean;
 }
 
 /** A write that may have woken waiters, until it is known whether it has. */
-export interface Wakeup {
+export interface PendingWakeup {
   /** The waiter has answered; `taken` is null where it took nothing. */
-  settled(waiter: Waiter, taken: Taken | null): void;
+  settled(waiter: BlockedClient, taken: Taken | null): void;
   /** Calls `then` when it is over. */
   after(then: () => void): void;
 }
@@ -74,8 +74,8 @@ export interface Request {
 }
 
 /** A place in the queue. */
-export interface Ticket {
-  readonly order: KeyOrder;
+export interface LockRequest {
+  readonly order: KeyLocks;
   readonly number: number;
   /** When it was first queued, in ms of the monotonic clock. */
   readonly since: number;
@@ -83,7 +83,7 @@ export interface Ticket {
 }
 
 /** What the orders have reserved, and who waits; `now` in ms of the monotonic clock. */
-export function reservationsOf(orders: readonly KeyOrder[], now: number): ReservationsSnapshot {
+export function reservationsOf(orders: readonly KeyLocks[], now: number): ReservationsSnapshot {
   const ages = orders.flatMap((order) => order.reservedSince().map((since) => now - since));
   const waits = orders.flatMap((order) => order.waitsSince() ?? []).map((since) => now - since);
   const old = ages.filter((age) => age >= OLD_RESERVATION_MS).length;
@@ -95,21 +95,21 @@ export function reservationsOf(orders: readonly KeyOrder[], now: number): Reserv
   };
 }
 
-export class KeyOrder {
+export class KeyLocks {
   /** Whether a command has to ask at all. */
   active = false;
   #tracking = false;
   readonly #held = new Map<string, Holding>();
   /** Who waits, by key, in the order of their numbers. */
-  readonly #queues = new Map<string, Ticket[]>();
-  readonly #waiting = new Set<Ticket>();
+  readonly #queues = new Map<string, LockRequest[]>();
+  readonly #waiting = new Set<LockRequest>();
   #lastNumber = 0;
   /** Keys whose queues are to be looked at. */
   readonly #freed = new Set<string>();
   #advancing = false;
   readonly #reserved = new Map<string, number>();
   readonly #reservations = new Set<Reservation>();
-  readonly #waitedOn = new Map<string, Set<Waiter>>();
+  readonly #waitedOn = new Map<string, Set<BlockedClient>>();
 
   /** True from the moment that a second lane is being opened. */
   get tracking(): boolean {
@@ -133,7 +133,7 @@ export class KeyOrder {
    * Whether a command of `lane` on these keys may go now; of no lane: one that must have them to itself.
    * @param turn its ticket, if it has waited: only earlier ones are before it
    */
-  admits(lane: Carrier | null, keys: readonly string[], writes: boolean, turn: Ticket | null = null): boolean {
+  admits(lane: Carrier | null, keys: readonly string[], writes: boolean, turn: LockRequest | null = null): boolean {
     for (const key of keys) {
       if (this.#reserved.has(key)) return false;
       const holding = this.#held.get(key);
@@ -181,8 +181,8 @@ export class KeyOrder {
    * Queues what is not admitted.
    * @param turn the ticket that it had, whose place it keeps
    */
-  wait(request: Request, turn: Ticket | null = null): Ticket {
-    const ticket: Ticket = {
+  wait(request: Request, turn: LockRequest | null = null): LockRequest {
+    const ticket: LockRequest = {
       order: this,
       number: turn?.number ?? ++this.#lastNumber,
       since: turn?.since ?? performance.now(),
@@ -205,17 +205,17 @@ export class KeyOrder {
   }
 
   /** Gives up waiting, if it does wait. */
-  leave(ticket: Ticket): void {
+  leave(ticket: LockRequest): void {
     if (this.#remove(ticket)) this.#advance(ticket.request.keys);
   }
 
   /** Does the work when its turn comes, or now; it takes the keys before it first awaits anything. */
-  inTurn<T>(lane: Carrier | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
+  withLock<T>(lane: Carrier | null, keys: readonly string[], writes: boolean, work: () => Promise<T>): Promise<T> {
     if (!this.active || this.admits(lane, keys, writes)) return work();
     return new Promise((resolve) => this.wait({ lane, keys, writes, go: () => resolve(work()) }));
   }
 
-  #remove(ticket: Ticket): boolean {
+  #remove(ticket: LockRequest): boolean {
     if (!this.#waiting.delete(ticket)) return false;
     for (const key of new Set(ticket.request.keys)) {
       const queue = this.#queues.get(key)!;
@@ -301,7 +301,7 @@ export class KeyOrder {
 
   // ── who blocks ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  block(waiter: Waiter): void {
+  block(waiter: BlockedClient): void {
     for (const key of waiter.waitsOn) {
       const waiters = this.#waitedOn.get(key);
       if (waiters === undefined) this.#waitedOn.set(key, new Set([waiter]));
@@ -310,7 +310,7 @@ export class KeyOrder {
     this.#activate();
   }
 
-  unblock(waiter: Waiter): void {
+  unblock(waiter: BlockedClient): void {
     for (const key of waiter.waitsOn) {
       const waiters = this.#waitedOn.get(key);
       waiters?.delete(waiter);
@@ -320,8 +320,8 @@ export class KeyOrder {
   }
 
   /** Who may be woken by a write to these keys; by what the woken ones write in turn, too. */
-  wokenBy(keys: Iterable<string>): Set<Waiter> {
-    const woken = new Set<Waiter>();
+  wokenBy(keys: Iterable<string>): Set<BlockedClient> {
+    const woken = new Set<BlockedClient>();
     if (this.#waitedOn.size === 0) return woken;
     const written = [...keys];
     for (const key of written) {
@@ -341,7 +341,7 @@ export class KeyOrder {
   }
 
   /** Everyone who blocks in the database. */
-  blocked(): Set<Waiter> {
+  blocked(): Set<BlockedClient> {
     return new Set([...this.#waitedOn.values()].flatMap((waiters) => [...waiters]));
   }
 }

@@ -8,7 +8,7 @@ import type { LaneIdentity } from './operation.js';
 import { Latencies, LatencyRecorder } from '../io/latency.js';
 import { digestOf, type Login } from '../upstream/login.js';
 import { IGNORED, NOTHING, Operation } from './operation.js';
-import { KeyOrder } from './key-locks.js';
+import { KeyLocks } from './key-locks.js';
 import type { Side } from '../route/stage.js';
 import { HandshakeRefused, type Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
@@ -25,7 +25,7 @@ const NONE: ReadonlySet<Lane> = new Set();
 export class Lanes {
   readonly #lanes = new Map<string, Lane>();
   readonly #opening = new Map<string, Promise<Lane>>();
-  readonly #orders = new Map<number, KeyOrder>();
+  readonly #orders = new Map<number, KeyLocks>();
   /** Private lanes that nobody has at the moment. */
   readonly #idle: Lane[] = [];
   /** All private lanes. */
@@ -54,9 +54,9 @@ export class Lanes {
   }
 
   /** The order of the database's keys. */
-  order(db: number): KeyOrder {
+  order(db: number): KeyLocks {
     let order = this.#orders.get(db);
-    if (order === undefined) this.#orders.set(db, (order = new KeyOrder()));
+    if (order === undefined) this.#orders.set(db, (order = new KeyLocks()));
     return order;
   }
 
@@ -201,7 +201,7 @@ export class Lanes {
   }
 
   /** Every database's order. */
-  orders(): IterableIterator<KeyOrder> {
+  orders(): IterableIterator<KeyLocks> {
     return this.#orders.values();
   }
 

@@ -475,7 +475,7 @@ export class MirrorLane implements ConnectionOwner {
 }
 
 /** FLUSHALL and its like are small and rare, and no list of suspects says what they did. */
-const isIndispensable = ({ spec }: Operation): boolean => spec?.handling === 'barrier';
+const isIndispensable = ({ spec }: Operation): boolean => spec?.handling === 'exclusive';
 
 /** A loop beats a call for replies as short as most are. */
 function equalBytes(a: Buffer, at: number, b: Buffer, start: number, end: number): boolean {

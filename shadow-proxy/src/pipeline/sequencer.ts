@@ -31,7 +31,7 @@ import { isAboutData, isNoScript, mayHaveWritten } from '../upstream/refusals.js
 import type { Server } from '../upstream/server.js';
 import type { Turn } from '../io/turn.js';
 import { REPLY_LOST, type ExpiryEdges, type SuspectKeys, type Suspicion, type Verdicts } from './suspicion.js';
-import { Waking } from './wakeup.js';
+import { Wakeup } from './wakeup.js';
 
 export interface SequencerOptions {
   readonly servers: Readonly<Record<Side, Server>>;
@@ -55,7 +55,7 @@ export class Sequencer implements LaneEvents {
   readonly table: CommandTable;
   readonly scripts: Scripts;
   readonly keys: FrameKeys;
-  readonly doubts: SuspectKeys;
+  readonly suspects: SuspectKeys;
   readonly turn: Turn;
   readonly journal: SequencerOptions['journal'];
   /** To the servers as authorities. */
@@ -67,7 +67,7 @@ export class Sequencer implements LaneEvents {
   readonly latencies: Readonly<Record<Side, Latencies>>;
   /** Effects given up for want of room; their keys are suspects. */
   dropped = 0;
-  /** While set, no new command starts: a barrier is being passed. */
+  /** While set, no new command starts: an exclusive command runs. */
   barred = false;
   /** While set, nothing is copied either. */
   passing = false;
@@ -99,8 +99,8 @@ export class Sequencer implements LaneEvents {
         turn,
       );
     this.mirrors = { source: mirror('source'), target: mirror('target') };
-    const { doubts, verdicts, expiry } = options.suspicion(this);
-    this.doubts = doubts;
+    const { suspects: doubts, verdicts, expiry } = options.suspicion(this);
+    this.suspects = doubts;
     this.#verdicts = verdicts;
     this.expiry = expiry;
   }
@@ -149,7 +149,7 @@ export class Sequencer implements LaneEvents {
     }
     if (!writes || operation.spec?.takesOnly === true) return;
     const woken = order.wokenBy(keys);
-    if (woken.size > 0) operation.waking = new Waking(order, lane.server, keys, woken);
+    if (woken.size > 0) operation.waking = new Wakeup(order, lane.server, keys, woken);
   }
 
   #release(operation: Operation): void {
@@ -177,7 +177,7 @@ export class Sequencer implements LaneEvents {
       if (operation.held !== null) this.#release(operation);
       operation.waking?.lost();
       this.dropSpan(operation);
-      if (operation.follow === WRITE) this.doubts.operation(operation, REPLY_LOST);
+      if (operation.follow === WRITE) this.suspects.operation(operation, REPLY_LOST);
       operation.sink?.lost(operation, reason);
     }
   }
@@ -200,16 +200,16 @@ export class Sequencer implements LaneEvents {
       if (spec.handling !== 'script') return;
       if (!mayHaveWritten(buffer, start, end)) this.dropSpan(operation);
       else if (operation.span !== null) this.#followHidden(operation, 'script-failed');
-      else this.doubts.script(operation.db, operation.command, 'script-failed');
+      else this.suspects.script(operation.db, operation.command, 'script-failed');
       return;
     }
     operation.reply = buffer;
     operation.replyStart = start;
     operation.replyEnd = end;
-    const derived = spec.derives && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
+    const derived = spec.derives && this.suspects.isReadBy(operation.db, operation.frame, operation.start);
     if (derived || operation.mustCopy) {
       if (operation.span !== null) this.#followHidden(operation, derived ? 'derived' : 'copy');
-      else this.doubts.operation(operation, derived ? 'derived' : 'copy');
+      else this.suspects.operation(operation, derived ? 'derived' : 'copy');
       return;
     }
     if (spec.handling === 'script') {
@@ -241,7 +241,7 @@ export class Sequencer implements LaneEvents {
       return;
     }
     if (effect === 'copy') {
-      this.doubts.operation(operation, 'copy');
+      this.suspects.operation(operation, 'copy');
       return;
     }
     const { reply: authority, replyStart, replyEnd } = operation;
@@ -273,8 +273,8 @@ export class Sequencer implements LaneEvents {
     const args = operation.command.args;
     const told = decodeReply(reply).reply;
     const spec = operation.spec!;
-    const derived = spec.derives && this.doubts.isReadBy(operation.db, operation.frame, operation.start);
-    if (derived || operation.mustCopy) this.doubts.operation(operation, derived ? 'derived' : 'copy');
+    const derived = spec.derives && this.suspects.isReadBy(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) this.suspects.operation(operation, derived ? 'derived' : 'copy');
     else {
       const { of, ofWoken } = spec.effect!;
       this.follow(operation, (ordered ? of : (ofWoken ?? copied))(args, told, operation.protocol));
@@ -310,7 +310,7 @@ export class Sequencer implements LaneEvents {
       this.dropSpan(operation);
       this.mirrorOf(operation).append(operation);
     } else if (operation.span !== null) this.#followHidden(operation, 'script');
-    else this.doubts.script(operation.db, operation.command, 'script');
+    else this.suspects.script(operation.db, operation.command, 'script');
   }
 
   /**
@@ -352,7 +352,7 @@ export class Sequencer implements LaneEvents {
       const order = this.lanes[side].order(db);
       for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.untold = true;
       if (keys === null) otherwise();
-      else for (const key of keys) this.doubts.key(db, Buffer.from(key, 'latin1'), reason);
+      else for (const key of keys) this.suspects.key(db, Buffer.from(key, 'latin1'), reason);
       open();
     });
   }
@@ -360,7 +360,7 @@ export class Sequencer implements LaneEvents {
   /** Likewise for a script that ran by itself. */
   #followHidden(operation: Operation, reason: string): void {
     const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
-    this.followChanges(operation, reason, () => this.doubts.script(operation.db, asked, reason));
+    this.followChanges(operation, reason, () => this.suspects.script(operation.db, asked, reason));
   }
 
   /**
@@ -430,7 +430,7 @@ export class Sequencer implements LaneEvents {
 
   /** Whether every effect is confirmed and no key in doubt. */
   get isCalm(): boolean {
-    return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.doubts.any;
+    return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.suspects.any;
   }
 
   // ── the mirror's side ───────────────────────────────────────────────────────────────────────────────────────
@@ -471,7 +471,7 @@ export class Sequencer implements LaneEvents {
   /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
   #doubtOutcome(operation: Operation, now: number): void {
     if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) this.#verdicts.late(operation, now);
-    if (this.doubts.any) this.doubts.spread(operation);
+    if (this.suspects.any) this.suspects.spread(operation);
   }
 
   #unconfirmed(operation: Operation): void {
@@ -485,7 +485,7 @@ export class Sequencer implements LaneEvents {
     if (spec?.handling === 'script' || spec?.aboutCode === true) this.scripts.forget(this.mirrorOf(operation).server);
     if (spec?.name === 'swapdb') this.expiry.swapEnded();
     if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
-    else this.doubts.operation(operation, reason);
+    else this.suspects.operation(operation, reason);
   }
 
   #drop(operation: Operation): void {

@@ -65,7 +65,7 @@ export interface ExpiryEdges {
 }
 
 export interface Suspicion {
-  readonly doubts: SuspectKeys;
+  readonly suspects: SuspectKeys;
   readonly verdicts: Verdicts;
   readonly expiry: ExpiryEdges;
 }

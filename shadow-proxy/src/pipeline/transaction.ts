@@ -120,7 +120,7 @@ export function submitTransaction(
     lost: () => undefined,
   };
   const doubt = (command: QueuedCommand, reason: string): void =>
-    sequencer.doubts.frame(command.db, command.frame, 0, reason);
+    sequencer.suspects.frame(command.db, command.frame, 0, reason);
   const back: Sink = {
     answered: (operation, buffer, start, end) => {
       noted.answered(operation, buffer, start, end);
@@ -138,7 +138,7 @@ export function submitTransaction(
   }
   for (const command of commands) {
     const args = argumentsOf(command.frame);
-    if (command.follow === WRITE) sequencer.doubts.note(command.db, command.frame, 0);
+    if (command.follow === WRITE) sequencer.suspects.note(command.db, command.frame, 0);
     const probe = command.follow === WRITE && lane.mayProbe ? (command.spec.effect?.probe?.(args) ?? null) : null;
     elements.push({ command, args, probed: probe !== null, at: sent });
     send(command.frame, noted, NOTHING, command.spec.handling === 'script' ? command.spec : undefined);
@@ -160,7 +160,7 @@ export function submitTransaction(
           if (told.length === 0) sequencer.dropSpan(operation);
           else
             sequencer.followChanges(operation, 'script', () =>
-              told.forEach((command) => sequencer.doubts.script(db, new Command(command.frame), 'script')),
+              told.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
           return;
@@ -248,8 +248,8 @@ function followTransaction(
   const doubt = (command: QueuedCommand, db: number): void => {
     const { frame, spec } = command;
     if (hidden.includes(command)) left.push(command);
-    else if (spec.handling === 'script') sequencer.doubts.script(db, new Command(frame), 'script');
-    else sequencer.doubts.frame(db, frame, 0, 'copy');
+    else if (spec.handling === 'script') sequencer.suspects.script(db, new Command(frame), 'script');
+    else sequencer.suspects.frame(db, frame, 0, 'copy');
   };
   for (const [i, { command, args, probed, at }] of elements.entries()) {
     const db = databases[i];
@@ -270,7 +270,7 @@ function followTransaction(
     }
     if (
       command.mustCopy ||
-      (command.spec.derives && sequencer.doubts.isReadBy(db, command.frame, 0)) ||
+      (command.spec.derives && sequencer.suspects.isReadBy(db, command.frame, 0)) ||
       (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))
     ) {
       doubt(command, db);
@@ -300,7 +300,7 @@ function followTransaction(
   if (left.length === 0) sequencer.dropSpan(exec);
   else
     sequencer.followChanges(exec, 'script', () =>
-      left.forEach(({ frame }) => sequencer.doubts.script(exec.db, new Command(frame), 'script')),
+      left.forEach(({ frame }) => sequencer.suspects.script(exec.db, new Command(frame), 'script')),
     );
 }
 

@@ -9,16 +9,16 @@
  * Rule 19: a blocked client belongs to one waking at a time, which alone waits for it and holds its keys.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { KeyOrder, Reservation, Taken, Waiter, Wakeup } from './key-locks.js';
+import type { KeyLocks, Reservation, Taken, BlockedClient, PendingWakeup } from './key-locks.js';
 import type { Server } from '../upstream/server.js';
 import type { Wakes } from './operation.js';
 
 /** How often, in ms, the server is asked about clients that it woke and that have not answered yet. */
 const ASK_MS = [1, 2, 5, 10, 20];
 
-export class Waking implements Wakeup, Wakes {
+export class Wakeup implements PendingWakeup, Wakes {
   readonly #reservation: Reservation;
-  readonly #open: Set<Waiter>;
+  readonly #open: Set<BlockedClient>;
   readonly #taken: Taken[] = [];
   readonly #then: (() => void)[] = [];
   #answered = false;
@@ -29,10 +29,10 @@ export class Waking implements Wakeup, Wakes {
    * @param woken by `KeyOrder.wokenBy`
    */
   constructor(
-    private readonly order: KeyOrder,
+    private readonly order: KeyLocks,
     private readonly server: Server,
     keys: Iterable<string>,
-    woken: ReadonlySet<Waiter>,
+    woken: ReadonlySet<BlockedClient>,
   ) {
     // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it for ever.
     this.#open = new Set([...woken].filter(({ waking }) => waking === null));
@@ -56,7 +56,7 @@ export class Waking implements Wakeup, Wakes {
   }
 
   /** A client has answered; `taken` is null where it took nothing. */
-  settled(waiter: Waiter, taken: Taken | null): void {
+  settled(waiter: BlockedClient, taken: Taken | null): void {
     waiter.waking = null;
     this.#open.delete(waiter);
     if (taken !== null) this.#taken.push(taken);

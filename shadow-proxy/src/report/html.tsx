@@ -1,6 +1,6 @@
 /** The report as one HTML file: the page's views, all of them opened, and what a meeting needs beside them. */
 import type { JSX } from 'preact';
-import type { Outlook } from '../stages/next-stage.js';
+import type { NextStage } from '../stages/next-stage.js';
 import { htmlDocument } from '../html/document.js';
 import { Plot } from '../html/plot.js';
 import { Table } from '../html/table.js';
@@ -52,7 +52,7 @@ const Summary = ({ shards }: Report): JSX.Element => (
   />
 );
 
-const Open = (outlook: Outlook): JSX.Element => {
+const Open = (outlook: NextStage): JSX.Element => {
   const { gates } = outlook;
   const worst = gates.some(({ answer }) => answer === 'no')
     ? 'no'

@@ -1,5 +1,5 @@
 /** The report as Markdown, for a ticket or a wiki. */
-import type { Outlook } from '../stages/next-stage.js';
+import type { NextStage } from '../stages/next-stage.js';
 import { describeEvent } from '../storage/history.js';
 import { list, milliseconds, number, unlessUp } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
@@ -26,7 +26,7 @@ export const toMarkdown = (report: Report): string =>
     ...report.shards.map(ofShard),
   ].join('\n\n')}\n`;
 
-export const gatesOpen = ({ gates }: Outlook): string =>
+export const gatesOpen = ({ gates }: NextStage): string =>
   gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`;
 
 function ofShard(report: ShardReport): string {
@@ -86,7 +86,7 @@ function ofShard(report: ShardReport): string {
   ].join('\n\n');
 }
 
-function ofWorkload(outlook: Outlook): string {
+function ofWorkload(outlook: NextStage): string {
   const { workload, from, to, gates, evidence } = outlook;
   const { verified, explained, mismatches } = evidence;
   return [

@@ -4,7 +4,7 @@
  */
 import { join } from 'node:path';
 import { judgeGates, NO_CONSENT, type GateFacts, type GateName } from '../stages/gates.js';
-import { outlookOf, type Outlook } from '../stages/next-stage.js';
+import { nextStageOf, type NextStage } from '../stages/next-stage.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { noEvidence, readEvidence, type LatencyWindow } from '../storage/evidence.js';
 import { readJob, type JobRecord } from '../storage/job-file.js';
@@ -50,7 +50,7 @@ function outlook(
   state: ShardState,
   known: Known | undefined,
   latencies: readonly LatencyWindow[],
-): Outlook {
+): NextStage {
   const point = state.workloads[workload.name] ?? { stage: workload.stage, percent: workload.percent };
   // The process may have ended between a change of stage and the next look.
   const evidence =
@@ -61,7 +61,7 @@ function outlook(
     latencies: latencies.filter(({ at }) => at >= evidence.since),
     ...NOT_KNOWN,
   };
-  return outlookOf(
+  return nextStageOf(
     workload,
     { ...point, spanning: 0, perRegion: workload.counterLayout === 'per-region' },
     facts,

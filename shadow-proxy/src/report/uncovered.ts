@@ -1,7 +1,7 @@
 /**
  * What the evidence does not cover, in words: a meeting that approves a change has to know what nobody has seen. Pure.
  */
-import type { Outlook } from '../stages/next-stage.js';
+import type { NextStage } from '../stages/next-stage.js';
 import { count, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, stageRule } from '../route/stage.js';
@@ -27,7 +27,7 @@ export const notCovered = ({ from, snapshot, evidence, job }: ShardFacts): reado
   "Writes that do not pass the proxy are seen by the source's counts of calls while it alone answers and no script runs; else when a reply differs, or by a verification. Clients beside the proxy are those that were connected at that moment.",
 ];
 
-function ofWorkload({ workload, from, evidence }: Outlook): string[] {
+function ofWorkload({ workload, from, evidence }: NextStage): string[] {
   const { mirrorsWrites, mirrorsReads } = stageRule(from.stage);
   const found: string[] = [];
   if (!mirrorsWrites) found.push(`${workload} is in ${from.stage}: nothing of it is compared.`);

@@ -77,7 +77,7 @@ export class FrameKeys {
     const spec = this.specOf(command.frame, command.start);
     if (spec === undefined) return true;
     if (spec.handling === 'script') return this.scripts.undeclared(command.args, this.table).writes === null;
-    return spec.handling === 'barrier' && !spec.aboutCode;
+    return spec.handling === 'exclusive' && !spec.aboutCode;
   }
 }
 

@@ -183,7 +183,7 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
 function keysOf({ names, open }: Call, spec: CommandSpec): readonly (KeyName | null)[] {
   const { keySpecs, readKeys, singleKey } = spec;
   if (keySpecs.length === 0 && readKeys === null) return spec.write ? [null] : [];
-  if (spec.handling === 'barrier' || (spec.name === 'copy' && names.length > 2)) return [null];
+  if (spec.handling === 'exclusive' || (spec.name === 'copy' && names.length > 2)) return [null];
   if (singleKey > 0) return [names[singleKey - 1] ?? null];
   // Which ones are keys depends on the options.
   if (keySpecs.length === 0 || keySpecs.some(({ counted }) => counted)) return [null];

@@ -2,7 +2,7 @@
  * Who is on the way to block: has found nothing, and is not sent yet, because its connection is being opened or its
  * keys are not free. Whoever asks for one of these keys meanwhile must not find what came for the one before.
  */
-export class Coming {
+export class BlockQueue {
   /** By database and key. */
   readonly #counts = new Map<string, number>();
 

@@ -2,7 +2,7 @@
  * The lanes that carry one client's commands, and what it has in flight on them. Its commands are never reordered:
  * while some are in flight on one lane, one for another lane waits.
  */
-import type { KeyOrder, Ticket } from '../pipeline/key-locks.js';
+import type { KeyLocks, LockRequest } from '../pipeline/key-locks.js';
 import type { Lane } from '../pipeline/lane.js';
 import { NOTHING, Operation, type Sink } from '../pipeline/operation.js';
 import { argumentsOf, isError, text } from '../resp/decode.js';
@@ -45,7 +45,7 @@ export class ClientLanes {
   #untried = true;
   #untriedReads = 0;
   /** The place of the command at hand in the order of keys, if it has had to wait. */
-  #turn: Ticket | null = null;
+  #turn: LockRequest | null = null;
 
   constructor(private readonly of: LaneUser) {}
 
@@ -136,11 +136,11 @@ export class ClientLanes {
   }
 
   /** Whether nobody has one of the keys; if somebody has, the command at hand waits. */
-  admitsAlone(order: KeyOrder, keys: readonly string[]): boolean {
+  admitsAlone(order: KeyLocks, keys: readonly string[]): boolean {
     return this.#inTurn(order, null, keys, true);
   }
 
-  #inTurn(order: KeyOrder, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
+  #inTurn(order: KeyLocks, lane: Lane | null, keys: readonly string[], writes: boolean): boolean {
     const { flow } = this.of;
     if (this.#turn !== null && this.#turn.order !== order) this.leaveQueue();
     const turn = this.#turn;

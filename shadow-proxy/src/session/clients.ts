@@ -11,7 +11,7 @@ import { MAX_ARGUMENTS } from '../resp/request.js';
 import { ClientErrors } from './client-errors.js';
 import { ClientLimits, type ClientBounds, type Weighed } from './client-limits.js';
 import type { BlockedCommand, ClientState } from './client-state.js';
-import { Coming } from './block-queue.js';
+import { BlockQueue } from './block-queue.js';
 import { CounterWatch } from './counting.js';
 import { LargeReplies, type Taker } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';
@@ -41,7 +41,7 @@ export class Clients {
   readonly intake = new Intake();
   /** Commands that block, or are about to. */
   readonly blocked = new Set<BlockedCommand>();
-  readonly coming = new Coming();
+  readonly blockQueue = new BlockQueue();
   readonly largeReplies = new LargeReplies();
   readonly turnBudget = new TurnBudget();
   readonly subscribers = new Subscribers();
@@ -165,12 +165,12 @@ export class Clients {
     return ++this.#lastPlace;
   }
 
-  /** Calls `retry` when a flip has ended or a barrier is passed, in the order of the places. */
+  /** Calls `retry` when a flip has ended or an exclusive command is over, in the order of the places. */
   onceOpen(retry: () => void, place = this.nextPlace()): void {
     this.#waiting.push({ retry, place });
   }
 
-  /** A flip has ended, or a barrier is passed: who waited looks again. */
+  /** A flip has ended, or an exclusive command is over: who waited looks again. */
   open(): void {
     const waiting = this.#waiting.sort((a, b) => a.place - b.place);
     this.#waiting = [];

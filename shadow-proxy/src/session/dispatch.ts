@@ -8,13 +8,13 @@ import type { CommandSpec } from '../command/table.js';
 import type { CommandContext, Handler } from './context.js';
 import { answerLocally } from './handlers/answered-here.js';
 import { asksToBlock, block } from './handlers/blocking.js';
-import { both } from './handlers/broadcast.js';
-import { barrier } from './handlers/exclusive.js';
+import { broadcast } from './handlers/broadcast.js';
+import { exclusive } from './handlers/exclusive.js';
 import { keyed } from './handlers/keyed.js';
 import { plain, unknown } from './handlers/plain.js';
 import { publish, subscription } from './handlers/pubsub.js';
 import { takeRegional } from './handlers/regional.js';
-import { takeStray } from './handlers/second-writer.js';
+import { takeSecondWriter } from './handlers/second-writer.js';
 
 /**
  * Whether it takes the command at hand, so that nobody else does.
@@ -32,7 +32,7 @@ const refused: Interceptor = (context, spec) => {
 };
 
 const secondWriter: Interceptor = (context, spec, again) =>
-  context.clients.sequencer.router.pinsElsewhere && takeStray(context, spec, again);
+  context.clients.sequencer.router.pinsElsewhere && takeSecondWriter(context, spec, again);
 
 const regional: Interceptor = (context, spec) =>
   context.clients.sequencer.router.rewrites && takeRegional(context, spec);
@@ -61,8 +61,8 @@ const HANDLERS: Readonly<Record<Handling, Handler<CommandSpec>>> = {
   local: (context, spec) => answerLocally(context, spec.name),
   keyed,
   script: keyed,
-  barrier,
-  both,
+  exclusive,
+  broadcast,
   publish,
   subscribe: subscription,
   authority: plain,

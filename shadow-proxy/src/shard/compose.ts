@@ -8,12 +8,12 @@ import { redactKey } from '../compare/redact.js';
 import { isContested } from '../copy/foreign/shared-target.js';
 import { Jobs } from '../copy/job/jobs.js';
 import { Report } from '../copy/job/report.js';
-import { Healer } from '../copy/repair/repairer.js';
-import { Since } from '../copy/repair/writes-since-restart.js';
+import { Repairer } from '../copy/repair/repairer.js';
+import { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
 import { Clocks } from '../health/clocks.js';
 import { Failover } from '../health/failover.js';
 import { Logins } from '../health/logins.js';
-import { Vigil } from '../health/monitor.js';
+import { HealthMonitor } from '../health/monitor.js';
 import { Trust } from '../health/trust.js';
 import { Turn } from '../io/turn.js';
 import { Authorities } from '../pipeline/authorities.js';
@@ -28,13 +28,13 @@ import { Scripts } from '../script/catalog.js';
 import { Clients } from '../session/clients.js';
 import { Admitted } from '../stages/admitted.js';
 import { guardShard } from '../stages/counters-gate.js';
-import { Witness, type WitnessContext } from '../stages/evidence-collector.js';
+import { EvidenceCollector, type WitnessContext } from '../stages/evidence-collector.js';
 import { drained, Flipper } from '../stages/flip.js';
 import { Journal } from '../storage/journal.js';
-import { Judge, type Finding } from '../suspects/adjudicator.js';
+import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
 import { Expiry } from '../suspects/expiry.js';
 import { Suspects } from '../suspects/suspects.js';
-import { Doubts } from '../suspects/tracker.js';
+import { SuspectTracker } from '../suspects/tracker.js';
 import { SuspectWorkloads } from '../suspects/workloads.js';
 import { Series } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
@@ -162,16 +162,16 @@ function sequencerOf(
       ...finding,
       pattern: finding.key && (router.named(finding.workload)?.patternOf(finding.key) ?? null),
     });
-  let judge!: Judge;
+  let judge!: Adjudicator;
   const sequencer = new Sequencer({
     ...by,
     table: new CommandTable(),
     scripts: new Scripts(),
     suspicion: (order) => {
-      judge = new Judge(order, found, () => void events.emit('reaped'));
+      judge = new Adjudicator(order, found, () => void events.emit('reaped'));
       return {
         verdicts: judge,
-        doubts: new Doubts({ sequencer: order, suspects, judge, journal }),
+        suspects: new SuspectTracker({ sequencer: order, suspects, judge, journal }),
         expiry: new Expiry(order),
       };
     },
@@ -192,7 +192,7 @@ function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Ord
     clients,
     listener: new Listener(shard.listen, clients, () => settings.plan.limits),
     sharing,
-    healer: new Healer({
+    healer: new Repairer({
       ...parts,
       buried: () => judge.buried(),
       large: settings.large,
@@ -227,7 +227,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
     liveness: SIDES.map((side) => new Liveness(servers[side], silence)),
     logins: new Logins(parts),
     clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),
-    vigil: new Vigil({
+    vigil: new HealthMonitor({
       ...parts,
       mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(performance.now()),
       downAfterMs: () => settings.plan.limits.downAfterMs,
@@ -239,7 +239,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
       remember: (event) => keeper.remember(event),
       distrusted: (side) => void events.emit('distrusted', side),
       // Before the first client comes, another process may have served others.
-      watch: (side) => (listener.wasOpened ? new Since(sequencer, suspects, side) : null),
+      watch: (side) => (listener.wasOpened ? new WritesSinceRestart(sequencer, suspects, side) : null),
     }),
   };
 }
@@ -262,7 +262,7 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
     () => settings.plan.limits.flipMs,
   );
   const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, failover }));
-  const witness = new Witness(witnessContext(parts, jobs, snapshot), directory, author);
+  const witness = new EvidenceCollector(witnessContext(parts, jobs, snapshot), directory, author);
   const failover: Failover = new Failover({
     ...parts,
     policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,

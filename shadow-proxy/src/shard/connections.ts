@@ -6,7 +6,7 @@ import type { Sequencer } from '../pipeline/sequencer.js';
 import { otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Admitted } from '../stages/admitted.js';
-import type { Judge } from '../suspects/adjudicator.js';
+import type { Adjudicator } from '../suspects/adjudicator.js';
 import { oneServer } from '../upstream/identity.js';
 import type { Server } from '../upstream/server.js';
 
@@ -45,7 +45,7 @@ export function giveUp({ sequencer, clients, sharing }: ConnectionsContext, side
 
 export interface HindranceContext {
   readonly sequencer: Sequencer;
-  readonly judge: Pick<Judge, 'buried'>;
+  readonly judge: Pick<Adjudicator, 'buried'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
   readonly admitted: Pick<Admitted, 'isRecognising'>;
 }

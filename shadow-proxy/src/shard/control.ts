@@ -1,12 +1,12 @@
 /** Changes of stage that operators, or a failover, ask for. */
-import type { Witness } from '../stages/evidence-collector.js';
+import type { EvidenceCollector } from '../stages/evidence-collector.js';
 import type { Flipper } from '../stages/flip.js';
 import type { PromotionContext } from '../stages/promotion.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
 
 /** @throws {StageError} with nothing changed */
 export async function changeStage(
-  { witness, flipper }: { readonly witness: Witness; readonly flipper: Flipper },
+  { witness, flipper }: { readonly witness: EvidenceCollector; readonly flipper: Flipper },
   request: StageRequest,
 ): Promise<StageChange> {
   // What was seen belongs to the stage in which it was.
@@ -17,7 +17,7 @@ export async function changeStage(
 }
 
 export const promotionContext = (parts: {
-  readonly witness: Witness;
+  readonly witness: EvidenceCollector;
   readonly flipper: Flipper;
 }): PromotionContext => ({
   standing: (workload) => parts.witness.standing(workload),

@@ -1,7 +1,7 @@
 /** Gathers, from the parts of a shard, the numbers that its snapshot is made of. */
 import type { Jobs } from '../copy/job/jobs.js';
 import type { Failover } from '../health/failover.js';
-import type { Vigil } from '../health/monitor.js';
+import type { HealthMonitor } from '../health/monitor.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import { reservationsOf } from '../pipeline/key-locks.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
@@ -9,7 +9,7 @@ import type { Workload } from '../route/router.js';
 import { authoritiesOf, otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Flipper } from '../stages/flip.js';
-import type { Judge } from '../suspects/adjudicator.js';
+import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { MirrorFacts, ServerFacts, ShardFacts, WorkloadFacts } from './snapshot.js';
 
@@ -19,9 +19,9 @@ export interface Observed {
   readonly since: number;
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
-  readonly judge: Pick<Judge, 'undecided'>;
+  readonly judge: Pick<Adjudicator, 'undecided'>;
   readonly clients: Clients;
-  readonly vigil: Pick<Vigil, 'silentMs'>;
+  readonly vigil: Pick<HealthMonitor, 'silentMs'>;
   /** Connections that were closed because they went silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;

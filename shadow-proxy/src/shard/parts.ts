@@ -2,11 +2,11 @@
 import type { Logger } from 'pino';
 import type { StraysContext } from '../copy/foreign/shared-target.js';
 import type { Jobs } from '../copy/job/jobs.js';
-import type { Healer } from '../copy/repair/repairer.js';
+import type { Repairer } from '../copy/repair/repairer.js';
 import type { Clocks } from '../health/clocks.js';
 import type { Failover } from '../health/failover.js';
 import type { Logins } from '../health/logins.js';
-import type { Vigil } from '../health/monitor.js';
+import type { HealthMonitor } from '../health/monitor.js';
 import type { Trust } from '../health/trust.js';
 import type { Turn } from '../io/turn.js';
 import type { Authorities } from '../pipeline/authorities.js';
@@ -17,12 +17,12 @@ import type { Router } from '../route/router.js';
 import type { Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Admitted } from '../stages/admitted.js';
-import type { Witness } from '../stages/evidence-collector.js';
+import type { EvidenceCollector } from '../stages/evidence-collector.js';
 import type { Flipper } from '../stages/flip.js';
 import type { Journal } from '../storage/journal.js';
 import type { Author } from '../storage/sealed.js';
 import type { StateStore } from '../storage/state.js';
-import type { Judge } from '../suspects/adjudicator.js';
+import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { Suspects } from '../suspects/suspects.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Series } from '../telemetry/series.js';
@@ -64,7 +64,7 @@ export interface Order {
   readonly suspects: Suspects;
   readonly suspectWorkloads: SuspectWorkloads;
   readonly authorities: Authorities;
-  readonly judge: Judge;
+  readonly judge: Adjudicator;
   readonly sequencer: Sequencer;
   /** `queueBytes` changes with a reload. */
   readonly mirrorLimits: { queueBytes: number; readonly batchMs: number };
@@ -78,13 +78,13 @@ export interface Users {
   readonly clients: Clients;
   readonly listener: Listener;
   readonly sharing: StraysContext;
-  readonly healer: Healer;
+  readonly healer: Repairer;
   readonly admitted: Admitted;
 }
 
 /** What watches the servers. */
 export interface Health {
-  readonly vigil: Vigil;
+  readonly vigil: HealthMonitor;
   readonly trust: Trust;
   readonly clocks: Clocks;
   readonly logins: Logins;
@@ -98,7 +98,7 @@ export interface Staging {
   readonly jobs: Jobs;
   readonly flipper: Flipper;
   readonly series: Series;
-  readonly witness: Witness;
+  readonly witness: EvidenceCollector;
   readonly failover: Failover;
   readonly snapshot: () => ShardSnapshot;
 }

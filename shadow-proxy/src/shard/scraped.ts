@@ -6,7 +6,7 @@ import type { Lease } from '../lease/lease.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
 import type { WatchSnapshot, WorkloadWatch } from '../telemetry/snapshot.js';
 import { SIDES, type Side } from '../route/stage.js';
-import type { Outlook } from '../stages/next-stage.js';
+import type { NextStage } from '../stages/next-stage.js';
 import type { Glance } from '../stages/evidence-collector.js';
 
 export function watchOf(
@@ -25,7 +25,7 @@ export function watchOf(
   };
 }
 
-const workloadWatch = ({ workload, gates, evidence: { since, verified } }: Outlook): WorkloadWatch => ({
+const workloadWatch = ({ workload, gates, evidence: { since, verified } }: NextStage): WorkloadWatch => ({
   workload,
   gates: Object.fromEntries(gates.map(({ name, answer }) => [name, answer])),
   since: Date.parse(since),

@@ -126,7 +126,7 @@ export class StateKeeper implements Persistence {
   takeOver(doubt: string | null): boolean {
     const { logger, journal, sequencer, suspectWorkloads } = this.by;
     const { keys, workloads, everything } = journal.left;
-    for (const { db, key } of keys) sequencer.doubts.key(db, key, 'process-ended');
+    for (const { db, key } of keys) sequencer.suspects.key(db, key, 'process-ended');
     for (const [name, why] of workloads) {
       const workload = sequencer.router.named(name);
       if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);

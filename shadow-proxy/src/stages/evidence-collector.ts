@@ -19,7 +19,7 @@ import type { Workload } from '../route/router.js';
 import { SIDES, type Side } from '../route/stage.js';
 import { foreignWrites, parseCalls, type CallCounts } from './bypass-watch.js';
 import { NO_CONSENT, unsupportedForms, type GateFacts, type PassedWrites, type TargetFacts } from './gates.js';
-import { outlookOf, type Outlook } from './next-stage.js';
+import { nextStageOf, type NextStage } from './next-stage.js';
 import type { Standing } from './promotion.js';
 import { lookAt, serverProblems } from './servers-gate.js';
 import { StageError } from './stage-change.js';
@@ -70,7 +70,7 @@ type Told = Pick<GateFacts, 'servers' | 'users' | 'bypassing' | 'passed' | 'evic
 
 /** What is known without waiting for a server. */
 export interface Glance {
-  readonly outlook: readonly Outlook[];
+  readonly outlook: readonly NextStage[];
   readonly guard: readonly Verdict[];
   readonly bypassing: number | null;
   readonly passedWrites: number;
@@ -79,7 +79,7 @@ export interface Glance {
   readonly latency: LatencyWindow;
 }
 
-export class Witness {
+export class EvidenceCollector {
   readonly #book: EvidenceBook;
   /** Since the last sample, and of the minute before that. */
   readonly #recent: Readonly<Record<Side, Histogram>> = { source: latencyHistogram(), target: latencyHistogram() };
@@ -150,14 +150,14 @@ export class Witness {
   }
 
   /** All workloads; the servers are asked at most every few seconds, however many watch. */
-  async outlook(): Promise<readonly Outlook[]> {
+  async outlook(): Promise<readonly NextStage[]> {
     return this.#outlook(await this.#askAtTimes(WATCH_MS));
   }
 
-  #outlook(told: Told): readonly Outlook[] {
+  #outlook(told: Told): readonly NextStage[] {
     const running = this.#runningMinute();
     return this.context.sequencer.router.workloads.map((workload) =>
-      outlookOf(
+      nextStageOf(
         this.#planned(workload),
         this.standing(workload.name),
         this.#facts(workload, told, running),

@@ -12,7 +12,7 @@ import type { PlainCounters } from '../../../counters/src/index.js';
 import { NOT_COPIED } from '../copy/job/job.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
-import type { Judge } from '../suspects/adjudicator.js';
+import type { Adjudicator } from '../suspects/adjudicator.js';
 import type { SuspectWorkloads } from '../suspects/workloads.js';
 import type { Server } from '../upstream/server.js';
 import type { Suspect, Suspects } from '../suspects/suspects.js';
@@ -46,7 +46,7 @@ export interface FlipContext {
   /** Called once the new stage holds. */
   moved(): void;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
-  readonly judge: Pick<Judge, 'asksOf' | 'buried'>;
+  readonly judge: Pick<Adjudicator, 'asksOf' | 'buried'>;
   readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
   /** Whether an authority has not answered for so long that it is taken for dead. */
   isDown(side: Side): boolean;

@@ -8,7 +8,7 @@ import type { LedgerTail } from '../telemetry/ledger.js';
 import { judgeGates, type Gate, type GateFacts } from './gates.js';
 import { nextPoint, type Standing } from './promotion.js';
 
-export interface Outlook {
+export interface NextStage {
   readonly workload: string;
   readonly class: WorkloadClass;
   readonly from: StagePoint;
@@ -22,20 +22,20 @@ export interface Outlook {
 /** What a shard has to show beside its figures. */
 export interface ShardEvidence {
   readonly shard: string;
-  readonly workloads: readonly Outlook[];
+  readonly workloads: readonly NextStage[];
   /** Of each minute in which both servers answered, the last four hours. */
   readonly latencies: readonly LatencyWindow[];
   readonly mismatches: LedgerTail;
 }
 
 /** @param judge as `judgeGates`, for those who know less than a running proxy */
-export function outlookOf(
+export function nextStageOf(
   workload: Pick<WorkloadPlan, 'name' | 'class'>,
   { stage, percent, ...more }: Standing,
   facts: GateFacts,
   now: Date,
   judge = judgeGates,
-): Outlook {
+): NextStage {
   const from = { stage, percent };
   const to = stage === 'complete' ? null : nextPoint({ ...from, ...more });
   return {

@@ -45,7 +45,7 @@ export interface Finding {
 const MINUS = '-'.charCodeAt(0);
 const MAX_QUESTIONS = 256;
 
-export class Judge implements Verdicts {
+export class Adjudicator implements Verdicts {
   #questions = 0;
   /** Keys about which both servers are being asked, and how many questions there are. */
   readonly #asked = new Map<
@@ -119,12 +119,12 @@ export class Judge implements Verdicts {
     if (follow !== WRITE || ttlErrorMs(operation, now) <= TTL_TOLERANCE_MS) return;
     if (batch === null) {
       if (operation.spec !== undefined && this.#counts(operation.spec.name, operation.command))
-        this.sequencer.doubts.operation(operation, 'ttl-lag');
+        this.sequencer.suspects.operation(operation, 'ttl-lag');
       return;
     }
     for (const [i, command] of batch.commands.entries())
       if (batch.writes[i] && this.#counts(batch.names[i], command))
-        this.sequencer.doubts.command(db, command, 'ttl-lag');
+        this.sequencer.suspects.command(db, command, 'ttl-lag');
   }
 
   /** Whether the command gives a time to live that counts from the moment it runs. */
@@ -212,9 +212,9 @@ export class Judge implements Verdicts {
 
   /** Every key of the command, read or written, is in doubt. */
   #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
-    this.sequencer.keys.each(frame, start, (key) => this.sequencer.doubts.key(operation.db, key, reason));
+    this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.key(operation.db, key, reason));
     // And those that it does not tell.
-    if (writes) this.sequencer.doubts.frame(operation.db, frame, start, reason);
+    if (writes) this.sequencer.suspects.frame(operation.db, frame, start, reason);
   }
 
   /**
@@ -222,7 +222,7 @@ export class Judge implements Verdicts {
    * known, and all that a difference tells.
    */
   #isInParts({ operation, frame, start }: Pair): boolean {
-    const { inParts } = this.sequencer.doubts;
+    const { inParts } = this.sequencer.suspects;
     if (inParts.size === 0) return false;
     let [keys, found] = [0, false];
     // Of the keys that a client asked for, the mirror is told the one that something was taken from.
@@ -237,7 +237,7 @@ export class Judge implements Verdicts {
   /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
   #inDoubt({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
-    if (operation.workload.suspect !== null || sequencer.doubts.isIn(operation.db, frame, start)) return true;
+    if (operation.workload.suspect !== null || sequencer.suspects.isIn(operation.db, frame, start)) return true;
     let asks = false;
     sequencer.keys.each(frame, start, (key) => {
       asks ||= sequencer.expiry.asksAbout(operation.db, key);
@@ -339,7 +339,7 @@ export class Judge implements Verdicts {
    */
   #writes(operation: Operation, keys: readonly PlacedKey[]): boolean {
     return (
-      operation.spec?.handling === 'barrier' ||
+      operation.spec?.handling === 'exclusive' ||
       this.#hasKey(
         operation,
         keys.filter(({ db }) => db === operation.db),

@@ -124,7 +124,8 @@ export class Expiry implements ExpiryEdges {
       // A server may drop what is written with KEEPTTL to a key that has expired long ago and is not removed yet.
       const keepsTtl = spec.keepsTtl !== null && spec.keepsTtl(asked.args);
       const from = keepsTtl ? 0 : operation.submittedAt - MARGIN_MS;
-      if (this.#meets(spec, db, asked, from, now + MARGIN_MS)) this.sequencer.doubts.command(db, asked, 'expiry-edge');
+      if (this.#meets(spec, db, asked, from, now + MARGIN_MS))
+        this.sequencer.suspects.command(db, asked, 'expiry-edge');
     }
     if ((role & MOVES) !== 0) this.#move(db, asked.args);
     if ((role & TIMES) !== 0) this.#time(operation, told, now);
@@ -238,17 +239,17 @@ export class Expiry implements ExpiryEdges {
     const { db } = operation;
     const swaps = this.#swapped;
     // Between the two servers' SWAPDBs the question would find another database's key.
-    if (swaps !== this.#swapsEnded) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
+    if (swaps !== this.#swapsEnded) return this.sequencer.suspects.key(db, key, 'ttl-unknown');
     this.#measuring.set(hash, false);
     // At once when the mirror has answered: what it answers next was written later.
     askPttl(this.sequencer, operation, key, (both) => {
       const again = this.#measuring.get(hash)!;
       this.#measuring.delete(hash);
       if (both !== null && again && swaps === this.#swapped) this.#measure(operation, key, hash);
-      if (both === null || swaps !== this.#swapped) return this.sequencer.doubts.key(db, key, 'ttl-unknown');
+      if (both === null || swaps !== this.#swapped) return this.sequencer.suspects.key(db, key, 'ttl-unknown');
       const { authority, mirror, from, to } = both;
       if (authority === null || mirror === null) return;
-      if (authority < 0 !== mirror < 0) return this.sequencer.doubts.key(db, key, 'expiry-edge');
+      if (authority < 0 !== mirror < 0) return this.sequencer.suspects.key(db, key, 'expiry-edge');
       if (authority < 0) return this.#deadlines.forget(hash);
       this.#note(
         hash,
@@ -257,7 +258,7 @@ export class Expiry implements ExpiryEdges {
         authority,
         false,
       );
-      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.doubts.key(db, key, 'ttl-lag');
+      if (Math.abs(authority - mirror) > TTL_TOLERANCE_MS + to - from) this.sequencer.suspects.key(db, key, 'ttl-lag');
     });
   }
 }

@@ -25,18 +25,18 @@ interface Asking {
   keysAsked(): Iterable<{ readonly db: number; readonly key: Buffer }>;
 }
 
-export interface DoubtsOptions {
+export interface SuspectTrackerOptions {
   readonly sequencer: Pick<Sequencer, 'router' | 'table' | 'scripts' | 'keys'>;
   readonly suspects: Suspects;
   readonly judge: Asking;
   readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything' | 'noteHidden'>;
 }
 
-export class Doubts implements SuspectKeys {
+export class SuspectTracker implements SuspectKeys {
   /** By `keyId`; all of them are suspects. */
   readonly inParts = new Map<string, InParts>();
 
-  constructor(private readonly by: DoubtsOptions) {}
+  constructor(private readonly by: SuspectTrackerOptions) {}
 
   /** Whether anything is in doubt. */
   get any(): boolean {

@@ -59,7 +59,7 @@ export class Chooser {
   async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
     const { sequencer, owners, readers } = this.context;
     const { router } = sequencer;
-    const { inParts } = sequencer.doubts;
+    const { inParts } = sequencer.suspects;
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;

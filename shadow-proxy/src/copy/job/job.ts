@@ -23,11 +23,11 @@ import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
 import { otherSide, type Side } from '../../route/stage.js';
 import { Chooser, type ChooserContext, type Told } from './chooser.js';
-import { Flow, Halt, type FlowContext } from './scheduler.js';
+import { CopyScheduler, Halt, type FlowContext } from './scheduler.js';
 import { isTemporary } from '../large/temporary.js';
 import type { Thresholds } from '../large/size.js';
-import { Pace } from './rate-limiter.js';
-import { Room, RoomError } from './memory-guard.js';
+import { RateLimiter } from './rate-limiter.js';
+import { MemoryGuard, RoomError } from './memory-guard.js';
 import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 
 export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
@@ -85,8 +85,8 @@ export class Job {
   #at: JobRecord['at'];
   #counts: JobCounts;
   #pages: Page[] = [];
-  #pace: Pace;
-  #flow: Flow;
+  #pace: RateLimiter;
+  #flow: CopyScheduler;
   readonly #chooser: Chooser;
   /** Keys that were deleted from the mirror, or are about to be; in a dry run, that would be. */
   readonly #deleted = new Map<Workload, number>();
@@ -113,7 +113,7 @@ export class Job {
     this.#counts = resumed?.counts ?? noCounts();
     this.#before = this.#counts.seen;
     this.#startedAt = resumed?.startedAt ?? new Date().toISOString();
-    this.#pace = new Pace(request.limits, latencies[this.#authorities[0] ?? 'source']);
+    this.#pace = new RateLimiter(request.limits, latencies[this.#authorities[0] ?? 'source']);
     this.#flow = this.#newFlow();
     this.#chooser = new Chooser(context, request, this.#workloads, Date.parse(this.#startedAt) % SLOTS, (told) =>
       this.#told(told),
@@ -152,7 +152,7 @@ export class Job {
       { job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null },
       'walking over all keys',
     );
-    const room = new Room(this.context.sequencer, this.#authorities, (why) => this.stop(why));
+    const room = new MemoryGuard(this.context.sequencer, this.#authorities, (why) => this.stop(why));
     try {
       if (this.#copies)
         for (const workload of this.#workloads)
@@ -212,14 +212,14 @@ export class Job {
     }
   }
 
-  #newFlow(): Flow {
+  #newFlow(): CopyScheduler {
     const writes = this.#copies || this.request.repair;
     const report: JobContext['report'] = (key, difference) => {
       this.context.report(key, difference);
       if (this.#examples.length < TOLD)
         this.#examples.push({ db: key.db, key: this.context.redact(key.key), kind: difference.kind });
     };
-    return new Flow(
+    return new CopyScheduler(
       {
         ...this.context,
         report,

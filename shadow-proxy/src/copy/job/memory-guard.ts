@@ -22,7 +22,7 @@ interface Memory {
   readonly evicted: number;
 }
 
-export class Room {
+export class MemoryGuard {
   #timer: NodeJS.Timeout | undefined;
   readonly #evicted = new Map<Side, number>();
 

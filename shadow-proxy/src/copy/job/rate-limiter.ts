@@ -6,7 +6,7 @@ import { build, type Histogram } from 'hdr-histogram-js';
 import type { Latencies } from '../../io/latency.js';
 
 /** What the operator allows; what is absent is not limited. */
-export interface PaceLimits {
+export interface RateLimits {
   readonly keysPerSecond?: number;
   readonly bytesPerSecond?: number;
   /** Of the authority's replies to clients, in ms. */
@@ -33,7 +33,7 @@ const SHARE = 0.5;
 /** Keys a second that are copied however few that are. */
 const LEAST_RATE = 5_000;
 
-export class Pace {
+export class RateLimiter {
   /** Keys that may be under way for the latency's sake. */
   #window = MOST;
   /** From when on the next key may go. */
@@ -55,7 +55,7 @@ export class Pace {
 
   /** @param latencies of the authority's replies, to clients and to what is asked for the keys */
   constructor(
-    private readonly limits: PaceLimits,
+    private readonly limits: RateLimits,
     private readonly latencies: Latencies,
   ) {
     this.#replies = latencies.histogram.totalCount;

@@ -15,10 +15,10 @@ import { Copy, CopyError } from '../key/copier.js';
 import type { CopiedKey } from '../key/held.js';
 import { copyLarge } from '../large/large.js';
 import { verifyLarge, type LargeDifference } from '../large/verify.js';
-import type { Pace } from './rate-limiter.js';
+import type { RateLimiter } from './rate-limiter.js';
 import type { ScannedKey } from './scanner.js';
 import { restoreKey } from '../repair/restore.js';
-import type { Since } from '../repair/writes-since-restart.js';
+import type { WritesSinceRestart } from '../repair/writes-since-restart.js';
 import { Verification, type Difference } from '../verify/verifier.js';
 
 export interface FlowContext {
@@ -29,7 +29,7 @@ export interface FlowContext {
   /** Whether keys that are in doubt are being copied again. */
   readonly heals: () => boolean;
   /** What was written since an authority came back as another process; null where that is not known. */
-  readonly since: () => Since | null;
+  readonly since: () => WritesSinceRestart | null;
   /** A key that only the mirror has: whether it may be deleted there, which it is then. */
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
   /** A difference that stays. */
@@ -64,7 +64,7 @@ interface Task extends CopiedKey {
   readonly ended: () => void;
 }
 
-export class Flow {
+export class CopyScheduler {
   /** Why it waits; null where it goes on. */
   hindrance: string | null = null;
   #halted: Error | null = null;
@@ -87,7 +87,7 @@ export class Flow {
     private readonly context: FlowContext,
     private readonly request: JobRequest,
     private readonly counts: () => JobCounts,
-    private readonly pace: Pace,
+    private readonly pace: RateLimiter,
   ) {}
 
   /** Begins no more; `take` throws the error. */
@@ -212,7 +212,7 @@ export class Flow {
     const order = this.context.sequencer.lanes[lane.server.side].order(lane.identity.db);
     if (!order.active) return this.#send(tasks, lane, copies);
     const keys = tasks.map(({ key }) => key.toString('latin1'));
-    void order.inTurn(lane, keys, false, async () => this.#send(tasks, lane, copies));
+    void order.withLock(lane, keys, false, async () => this.#send(tasks, lane, copies));
   }
 
   #send(tasks: readonly Task[], lane: Lane, copies: boolean): void {

@@ -66,16 +66,16 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
-  if (sequencer.doubts.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
+  if (sequencer.suspects.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
-  sequencer.doubts.inParts.set(id, meanwhile);
+  sequencer.suspects.inParts.set(id, meanwhile);
   suspects.mark(db, key, workload, 'copy');
   try {
     return await meet(given, meanwhile, (lane, scout) =>
       new Large({ ...given, limits }, lane, scout, meanwhile).copy(),
     );
   } finally {
-    if (sequencer.doubts.inParts.get(id) === meanwhile) sequencer.doubts.inParts.delete(id);
+    if (sequencer.suspects.inParts.get(id) === meanwhile) sequencer.suspects.inParts.delete(id);
   }
 }
 
@@ -236,7 +236,7 @@ class Large {
 
   #settled(generation: number): void {
     const { sequencer, suspects, db, key } = this.options;
-    sequencer.doubts.inParts.delete(keyId(db, key));
+    sequencer.suspects.inParts.delete(keyId(db, key));
     suspects.clear(this.#suspect, generation);
   }
 

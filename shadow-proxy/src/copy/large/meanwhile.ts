@@ -63,7 +63,7 @@ export class Meanwhile implements InParts {
   ordered(operation: Operation): void {
     if (operation.follow !== WRITE || this.own(operation)) return;
     const { spec, frame, start, end } = operation;
-    if (spec?.handling === 'barrier') return this.#barrier(operation);
+    if (spec?.handling === 'exclusive') return this.#exclusive(operation);
     if (operation.db !== this.db) return;
     if (operation.bundle?.keys) {
       if (operation.bundle.keys.some((key) => key.equals(this.key))) this.disturb('it was copied as a whole');
@@ -86,14 +86,14 @@ export class Meanwhile implements InParts {
     return written || !all;
   }
 
-  #barrier({ command, frame, start, end, db }: Operation): void {
+  #exclusive({ command, frame, start, end, db }: Operation): void {
     const { args } = command;
     const name = args[0].toString('latin1').toUpperCase();
     if (name === 'SWAPDB') {
       const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
       if (!swapped.includes(this.db)) return;
       this.leaving();
-      for (const each of swapped) this.sequencer.doubts.key(each, this.key, 'swapped');
+      for (const each of swapped) this.sequencer.suspects.key(each, this.key, 'swapped');
     } else if (
       name === 'FLUSHALL' ||
       (name === 'FLUSHDB' && db === this.db) ||

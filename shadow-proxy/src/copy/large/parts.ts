@@ -132,7 +132,7 @@ export class Parts {
         this.#assertServers();
         await sleep(WAIT_MS);
       }
-      const done = await order.inTurn(this.lane, [this.key.toString('latin1')], false, async () => {
+      const done = await order.withLock(this.lane, [this.key.toString('latin1')], false, async () => {
         if (this.#mustWait) return null;
         this.#assertWanted();
         this.#assertServers();

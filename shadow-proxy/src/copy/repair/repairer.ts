@@ -58,7 +58,7 @@ interface Failure {
   readonly times: number;
 }
 
-/** The copy has to wait for a flip, a barrier or the mirror. */
+/** The copy has to wait for a flip, an exclusive command or the mirror. */
 class NotNow extends Error {}
 
 export interface HealerContext {
@@ -76,7 +76,7 @@ export interface HealerContext {
   readonly owners: Owners | null;
 }
 
-export class Healer {
+export class Repairer {
   healed = 0;
   /** Foreign keys that were in doubt, for a client read them, and that stay as they are. */
   keptForeign = 0;
@@ -142,7 +142,7 @@ export class Healer {
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
       if (this.by.suspects.get(id) !== suspect) continue;
-      const rest = this.by.sequencer.doubts.inParts.has(id)
+      const rest = this.by.sequencer.suspects.inParts.has(id)
         ? RETRY_MS
         : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
@@ -240,7 +240,7 @@ export class Healer {
       }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
-      await order.inTurn(lane, [key.toString('latin1')], false, async () => {
+      await order.withLock(lane, [key.toString('latin1')], false, async () => {
         if (lane.closed) throw new Error('the connection to the authority was lost');
         if (
           this.by.sequencer.passing ||

@@ -15,7 +15,7 @@ import { CommandWriter } from '../../resp/writer.js';
 import { CopyError } from '../key/copier.js';
 import type { CopiedKey, Held } from '../key/held.js';
 import { put, refusalOf, type Put } from '../key/put.js';
-import type { Since } from './writes-since-restart.js';
+import type { WritesSinceRestart } from './writes-since-restart.js';
 import { Verification, type Difference } from '../verify/verifier.js';
 
 /**
@@ -27,7 +27,11 @@ import { Verification, type Difference } from '../verify/verifier.js';
 export type Restored = 'restored' | 'equal' | 'written' | 'busy';
 
 /** @throws {CopyError} when a server refuses, or a connection is lost */
-export async function restoreKey(sequencer: Sequencer, since: Since, restored: CopiedKey): Promise<Restored> {
+export async function restoreKey(
+  sequencer: Sequencer,
+  since: WritesSinceRestart,
+  restored: CopiedKey,
+): Promise<Restored> {
   const { db, key, workload } = restored;
   const lanes = sequencer.lanes[workload.rule(key, 0, key.length).authority];
   const order = lanes.order(db);

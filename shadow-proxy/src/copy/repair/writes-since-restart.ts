@@ -14,7 +14,7 @@ const MAX_KEYS = 1_000_000;
 /** Doubts that come from replies of reads, too; those of writes are told by their order. */
 const OF_READS: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted']);
 
-export class Since {
+export class WritesSinceRestart {
   readonly #written = new Set<string>();
   /** What was on its way to the mirror at that time, and not judged yet. */
   readonly #pending = new Set<string>();
@@ -72,6 +72,6 @@ export class Since {
       visit(operation.db, key);
       if (other !== null) visit(other, key);
     });
-    return all && (operation.spec?.handling !== 'barrier' || other !== null);
+    return all && (operation.spec?.handling !== 'exclusive' || other !== null);
   }
 }

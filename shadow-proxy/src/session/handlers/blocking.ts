@@ -12,8 +12,8 @@ import { blockOption, type Blocking } from '../../command/policy.js';
 import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { IGNORED, NOTHING, Operation, WRITE, type Follow, type Sink } from '../../pipeline/operation.js';
-import type { Ticket, Waiter } from '../../pipeline/key-locks.js';
-import { Waking } from '../../pipeline/wakeup.js';
+import type { LockRequest, BlockedClient } from '../../pipeline/key-locks.js';
+import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import { REPLY_LOST } from '../../pipeline/suspicion.js';
@@ -84,7 +84,7 @@ export class Blocked implements BlockedCommand {
   /** The lane that carries it now. */
   #lane: Lane | null = null;
   /** Its place among those that wait for the keys, and the lane that it has by then. */
-  #turn: { readonly ticket: Ticket; readonly lane: Lane; readonly way: Way } | null = null;
+  #turn: { readonly ticket: LockRequest; readonly lane: Lane; readonly way: Way } | null = null;
   /** What the server answers when the time is over. */
   #nothing: Buffer | null = null;
   /** The server is being asked to end it. */
@@ -128,7 +128,7 @@ export class Blocked implements BlockedCommand {
 
   /** Notes in the journal what it may take at any moment. */
   note(): void {
-    if (this.#lane !== null && this.#writes) this.context.clients.sequencer.doubts.note(this.#db, this.#frame, 0);
+    if (this.#lane !== null && this.#writes) this.context.clients.sequencer.suspects.note(this.#db, this.#frame, 0);
   }
 
   /** Whether a change of the workload's stage concerns it. */
@@ -144,7 +144,7 @@ export class Blocked implements BlockedCommand {
   /** Asks for what is there already; whether it was asked, or has to wait for that. */
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
     const { context } = this;
-    const { sequencer, coming } = context.clients;
+    const { sequencer, blockQueue: coming } = context.clients;
     // What it found might be for somebody who came before.
     if (this.#attempted || (this.spec.write && coming.has(context.client.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
@@ -164,7 +164,7 @@ export class Blocked implements BlockedCommand {
     if (lane === null || !context.lanes.admits(lane, this.#keys, spec.write)) return true;
     this.#attempted = true;
     context.flow.holdOpen(false);
-    if (follow === WRITE) sequencer.doubts.note(context.client.db, attempt.frame, 0);
+    if (follow === WRITE) sequencer.suspects.note(context.client.db, attempt.frame, 0);
     const sink: Sink = {
       answered: (_operation, buffer, start, end) => {
         const answer = attempt.answer(Buffer.from(buffer.subarray(start, end)));
@@ -224,7 +224,7 @@ export class Blocked implements BlockedCommand {
   /** Notes whether it is on the way to block, so that it will be served before who comes later. */
   #comes(on: boolean): void {
     if (on === this.#coming) return;
-    const { coming } = this.context.clients;
+    const { blockQueue: coming } = this.context.clients;
     this.#coming = on;
     if (on) coming.add(this.#db, this.#keys);
     else coming.remove(this.#db, this.#keys);
@@ -248,7 +248,7 @@ export class Blocked implements BlockedCommand {
     const lanes = this.context.clients.sequencer.lanes[lane.server.side];
     const order = lanes.order(this.#db);
     const destination = spec.name === 'blmove' || spec.name === 'brpoplpush' ? (this.#keys[1] ?? null) : null;
-    const waiter: Waiter = {
+    const waiter: BlockedClient = {
       lane,
       keys: this.#keys,
       waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1),
@@ -267,7 +267,7 @@ export class Blocked implements BlockedCommand {
       return;
     }
     order.block(waiter);
-    const waking = new Waking(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
+    const waking = new Wakeup(order, lanes.server, this.#keys, new Set([waiter, ...wakes]));
     // What runs alone from now on waits for the keys to be free.
     void lanes.emptied(this.#db).then(() => {
       if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
@@ -278,7 +278,7 @@ export class Blocked implements BlockedCommand {
     });
   }
 
-  #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: Waiter | null, waking: Waking | null): void {
+  #submit(lane: Lane, { workload, follow, mixed }: Way, waiter: BlockedClient | null, waking: Wakeup | null): void {
     const { context, spec } = this;
     const { sequencer } = context.clients;
     const db = this.#db;
@@ -295,7 +295,7 @@ export class Blocked implements BlockedCommand {
       NOTHING,
     );
     operation.end = operation.frame.length;
-    if (follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
+    if (follow === WRITE) sequencer.suspects.note(db, this.#frame, 0);
     this.#lane = lane;
     this.#comes(false);
     context.clients.count(spec, workload);
@@ -311,7 +311,7 @@ export class Blocked implements BlockedCommand {
       follow,
     );
     followUp.mustCopy = mixed;
-    const settle = (taken: Parameters<Waking['settled']>[1]): void => {
+    const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
       const { waking, untold } = waiter;
@@ -319,7 +319,7 @@ export class Blocked implements BlockedCommand {
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
       // the keys tells.
       const place = waking !== null && !untold;
-      if (taken !== null && !place && follow === WRITE) sequencer.doubts.operation(followUp, 'copy');
+      if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
       waking?.settled(waiter, place ? taken : null);
     };
     operation.sink = {
@@ -328,7 +328,7 @@ export class Blocked implements BlockedCommand {
         this.#free(lane);
         const tookNothing = isNothing(reply) || reply[0] === MINUS;
         // The journal has it before the client has.
-        if (!tookNothing && follow === WRITE) sequencer.doubts.note(db, this.#frame, 0);
+        if (!tookNothing && follow === WRITE) sequencer.suspects.note(db, this.#frame, 0);
         followUp.lane = lane;
         followUp.answeredAt = each.answeredAt;
         followUp.submittedAt = each.submittedAt;
@@ -341,7 +341,7 @@ export class Blocked implements BlockedCommand {
       },
       lost: () => {
         settle(null);
-        if (follow === WRITE) sequencer.doubts.frame(db, this.#frame, 0, REPLY_LOST);
+        if (follow === WRITE) sequencer.suspects.frame(db, this.#frame, 0, REPLY_LOST);
         this.#end();
         context.destroy();
       },

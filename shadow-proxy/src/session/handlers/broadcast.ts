@@ -7,7 +7,7 @@ import { Operation, NOTHING, WRITE } from '../../pipeline/operation.js';
 import { noting } from './noting.js';
 import type { CommandContext } from '../context.js';
 
-export function both(context: CommandContext, spec: CommandSpec): void {
+export function broadcast(context: CommandContext, spec: CommandSpec): void {
   const { clients, parser } = context;
   const { scripts, router } = clients.sequencer;
   if (router.default.held) return context.flow.retryWhen('open');

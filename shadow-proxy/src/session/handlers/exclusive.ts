@@ -9,11 +9,11 @@ import { removeExpired } from '../../pipeline/expired.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { ACCEPT, NOTHING, Operation, WRITE, type Sink } from '../../pipeline/operation.js';
 import type { Lanes } from '../../pipeline/lanes.js';
-import type { KeyOrder } from '../../pipeline/key-locks.js';
+import type { KeyLocks } from '../../pipeline/key-locks.js';
 import { inTime } from '../../io/in-time.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { HandshakeRefused, type Server } from '../../upstream/server.js';
-import { Waking } from '../../pipeline/wakeup.js';
+import { Wakeup } from '../../pipeline/wakeup.js';
 import { argumentsOf } from '../../resp/decode.js';
 import { encodeCommand } from '../../resp/encode.js';
 import { otherSide, type Side } from '../../route/stage.js';
@@ -26,7 +26,7 @@ const DRAIN_MS = 5_000;
 const CALM_MS = 500;
 
 /** Runs the command at hand alone; `authority` is its keys' where it has keys. */
-export function barrier(context: CommandContext, spec: CommandSpec, authority?: Side): void {
+export function exclusive(context: CommandContext, spec: CommandSpec, authority?: Side): void {
   const { clients } = context;
   const { sequencer } = clients;
   const { router } = sequencer;
@@ -52,15 +52,15 @@ export function barrier(context: CommandContext, spec: CommandSpec, authority?: 
   const blind = mirrored && spec.handling === 'script' && hidesKeys(sequencer, context.command);
   alone(context, side, blind, async (lane, calm) => {
     // Noted before it is sent; and after it, for a verification may have begun in between.
-    if (tooWide) sequencer.doubts.hidden(spec.name);
+    if (tooWide) sequencer.suspects.hidden(spec.name);
     await run(context, spec, lane, mirrored && !tooWide, route?.workload ?? router.default, mustCopy, calm);
-    if (tooWide) sequencer.doubts.hidden(spec.name);
+    if (tooWide) sequencer.suspects.hidden(spec.name);
   });
 }
 
 /** Whether it touches every key of a database or more; what a server knows of scripts and functions is no key. */
 export const isAboutEveryKey = (spec: CommandSpec): boolean =>
-  spec.handling === 'barrier' && spec.name !== 'move' && !spec.aboutCode;
+  spec.handling === 'exclusive' && spec.name !== 'move' && !spec.aboutCode;
 
 /**
  * Why a command about every key cannot be run as things are; null where it can. It is not mirrored where foreign keys
@@ -81,8 +81,8 @@ export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean =>
   !sequencer.keys.each(frame, 0, () => undefined);
 
 /**
- * Whether nothing comes between the look at the stages and the barrier: neither a flip nor another barrier. If not, the
- * command waits.
+ * Whether nothing comes between the look at the stages and the command: neither a flip nor another exclusive one. If
+ * not, the command waits.
  */
 export function mayBegin(context: CommandContext): boolean {
   if (context.lanes.inFlight > 0) context.flow.retryWhen('idle');
@@ -91,7 +91,7 @@ export function mayBegin(context: CommandContext): boolean {
   return false;
 }
 
-/** What runs behind a barrier: it answers the client. `calm` tells whether nothing was in doubt when it began. */
+/** What an exclusive command does: it answers the client. `calm` tells whether nothing was in doubt when it began. */
 type Work = (lane: Lane, calm: boolean) => Promise<void>;
 
 /**
@@ -135,11 +135,11 @@ async function woken(lanes: Lanes): Promise<void> {
   await withDeadline(Promise.all([...lanes.orders()].map((order) => wakeAll(order, lanes.server))));
 }
 
-async function wakeAll(order: KeyOrder, server: Server): Promise<void> {
+async function wakeAll(order: KeyLocks, server: Server): Promise<void> {
   const blocked = order.blocked();
   // Some of them belong to the waking of the command that ran alone.
   const wakings = new Set([...blocked].flatMap(({ waking }) => waking ?? []));
-  const rest = new Waking(order, server, [], blocked);
+  const rest = new Wakeup(order, server, [], blocked);
   const over = [...wakings, rest].map((waking) => new Promise<void>((resolve) => waking.after(resolve)));
   rest.answered();
   await Promise.all(over);
@@ -175,7 +175,7 @@ async function run(
   const { frame, start, end } = parser;
   clients.count(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
-  if (mirrored) sequencer.doubts.note(context.client.db, frame, start);
+  if (mirrored) sequencer.suspects.note(context.client.db, frame, start);
   const reply = await new Promise<Buffer>((resolve, reject) => {
     const sink: Sink = {
       answered: (_operation, buffer, from, to) => resolve(buffer.subarray(from, to)),
@@ -203,12 +203,12 @@ async function run(
   const { side } = lane.server;
   if (spec.name === 'swapdb' && reply[0] === PLUS) {
     if (mirrored) sequencer.expiry.swapping();
-    sequencer.doubts.swapped(frame, start);
+    sequencer.suspects.swapped(frame, start);
     await databasesSwapped(context, side, mirrored);
   }
   if (spec.handling === 'script' && sequencer.scripts.swapDatabases(context.command)) {
     // Which databases, and whether the mirror has done the same, nothing tells.
-    if (mirrored) sequencer.doubts.hidden('swapped');
+    if (mirrored) sequencer.suspects.hidden('swapped');
     await databasesSwapped(context, side, mirrored);
   }
   if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();

@@ -194,7 +194,7 @@ export class Exec {
       const lane = watch?.take(shared) ?? shared;
       if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
       // Noted before it is sent; and after it, for a verification may have begun in between.
-      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
+      if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       const reply = await new Promise<Buffer>((resolve, reject) => {
         const done: Done = (_exec, bytes, db) => {
           this.#arrive(db);
@@ -205,12 +205,12 @@ export class Exec {
         exec.calm = calm;
       });
       watch?.giveBack();
-      if (tooWide !== undefined) sequencer.doubts.hidden(tooWide.spec.name);
+      if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       if (
         plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))
       ) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
-        if (mirrored) sequencer.doubts.hidden('swapped');
+        if (mirrored) sequencer.suspects.hidden('swapped');
         await databasesSwapped(context, plan.authority, mirrored);
       }
       context.reply(this.#withOwn(reply));

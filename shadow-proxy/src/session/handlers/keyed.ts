@@ -7,7 +7,7 @@ import type { Workload } from '../../route/router.js';
 import type { StageRule } from '../../route/stage.js';
 import type { CommandContext } from '../context.js';
 import { crossesDatabases, followOf, hiddenKeys, routeKeys } from '../routing.js';
-import { barrier } from './exclusive.js';
+import { exclusive } from './exclusive.js';
 import { noting } from './noting.js';
 import { takeScript } from './script.js';
 import { sendProbed } from './send-together.js';
@@ -33,7 +33,7 @@ function severalKeys(context: CommandContext, spec: CommandSpec): void {
   const hidden = hiddenKeys(clients, spec, route);
   if (hidden !== null) return context.refuse(hidden);
   if (spec.handling === 'script' && other === null && takeScript(context, spec, route)) return;
-  if (spec.name === 'copy' && crossesDatabases(parser)) return barrier(context, spec, rule.authority);
+  if (spec.name === 'copy' && crossesDatabases(parser)) return exclusive(context, spec, rule.authority);
   if (other === null) return send(context, spec, workload, rule, mixed, 0);
   if (spec.splittable) {
     clients.split++;
@@ -75,7 +75,7 @@ function send(
   }
   if (follow === WRITE) {
     if (key > 0) sequencer.journal.noteKey(db, frame, argStart[key], argEnd[key]);
-    else sequencer.doubts.note(db, frame, start);
+    else sequencer.suspects.note(db, frame, start);
   }
   if (spec.handling === 'script') {
     operation.sink = noting(context);

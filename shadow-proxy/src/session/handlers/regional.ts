@@ -66,7 +66,7 @@ export function rewrittenIn(
 function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
   const { sequencer } = context.clients;
   const workload = sequencer.router.workloads.find(({ isRewritten: rewrites }) => rewrites);
-  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'barrier') || spec.aboutCode)
+  if (workload === undefined || (spec.handling !== 'script' && spec.handling !== 'exclusive') || spec.aboutCode)
     return false;
   if (spec.name === 'move' || spec.name === 'copy') return false;
   if (

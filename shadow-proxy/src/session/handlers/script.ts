@@ -5,7 +5,7 @@ import { Script } from '../../script/catalog.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import { argumentCount, argumentsOf, locateArguments } from '../../resp/decode.js';
 import { otherSide, type Side } from '../../route/stage.js';
-import { barrier } from './exclusive.js';
+import { exclusive } from './exclusive.js';
 import type { Clients } from '../clients.js';
 import type { Route } from '../routing.js';
 import type { CommandContext } from '../context.js';
@@ -38,7 +38,7 @@ export function takeScript(context: CommandContext, spec: CommandSpec, route: Ro
     clients.crossRefused++;
     context.refuse(refused);
   } else if (hidden === 'nothing') return false;
-  else if (hidden === 'writes') barrier(context, spec);
+  else if (hidden === 'writes') exclusive(context, spec);
   else {
     sequencer.router.hid();
     plain(context, spec);

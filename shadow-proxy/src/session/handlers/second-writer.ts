@@ -14,7 +14,7 @@ import type { CommandContext } from '../context.js';
  * Refuses the command at hand, or counts it, if it is such a write; true where it is refused. `again` where it was
  * counted before.
  */
-export function takeStray(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
+export function takeSecondWriter(context: CommandContext, spec: CommandSpec, again: boolean): boolean {
   const { router } = context.clients.sequencer;
   const stray = strayOf(context, spec);
   if (stray === null) return false;
@@ -58,7 +58,7 @@ function strayOf(context: CommandContext, spec: CommandSpec): Stray | null {
   if (count > 0) return null;
   const hides = isScript
     ? hiddenBy(sequencer, spec, context.command, router.default.keylessRule.authority) === 'writes'
-    : spec.handling === 'barrier';
+    : spec.handling === 'exclusive';
   const workload = hides
     ? router.workloads.find(({ writtenIn, keylessRule }) => writtenIn !== null && reachesTarget(keylessRule))
     : undefined;

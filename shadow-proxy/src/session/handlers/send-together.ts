@@ -30,7 +30,7 @@ export function sendProbed(context: CommandContext, operation: Operation, lane: 
   const read: Sink = {
     answered: (_each, buffer, from) =>
       sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
-    lost: () => sequencer.doubts.operation(operation, REPLY_LOST),
+    lost: () => sequencer.suspects.operation(operation, REPLY_LOST),
   };
   context.lanes.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);
   const second = new Operation(probe, 0, probe.length, read, undefined, workload, db, protocol, NOTHING);

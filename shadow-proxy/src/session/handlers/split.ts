@@ -5,7 +5,7 @@
 import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
 import { Operation, WRITE, type Sink } from '../../pipeline/operation.js';
-import type { KeyOrder, Ticket } from '../../pipeline/key-locks.js';
+import type { KeyLocks, LockRequest } from '../../pipeline/key-locks.js';
 import { HandshakeRefused } from '../../upstream/server.js';
 import { decodeReply, isError, text } from '../../resp/decode.js';
 import { array, encodeCommand, integer } from '../../resp/encode.js';
@@ -45,7 +45,7 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
     context.replyRefused(problem);
     context.flow.resume();
   };
-  const turns = new Map<KeyOrder, Ticket>();
+  const turns = new Map<KeyLocks, LockRequest>();
   const leave = (): void => {
     for (const turn of turns.values()) turn.order.leave(turn);
   };
@@ -59,7 +59,7 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
   const begin = (lanes: Record<Side, Lane>): void => {
     if (context.client.closed) return leave();
     const parts = partsOf(context);
-    // The stages may have changed while it waited, or a barrier be under way, or a lane be lost.
+    // The stages may have changed while it waited, or an exclusive command be under way, or a lane be lost.
     if (parts === null || parts === 'rewritten' || sequencer.barred) {
       leave();
       return parts === 'rewritten' ? context.flow.retryWhen('idle') : context.flow.retryWhen('open');
@@ -134,7 +134,7 @@ function sendPart(context: CommandContext, spec: CommandSpec, part: Part, lane: 
       followOf(context.clients.sequencer, spec, part.rule, part.mixed),
     );
     operation.mustCopy = part.mixed;
-    if (operation.follow === WRITE) sequencer.doubts.note(context.client.db, frame, 0);
+    if (operation.follow === WRITE) sequencer.suspects.note(context.client.db, frame, 0);
     sequencer.hold(operation, lane, idsOf(part), spec.write);
     sequencer.submit(operation, lane);
   });

@@ -85,7 +85,7 @@ export class Transaction implements OpenTransaction {
     if (loads) context.clients.sequencer.scripts.learn(context.argument(2));
     const everyKey = isAboutEveryKey(spec);
     const runsAlone = spec.name === 'move' || (everyKey && spec.name !== 'swapdb');
-    const keepsOut = (spec.handling === 'barrier' && !runsAlone) || (spec.handling === 'both' && !loads);
+    const keepsOut = (spec.handling === 'exclusive' && !runsAlone) || (spec.handling === 'broadcast' && !loads);
     if (spec.handling === 'subscribe' || keepsOut) {
       context.refuse(`ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} inside MULTI is not supported`);
       return;

@@ -65,7 +65,7 @@ test('only ordinary commands on keys are keyed without a word in the policy', ()
 
 test('a command that writes is routed by its keys, passes a barrier, or is refused', () => {
   for (const spec of table.all.filter(({ write }) => write)) {
-    assert.ok(['keyed', 'barrier', 'refused'].includes(spec.handling), `${spec.name} is ${spec.handling}`);
+    assert.ok(['keyed', 'exclusive', 'refused'].includes(spec.handling), `${spec.name} is ${spec.handling}`);
   }
 });
 

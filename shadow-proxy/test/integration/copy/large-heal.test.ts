@@ -14,7 +14,7 @@ test('a large suspect is healed in parts while it is written, and neither server
       2,
       () => ['HINCRBY', KEY, `n${random(100)}`, 1],
       async () => {
-        sequencer.doubts.key(0, Buffer.from(KEY), 'test');
+        sequencer.suspects.key(0, Buffer.from(KEY), 'test');
         await rig.shard.settled(20_000);
       },
     );

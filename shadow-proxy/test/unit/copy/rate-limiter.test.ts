@@ -1,11 +1,11 @@
 /** How fast keys are copied: a decision over the clock, clients and latencies. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { Pace } from '../../../src/copy/job/rate-limiter.js';
+import { RateLimiter } from '../../../src/copy/job/rate-limiter.js';
 import { Latencies } from '../../../src/io/latency.js';
 
 /** Keys that go in one second, asked every ms, each of which ends at once. */
-function keysInASecond(pace: Pace, from: number, clients = 0): number {
+function keysInASecond(pace: RateLimiter, from: number, clients = 0): number {
   let keys = 0;
   for (let now = from; now < from + 1_000; now++) {
     const room = Math.floor(pace.room(now, 0, clients));
@@ -17,7 +17,7 @@ function keysInASecond(pace: Pace, from: number, clients = 0): number {
 }
 
 test('without a limit, and without clients, as many as may be under way', () => {
-  const pace = new Pace({}, new Latencies());
+  const pace = new RateLimiter({}, new Latencies());
   assert.equal(pace.room(1_000, 0, 0), 2_048);
   assert.equal(pace.room(1_000, 2_000, 0), 48);
   assert.ok(pace.room(1_000, 2_048, 0) <= 0);
@@ -25,10 +25,10 @@ test('without a limit, and without clients, as many as may be under way', () => 
 
 test('keys a second and bytes a second are kept to', () => {
   for (const limit of [10, 200, 5_000]) {
-    const keys = keysInASecond(new Pace({ keysPerSecond: limit }, new Latencies()), 1_000);
+    const keys = keysInASecond(new RateLimiter({ keysPerSecond: limit }, new Latencies()), 1_000);
     assert.ok(keys >= limit * 0.9 && keys <= limit * 1.15 + 1, `${keys} for ${limit}`);
   }
-  const pace = new Pace({ bytesPerSecond: 1_000_000 }, new Latencies());
+  const pace = new RateLimiter({ bytesPerSecond: 1_000_000 }, new Latencies());
   pace.spent(1_000, 1, 500_000);
   assert.ok(pace.room(1_400, 0, 0) <= 0);
   assert.ok(pace.waitMs(1_400) > 0);
@@ -37,7 +37,7 @@ test('keys a second and bytes a second are kept to', () => {
 
 test('beside clients that keep the authority busy, half as many keys as they get commands answered, and some in any case', () => {
   const latencies = new Latencies();
-  const pace = new Pace({}, latencies);
+  const pace = new RateLimiter({}, latencies);
   for (let now = 0; now < 200; now++) pace.room(now, 0, 50);
   assert.ok(pace.room(200, 0, 50) <= 256);
   const slow = keysInASecond(pace, 300, 50);
@@ -57,7 +57,7 @@ test('beside clients that keep the authority busy, half as many keys as they get
 
 test('a p99 above the limit halves what is under way, down to pauses; one below lets it grow again', () => {
   const latencies = new Latencies();
-  const pace = new Pace({ maxP99Ms: 2 }, latencies);
+  const pace = new RateLimiter({ maxP99Ms: 2 }, latencies);
   let now = 0;
   const look = (ms: number): number => {
     latencies.record(ms, 1_000);

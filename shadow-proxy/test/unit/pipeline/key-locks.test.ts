@@ -2,18 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Lane } from '../../../src/pipeline/lane.js';
-import { KeyOrder, type Ticket } from '../../../src/pipeline/key-locks.js';
+import { KeyLocks, type LockRequest } from '../../../src/pipeline/key-locks.js';
 
 const [A, B] = [{ name: 'A' }, { name: 'B' }] as unknown as [Lane, Lane];
 
 /** An order in which whoever goes is noted, and holds its keys (or, of no lane, reserves them) until `end`. */
 function scene(): {
-  order: KeyOrder;
+  order: KeyLocks;
   went: string[];
-  arrive(name: string, lane: Lane | null, keys: readonly string[], writes?: boolean): Ticket | null;
+  arrive(name: string, lane: Lane | null, keys: readonly string[], writes?: boolean): LockRequest | null;
   end(name: string): void;
 } {
-  const order = new KeyOrder();
+  const order = new KeyLocks();
   order.tracking = true;
   const went: string[] = [];
   const ends = new Map<string, () => void>();
@@ -138,7 +138,7 @@ test('who goes may set keys free, and does nothing twice', () => {
 });
 
 test('asking costs nothing while nobody waits, and little for keys that nobody waits for', () => {
-  const order = new KeyOrder();
+  const order = new KeyLocks();
   assert.equal(order.active, false);
   const reservation = order.reserve(['k']);
   const ticket = order.wait({ lane: A, keys: ['k', 'j'], writes: true, go: () => undefined });
@@ -159,11 +159,11 @@ test('asking costs nothing while nobody waits, and little for keys that nobody w
 
 test('whatever comes and goes in whatever order, nobody waits for ever, and no two that exclude each other have a turn at once', () => {
   for (let round = 0; round < 200; round++) {
-    const order = new KeyOrder();
+    const order = new KeyLocks();
     order.tracking = true;
     const random = (n: number): number => Math.floor(Math.random() * n);
     const having = new Map<number, { lane: Lane | null; keys: readonly string[]; writes: boolean; end(): void }>();
-    const queue: Ticket[] = [];
+    const queue: LockRequest[] = [];
     let arrived = 0;
     const take = (name: number, lane: Lane | null, keys: readonly string[], writes: boolean): void => {
       for (const other of having.values()) {
