@@ -314,7 +314,7 @@ export class FakeProxy {
     const suspect = (reason: string, frame: Buffer, start = 0): void =>
       void this.suspects.push(`${reason}: ${words(frame, start)}`);
     return {
-      doubts: {
+      suspects: {
         any: false,
         inParts: new Map(),
         note: (_db, frame, start) => void this.noted.push(words(frame, start)),
