@@ -65,6 +65,11 @@ const HOLDS_FOR: Readonly<Record<string, readonly string[]>> = { sort: ['RPUSH k
 /** What FCALL and FUNCTION DELETE need. */
 const LIBRARY =
   "#!lua name=lib\nredis.register_function{function_name='f',callback=function() return 1 end,flags={'no-writes'}}";
+/** One library, whatever calls before have left: servers give their commands in an order of chance. */
+const WITH_LIBRARY: readonly Command[] = [
+  ['FUNCTION', 'FLUSH'],
+  ['FUNCTION', 'LOAD', LIBRARY],
+];
 const OTHER_LIBRARY = "#!lua name=other\nredis.register_function('h',function() return 1 end)";
 
 const VALUES: Readonly<Record<string, string>> = {
@@ -467,13 +472,7 @@ class Prober {
   async answers(probes: readonly Probe[]): Promise<Reply[][]> {
     const [{ command, group }] = probes;
     const holds = (HOLDS_FOR[command] ?? HOLDS[group] ?? []).map((line) => line.split(' '));
-    const functions =
-      group === 'scripting'
-        ? [
-            ['FUNCTION', 'FLUSH'],
-            ['FUNCTION', 'LOAD', LIBRARY],
-          ]
-        : [];
+    const functions = group === 'scripting' ? WITH_LIBRARY : [];
     const before: readonly Command[] = [['FLUSHALL'], ['SCRIPT', 'LOAD', 'return 1'], ...functions];
     const calls: Command[][] = [];
     for (const { args } of probes) {
@@ -497,10 +496,14 @@ class Prober {
 
   /** Payloads of one server are no other's. */
   async #withDump(command: string, args: readonly string[]): Promise<Command> {
-    const [, dumped] = await this.ask([
-      ['SET', 'dumped', 'v'],
-      command === 'restore' ? ['DUMP', 'dumped'] : ['FUNCTION', 'DUMP'],
-    ]);
+    const made: readonly Command[] =
+      command === 'restore'
+        ? [
+            ['SET', 'dumped', 'v'],
+            ['DUMP', 'dumped'],
+          ]
+        : [...WITH_LIBRARY, ['FUNCTION', 'DUMP']];
+    const dumped = (await this.ask(made)).at(-1)!;
     return args.map((arg) => (arg === DUMP ? (dumped.data ?? '') : arg));
   }
 

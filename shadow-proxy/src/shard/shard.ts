@@ -55,27 +55,28 @@ export async function startShard(options: ShardOptions): Promise<Shard> {
 
 class RunningShard implements Shard {
   readonly #options: ShardOptions;
-  readonly #parts: Parts;
+  /** For tests that look inside. */
+  readonly parts: Parts;
   readonly #sentinels: SentinelWatch;
   #stopping = false;
 
   constructor(options: ShardOptions) {
     this.#options = options;
-    this.#parts = compose(options);
-    this.#sentinels = new SentinelWatch(this.#parts);
+    this.parts = compose(options);
+    this.#sentinels = new SentinelWatch(this.parts);
   }
 
   get name(): string {
-    return this.#parts.name;
+    return this.parts.name;
   }
 
   get port(): number {
-    return this.#parts.listener.port;
+    return this.parts.listener.port;
   }
 
   async start(): Promise<void> {
     const { state, doubt, listenMs } = this.#options;
-    const parts = this.#parts;
+    const parts = this.parts;
     const { servers, router, keeper } = parts;
     const first = state.current.source === null && state.current.target === null;
     for (const side of SIDES) {
@@ -99,46 +100,43 @@ class RunningShard implements Shard {
   }
 
   ready(): boolean {
-    const { listener, router, servers } = this.#parts;
+    const { listener, router, servers } = this.parts;
     if (!listener.wasOpened || this.#stopping) return false;
     return router.workloads.every((workload) => servers[workload.keylessRule.authority].up);
   }
 
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]> {
-    return settledHere(this.#parts, db, keys);
+    return settledHere(this.parts, db, keys);
   }
 
   // ── what operators ask for ──────────────────────────────────────────────────────────────────────────────────
 
   startJob(request: JobRequest, by?: string): JobSnapshot {
-    const begun = this.#parts.jobs.start(request);
+    const begun = this.parts.jobs.start(request);
     const { kind, deletes, dryRun } = request;
     if (deletes > 0 && !dryRun)
-      this.#parts.keeper.noteDeletes(
-        { event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by },
-        deletes,
-      );
+      this.parts.keeper.noteDeletes({ event: 'deletes', kind, workloads: begun.workloads, keys: deletes, by }, deletes);
     return begun;
   }
 
   stopJob(): JobSnapshot {
-    return this.#parts.jobs.stop();
+    return this.parts.jobs.stop();
   }
 
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]> {
-    return this.#parts.trust.accept(runIds);
+    return this.parts.trust.accept(runIds);
   }
 
   changeStage(request: StageRequest): Promise<StageChange> {
-    return changeStage(this.#parts, request);
+    return changeStage(this.parts, request);
   }
 
   promote(request: PromoteRequest): Promise<Promotion> {
-    return promote(promotionContext(this.#parts), request);
+    return promote(promotionContext(this.parts), request);
   }
 
   rollback(request: RollbackRequest): Promise<Rollback> {
-    return rollback(promotionContext(this.#parts), request);
+    return rollback(promotionContext(this.parts), request);
   }
 
   note(note: Note): Promise<void> {
@@ -148,17 +146,17 @@ class RunningShard implements Shard {
   // ── what it tells ───────────────────────────────────────────────────────────────────────────────────────────
 
   snapshot(): ShardSnapshot {
-    return this.#parts.snapshot();
+    return this.parts.snapshot();
   }
 
   scrape(): ScrapedShard {
-    const { settings, witness } = this.#parts;
+    const { settings, witness } = this.parts;
     const { leases } = this.#options.ownership;
     return { ...this.snapshot(), watch: watchOf(settings.plan, settings.shard, leases, witness.glance()) };
   }
 
   async evidence(): Promise<ShardEvidence> {
-    const { witness } = this.#parts;
+    const { witness } = this.parts;
     const workloads = await witness.outlook();
     return {
       shard: this.name,
@@ -169,7 +167,7 @@ class RunningShard implements Shard {
   }
 
   series(since: number): SeriesSnapshot {
-    return this.#parts.series.since(since);
+    return this.parts.series.since(since);
   }
 
   history(): Promise<readonly HistoryEvent[]> {
@@ -179,7 +177,7 @@ class RunningShard implements Shard {
   // ── how it ends ─────────────────────────────────────────────────────────────────────────────────────────────
 
   async drain(timeoutMs: number): Promise<boolean> {
-    const { listener, clients, sequencer, suspects, judge, authorities, witness, regional, keeper } = this.#parts;
+    const { listener, clients, sequencer, suspects, judge, authorities, witness, regional, keeper } = this.parts;
     this.#stopping = true;
     void listener.close();
     const deadline = performance.now() + timeoutMs;
@@ -201,7 +199,7 @@ class RunningShard implements Shard {
   }
 
   async stop(): Promise<void> {
-    const { clients, sequencer, servers, sharing, ...parts } = this.#parts;
+    const { clients, sequencer, servers, sharing, ...parts } = this.parts;
     this.#stopping = true;
     for (const watcher of [this.#sentinels, parts.clocks, parts.vigil, parts.logins, ...parts.liveness]) watcher.stop();
     for (const part of [parts.admitted, parts.jobs, parts.witness, clients.counterWatch]) part.close();
@@ -217,7 +215,7 @@ class RunningShard implements Shard {
   }
 
   reload(plan: Plan): void {
-    const { settings, mirrorLimits, clients, listener, servers, neighbourSources, router } = this.#parts;
+    const { settings, mirrorLimits, clients, listener, servers, neighbourSources, router } = this.parts;
     settings.reload(plan);
     const { limits, shards, workloads } = plan;
     const { source, target, listen } = settings.shard;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import type { Shard } from '../../src/shard/contract.js';
+import type { Parts } from '../../src/shard/parts.js';
 import type { ShardSnapshot } from '../../src/telemetry/snapshot.js';
 import { launch } from '../../src/shard/launch.js';
 import { planFrom } from '../../src/plan/load.js';
@@ -78,6 +79,9 @@ export interface TestShard {
 }
 
 /** Starts a shard between two servers. `TEST_LOG=info` lets its log be seen. */
+/** What the shard is made of, for tests that look inside. */
+export const partsOf = (shard: Shard): Parts => (shard as unknown as { readonly parts: Parts }).parts;
+
 export async function startTestShard(options: TestShardOptions): Promise<TestShard> {
   const stateDir = options.stateDir ?? (await mkdtemp(join(tmpdir(), 'shard-')));
   const plan = planFrom(asPlan(options, stateDir), 'the test', { directory: stateDir, env: {} });

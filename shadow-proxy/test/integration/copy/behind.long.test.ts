@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Sequencer } from '../../../src/pipeline/sequencer.js';
+import { partsOf } from '../../support/shard.js';
 import { needsKeydb } from '../../support/servers.js';
 import { withSharedTarget } from '../../support/shared.js';
 
@@ -15,7 +15,7 @@ test('what a shard that is behind has deleted at its source is told as unowned b
     await shared.wire(0).ask('SET', 'a', 1);
     await shared.wire(1).ask('SET', 'b', 1);
     await shared.settled();
-    const behind = (shared.shards[1].shard as unknown as { readonly sequencer: Sequencer }).sequencer;
+    const behind = partsOf(shared.shards[1].shard).sequencer;
     const open = behind.mirrors.target.gate();
     await shared.wire(1).ask('DEL', 'b');
     const verified = shared.job(0, { kind: 'verify' });

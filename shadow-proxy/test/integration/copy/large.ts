@@ -5,6 +5,7 @@ import { copyLarge, type LargeCopy, type LargeOptions } from '../../../src/copy/
 import type { Sequencer } from '../../../src/pipeline/sequencer.js';
 import type { Suspects } from '../../../src/suspects/suspects.js';
 import type { LocalServer } from '../../../src/local/servers.js';
+import { partsOf } from '../../support/shard.js';
 import { withRig, type Rig, type RigOptions } from '../../support/rig.js';
 
 export const KEY = 'big';
@@ -33,10 +34,7 @@ export function withScene(
   servers: RigOptions['servers'] = {},
 ): Promise<void> {
   return withRig({ default: { stage }, servers }, async (rig) => {
-    const { sequencer, suspects } = rig.shard.shard as unknown as {
-      readonly sequencer: Sequencer;
-      readonly suspects: Suspects;
-    };
+    const { sequencer, suspects } = partsOf(rig.shard.shard);
     const [authority, mirror] = stage === 'shadow' ? [rig.source, rig.target] : [rig.target, rig.source];
     await rig.shard.settled();
     const scene: Scene = {

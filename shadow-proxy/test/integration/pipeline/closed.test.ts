@@ -2,14 +2,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { NOTHING, Operation } from '../../../src/pipeline/operation.js';
-import type { Sequencer } from '../../../src/pipeline/sequencer.js';
 import { encodeCommand } from '../../../src/resp/encode.js';
 import { withRig } from '../../support/rig.js';
-import { until } from '../../support/shard.js';
+import { partsOf, until } from '../../support/shard.js';
 
 test('what is sent on a lane that is closed is lost', async () => {
   await withRig({}, async ({ shard }) => {
-    const { sequencer } = shard.shard as unknown as { readonly sequencer: Sequencer };
+    const { sequencer } = partsOf(shard.shard);
     const lane = await sequencer.lanes.source.borrow({ db: 0, protocol: 2, credentials: undefined });
     lane.close();
     await until(() => lane.closed);
