@@ -29,7 +29,7 @@ export default tseslint.config(
           ignoreTemplateLiterals: true,
           ignoreRegExpLiterals: true,
           ignoreUrls: true,
-          ignorePattern: '[─▶│└┬→]|^ *\\* +(GET|POST|node)|  .*  ',
+          ignorePattern: '[─▶│└┬→]|^ *\\* +(GET|POST|node)|^ *\\*.*\\S {2,}\\S',
         },
       ],
       eqeqeq: ['error', 'always'],
