@@ -94,22 +94,21 @@ export class ClientLanes {
       this.#lanes[side] = open;
       return this.to(side);
     }
-    flow.holdAgain();
-    lanes.open(identity).then(
-      () => flow.resume(),
-      // What it had is lost, and the server lets it in no more: the server would have ended its connection.
-      (problem: Error) => (wasLost && isAboutLogin(problem) ? this.of.destroy() : this.failed(problem)),
-    );
+    this.retryOn(lanes.open(identity), wasLost);
     return null;
   }
 
-  /** The command at hand is looked at again when a lane is open; without it, the command has failed. */
-  retryOn(opening: Promise<unknown>): void {
+  /**
+   * The command at hand is looked at again when a lane is open; without it, the command has failed.
+   * @param replaces a lane that was lost: a server that does not let the client in any more would have ended its
+   *   connection
+   */
+  retryOn(opening: Promise<unknown>, replaces = false): void {
     const { flow } = this.of;
     flow.holdAgain();
     opening.then(
       () => flow.resume(),
-      (problem: Error) => this.failed(problem),
+      (problem: Error) => (replaces && isAboutLogin(problem) ? this.of.destroy() : this.failed(problem)),
     );
   }
 

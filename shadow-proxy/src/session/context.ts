@@ -1,4 +1,5 @@
 /** What a handler may use to answer the command at hand of one client. */
+import type { CommandSpec } from '../command/table.js';
 import type { Operation, Sink } from '../pipeline/operation.js';
 import type { RequestParser } from '../resp/request.js';
 import type { Side } from '../route/stage.js';
@@ -50,4 +51,4 @@ export interface CommandContext extends Sink {
 }
 
 /** Answers the command at hand. */
-export type Handler<Spec> = (context: CommandContext, spec: Spec) => void;
+export type Handler = (context: CommandContext, spec: CommandSpec) => void;

@@ -57,7 +57,7 @@ const blocking: Interceptor = (context, spec) => {
 
 const INTERCEPTORS: readonly Interceptor[] = [refused, secondWriter, regional, counting, inTransaction, blocking];
 
-const HANDLERS: Readonly<Record<Handling, Handler<CommandSpec>>> = {
+const HANDLERS: Readonly<Record<Handling, Handler>> = {
   local: (context, spec) => answerLocally(context, spec.name),
   keyed,
   script: keyed,

@@ -7,8 +7,8 @@
  *
  * While this runs nobody serves the shard, so that nothing is written meanwhile.
  */
+import { inTime } from '../io/in-time.js';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { redactKey } from '../compare/redact.js';
 import type { CopiedKey } from '../copy/key/held.js';
 import { put, refusalOf } from '../copy/key/put.js';
@@ -71,21 +71,16 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
   };
   const ownership = new Ownership({ shard: shard.name, dialers, lost: () => undefined });
   let fenced: string | null = null;
-  const late = sleep(ACQUIRE_MS, undefined, { ref: false }).then(() =>
-    Promise.reject(
-      new Error(`the lease of shard ${shard.name} was not to be had within ${ACQUIRE_MS / 1000} s: is the source up?`),
-    ),
-  );
+  const late = (): Error =>
+    new Error(`the lease of shard ${shard.name} was not to be had within ${ACQUIRE_MS / 1000} s: is the source up?`);
   try {
-    await Promise.race([
-      ownership.acquire({
-        standby: true,
-        takeOver: true,
-        needed: () => Promise.resolve(['source'] as const),
-        waiting: (holder) => (fenced = holder),
-      }),
-      late,
-    ]);
+    const acquired = ownership.acquire({
+      standby: true,
+      takeOver: true,
+      needed: () => Promise.resolve(['source'] as const),
+      waiting: (holder) => (fenced = holder),
+    });
+    await inTime(acquired, ACQUIRE_MS, late);
     const done = await rollBack(plan, shard, request, dialers, ownership);
     return { shard: shard.name, fenced, ...done };
   } finally {

@@ -144,9 +144,9 @@ export class Blocked implements BlockedCommand {
   /** Asks for what is there already; whether it was asked, or has to wait for that. */
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
     const { context } = this;
-    const { sequencer, blockQueue: coming } = context.clients;
+    const { sequencer, blockQueue } = context.clients;
     // What it found might be for somebody who came before.
-    if (this.#attempted || (this.spec.write && coming.has(context.client.db, this.#keys))) return false;
+    if (this.#attempted || (this.spec.write && blockQueue.has(context.client.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
     if (attempt === null || spec === undefined) return false;
@@ -224,10 +224,10 @@ export class Blocked implements BlockedCommand {
   /** Notes whether it is on the way to block, so that it will be served before who comes later. */
   #comes(on: boolean): void {
     if (on === this.#coming) return;
-    const { blockQueue: coming } = this.context.clients;
+    const { blockQueue } = this.context.clients;
     this.#coming = on;
-    if (on) coming.add(this.#db, this.#keys);
-    else coming.remove(this.#db, this.#keys);
+    if (on) blockQueue.add(this.#db, this.#keys);
+    else blockQueue.remove(this.#db, this.#keys);
   }
 
   /** Whether nothing has changed while it waited. */
