@@ -99,8 +99,8 @@ export class Sequencer implements LaneEvents {
         turn,
       );
     this.mirrors = { source: mirror('source'), target: mirror('target') };
-    const { suspects: doubts, verdicts, expiry } = options.suspicion(this);
-    this.suspects = doubts;
+    const { suspects, verdicts, expiry } = options.suspicion(this);
+    this.suspects = suspects;
     this.#verdicts = verdicts;
     this.expiry = expiry;
   }

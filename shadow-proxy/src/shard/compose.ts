@@ -28,7 +28,7 @@ import { Scripts } from '../script/catalog.js';
 import { Clients } from '../session/clients.js';
 import { Admitted } from '../stages/admitted.js';
 import { guardShard } from '../stages/counters-gate.js';
-import { EvidenceCollector, type WitnessContext } from '../stages/evidence-collector.js';
+import { EvidenceCollector, type EvidenceContext } from '../stages/evidence-collector.js';
 import { drained, Flipper } from '../stages/flip.js';
 import { Journal } from '../storage/journal.js';
 import { Adjudicator, type Finding } from '../suspects/adjudicator.js';
@@ -116,24 +116,27 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
   const suspectWorkloads = new SuspectWorkloads(router, journal);
   const authorities = new Authorities(router, () => void events.emit('thawed'));
   const mirrorLimits = { queueBytes: plan.limits.queueBytes, batchMs: MIRROR_BATCH_MS };
-  const { judge, sequencer } = sequencerOf(options, ground, {
-    ...{ servers, router, journal, turn, limits: mirrorLimits, suspects },
+  const { adjudicator, sequencer } = sequencerOf(options, ground, {
+    servers,
+    router,
+    journal,
+    turn,
+    limits: mirrorLimits,
+    suspects,
   });
   const keeper = new StateKeeper({ ...ground, journal, sequencer, suspects, suspectWorkloads, authorities });
   return {
-    ...{
-      turn,
-      servers,
-      router,
-      journal,
-      suspects,
-      suspectWorkloads,
-      authorities,
-      judge,
-      sequencer,
-      mirrorLimits,
-      keeper,
-    },
+    turn,
+    servers,
+    router,
+    journal,
+    suspects,
+    suspectWorkloads,
+    authorities,
+    adjudicator,
+    sequencer,
+    mirrorLimits,
+    keeper,
   };
 }
 
@@ -149,39 +152,39 @@ function routerOf({ plan, shard, state }: ShardOptions, { owners }: Ground): Rou
   );
 }
 
-/** The judge asks the order, and the order asks the judge: they are made together. */
+/** The adjudicator asks the order, and the order asks the adjudicator: they are made together. */
 function sequencerOf(
   { ledger }: ShardOptions,
   { events }: Ground,
   by: Omit<SequencerOptions, 'table' | 'scripts' | 'suspicion' | 'mirrorChanged' | 'journal'> &
     Pick<Order, 'journal' | 'suspects'>,
-): Pick<Order, 'judge' | 'sequencer'> {
+): Pick<Order, 'adjudicator' | 'sequencer'> {
   const { router, suspects, journal } = by;
   const found = (finding: Finding): void =>
     ledger.record({
       ...finding,
       pattern: finding.key && (router.named(finding.workload)?.patternOf(finding.key) ?? null),
     });
-  let judge!: Adjudicator;
+  let adjudicator!: Adjudicator;
   const sequencer = new Sequencer({
     ...by,
     table: new CommandTable(),
     scripts: new Scripts(),
     suspicion: (order) => {
-      judge = new Adjudicator(order, found, () => void events.emit('reaped'));
+      adjudicator = new Adjudicator(order, found, () => void events.emit('reaped'));
       return {
-        verdicts: judge,
-        suspects: new SuspectTracker({ sequencer: order, suspects, judge, journal }),
+        verdicts: adjudicator,
+        suspects: new SuspectTracker({ sequencer: order, suspects, adjudicator, journal }),
         expiry: new Expiry(order),
       };
     },
     mirrorChanged: (side, up) => void events.emit('mirror', side, up),
   });
-  return { judge, sequencer };
+  return { adjudicator, sequencer };
 }
 
 function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Order): Users {
-  const { name, settings, owners, router, servers, sequencer, judge, keeper } = parts;
+  const { name, settings, owners, router, servers, sequencer, adjudicator, keeper } = parts;
   const regional = router.rewrites
     ? new Regional({ server: servers.target, region: shard.region!, shard: name })
     : null;
@@ -192,9 +195,9 @@ function composeUsers({ plan, shard, shards }: ShardOptions, parts: Ground & Ord
     clients,
     listener: new Listener(shard.listen, clients, () => settings.plan.limits),
     sharing,
-    healer: new Repairer({
+    repairer: new Repairer({
       ...parts,
-      buried: () => judge.buried(),
+      buried: () => adjudicator.buried(),
       large: settings.large,
       isContested: owners && ((db, key) => isContested(sharing, db, key)),
     }),
@@ -227,7 +230,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
     liveness: SIDES.map((side) => new Liveness(servers[side], silence)),
     logins: new Logins(parts),
     clocks: new Clocks({ ...parts, mirrors: sequencer.mirrors }),
-    vigil: new HealthMonitor({
+    monitor: new HealthMonitor({
       ...parts,
       mayBeBusy: (side) => sequencer.lanes[side].mayBeBusy(performance.now()),
       downAfterMs: () => settings.plan.limits.downAfterMs,
@@ -245,7 +248,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
 }
 
 function composeStaging(parts: Ground & Order & Users & Health): Staging {
-  const { settings, events, directory, author, clients, keeper, admitted, vigil } = parts;
+  const { settings, events, directory, author, clients, keeper, admitted, monitor } = parts;
   const { shard } = settings;
   const jobs = jobsOf(parts);
   const flipper = new Flipper(
@@ -255,22 +258,22 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
       target: (workload) => admitted.facts(workload),
       persist: (...change) => keeper.moved(change, admitted),
       moved: () => void events.emit('moved'),
-      isDown: (side) => vigil.isDown(side),
+      isDown: (side) => monitor.isDown(side),
       giveUp: (side) => giveUp(parts, side),
       counters: () => parts.regional!.counters(),
     },
     () => settings.plan.limits.flipMs,
   );
   const snapshot = (): ShardSnapshot => snapshotOf(factsOf({ ...parts, jobs, flipper, failover }));
-  const witness = new EvidenceCollector(witnessContext(parts, jobs, snapshot), directory, author);
+  const collector = new EvidenceCollector(evidenceContext(parts, jobs, snapshot), directory, author);
   const failover: Failover = new Failover({
     ...parts,
     policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
-    unsupported: (workload, side) => witness.unsupportedBy(workload, side),
-    change: (request) => changeStage({ witness, flipper }, request),
+    unsupported: (workload, side) => collector.unsupportedBy(workload, side),
+    change: (request) => changeStage({ collector, flipper }, request),
     open: () => clients.open(),
   });
-  return { jobs, flipper, series: new Series(), witness, failover, snapshot };
+  return { jobs, flipper, series: new Series(), collector, failover, snapshot };
 }
 
 function jobsOf(parts: Ground & Order & Users & Health): Jobs {
@@ -302,12 +305,12 @@ function jobsOf(parts: Ground & Order & Users & Health): Jobs {
   );
 }
 
-function witnessContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: () => ShardSnapshot): WitnessContext {
-  const { settings, events, suspects, judge, servers, clients, admitted } = parts;
+function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: () => ShardSnapshot): EvidenceContext {
+  const { settings, events, suspects, adjudicator, servers, clients, admitted } = parts;
   return {
     ...parts,
     plan: () => settings.plan,
-    suspects: (workload) => suspects.count(workload) + (judge.asksOf(workload) ? 1 : 0),
+    suspects: (workload) => suspects.count(workload) + (adjudicator.asksOf(workload) ? 1 : 0),
     job: () => jobs.snapshot(),
     sampled: (latest) => void events.emit('sampled', latest),
     target: (workload, counted) => (counted ? admitted.facts(workload) : admitted.glance(workload)),
@@ -322,20 +325,21 @@ function witnessContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: () 
 
 /** Says who acts on what. */
 function connect(parts: Parts): void {
-  const { events, journal, keeper, healer, clients, admitted, trust, clocks, logins, vigil, flipper, failover } = parts;
+  const { events, journal, keeper, repairer, clients, admitted, trust, clocks, logins, monitor, flipper, failover } =
+    parts;
   events.on('suspect', ({ db, key }) => journal.noteKey(db, key, 0, key.length));
   events.on('suspect', (suspect) => trust.since?.marked(suspect));
-  events.on('suspect', (suspect) => healer.marked(suspect));
+  events.on('suspect', (suspect) => repairer.marked(suspect));
   events.on('carry', () => keeper.carry());
   events.on('carry', () => clients.blocked.forEach((blocked) => blocked.note()));
-  events.on('reaped', () => healer.wake());
-  events.on('thawed', () => healer.wake());
-  events.on('mirror', (_side, up) => up && healer.wake());
+  events.on('reaped', () => repairer.wake());
+  events.on('thawed', () => repairer.wake());
+  events.on('mirror', (_side, up) => up && repairer.wake());
   events.on('moved', () => startMirrors(parts.sequencer));
   events.on('moved', () => trust.moved());
   events.on('distrusted', (side) => parts.listener.wasOpened && failover.replaced(side));
   events.on('down', (side) => flipper.down(side));
-  events.on('down', (side) => failover.down(side, vigil.silentMs(side)));
+  events.on('down', (side) => failover.down(side, monitor.silentMs(side)));
   events.on('sampled', (latest) => parts.series.add(Date.now(), parts.snapshot(), latest));
   events.on('identified', ({ side }) => side === 'target' && admitted.targetSeen(false));
   events.on('identified', () => keeper.rememberSoon());

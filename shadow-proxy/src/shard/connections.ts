@@ -45,19 +45,19 @@ export function giveUp({ sequencer, clients, sharing }: ConnectionsContext, side
 
 export interface HindranceContext {
   readonly sequencer: Sequencer;
-  readonly judge: Pick<Adjudicator, 'buried'>;
+  readonly adjudicator: Pick<Adjudicator, 'buried'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
   readonly admitted: Pick<Admitted, 'isRecognising'>;
 }
 
 /** Why no key may be copied, or compared, now; null where it may. */
 export function hindrance(
-  { sequencer, judge, authorities, admitted }: HindranceContext,
+  { sequencer, adjudicator, authorities, admitted }: HindranceContext,
   copies: boolean,
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
   if (sequencer.passing) return 'a command that runs alone is under way';
-  if (!judge.buried()) return 'a lost connection may still change something';
+  if (!adjudicator.buried()) return 'a lost connection may still change something';
   if (copies && admitted.isRecognising)
     return 'it is being looked up whether the target still holds the keys that were written to it';
   for (const { keylessRule, whole, moving } of sequencer.router.workloads) {

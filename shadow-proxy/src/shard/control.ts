@@ -6,23 +6,23 @@ import type { StageChange, StageRequest } from '../stages/stage-change.js';
 
 /** @throws {StageError} with nothing changed */
 export async function changeStage(
-  { witness, flipper }: { readonly witness: EvidenceCollector; readonly flipper: Flipper },
+  { collector, flipper }: { readonly collector: EvidenceCollector; readonly flipper: Flipper },
   request: StageRequest,
 ): Promise<StageChange> {
   // What was seen belongs to the stage in which it was.
-  witness.look();
+  collector.look();
   const change = await flipper.change(request);
-  witness.look();
+  collector.look();
   return change;
 }
 
 export const promotionContext = (parts: {
-  readonly witness: EvidenceCollector;
+  readonly collector: EvidenceCollector;
   readonly flipper: Flipper;
 }): PromotionContext => ({
-  standing: (workload) => parts.witness.standing(workload),
-  facts: (workload, consent) => parts.witness.facts(workload, consent),
+  standing: (workload) => parts.collector.standing(workload),
+  facts: (workload, consent) => parts.collector.facts(workload, consent),
   change: (request) => changeStage(parts, request),
-  drilling: (workload, on) => parts.witness.drilling(workload, on),
-  drilled: (workload, drill) => parts.witness.drilled(workload, drill),
+  drilling: (workload, on) => parts.collector.drilling(workload, on),
+  drilled: (workload, drill) => parts.collector.drilled(workload, drill),
 });

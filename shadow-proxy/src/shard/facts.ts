@@ -19,9 +19,9 @@ export interface Observed {
   readonly since: number;
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
-  readonly judge: Pick<Adjudicator, 'undecided'>;
+  readonly adjudicator: Pick<Adjudicator, 'undecided'>;
   readonly clients: Clients;
-  readonly vigil: Pick<HealthMonitor, 'silentMs'>;
+  readonly monitor: Pick<HealthMonitor, 'silentMs'>;
   /** Connections that were closed because they went silent. */
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
@@ -33,7 +33,7 @@ export interface Observed {
 const NO_SUSPECTS = { total: 0, acknowledged: 0 };
 
 export function factsOf(parts: Observed): ShardFacts {
-  const { sequencer, clients, suspects, failover, vigil } = parts;
+  const { sequencer, clients, suspects, failover, monitor } = parts;
   const now = performance.now();
   const { workloads, elsewhere } = sequencer.router;
   const suspectsOf = suspects.byWorkload();
@@ -60,7 +60,7 @@ export function factsOf(parts: Observed): ShardFacts {
       flips: parts.flipper.flips,
       frozen: parts.authorities.frozen,
       counting: clients.counterWatch.snapshot(),
-      outage: failover.snapshot((side) => vigil.silentMs(side)),
+      outage: failover.snapshot((side) => monitor.silentMs(side)),
       failovers: failover.count,
       job: parts.jobs.snapshot(),
       uptimeMs: now - parts.since,
@@ -75,7 +75,7 @@ export function factsOf(parts: Observed): ShardFacts {
       target: mirrorFacts(sequencer, 'target', now, mirrored.includes('target')),
     },
     dropped: sequencer.dropped,
-    asked: parts.judge.undecided,
+    asked: parts.adjudicator.undecided,
     suspects: { total: suspects.size, byReason: suspects.byReason() },
     workloads: workloads.map((workload) =>
       workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.byCommand(workload)),
@@ -83,7 +83,7 @@ export function factsOf(parts: Observed): ShardFacts {
   };
 }
 
-function serverFacts({ sequencer, vigil, silenced }: Observed, side: Side, isUsed: boolean): ServerFacts {
+function serverFacts({ sequencer, monitor, silenced }: Observed, side: Side, isUsed: boolean): ServerFacts {
   const { endpoint, runId, version, up, full, identity, problem, losses } = sequencer.servers[side];
   return {
     url: endpoint.label,
@@ -98,7 +98,7 @@ function serverFacts({ sequencer, vigil, silenced }: Observed, side: Side, isUse
     evicted: losses.evicted,
     expired: losses.expired,
     evictedAt: losses.evictedAt,
-    silentMs: vigil.silentMs(side),
+    silentMs: monitor.silentMs(side),
     silentConnections: silenced[side],
   };
 }

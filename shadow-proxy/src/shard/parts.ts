@@ -64,7 +64,7 @@ export interface Order {
   readonly suspects: Suspects;
   readonly suspectWorkloads: SuspectWorkloads;
   readonly authorities: Authorities;
-  readonly judge: Adjudicator;
+  readonly adjudicator: Adjudicator;
   readonly sequencer: Sequencer;
   /** `queueBytes` changes with a reload. */
   readonly mirrorLimits: { queueBytes: number; readonly batchMs: number };
@@ -78,13 +78,13 @@ export interface Users {
   readonly clients: Clients;
   readonly listener: Listener;
   readonly sharing: StraysContext;
-  readonly healer: Repairer;
+  readonly repairer: Repairer;
   readonly admitted: Admitted;
 }
 
 /** What watches the servers. */
 export interface Health {
-  readonly vigil: HealthMonitor;
+  readonly monitor: HealthMonitor;
   readonly trust: Trust;
   readonly clocks: Clocks;
   readonly logins: Logins;
@@ -98,7 +98,7 @@ export interface Staging {
   readonly jobs: Jobs;
   readonly flipper: Flipper;
   readonly series: Series;
-  readonly witness: EvidenceCollector;
+  readonly collector: EvidenceCollector;
   readonly failover: Failover;
   readonly snapshot: () => ShardSnapshot;
 }

@@ -94,8 +94,8 @@ class RunningShard implements Shard {
     parts.journal.serve();
     await parts.listener.open(performance.now() + listenMs);
     this.#sentinels.watch();
-    for (const watcher of [parts.clocks, parts.vigil, parts.logins]) watcher.watch();
-    parts.witness.start();
+    for (const watcher of [parts.clocks, parts.monitor, parts.logins]) watcher.watch();
+    parts.collector.start();
     parts.jobs.begin(doubt === null ? keeper.job() : null, certain);
   }
 
@@ -150,18 +150,18 @@ class RunningShard implements Shard {
   }
 
   scrape(): ScrapedShard {
-    const { settings, witness } = this.parts;
+    const { settings, collector } = this.parts;
     const { leases } = this.#options.ownership;
-    return { ...this.snapshot(), watch: watchOf(settings.plan, settings.shard, leases, witness.glance()) };
+    return { ...this.snapshot(), watch: watchOf(settings.plan, settings.shard, leases, collector.glance()) };
   }
 
   async evidence(): Promise<ShardEvidence> {
-    const { witness } = this.parts;
-    const workloads = await witness.outlook();
+    const { collector } = this.parts;
+    const workloads = await collector.outlook();
     return {
       shard: this.name,
       workloads,
-      latencies: witness.latencies(),
+      latencies: collector.latencies(),
       mismatches: this.#options.ledger.tail(),
     };
   }
@@ -177,7 +177,8 @@ class RunningShard implements Shard {
   // ── how it ends ─────────────────────────────────────────────────────────────────────────────────────────────
 
   async drain(timeoutMs: number): Promise<boolean> {
-    const { listener, clients, sequencer, suspects, judge, authorities, witness, regional, keeper } = this.parts;
+    const { listener, clients, sequencer, suspects, adjudicator, authorities, collector, regional, keeper } =
+      this.parts;
     this.#stopping = true;
     void listener.close();
     const deadline = performance.now() + timeoutMs;
@@ -188,10 +189,10 @@ class RunningShard implements Shard {
     const unblocked = await until(() => clients.blocked.size === 0, deadline);
     const confirmed = await Promise.race([drained(sequencer).then(() => true), timedOut]);
     const repaired = await until(
-      () => judge.undecided === 0 && (suspects.size === 0 || authorities.frozen !== null),
+      () => adjudicator.undecided === 0 && (suspects.size === 0 || authorities.frozen !== null),
       deadline,
     );
-    await Promise.race([witness.watchLosses(), timedOut]);
+    await Promise.race([collector.watchLosses(), timedOut]);
     await Promise.race([regional?.leave().catch(() => undefined), timedOut]);
     const clean = quiet && unblocked && confirmed && repaired && suspects.size === 0;
     if (clean) await keeper.ended();
@@ -201,10 +202,11 @@ class RunningShard implements Shard {
   async stop(): Promise<void> {
     const { clients, sequencer, servers, sharing, ...parts } = this.parts;
     this.#stopping = true;
-    for (const watcher of [this.#sentinels, parts.clocks, parts.vigil, parts.logins, ...parts.liveness]) watcher.stop();
-    for (const part of [parts.admitted, parts.jobs, parts.witness, clients.counterWatch]) part.close();
+    for (const watcher of [this.#sentinels, parts.clocks, parts.monitor, parts.logins, ...parts.liveness])
+      watcher.stop();
+    for (const part of [parts.admitted, parts.jobs, parts.collector, clients.counterWatch]) part.close();
     clients.limits.end();
-    parts.healer.close();
+    parts.repairer.close();
     for (const reader of [...Object.values(sharing.readers), ...sharing.neighbours]) reader.close();
     const closed = parts.listener.close();
     for (const session of clients.sessions.values()) session.destroy();

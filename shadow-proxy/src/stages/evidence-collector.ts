@@ -25,7 +25,7 @@ import { lookAt, serverProblems } from './servers-gate.js';
 import { StageError } from './stage-change.js';
 import { compareUsers, type UserComparison, type UserFacts } from '../command/users.js';
 
-export interface WitnessContext {
+export interface EvidenceContext {
   readonly sequencer: Sequencer;
   readonly plan: () => Plan;
   /** Keys in doubt, differences without a verdict among them. */
@@ -104,7 +104,7 @@ export class EvidenceCollector {
   #answered: { readonly at: number; readonly told: Told } | null = null;
 
   constructor(
-    private readonly context: WitnessContext,
+    private readonly context: EvidenceContext,
     directory: string,
     author: Author,
   ) {

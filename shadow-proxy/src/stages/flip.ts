@@ -46,7 +46,7 @@ export interface FlipContext {
   /** Called once the new stage holds. */
   moved(): void;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
-  readonly judge: Pick<Adjudicator, 'asksOf' | 'buried'>;
+  readonly adjudicator: Pick<Adjudicator, 'asksOf' | 'buried'>;
   readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
   /** Whether an authority has not answered for so long that it is taken for dead. */
   isDown(side: Side): boolean;
@@ -211,7 +211,7 @@ export class Flipper {
   /** While the workload's commands are held: its last doubts are healed. */
   async #healed(workload: Workload): Promise<void> {
     await waitWhile(
-      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.judge.asksOf(workload)),
+      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.adjudicator.asksOf(workload)),
       HELD_HEAL_MS,
     );
   }
@@ -359,8 +359,8 @@ export class Flipper {
    */
   async #buried(server: Server): Promise<void> {
     if (this.context.isDown(server.side)) return;
-    if (!this.context.judge.buried(server)) await server.identify().catch(() => undefined);
-    while (server.up && !this.context.judge.buried(server)) await sleep(5);
+    if (!this.context.adjudicator.buried(server)) await server.identify().catch(() => undefined);
+    while (server.up && !this.context.adjudicator.buried(server)) await sleep(5);
   }
 
   /** All that was on its way is confirmed, and whoever will be an authority answers. */

@@ -28,7 +28,7 @@ interface Asking {
 export interface SuspectTrackerOptions {
   readonly sequencer: Pick<Sequencer, 'router' | 'table' | 'scripts' | 'keys'>;
   readonly suspects: Suspects;
-  readonly judge: Asking;
+  readonly adjudicator: Asking;
   readonly journal: Pick<Journal, 'noteKey' | 'noteWorkload' | 'noteEverything' | 'noteHidden'>;
 }
 
@@ -40,9 +40,9 @@ export class SuspectTracker implements SuspectKeys {
 
   /** Whether anything is in doubt. */
   get any(): boolean {
-    const { suspects, judge } = this.by;
+    const { suspects, adjudicator } = this.by;
     const { router } = this.by.sequencer;
-    return suspects.size !== 0 || judge.undecided !== 0 || router.doubts.workloads !== 0;
+    return suspects.size !== 0 || adjudicator.undecided !== 0 || router.doubts.workloads !== 0;
   }
 
   /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
@@ -139,7 +139,7 @@ export class SuspectTracker implements SuspectKeys {
     const [a, b] = argumentsOf(frame, start)
       .slice(1)
       .map((arg) => Number(arg.toString('latin1')));
-    for (const { db, key } of [...this.by.suspects.all(), ...this.by.judge.keysAsked()]) {
+    for (const { db, key } of [...this.by.suspects.all(), ...this.by.adjudicator.keysAsked()]) {
       if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
     }
     // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
@@ -182,12 +182,12 @@ export class SuspectTracker implements SuspectKeys {
 
   #touchedBy(db: number, command: Command, accesses: number, counts: (suspect: Suspect) => boolean): boolean {
     if (!this.any) return false;
-    const { suspects, judge } = this.by;
+    const { suspects, adjudicator } = this.by;
     const { router, keys } = this.by.sequencer;
     let found = false;
     const inDoubt = (id: string): boolean => {
       const suspect = suspects.get(id);
-      return (suspect !== undefined && counts(suspect)) || judge.asksAbout(id);
+      return (suspect !== undefined && counts(suspect)) || adjudicator.asksAbout(id);
     };
     const otherDb = otherDatabase(command);
     const all = keys.eachOf(command, (key, access) => {
