@@ -1,7 +1,7 @@
 /**
  * Finds who answers the command at hand: interceptors in their order, then the handler of its kind.
  *
- *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ INTERCEPTORS ─▶ HANDLERS
+ *   unsupported forms are counted ─▶ exclusive command? wait ─▶ subscriber? ─▶ unknown? ─▶ intercepted? ─▶ HANDLERS
  */
 import { refusal, type Handling } from '../command/policy.js';
 import type { CommandSpec } from '../command/table.js';
@@ -55,7 +55,14 @@ const blocking: Interceptor = (context, spec) => {
   return true;
 };
 
-const INTERCEPTORS: readonly Interceptor[] = [refused, secondWriter, regional, counting, inTransaction, blocking];
+// Called by name: V8 inlines them, as it does not what a list holds.
+const intercepted: Interceptor = (context, spec, again) =>
+  refused(context, spec, again) ||
+  secondWriter(context, spec, again) ||
+  regional(context, spec, again) ||
+  counting(context, spec, again) ||
+  inTransaction(context, spec, again) ||
+  blocking(context, spec, again);
 
 const HANDLERS: Readonly<Record<Handling, Handler>> = {
   local: (context, spec) => answerLocally(context, spec.name),
@@ -81,6 +88,6 @@ export function dispatch(context: CommandContext, again: boolean): void {
   if (client.subscriptions !== null && client.subscriptions.takes(spec)) return;
   if (spec === undefined) return unknown(context, again);
   // What the proxy answers itself is never refused, nor queued but by its own handler.
-  if (spec.handling !== 'local') for (const takes of INTERCEPTORS) if (takes(context, spec, again)) return;
+  if (spec.handling !== 'local' && intercepted(context, spec, again)) return;
   HANDLERS[spec.handling](context, spec);
 }
