@@ -101,7 +101,7 @@ export function submitTransaction(
   };
   // The server does not tell in which database a key changed.
   const isHidden = ({ spec, follow, frame, db: runsIn }: QueuedCommand): boolean =>
-    runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.hidesChanges(frame, 0);
+    runsIn === db && spec.handling === 'script' && follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, 0);
   const hidden = commands.filter(isHidden);
   const span = hidden.length > 0 ? sequencer.changes[lane.server.side].begin(db) : null;
   const elements: Element[] = [];
@@ -157,9 +157,9 @@ export function submitTransaction(
             refusal === null ? [] : elements.flatMap(({ command }) => (command.follow === WRITE ? [command] : []));
           const told = operation.span === null || refusal === null ? [] : hidden;
           for (const command of alone) if (!told.includes(command)) doubt(command, 'copy');
-          if (told.length === 0) sequencer.dropSpan(operation);
+          if (told.length === 0) sequencer.scriptEffects.dropSpan(operation);
           else
-            sequencer.followChanges(operation, 'script', () =>
+            sequencer.scriptEffects.followChanges(operation, 'script', () =>
               told.forEach((command) => sequencer.suspects.script(db, new Command(command.frame), 'script')),
             );
           done(operation, refusal ?? abortOf(buffer.subarray(start, end), unqueued), null);
@@ -271,14 +271,14 @@ function followTransaction(
     if (
       command.mustCopy ||
       (command.spec.derives && sequencer.suspects.isReadBy(db, command.frame, 0)) ||
-      (command.spec.handling === 'script' && !sequencer.repeatsScript(exec, args))
+      (command.spec.handling === 'script' && !sequencer.scriptEffects.repeats(exec, args))
     ) {
       doubt(command, db);
       continue;
     }
     const rewrite = command.spec.effect;
     if (rewrite !== null && rewrite.form !== null)
-      sequencer.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
+      sequencer.effects.noteReply(rewrite.form(decodeReply(raw).reply), command.workload);
     const effect =
       rewrite === null
         ? 'verbatim'
@@ -297,9 +297,9 @@ function followTransaction(
     appendTransaction(sequencer, exec, lanes.get(effects[from].db) ?? exec.lane!, effects.slice(from, to));
     from = to;
   }
-  if (left.length === 0) sequencer.dropSpan(exec);
+  if (left.length === 0) sequencer.scriptEffects.dropSpan(exec);
   else
-    sequencer.followChanges(exec, 'script', () =>
+    sequencer.scriptEffects.followChanges(exec, 'script', () =>
       left.forEach(({ frame }) => sequencer.suspects.script(exec.db, new Command(frame), 'script')),
     );
 }

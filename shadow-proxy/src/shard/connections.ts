@@ -56,7 +56,7 @@ export function hindrance(
   copies: boolean,
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
-  if (sequencer.passing) return 'a command that runs alone is under way';
+  if (sequencer.copiesBarred) return 'a command that runs alone is under way';
   if (!adjudicator.buried()) return 'a lost connection may still change something';
   if (copies && admitted.isRecognising)
     return 'it is being looked up whether the target still holds the keys that were written to it';

@@ -213,7 +213,7 @@ export class Parts {
 
   get #mustWait(): boolean {
     const { sequencer, workload } = this.options;
-    return sequencer.passing || workload.moving || !sequencer.buried;
+    return sequencer.copiesBarred || workload.moving || !sequencer.buried;
   }
 
   #assertWanted(): void {

@@ -335,7 +335,7 @@ export class Blocked implements BlockedCommand {
         settle(
           tookNothing
             ? null
-            : { domain: this.#domain(), tell: (ordered) => sequencer.followWoken(followUp, reply, ordered) },
+            : { domain: this.#domain(), tell: (ordered) => sequencer.effects.woken(followUp, reply, ordered) },
         );
         this.#answered(reply);
       },

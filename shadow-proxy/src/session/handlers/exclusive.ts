@@ -106,7 +106,7 @@ export function alone(context: CommandContext, side: Side, blind: boolean, work:
 async function pass(context: CommandContext, side: Side, blind: boolean, work: Work): Promise<void> {
   const { clients } = context;
   const { sequencer } = clients;
-  sequencer.barred = true;
+  sequencer.bar();
   try {
     const lane = await sequencer.lanes[side].open(context.client.identity);
     const { source, target } = sequencer.lanes;
@@ -114,7 +114,7 @@ async function pass(context: CommandContext, side: Side, blind: boolean, work: W
     // Whoever blocks and is about to be answered may leave a doubt.
     if (blind) await emptied();
     const calm = blind && (await calmSoon(sequencer, side));
-    sequencer.passing = true;
+    sequencer.barCopies();
     await emptied();
     // Nobody would answer, and nothing would ever begin again.
     if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
@@ -124,8 +124,7 @@ async function pass(context: CommandContext, side: Side, blind: boolean, work: W
     if (problem instanceof HandshakeRefused) context.replyRefused(problem);
     else context.destroy();
   } finally {
-    sequencer.barred = false;
-    sequencer.passing = false;
+    sequencer.unbar();
     clients.open();
   }
 }
@@ -194,8 +193,8 @@ async function run(
     );
     operation.mustCopy = mustCopy;
     operation.calm = calm;
-    if (mirrored && spec.handling === 'script' && sequencer.hidesChanges(frame, start))
-      sequencer.beginSpan(operation, lane.server.side);
+    if (mirrored && spec.handling === 'script' && sequencer.scriptEffects.hidesChanges(frame, start))
+      sequencer.scriptEffects.beginSpan(operation, lane.server.side);
     removeExpired(sequencer, lane, spec, workload, frame, start);
     sequencer.submit(operation, lane);
   });

@@ -65,7 +65,7 @@ function send(
   const { frame, start, end, argStart, argEnd } = parser;
   const operation = new Operation(frame, start, end, context, spec, workload, db, client.protocol, follow);
   operation.mustCopy = mixed;
-  const probe = follow === WRITE ? sequencer.probeFor(operation) : null;
+  const probe = follow === WRITE ? sequencer.effects.probeFor(operation) : null;
   const order = sequencer.lanes[rule.authority].order(db);
   if (order.active) {
     // Most keys have nobody who waits for them.
@@ -79,7 +79,8 @@ function send(
   }
   if (spec.handling === 'script') {
     operation.sink = noting(context);
-    if (follow === WRITE && sequencer.hidesChanges(frame, start)) sequencer.beginSpan(operation, rule.authority);
+    if (follow === WRITE && sequencer.scriptEffects.hidesChanges(frame, start))
+      sequencer.scriptEffects.beginSpan(operation, rule.authority);
   }
   if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
   clients.count(spec, workload);

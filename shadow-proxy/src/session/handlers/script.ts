@@ -61,7 +61,7 @@ export function prepared(context: CommandContext, spec: CommandSpec, frame: Buff
   }
   if (!isKnown(context, spec, frame, side)) return false;
   const changes = sequencer.changes[side];
-  if (!isMirrored || changes.ready || !changes.mayStart || !sequencer.hidesChanges(frame, 0)) return true;
+  if (!isMirrored || changes.ready || !changes.mayStart || !sequencer.scriptEffects.hidesChanges(frame, 0)) return true;
   context.flow.retryWhen(changes.start());
   return false;
 }

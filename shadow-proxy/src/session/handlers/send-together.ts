@@ -29,7 +29,7 @@ export function sendProbed(context: CommandContext, operation: Operation, lane: 
   };
   const read: Sink = {
     answered: (_each, buffer, from) =>
-      sequencer.followProbed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
+      sequencer.effects.probed(operation, buffer[from] === MINUS ? null : decodeReply(buffer, from).reply),
     lost: () => sequencer.suspects.operation(operation, REPLY_LOST),
   };
   context.lanes.submit(new Operation(frame, start, end, asked, spec, workload, db, protocol, NOTHING), lane);

@@ -5,6 +5,7 @@
  */
 import { MirrorLane } from '../../../src/pipeline/mirror.js';
 import type { Operation } from '../../../src/pipeline/operation.js';
+import { ScriptEffects } from '../../../src/pipeline/script-effects.js';
 import { Sequencer } from '../../../src/pipeline/sequencer.js';
 import { Ledger } from '../../../src/telemetry/ledger.js';
 import { Suspects } from '../../../src/suspects/suspects.js';
@@ -85,7 +86,9 @@ export function startTrace(): Trace {
   before(Sequencer.prototype, 'answered', (_, [operation, buffer, start, end]) =>
     noteOperation('answered', operation as Operation, cut(buffer as Buffer, start as number, end as number)),
   );
-  before(Sequencer.prototype, 'followChanges', (_, [operation]) => noteOperation('changes', operation as Operation));
+  before(ScriptEffects.prototype, 'followChanges', (_, [operation]) =>
+    noteOperation('changes', operation as Operation),
+  );
   const watched = new WeakSet<object>();
   const watch = (mirror: MirrorLane): void => {
     if (watched.has(mirror)) return;
@@ -94,7 +97,7 @@ export function startTrace(): Trace {
       events: Record<'matched' | 'accepted' | 'differs' | 'unconfirmed' | 'dropped', (...args: unknown[]) => void>;
     };
     for (const name of ['matched', 'accepted', 'differs', 'unconfirmed', 'dropped'] as const) {
-      const original = events[name];
+      const original = events[name].bind(events);
       events[name] = (...args) => {
         const [operation, buffer, start, end] = args;
         noteOperation(

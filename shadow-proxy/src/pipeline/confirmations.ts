@@ -1,0 +1,84 @@
+/**
+ * What a mirror's answers mean: compared and matched, accepted, never confirmed, never sent. What cannot be told from
+ * an answer makes the operation's keys suspects, or is counted as inconclusive.
+ */
+import { increment } from '../route/router.js';
+import type { Scripts } from '../script/catalog.js';
+import type { MirrorEvents, MirrorLane } from './mirror.js';
+import { TTL_TOLERANCE_MS, WRITE, type Operation } from './operation.js';
+import type { ExpiryEdges, SuspectKeys, Verdicts } from './suspicion.js';
+
+/** The parts of the order that confirmations need. */
+export interface ConfirmationsOrder {
+  readonly scripts: Scripts;
+  readonly suspects: SuspectKeys;
+  readonly verdicts: Verdicts;
+  readonly expiry: ExpiryEdges;
+  mirrorOf(operation: Operation): MirrorLane;
+}
+
+/** Of one mirror. */
+export class Confirmations implements MirrorEvents {
+  #givenUp = 0;
+
+  /** @param connected is called when the mirror is connected again, or not any more */
+  constructor(
+    private readonly order: ConfirmationsOrder,
+    readonly connected: (up: boolean) => void,
+  ) {}
+
+  /** Effects given up for want of room, since the start. */
+  get givenUp(): number {
+    return this.#givenUp;
+  }
+
+  matched(operation: Operation, now: number): void {
+    const { counters } = operation.workload;
+    counters.compared++;
+    counters.matched++;
+    this.accepted(operation, now);
+  }
+
+  differs(operation: Operation, buffer: Buffer, start: number, end: number, now: number): void {
+    const { expiry, verdicts } = this.order;
+    // A key that may just have expired on one side is a suspect before its replies are compared.
+    if (operation.follow === WRITE) expiry.confirmed(operation);
+    verdicts.differs(operation, buffer, start, end, now);
+    if (operation.follow === WRITE) this.#outcome(operation, now);
+  }
+
+  accepted(operation: Operation, now: number): void {
+    if (operation.follow !== WRITE) return;
+    this.#outcome(operation, now);
+    this.order.expiry.confirmed(operation);
+  }
+
+  unconfirmed(operation: Operation): void {
+    if (operation.follow === WRITE) this.#notApplied(operation, 'unconfirmed');
+    else increment(operation.workload.counters.inconclusive, 'mirror-lost');
+  }
+
+  dropped(operation: Operation): void {
+    this.#givenUp++;
+    if (operation.follow === WRITE) this.#notApplied(operation, 'queue-full');
+    else increment(operation.workload.counters.inconclusive, 'queue-full');
+    operation.confirmed?.(null);
+  }
+
+  /** What a confirmed write may have left behind: a time to live that is off, or what it took from a suspect. */
+  #outcome(operation: Operation, now: number): void {
+    const { suspects, verdicts } = this.order;
+    if (now - operation.answeredAt + operation.stalledMs > TTL_TOLERANCE_MS) verdicts.late(operation, now);
+    if (suspects.any) suspects.spread(operation);
+  }
+
+  /** An effect may not have reached the mirror; the text of a script neither. */
+  #notApplied(operation: Operation, reason: string): void {
+    const { scripts, expiry, suspects } = this.order;
+    const { spec } = operation;
+    if (spec?.handling === 'script' || spec?.aboutCode === true) scripts.forget(this.order.mirrorOf(operation).server);
+    if (spec?.name === 'swapdb') expiry.swapEnded();
+    if (spec?.handling === 'publish') increment(operation.workload.counters.inconclusive, 'publish-lost');
+    else suspects.operation(operation, reason);
+  }
+}

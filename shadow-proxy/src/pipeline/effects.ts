@@ -1,0 +1,175 @@
+/**
+ * What the mirror is told once the authority has replied: a read as it was, for its reply to be compared; a write as
+ * it was, as its effect, or not at all: then its keys are suspects, and copied.
+ */
+import { copied, type Effect } from '../command/effect.js';
+import { argumentCount, decodeReply, type Reply } from '../resp/decode.js';
+import { countUnsupported, type Workload } from '../route/router.js';
+import type { Side } from '../route/stage.js';
+import type { Scripts } from '../script/catalog.js';
+import { isAboutData, isNoScript, mayHaveWritten } from '../upstream/refusals.js';
+import type { Server } from '../upstream/server.js';
+import type { MirrorLane } from './mirror.js';
+import { ACCEPT, Operation, WRITE } from './operation.js';
+import type { ScriptEffects } from './script-effects.js';
+import type { SuspectKeys } from './suspicion.js';
+
+const MINUS = '-'.charCodeAt(0);
+
+/** The parts of the order that effects need. */
+export interface EffectsOrder {
+  readonly servers: Readonly<Record<Side, Server>>;
+  readonly scripts: Scripts;
+  readonly scriptEffects: ScriptEffects;
+  readonly suspects: SuspectKeys;
+  mirrorOf(operation: Operation): MirrorLane;
+}
+
+export class Effects {
+  readonly #companions: Operation[] = [];
+
+  constructor(private readonly order: EffectsOrder) {}
+
+  /** The second read that the command's effect needs; null where it needs none. */
+  probeFor(operation: Operation): Buffer | null {
+    const probe = operation.spec!.effect?.probe ?? null;
+    return probe && probe(operation.command.args);
+  }
+
+  /** Tells the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
+  probed(operation: Operation, probe: Reply | null): void {
+    if (operation.reply[operation.replyStart] === MINUS) {
+      operation.workload.counters.refused++;
+      return;
+    }
+    const { reply } = decodeReply(operation.reply, operation.replyStart);
+    const effect = operation.spec!.effect!;
+    this.follow(
+      operation,
+      operation.mustCopy ? 'copy' : effect.of(operation.command.args, reply, operation.protocol, probe ?? undefined),
+    );
+  }
+
+  /** A read was answered by the authority. */
+  read(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    // A user who may not, or a server that cannot: that says nothing about the data.
+    if (buffer[start] === MINUS && !isAboutData(buffer, start)) return;
+    operation.reply = buffer;
+    operation.replyStart = start;
+    operation.replyEnd = end;
+    this.order.mirrorOf(operation).append(operation);
+  }
+
+  /** A write was answered by the authority. */
+  write(operation: Operation, buffer: Buffer, start: number, end: number): void {
+    const { scripts, scriptEffects, suspects } = this.order;
+    const spec = operation.spec!;
+    if (buffer[start] === MINUS) {
+      operation.workload.counters.refused++;
+      if (spec.handling === 'script' && isNoScript(buffer, start))
+        scripts.unknownTo(operation.lane!.server, operation.command.args);
+      if (spec.handling !== 'script') return;
+      if (!mayHaveWritten(buffer, start, end)) scriptEffects.dropSpan(operation);
+      else if (operation.span !== null) scriptEffects.followUnnamed(operation, 'script-failed');
+      else suspects.script(operation.db, operation.command, 'script-failed');
+      return;
+    }
+    operation.reply = buffer;
+    operation.replyStart = start;
+    operation.replyEnd = end;
+    const derived = spec.derives && suspects.isReadBy(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) {
+      if (operation.span !== null) scriptEffects.followUnnamed(operation, derived ? 'derived' : 'copy');
+      else suspects.operation(operation, derived ? 'derived' : 'copy');
+      return;
+    }
+    if (spec.handling === 'script') {
+      scriptEffects.follow(operation);
+      return;
+    }
+    const rewrite = spec.effect;
+    if (rewrite === null || argumentCount(operation.frame, operation.start) < rewrite.least) {
+      this.order.mirrorOf(operation).append(operation);
+      return;
+    }
+    const { reply } = decodeReply(buffer, start);
+    if (rewrite.form !== null) this.noteReply(rewrite.form(reply), operation.workload);
+    this.follow(operation, rewrite.of(operation.command.args, reply, operation.protocol));
+  }
+
+  /** @param form what the authority's reply shows that KeyDB does not support; null where that is nothing */
+  noteReply(form: string | null, { counters }: Workload): void {
+    const { source, target } = this.order.servers;
+    if (form !== null && source.isKeydb !== target.isKeydb)
+      countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
+  }
+
+  /** Tells the mirror the effect of an operation whose `reply` is set. */
+  follow(operation: Operation, effect: Effect): void {
+    if (effect === null) return;
+    if (effect === 'verbatim') {
+      this.order.mirrorOf(operation).append(operation);
+      return;
+    }
+    if (effect === 'copy') {
+      this.order.suspects.operation(operation, 'copy');
+      return;
+    }
+    const { reply: authority, replyStart, replyEnd } = operation;
+    for (const [i, { frame, reply }] of effect.entries()) {
+      const follower = i === 0 ? operation : this.#companion(operation);
+      follower.become(frame);
+      if (reply === null) {
+        follower.check = ACCEPT;
+        follower.replyEnd = follower.replyStart;
+      } else {
+        const same = reply === 'same';
+        follower.reply = same ? authority : reply;
+        follower.replyStart = same ? replyStart : 0;
+        follower.replyEnd = same ? replyEnd : reply.length;
+      }
+    }
+    // Only now: the first one's `frame` was needed above.
+    this.order.mirrorOf(operation).append(operation);
+    for (const companion of this.#companions.splice(0)) this.order.mirrorOf(companion).append(companion);
+  }
+
+  /**
+   * Tells the mirror what a command took that blocked on a private lane; `operation` is the command, `reply` the
+   * authority's. Where the order among those that were woken together is not known, only what comes to the same in any.
+   */
+  woken(operation: Operation, reply: Buffer, ordered: boolean): void {
+    operation.reply = reply;
+    operation.replyEnd = reply.length;
+    const args = operation.command.args;
+    const told = decodeReply(reply).reply;
+    const spec = operation.spec!;
+    const derived = spec.derives && this.order.suspects.isReadBy(operation.db, operation.frame, operation.start);
+    if (derived || operation.mustCopy) this.order.suspects.operation(operation, derived ? 'derived' : 'copy');
+    else {
+      const { of, ofWoken } = spec.effect!;
+      this.follow(operation, (ordered ? of : (ofWoken ?? copied))(args, told, operation.protocol));
+    }
+  }
+
+  #companion(operation: Operation): Operation {
+    const companion = new Operation(
+      operation.frame,
+      operation.start,
+      operation.end,
+      null,
+      operation.spec,
+      operation.workload,
+      operation.db,
+      operation.protocol,
+      WRITE,
+    );
+    companion.lane = operation.lane;
+    companion.answeredAt = operation.answeredAt;
+    companion.submittedAt = operation.submittedAt;
+    companion.stalledMs = operation.stalledMs;
+    companion.asked = operation.original;
+    this.#companions.push(companion);
+    return companion;
+  }
+}

@@ -1,0 +1,140 @@
+/**
+ * What the mirror is told of scripts and functions. One that does the same anywhere is repeated; of any other, only the
+ * state of its keys tells what it did. Where neither its declared keys nor its text tell which keys those are, the
+ * authority is asked to name what changes meanwhile.
+ */
+import { Command } from '../command/command.js';
+import type { CommandTable } from '../command/table.js';
+import { argumentsOf } from '../resp/decode.js';
+import { encodeCommand } from '../resp/encode.js';
+import type { Side } from '../route/stage.js';
+import { Script, type Scripts } from '../script/catalog.js';
+import type { Changes, Span } from '../script/changed-keys.js';
+import type { Lanes } from './lanes.js';
+import type { MirrorLane } from './mirror.js';
+import { ACCEPT, Operation, WRITE } from './operation.js';
+import type { SuspectKeys } from './suspicion.js';
+
+/** The parts of the order that scripts need. */
+export interface ScriptOrder {
+  readonly table: CommandTable;
+  readonly scripts: Scripts;
+  readonly suspects: SuspectKeys;
+  readonly lanes: Readonly<Record<Side, Lanes>>;
+  /** What scripts change at the servers. */
+  readonly changes: Readonly<Record<Side, Changes>>;
+  mirrorOf(operation: Operation): MirrorLane;
+}
+
+export class ScriptEffects {
+  constructor(private readonly order: ScriptOrder) {}
+
+  /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
+  follow(operation: Operation): void {
+    if (this.repeats(operation, operation.command.args)) {
+      this.dropSpan(operation);
+      this.order.mirrorOf(operation).append(operation);
+    } else if (operation.span !== null) this.followUnnamed(operation, 'script');
+    else this.order.suspects.script(operation.db, operation.command, 'script');
+  }
+
+  /**
+   * Whether the script in `frame` may write what neither its declared keys nor its text tell, and the authority can.
+   */
+  hidesChanges(frame: Buffer, start: number): boolean {
+    const args = argumentsOf(frame, start);
+    const routine = this.order.scripts.find(args);
+    // A digest whose text was never seen, or a function that the server does not have.
+    if (routine === undefined)
+      return args[0].toString('latin1').toLowerCase().startsWith('evalsha') && args[2]?.toString('latin1') !== '0';
+    if (!routine.staysInDatabase(args) || routine.writesNothing(this.order.table) || !routine.callsCommands)
+      return false;
+    const { writes } = this.order.scripts.undeclared(args, this.order.table);
+    return writes === null || (writes.length > 0 && routine instanceof Script && args[2].toString('latin1') !== '0');
+  }
+
+  /** Notes what changes at the operation's authority from now on. */
+  beginSpan(operation: Operation, authority: Side): void {
+    operation.span = this.order.changes[authority].begin(operation.db);
+  }
+
+  /** Nothing has run. */
+  dropSpan(operation: Operation): void {
+    if (operation.span !== null) this.order.changes[operation.lane!.server.side].drop(operation.span);
+    operation.span = null;
+  }
+
+  /**
+   * The keys that changed at the authority since the span began are in doubt; until they are known, the mirror is told
+   * nothing more. Where the server does not name them, `otherwise` is called.
+   */
+  followChanges(operation: Operation, reason: string, otherwise: () => void): void {
+    const { db, lane } = operation;
+    const span: Span = operation.span!;
+    operation.span = null;
+    const open = this.order.mirrorOf(operation).gate();
+    const { side } = lane!.server;
+    this.order.changes[side].end(span, (keys) => {
+      const order = this.order.lanes[side].order(db);
+      for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.untold = true;
+      if (keys === null) otherwise();
+      else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason);
+      open();
+    });
+  }
+
+  /** Likewise for a script that ran by itself. */
+  followUnnamed(operation: Operation, reason: string): void {
+    const asked = new Command(Buffer.from(operation.frame.subarray(operation.start, operation.end)));
+    this.followChanges(operation, reason, () => this.order.suspects.script(operation.db, asked, reason));
+  }
+
+  /**
+   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be repeated on the mirror;
+   * if so, the mirror is given its text where it lacks it. The mirror runs it as the kit's user, who may do everything:
+   * so it is repeated only for users who may, too.
+   */
+  repeats(operation: Operation, args: readonly Buffer[]): boolean {
+    const mirror = this.order.mirrorOf(operation);
+    const { server, identity } = operation.lane!;
+    if (!server.privileges.isUnrestricted(identity.credentials)) return false;
+    const script = this.order.scripts.find(args);
+    if (
+      !(script instanceof Script) ||
+      !script.repeatable(mirror.server.commands) ||
+      script.endsKeydb(args.length) ||
+      (script.setsMoment && mirror.clockAheadMs !== 0)
+    )
+      return false;
+    if (script.writesNumbers && server.writesShortNumbers !== mirror.server.writesShortNumbers) return false;
+    // Of keys that it does not declare, beside others that it does, the order of several lanes is not known.
+    const { reads, writes } = this.order.scripts.undeclared(args, this.order.table);
+    if (reads === null || writes === null || (reads.length + writes.length > 0 && args[2].toString('latin1') !== '0'))
+      return false;
+    const byDigest = args[0].length >= 'evalsha'.length;
+    const known = this.order.scripts.knownTo(mirror.server, script);
+    // Before it is appended: a load that finds no room is forgotten again.
+    this.order.scripts.loadedOn(mirror.server, script);
+    if (byDigest && !known) {
+      const frame = encodeCommand(['SCRIPT', 'LOAD', script.body]);
+      const load = new Operation(
+        frame,
+        0,
+        frame.length,
+        null,
+        operation.spec,
+        operation.workload,
+        operation.db,
+        operation.protocol,
+        WRITE,
+      );
+      load.lane = operation.lane;
+      load.answeredAt = operation.answeredAt;
+      load.check = ACCEPT;
+      load.asked = new Command(encodeCommand(args));
+      mirror.append(load);
+      return this.order.scripts.knownTo(mirror.server, script);
+    }
+    return true;
+  }
+}
