@@ -98,7 +98,7 @@ module.exports = {
       comment: 'The product does not need its tests',
       severity: 'error',
       from: { path: `^${SRC}/` },
-      to: { path: '^(shadow-proxy/test|loadtest|conformance|drills|rehearsal|dashboards|terraform)/' },
+      to: { path: '^(shadow-proxy/test|loadtest|conformance|drills|rehearsal|dashboards|terraform|mutants)/' },
     },
     {
       name: 'resolvable',

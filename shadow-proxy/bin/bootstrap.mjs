@@ -37,6 +37,7 @@ export const PROGRAMS = {
   'bullmq-suite': ['conformance/bullmq-suite.js'],
   'terraform:schema': ['terraform/schema/extract.js'],
   rehearsal: ['rehearsal/main.js'],
+  mutants: ['mutants/main.js'],
   dashboards: ['dashboards/src/build.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
   'dashboards:metrics': ['dashboards/rig/capture.js'],
@@ -117,6 +118,7 @@ export function testFiles(parts) {
     'terraform/test',
     'rehearsal',
     'dashboards',
+    'mutants',
   ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))
