@@ -20,7 +20,7 @@ import { Ownership } from '../lease/ownership.js';
 import { Turn } from '../io/turn.js';
 import type { Plan, ShardPlan, StagePoint } from '../plan/plan.js';
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
-import { readJournal, type JournalRecords } from '../storage/journal.js';
+import { readJournal, type JournalRecords } from '../storage/journal-reader.js';
 import { readState, StateStore, type HistoryEvent } from '../storage/state.js';
 import { isError, text } from '../resp/decode.js';
 import { Scalars } from '../resp/scalars.js';

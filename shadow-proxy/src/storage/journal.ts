@@ -7,61 +7,33 @@
  * It survives the process, SIGKILL too, for the page cache does; after the loss of a host nothing of it is believed.
  * Two files take turns: one is written, the other waits until what it tells is confirmed, and is emptied.
  *
- * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was
- * cut is known by its length, wherever the cut is. Numbers are little-endian.
- *
- *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it tells again, 36 of the host's boot ID, 4 of
- *            CRC-32 of those; 4 that are not zero while something could not be written; 4 that are not once it serves
- *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
- *   record   1 byte of kind, 4 of database, 4 of length, the bytes
- *
- * Whatever cannot be read, or is not from the process that the state names, puts everything in doubt.
+ * `journal-format.ts` has the layout of a file, `journal-reader.ts` reads what a process left.
  */
-import { closeSync, ftruncateSync, mkdirSync, openSync, readFileSync, renameSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, ftruncateSync, mkdirSync, openSync, renameSync, writeSync } from 'node:fs';
 import { copyBytes } from '../io/copy-bytes.js';
 import { crc32 } from './checksum.js';
+import {
+  CHECKED,
+  EVERYTHING,
+  FRAME,
+  GAP_AT,
+  HEAD,
+  HEADER,
+  KEY,
+  NO,
+  SEGMENT_BYTES,
+  SERVES_AT,
+  WORKLOAD,
+  YES,
+  headerOf,
+  pathsIn,
+} from './journal-format.js';
+import { readJournal, type JournalMark, type JournalRecords } from './journal-reader.js';
 
-/** A file of this size is put aside. */
-const SEGMENT_BYTES = 4 << 20;
 /** What both files may hold; beyond that, one record says that everything is in doubt. */
 const MAX_BYTES = 256 << 20;
-const MAGIC = Buffer.from('shadow-2');
-const BOOT_BYTES = 36;
-const CHECKED = 24 + BOOT_BYTES;
-const GAP_AT = CHECKED + 4;
-const SERVES_AT = GAP_AT + 4;
-const HEADER = SERVES_AT + 4;
-const NO = Buffer.alloc(4);
-const YES = Buffer.alloc(4, 0xff);
-/** CRC and length of a batch. */
-const FRAME = 8;
-const HEAD = 9;
 /** How long the record of scripts that hide their keys is kept at least, in ms: the files take turns then. */
 const HIDDEN_MS = 1_000;
-const KEY = 1;
-const WORKLOAD = 2;
-const EVERYTHING = 3;
-
-export interface JournalRecords {
-  readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
-  /** Workloads in doubt as a whole, and why. */
-  readonly workloads: ReadonlyMap<string, string>;
-  /**
-   * Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be
-   * believed. Null where that is not so.
-   */
-  readonly everything: string | null;
-}
-
-/** What the durable state says of the journal beside it. */
-export interface JournalMark {
-  /** Of which process it is; null in the state of a release that did not say. */
-  readonly journal: string | null;
-  /** Everything was confirmed, and nothing was in doubt, when that process ended. */
-  readonly cleanShutdown: boolean;
-}
-
 export interface JournalOptions {
   readonly directory: string;
   /** Of the process that writes it: 16 hex digits. */
@@ -342,114 +314,4 @@ function grow(segment: Segment, bytes: number): void {
   const size = Math.ceil((segment.bytes + bytes) / SEGMENT_BYTES) * SEGMENT_BYTES;
   ftruncateSync(segment.fd, size);
   segment.size = size;
-}
-
-/** @param before of which process the journal is that this one tells again */
-function headerOf(id: string, before: string): Buffer {
-  const header = Buffer.alloc(HEADER);
-  MAGIC.copy(header);
-  header.write(id, 8, 8, 'hex');
-  header.write(before, 16, 8, 'hex');
-  header.write(bootId() ?? '', 24, BOOT_BYTES, 'latin1');
-  header.writeUInt32LE(crc32(header, 0, CHECKED), CHECKED);
-  return header;
-}
-
-/** Of the running system; null where it does not tell. */
-function bootId(): string | null {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().slice(0, BOOT_BYTES);
-  } catch {
-    return null;
-  }
-}
-
-const NAMES = ['journal-a', 'journal-b'] as const;
-const pathsIn = (directory: string): string[] => NAMES.map((name) => join(directory, name));
-
-/**
- * What the last process left in doubt, of which none runs now.
- * @param mark of the state beside it; null where there is none
- */
-export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
-  const keys = new Map<string, { db: number; key: Buffer }>();
-  const workloads = new Map<string, string>();
-  const reasons: string[] = [];
-  const note: Note = (kind, db, body) => {
-    if (kind === KEY) keys.set(`${db}:${body.toString('latin1')}`, { db, key: body });
-    else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
-    else reasons.push(body.toString());
-  };
-  // Without a state no process has ever served the shard.
-  if (mark === null) return { keys: [], workloads, everything: null };
-  for (const name of NAMES) {
-    const problem = readSegment(readIfThere(join(directory, name)), mark, note);
-    if (problem !== null) reasons.push(`${join(directory, name)} ${problem}`);
-  }
-  return { keys: [...keys.values()], workloads, everything: reasons[0] ?? null };
-}
-
-const EARLIER = 'is of an earlier release, which had no checksums';
-
-type Note = (kind: number, db: number, body: Buffer) => void;
-
-/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was in doubt. */
-function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
-  const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
-  if (bytes === null) return unless('is missing');
-  if (
-    bytes.length < HEADER ||
-    !bytes.subarray(0, MAGIC.length).equals(MAGIC) ||
-    bytes.readUInt32LE(CHECKED) !== crc32(bytes, 0, CHECKED)
-  ) {
-    return unless(
-      journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`,
-    );
-  }
-  if (journal === null && !cleanShutdown) return EARLIER;
-  const [id, before] = [8, 16].map((at) => bytes.toString('hex', at, at + 8));
-  const isFollower = before === journal && isNo(bytes, SERVES_AT);
-  if (journal !== null && id !== journal && !isFollower)
-    return 'is not of the process that state.json names: one of them is an older copy';
-  const torn = readBatches(bytes, note);
-  if (torn !== null) return unless(torn);
-  if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');
-  const now = bootId();
-  if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now)
-    return unless('may lack its last records: the host was restarted since (its boot ID is another)');
-  return null;
-}
-
-const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.length).equals(NO);
-
-/** Returns what is wrong with the batches; null where all can be read, and nothing but zeros is behind them. */
-function readBatches(bytes: Buffer, note: Note): string | null {
-  let crc = bytes.readUInt32LE(CHECKED);
-  let at = HEADER;
-  for (; at + FRAME <= bytes.length;) {
-    const length = bytes.readUInt32LE(at + 4);
-    const end = at + FRAME + length;
-    if (length === 0) break;
-    if (end > bytes.length) return `is damaged at byte ${at}: the record is longer than the file`;
-    crc = crc32(bytes, at + 4, end, crc);
-    if (crc !== bytes.readUInt32LE(at)) return `is damaged at byte ${at}: its checksum does not match`;
-    for (let record = at + FRAME; record < end;) {
-      const body = record + HEAD + bytes.readUInt32LE(record + 5);
-      note(bytes[record], bytes.readUInt32LE(record + 1), bytes.subarray(record + HEAD, body));
-      record = body;
-    }
-    at = end;
-  }
-  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
-    return `was cut: it ends after ${bytes.length} bytes`;
-  return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;
-}
-
-function readIfThere(path: string): Buffer | null {
-  try {
-    return readFileSync(path);
-  } catch (problem) {
-    if ((problem as NodeJS.ErrnoException).code !== 'ENOENT') throw problem;
-    return null;
-  }
 }

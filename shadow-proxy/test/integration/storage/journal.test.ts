@@ -3,7 +3,8 @@ import { closeSync, openSync, readFileSync, rmSync, statSync, truncateSync, writ
 import { join } from 'node:path';
 import { describe, test, type TestContext } from 'node:test';
 import { crc32 } from '../../../src/storage/checksum.js';
-import { Journal, readJournal, type JournalOptions, type JournalRecords } from '../../../src/storage/journal.js';
+import { Journal, type JournalOptions } from '../../../src/storage/journal.js';
+import { readJournal, type JournalRecords } from '../../../src/storage/journal-reader.js';
 import { scratch } from '../../support/plans.js';
 import { fillDisk, freeDisk, smallDisk } from '../../support/disk.js';
 

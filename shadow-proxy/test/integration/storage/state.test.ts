@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { describeEvent } from '../../../src/storage/history.js';
-import { readJournal } from '../../../src/storage/journal.js';
+import { readJournal } from '../../../src/storage/journal-reader.js';
 import { seal, unseal } from '../../../src/storage/sealed.js';
 import { resolveStages, StateError, StateStore, type ShardState } from '../../../src/storage/state.js';
 import { scratch, smallPlan, toPlan } from '../../support/plans.js';

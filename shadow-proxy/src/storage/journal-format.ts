@@ -1,0 +1,54 @@
+/**
+ * The layout of the journal's two files.
+ *
+ * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was
+ * cut is known by its length, wherever the cut is. Numbers are little-endian.
+ *
+ *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it tells again, 36 of the host's boot ID, 4 of
+ *            CRC-32 of those; 4 that are not zero while something could not be written; 4 that are not once it serves
+ *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
+ *   record   1 byte of kind, 4 of database, 4 of length, the bytes
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from './checksum.js';
+
+/** A file of this size is put aside. */
+export const SEGMENT_BYTES = 4 << 20;
+export const MAGIC = Buffer.from('shadow-2');
+export const BOOT_BYTES = 36;
+export const CHECKED = 24 + BOOT_BYTES;
+export const GAP_AT = CHECKED + 4;
+export const SERVES_AT = GAP_AT + 4;
+export const HEADER = SERVES_AT + 4;
+export const NO = Buffer.alloc(4);
+export const YES = Buffer.alloc(4, 0xff);
+/** CRC and length of a batch. */
+export const FRAME = 8;
+export const HEAD = 9;
+export const KEY = 1;
+export const WORKLOAD = 2;
+export const EVERYTHING = 3;
+
+/** @param before of which process the journal is that this one tells again */
+export function headerOf(id: string, before: string): Buffer {
+  const header = Buffer.alloc(HEADER);
+  MAGIC.copy(header);
+  header.write(id, 8, 8, 'hex');
+  header.write(before, 16, 8, 'hex');
+  header.write(bootId() ?? '', 24, BOOT_BYTES, 'latin1');
+  header.writeUInt32LE(crc32(header, 0, CHECKED), CHECKED);
+  return header;
+}
+
+/** Of the running system; null where it does not tell. */
+export function bootId(): string | null {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim().slice(0, BOOT_BYTES);
+  } catch {
+    return null;
+  }
+}
+
+export const NAMES = ['journal-a', 'journal-b'] as const;
+export const pathsIn = (directory: string): string[] => NAMES.map((name) => join(directory, name));

@@ -1,0 +1,129 @@
+/**
+ * Reads the journal that a process left. Whatever cannot be read, or is not from the process that the state names, makes
+ * every key a suspect.
+ */
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { crc32 } from './checksum.js';
+import {
+  BOOT_BYTES,
+  CHECKED,
+  FRAME,
+  GAP_AT,
+  HEAD,
+  HEADER,
+  KEY,
+  MAGIC,
+  NAMES,
+  NO,
+  SEGMENT_BYTES,
+  SERVES_AT,
+  WORKLOAD,
+  bootId,
+} from './journal-format.js';
+
+export interface JournalRecords {
+  readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
+  /** Workloads in doubt as a whole, and why. */
+  readonly workloads: ReadonlyMap<string, string>;
+  /**
+   * Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be
+   * believed. Null where that is not so.
+   */
+  readonly everything: string | null;
+}
+
+/** What the durable state says of the journal beside it. */
+export interface JournalMark {
+  /** Of which process it is; null in the state of a release that did not say. */
+  readonly journal: string | null;
+  /** Everything was confirmed, and nothing was in doubt, when that process ended. */
+  readonly cleanShutdown: boolean;
+}
+
+/**
+ * What the last process left in doubt, of which none runs now.
+ * @param mark of the state beside it; null where there is none
+ */
+export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
+  const keys = new Map<string, { db: number; key: Buffer }>();
+  const workloads = new Map<string, string>();
+  const reasons: string[] = [];
+  const note: Note = (kind, db, body) => {
+    if (kind === KEY) keys.set(`${db}:${body.toString('latin1')}`, { db, key: body });
+    else if (kind === WORKLOAD) workloads.set(...(JSON.parse(body.toString()) as [string, string]));
+    else reasons.push(body.toString());
+  };
+  // Without a state no process has ever served the shard.
+  if (mark === null) return { keys: [], workloads, everything: null };
+  for (const name of NAMES) {
+    const problem = readSegment(readIfThere(join(directory, name)), mark, note);
+    if (problem !== null) reasons.push(`${join(directory, name)} ${problem}`);
+  }
+  return { keys: [...keys.values()], workloads, everything: reasons[0] ?? null };
+}
+
+const EARLIER = 'is of an earlier release, which had no checksums';
+
+type Note = (kind: number, db: number, body: Buffer) => void;
+
+/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was in doubt. */
+function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
+  const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
+  if (bytes === null) return unless('is missing');
+  if (
+    bytes.length < HEADER ||
+    !bytes.subarray(0, MAGIC.length).equals(MAGIC) ||
+    bytes.readUInt32LE(CHECKED) !== crc32(bytes, 0, CHECKED)
+  ) {
+    return unless(
+      journal === null ? EARLIER : `is damaged: its header cannot be read (the file has ${bytes.length} bytes)`,
+    );
+  }
+  if (journal === null && !cleanShutdown) return EARLIER;
+  const [id, before] = [8, 16].map((at) => bytes.toString('hex', at, at + 8));
+  const isFollower = before === journal && isNo(bytes, SERVES_AT);
+  if (journal !== null && id !== journal && !isFollower)
+    return 'is not of the process that state.json names: one of them is an older copy';
+  const torn = readBatches(bytes, note);
+  if (torn !== null) return unless(torn);
+  if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');
+  const now = bootId();
+  if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now)
+    return unless('may lack its last records: the host was restarted since (its boot ID is another)');
+  return null;
+}
+
+const isNo = (bytes: Buffer, at: number): boolean => bytes.subarray(at, at + NO.length).equals(NO);
+
+/** Returns what is wrong with the batches; null where all can be read, and nothing but zeros is behind them. */
+function readBatches(bytes: Buffer, note: Note): string | null {
+  let crc = bytes.readUInt32LE(CHECKED);
+  let at = HEADER;
+  for (; at + FRAME <= bytes.length;) {
+    const length = bytes.readUInt32LE(at + 4);
+    const end = at + FRAME + length;
+    if (length === 0) break;
+    if (end > bytes.length) return `is damaged at byte ${at}: the record is longer than the file`;
+    crc = crc32(bytes, at + 4, end, crc);
+    if (crc !== bytes.readUInt32LE(at)) return `is damaged at byte ${at}: its checksum does not match`;
+    for (let record = at + FRAME; record < end;) {
+      const body = record + HEAD + bytes.readUInt32LE(record + 5);
+      note(bytes[record], bytes.readUInt32LE(record + 1), bytes.subarray(record + HEAD, body));
+      record = body;
+    }
+    at = end;
+  }
+  if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
+    return `was cut: it ends after ${bytes.length} bytes`;
+  return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;
+}
+
+function readIfThere(path: string): Buffer | null {
+  try {
+    return readFileSync(path);
+  } catch (problem) {
+    if ((problem as NodeJS.ErrnoException).code !== 'ENOENT') throw problem;
+    return null;
+  }
+}
