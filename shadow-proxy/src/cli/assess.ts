@@ -1,14 +1,8 @@
 /** `shadow-compare assess`: whether to migrate at all, from what the live servers say. */
 import Table from 'cli-table3';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import {
-  concludeFrom,
-  findingsOf,
-  MANAGED_ONLY,
-  type Conclusion,
-  type Finding,
-  type Weight,
-} from '../assess/findings.js';
+import { MANAGED_ONLY, type Finding, type Weight } from '../assess/finding.js';
+import { concludeFrom, findingsOf, type Conclusion } from '../assess/findings.js';
 import type { InstanceFacts } from '../assess/facts.js';
 import { TRUTHS } from '../assess/keydb.js';
 import { monitor } from '../assess/monitor.js';

@@ -3,7 +3,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Option, type Command } from 'commander';
-import type { Consent } from '../stages/gates.js';
+import type { Consent } from '../stages/gate-facts.js';
 import { launch, type Launched } from '../shard/launch.js';
 import { afterDeath } from '../local/guard.js';
 import { createLogger, LOG_LEVELS, type LogLevel } from '../telemetry/log.js';

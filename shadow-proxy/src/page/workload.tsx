@@ -1,6 +1,7 @@
 /** One workload: where it is, what its next stage still needs, and what was compared. */
 import type { JSX } from 'preact';
-import type { Answer, Gate } from '../stages/gates.js';
+import type { Answer } from '../stages/gate-answer.js';
+import type { Gate } from '../stages/gates.js';
 import type { NextStage } from '../stages/next-stage.js';
 import type { StagePoint } from '../plan/plan.js';
 import { duration, number } from '../text/figures.js';

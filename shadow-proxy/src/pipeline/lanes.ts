@@ -37,8 +37,7 @@ export class Lanes {
   readonly #sweeper: NodeJS.Timeout;
   /** When the server was asked last whether it takes a login, and its answer. */
   readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
-  /** Those that clients are on, who may have commands for them again. */
-  inUse: () => ReadonlySet<Lane> = () => NONE;
+  #inUse: () => ReadonlySet<Lane> = () => NONE;
   #closed = false;
   /** How often the lanes have selected their databases anew. */
   #selections = 0;
@@ -51,6 +50,11 @@ export class Lanes {
     private readonly framing: Workload,
   ) {
     this.#sweeper = setInterval(() => void this.#closeIdle(), IDLE_MS / 2).unref();
+  }
+
+  /** @param inUse lanes that clients are on, who may have commands for them again */
+  usedBy(inUse: () => ReadonlySet<Lane>): void {
+    this.#inUse = inUse;
   }
 
   /** The order of the database's keys. */
@@ -276,7 +280,7 @@ export class Lanes {
   }
 
   async #closeIdle(): Promise<void> {
-    const inUse = this.inUse();
+    const inUse = this.#inUse();
     for (const lane of [...this.#lanes.values(), ...this.#idle]) {
       const isIdle = (): boolean => !lane.closed && lane.inFlight === 0 && performance.now() - lane.usedAt > IDLE_MS;
       if (isIdle() && !(inUse.has(lane) && (await this.#isLast(lane))) && isIdle()) this.#shut(lane);

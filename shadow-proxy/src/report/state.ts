@@ -3,7 +3,8 @@
  * more than that.
  */
 import { join } from 'node:path';
-import { judgeGates, NO_CONSENT, type GateFacts, type GateName } from '../stages/gates.js';
+import { NO_CONSENT, type GateFacts } from '../stages/gate-facts.js';
+import { judgeGates, type GateName } from '../stages/gates.js';
 import { nextStageOf, type NextStage } from '../stages/next-stage.js';
 import { allWorkloads, type Plan, type WorkloadPlan } from '../plan/plan.js';
 import { noEvidence, readEvidence, type LatencyWindow } from '../storage/evidence.js';

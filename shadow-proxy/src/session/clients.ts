@@ -75,8 +75,10 @@ export class Clients {
     this.limits = new ClientLimits(this.sessions, bounds);
     const { workloads, elsewhere } = sequencer.router;
     for (const side of SIDES) {
-      sequencer.lanes[side].inUse = () =>
-        new Set([...this.sessions.values()].flatMap(({ usedLanes }) => usedLanes.filter((lane) => lane !== null)));
+      sequencer.lanes[side].usedBy(
+        () =>
+          new Set([...this.sessions.values()].flatMap(({ usedLanes }) => usedLanes.filter((lane) => lane !== null))),
+      );
     }
     this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
   }

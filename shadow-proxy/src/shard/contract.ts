@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import type { ShardControl } from '../admin/shard-control.js';
 import type { Ownership } from '../lease/ownership.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
-import type { Consent } from '../stages/gates.js';
+import type { Consent } from '../stages/gate-facts.js';
 import type { StateStore } from '../storage/state.js';
 import type { Ledger } from '../telemetry/ledger.js';
 

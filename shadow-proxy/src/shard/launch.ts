@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { Logger } from 'pino';
-import { NO_CONSENT, type Consent } from '../stages/gates.js';
+import { NO_CONSENT, type Consent } from '../stages/gate-facts.js';
 import { tracesOf } from '../stages/served-before.js';
 import { StageError } from '../stages/stage-change.js';
 import type { Shard } from './contract.js';

@@ -15,7 +15,7 @@ import { isError } from '../resp/decode.js';
 import type { Admission, ShardState, StatePatch } from '../storage/state.js';
 import type { Workload } from '../route/router.js';
 import { otherSide } from '../route/stage.js';
-import type { TargetFacts } from './gates.js';
+import type { TargetFacts } from './gate-facts.js';
 
 export interface AdmittedContext extends TargetKeysContext {
   readonly state: () => ShardState;

@@ -4,8 +4,8 @@
  *
  * Room: stages: stage changes: gates, promotion, rollback, the flip itself.
  * Called by: health, page, admin, shard, report, cli.
- * Calls: io, resp, route, plan, command, compare, telemetry, storage, upstream, lease, pipeline, suspects, session,
- *   copy, guard.
+ * Calls: text, io, resp, route, plan, command, compare, telemetry, storage, upstream, lease, pipeline, suspects,
+ *   session, copy, guard.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
@@ -20,7 +20,8 @@ import type { Workload } from '../route/router.js';
 import { SIDES, STAGES, stageRule, type Side, type Stage } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import { Carry } from './carry-over.js';
-import { judgeTarget, NO_CONSENT, type Consent, type TargetFacts } from './gates.js';
+import { NO_CONSENT, type Consent, type TargetFacts } from './gate-facts.js';
+import { judgeTarget } from './gates.js';
 import { LISTED, StageError, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
 

@@ -2,22 +2,18 @@
  * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot
  * be told closes a gate as much as what speaks against it.
  */
-import type { Verdict } from '../guard/judge.js';
 import type { Gates, StagePoint } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';
-import type { LatencyWindow, UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
-import type { TargetKeys } from '../copy/foreign/target-keys.js';
+import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
 import { sum } from '../telemetry/snapshot.js';
 import type { Stage } from '../route/stage.js';
-import type { UserComparison } from '../command/users.js';
+import { number } from '../text/figures.js';
+import { says, unknown, type GateAnswer } from './gate-answer.js';
+import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
+import { judgeLatency } from './latency-gate.js';
 
-export type Answer = 'yes' | 'no' | 'unknown';
-
-export interface Gate {
+export interface Gate extends GateAnswer {
   readonly name: GateName;
-  readonly answer: Answer;
-  /** What was seen, and what is wanted. */
-  readonly evidence: string;
 }
 
 export type GateName =
@@ -38,77 +34,6 @@ export type GateName =
   | 'evictions'
   | 'drill'
   | 'steps';
-
-/** Writes to the source that the proxy did not send, by the source's own counts. */
-export interface PassedWrites {
-  /**
-   * Since when the counts were compared (ISO 8601); null where they cannot be now: scripts run, or the target is an
-   * authority.
-   */
-  readonly since: string | null;
-  /** When some were seen last, and how many at least, by command; null where never. */
-  readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
-}
-
-/** What the target holds of a workload. */
-export interface TargetFacts {
-  /** Since when the shard has written all of it (ISO 8601); null where that is not so, or not known. */
-  readonly ownSince: string | null;
-  /** Null where it was not counted. */
-  readonly keys: TargetKeys | null;
-  /** Keys of the whole target; null where it does not tell. */
-  readonly of: number | null;
-  /** Why it does not tell, or could not be counted. */
-  readonly problem: string | null;
-}
-
-/** What an operator allows to happen to keys of the target that the shard did not write. */
-export interface Consent {
-  /** Those that the source has, too, and those that clients write, may be overwritten. */
-  readonly overwrite: boolean;
-  /** Those that the source does not have may be deleted. */
-  readonly deleteForeign: boolean;
-  /** How many of them at most: the number that the operator was shown. */
-  readonly confirm: number;
-}
-
-export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
-
-export interface GateFacts {
-  /** Before the first write to the target; else null. */
-  readonly target: TargetFacts | null;
-  readonly consent: Consent;
-  readonly evidence: WorkloadEvidence;
-  readonly gates: Gates;
-  /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
-  readonly spanning: number;
-  /** Keys in doubt, differences without a verdict among them. */
-  readonly suspects: number;
-  /** Why all its keys are in doubt; null where they are not. */
-  readonly suspect: string | null;
-  readonly frozen: string | null;
-  readonly latencies: readonly LatencyWindow[];
-  /** What is wrong with the two servers and their roles; null where that is not known. */
-  readonly servers: readonly string[] | null;
-  /** How the users of the two servers differ; null where they were not asked yet. */
-  readonly users: UserComparison | null;
-  /**
-   * Users as whom clients have logged in, and whom the target refused when that was tried just now; null where it was
-   * not tried.
-   */
-  readonly refusedLogins: readonly string[] | null;
-  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
-  readonly bypassing: readonly string[] | null;
-  /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
-  readonly counters: Verdict | 'none' | null;
-  /** The region that writes it, where that is another one than the shard's. */
-  readonly writtenIn: string | null;
-  readonly passed: PassedWrites;
-  /** Keys that the target has evicted; null where it does not tell. */
-  readonly evicted: number | null;
-  /** Keys that the source has evicted since the proxy started. */
-  readonly sourceEvicted: number;
-}
 
 /** Which gates a step needs. */
 export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
@@ -158,40 +83,32 @@ export const closedGates = (gates: readonly Gate[], { force = false, forceUsers 
 
 export const isOpen = (gates: readonly Gate[]): boolean => gates.every(({ answer }) => answer === 'yes');
 
-type Judged = Omit<Gate, 'name'>;
-const says = (holds: boolean, evidence: string): Judged => ({ answer: holds ? 'yes' : 'no', evidence });
-const untold = (evidence: string): Judged => ({ answer: 'unknown', evidence });
-
 /** As a verdict of a run (cli/verdict.ts). */
 const MAX_INCONCLUSIVE = 0.001;
-/** Both servers faster than this are as fast as each other, in µs. */
-const FLOOR_US = 1_000;
-/** Replies of each server that a comparison of their latencies needs. */
-const MIN_REPLIES = 1_000;
 const HOUR_MS = 3_600_000;
 /** Users that an answer names. */
 const MAX_USERS = 5;
 
 /** Whether a workload may be written to the target for the first time. */
-export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged {
-  if (facts === null) return untold('the keys of the target were not looked at');
+export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAnswer {
+  if (facts === null) return unknown('the keys of the target were not looked at');
   const { ownSince, keys, of, problem } = facts;
   if (of === null || problem !== null)
-    return untold(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
+    return unknown(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
   if (of === 0) return says(true, 'the target is empty');
   if (ownSince !== null)
     return says(true, `all of its keys on the target were written by this shard, since ${ownSince}`);
   if (keys === null)
-    return untold(
-      `the target holds ${count(of)} keys; those of this workload are counted by promote, and by promote --dry-run`,
+    return unknown(
+      `the target holds ${number(of)} keys; those of this workload are counted by promote, and by promote --dry-run`,
     );
-  const looked = `${count(keys.looked)} of ${count(keys.of)} keys of the target looked at`;
+  const looked = `${number(keys.looked)} of ${number(keys.of)} keys of the target looked at`;
   if (keys.found === 0)
     return keys.complete
       ? says(true, `none of its keys is on the target (${looked})`)
-      : untold(`still counting: ${looked}, none of this workload found yet; ask again`);
+      : unknown(`still counting: ${looked}, none of this workload found yet; ask again`);
   const foreign = keys.found - keys.onSource;
-  const found = `${keys.complete ? '' : 'at least '}${count(keys.found)} keys of this workload are on the target and were not written by this shard: ${count(keys.onSource)} are on the source, too, ${count(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
+  const found = `${keys.complete ? '' : 'at least '}${number(keys.found)} keys of this workload are on the target and were not written by this shard: ${number(keys.onSource)} are on the source, too, ${number(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
   if (!keys.complete) return says(false, `${found}; still counting: ${looked}, ask again`);
   const { overwrite, deleteForeign, confirm } = consent;
   if (!overwrite && !deleteForeign) return says(false, `${found}. ${WAYS_ON}`);
@@ -200,7 +117,7 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged
   if (confirm < keys.found)
     return says(
       false,
-      `${found}. Confirm the number: --yes ${keys.found}${confirm > 0 ? ` (${count(confirm)} were confirmed)` : ''}`,
+      `${found}. Confirm the number: --yes ${keys.found}${confirm > 0 ? ` (${number(confirm)} were confirmed)` : ''}`,
     );
   return says(
     true,
@@ -211,9 +128,11 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): Judged
 const WAYS_ON =
   'Choose: another target; `owns` in the plan, if they belong to another shard; --overwrite, which keeps foreign keys until a client writes them; --delete-foreign, which has backfill delete them. Both ask for the number';
 
-const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => Judged>> = {
+const JUDGES: Readonly<
+  Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
+> = {
   servers: ({ servers }) => {
-    if (servers === null) return untold('the servers have not been asked yet');
+    if (servers === null) return unknown('the servers have not been asked yet');
     return says(
       servers.length === 0,
       servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '),
@@ -222,44 +141,44 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
   target: ({ target, consent }) => judgeTarget(target, consent),
 
   users: ({ users, refusedLogins }) => {
-    if (users === null) return untold('the servers have not been asked yet');
+    if (users === null) return unknown('the servers have not been asked yet');
     const refused = (refusedLogins ?? []).map((name) => `${name} was refused when its login was tried on the target`);
     const differences = [...users.differences, ...refused];
-    const more = differences.length > MAX_USERS ? `; and ${count(differences.length - MAX_USERS)} more` : '';
+    const more = differences.length > MAX_USERS ? `; and ${number(differences.length - MAX_USERS)} more` : '';
     if (differences.length > 0)
       return says(
         false,
         `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both alike, or name users that no client uses in knownUsers)`,
       );
-    if (users.unknown !== null) return untold(users.unknown);
+    if (users.unknown !== null) return unknown(users.unknown);
     const { same, onlyTarget } = users;
     const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, MAX_USERS).join(', ')}`;
     return says(
       true,
-      `${count(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
+      `${number(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
     );
   },
 
   compared: ({ evidence: { compared }, gates: { minCompared } }) =>
-    says(compared >= minCompared, `${count(compared)} of ${count(minCompared)} pairs of replies`),
+    says(compared >= minCompared, `${number(compared)} of ${number(minCompared)} pairs of replies`),
 
   time: ({ evidence: { minutes, hours, since }, gates: { minMinutes } }, now) => {
     const passed = Math.floor((now.getTime() - Date.parse(since)) / 60_000);
     const day = `${hours.length} of 24 hours of the day seen`;
     return says(
       minutes >= minMinutes,
-      `something was compared in ${count(minutes)} of ${count(minMinutes)} minutes (${count(passed)} have passed in this stage, ${day})`,
+      `something was compared in ${number(minutes)} of ${number(minMinutes)} minutes (${number(passed)} have passed in this stage, ${day})`,
     );
   },
 
   mismatches: ({ evidence: { mismatches }, gates: { maxMismatches } }) =>
     says(
       sum(mismatches) <= maxMismatches,
-      `${count(sum(mismatches))}${listed(mismatches)}, at most ${count(maxMismatches)}`,
+      `${number(sum(mismatches))}${listed(mismatches)}, at most ${number(maxMismatches)}`,
     ),
 
   explained: ({ evidence: { compared, explained }, gates: { maxExplainedShare } }) => {
-    if (compared === 0) return untold('nothing was compared');
+    if (compared === 0) return unknown('nothing was compared');
     const share = sum(explained) / compared;
     return says(
       share <= maxExplainedShare,
@@ -269,25 +188,25 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
 
   inconclusive: ({ evidence: { compared, inconclusive } }) => {
     const all = compared + inconclusive;
-    if (all === 0) return untold('nothing was compared');
+    if (all === 0) return unknown('nothing was compared');
     return says(
       inconclusive / all <= MAX_INCONCLUSIVE,
-      `${count(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
+      `${number(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
     );
   },
 
   suspects: ({ suspects, suspect, frozen }) => {
     if (frozen !== null) return says(false, `repair is frozen: ${frozen}`);
     if (suspect !== null) return says(false, `every key is in doubt: ${suspect}`);
-    return says(suspects === 0, `${count(suspects)} keys in doubt`);
+    return says(suspects === 0, `${number(suspects)} keys in doubt`);
   },
 
   verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
-    if (verified === null) return untold('its keys were never verified: run shadow-compare verify');
+    if (verified === null) return unknown('its keys were never verified: run shadow-compare verify');
     if (verified.keys === 0)
-      return untold(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
+      return unknown(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
-    const found = `${count(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${count(maxVerifyHours)} h), ${count(verified.differences)} differed, ${count(verified.failed + verified.unsure)} could not be told`;
+    const found = `${number(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${number(maxVerifyHours)} h), ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`;
     return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);
   },
 
@@ -295,7 +214,7 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
 
   unsupported: ({ evidence, gates }, now) => {
     const { blocking, old, allowed } = unsupportedForms(evidence, gates, now);
-    const hours = `${count(gates.unsupportedHours)} h`;
+    const hours = `${number(gates.unsupportedHours)} h`;
     const found = (['target', 'source'] as const).flatMap((side) => {
       const forms = blocking.filter(({ lacks }) => lacks === side);
       return forms.length === 0
@@ -316,14 +235,14 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
     if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
       return says(
         false,
-        `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${count(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${count(Math.max(1, minMinutes))} minutes, verify --repair`,
+        `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${number(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${number(Math.max(1, minMinutes))} minutes, verify --repair`,
       );
     }
-    if (bypassing === null) return untold('the source does not list its clients: allow CLIENT LIST to the kit’s user');
+    if (bypassing === null) return unknown('the source does not list its clients: allow CLIENT LIST to the kit’s user');
     return says(
       bypassing.length === 0,
       bypassing.length === 0
-        ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${count(minutes(since))} minutes its counts of writes are the proxy’s own`}`
+        ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${number(minutes(since))} minutes its counts of writes are the proxy’s own`}`
         : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`,
     );
   },
@@ -335,20 +254,20 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
         false,
         `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`,
       );
-    if (counters === null) return untold('the nodes of the target do not tell what they are to each other');
+    if (counters === null) return unknown('the nodes of the target do not tell what they are to each other');
     if (counters === 'none') return says(true, 'no counter by its class, and none was seen');
     const { verdict, why, lost, todo } = counters;
     const evidence = [why, lost, todo].filter((each) => each !== null).join('; ');
-    return verdict === 'unknown' ? untold(evidence) : says(verdict === 'safe', evidence);
+    return verdict === 'unknown' ? unknown(evidence) : says(verdict === 'safe', evidence);
   },
 
   evictions: ({ evicted, sourceEvicted }) => {
-    if (evicted === null) return untold('the target does not tell');
+    if (evicted === null) return unknown('the target does not tell');
     const kept =
       sourceEvicted === 0
         ? ''
-        : `; the source has evicted ${count(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
-    return says(evicted === 0, `the target has evicted ${count(evicted)} keys since it started${kept}`);
+        : `; the source has evicted ${number(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
+    return says(evicted === 0, `the target has evicted ${number(evicted)} keys since it started${kept}`);
   },
 
   drill: ({ evidence: { drill }, gates: { drill: needed } }) => {
@@ -358,7 +277,7 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
         `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`,
       );
     return needed
-      ? untold('no rollback was rehearsed: run shadow-compare rollback --drill')
+      ? unknown('no rollback was rehearsed: run shadow-compare rollback --drill')
       : says(true, 'not asked for by the plan');
   },
 
@@ -367,7 +286,7 @@ const JUDGES: Readonly<Record<GateName, (facts: GateFacts, now: Date, from: Stag
     if (to.percent <= most) return says(true, `${to.percent} % of the keys; at most ${most} % in this step`);
     if (!steps) return says(true, 'not asked for by the plan');
     if (spanning > 0)
-      return says(true, `taken whole: ${count(spanning)} commands spanned hash slots or hid their keys`);
+      return says(true, `taken whole: ${number(spanning)} commands spanned hash slots or hid their keys`);
     return says(
       false,
       `${to.percent} % of the keys at once, at most ${most} % in this step: leave out --percent, and take ${STEPS.join(', ')} % one after the other`,
@@ -410,7 +329,7 @@ export function unsupportedForms(
 }
 
 const seenForm = ({ name, calls, last }: SeenForm, now: Date): string =>
-  `${name} (${count(calls)}, last ${ago(now.getTime() - Date.parse(last))} ago)`;
+  `${name} (${number(calls)}, last ${ago(now.getTime() - Date.parse(last))} ago)`;
 
 const ago = (ms: number): string =>
   ms < HOUR_MS ? `${Math.max(0, Math.floor(ms / 60_000))} min` : `${(ms / HOUR_MS).toFixed(1)} h`;
@@ -422,45 +341,10 @@ export const STEPS = [1, 10, 50, 100];
 export const nextShare = ({ stage, percent }: StagePoint): number =>
   stage === 'live' ? (STEPS.find((step) => step > percent) ?? 100) : STEPS[0];
 
-/**
- * By the minute, so that one bad minute of a busy host is seen for what it is: medians, and the quartiles of the ratio.
- */
-function judgeLatency(windows: readonly LatencyWindow[], most: number): Judged {
-  const replies = windows.reduce(
-    (least, { source, target }) => ({ source: least.source + source.count, target: least.target + target.count }),
-    { source: 0, target: 0 },
-  );
-  if (Math.min(replies.source, replies.target) < MIN_REPLIES)
-    return untold(
-      `${count(replies.source)} replies of the source and ${count(replies.target)} of the target were timed, at least ${count(MIN_REPLIES)} of each are needed`,
-    );
-  const ratios = windows
-    .map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99))
-    .sort((a, b) => a - b);
-  const middle = (at: 'p50' | 'p99' | 'p999', side: 'source' | 'target'): string =>
-    `${(
-      quantile(
-        windows.map((window) => window[side][at]).sort((a, b) => a - b),
-        0.5,
-      ) / 1000
-    ).toFixed(2)}`;
-  const times = (side: 'source' | 'target'): string =>
-    `${side} ${middle('p50', side)} / ${middle('p99', side)} / ${middle('p999', side)} ms`;
-  const ratio = quantile(ratios, 0.5);
-  const spread = `${quantile(ratios, 0.25).toFixed(2)} to ${quantile(ratios, 0.75).toFixed(2)}`;
-  return says(
-    ratio <= most,
-    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} minutes), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${count(replies.source)} and ${count(replies.target)} replies`,
-  );
-}
-
-const quantile = (sorted: readonly number[], share: number): number =>
-  sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))];
-const count = (value: number): string => value.toLocaleString('en-US');
 const percent = (share: number): string => `${(share * 100).toFixed(share < 0.01 ? 2 : 0)} %`;
 const listed = (counts: Readonly<Record<string, number>>): string =>
   sum(counts) === 0
     ? ''
     : ` (${Object.entries(counts)
-        .map(([name, each]) => `${name} ${count(each)}`)
+        .map(([name, each]) => `${name} ${number(each)}`)
         .join(', ')})`;

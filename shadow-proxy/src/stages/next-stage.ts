@@ -5,7 +5,8 @@
 import type { StagePoint, WorkloadClass, WorkloadPlan } from '../plan/plan.js';
 import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
 import type { LedgerTail } from '../telemetry/ledger.js';
-import { judgeGates, type Gate, type GateFacts } from './gates.js';
+import type { GateFacts } from './gate-facts.js';
+import { judgeGates, type Gate } from './gates.js';
 import { nextPoint, type Standing } from './promotion.js';
 
 export interface NextStage {

@@ -4,16 +4,8 @@
  */
 import type { Drill } from '../storage/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
-import {
-  closedGates,
-  isOpen,
-  judgeGates,
-  nextShare,
-  NO_CONSENT,
-  type Consent,
-  type Gate,
-  type GateFacts,
-} from './gates.js';
+import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
+import { closedGates, isOpen, judgeGates, nextShare, type Gate } from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import { StageError, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';

@@ -1,7 +1,7 @@
 /** A change of stage, as it is asked for, made, or refused. */
 import type { StagePoint } from '../plan/plan.js';
 import type { Stage } from '../route/stage.js';
-import type { Consent } from './gates.js';
+import type { Consent } from './gate-facts.js';
 
 export interface StageRequest {
   readonly workload: string;

@@ -1,5 +1,5 @@
 /**
- * Reads the journal that a process left. Whatever cannot be read, or is not from the process that the state names, makes
+ * Reads the journal that a process left. What cannot be read, or is not from the process that the state names, makes
  * every key a suspect.
  */
 import { readFileSync } from 'node:fs';

@@ -77,7 +77,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   const type = ELEMENT_TYPES[size.type];
   const { meanwhile, limits } = parts;
   const doubtful = new Map<string, Buffer>();
-  if (type.written !== undefined) meanwhile.written = type.written(parts, doubtful);
+  if (type.written !== undefined) meanwhile.onWritten(type.written(parts, doubtful));
   let timed = false;
   const copy = async (elements: readonly Buffer[]): Promise<void> => {
     await parts.at(
@@ -100,7 +100,7 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
     doubtful.clear();
     for (let i = 0; i < again.length; i += limits.chunkElements) await copy(again.slice(i, i + limits.chunkElements));
   }
-  meanwhile.written = () => undefined;
+  meanwhile.onWritten(null);
 }
 
 function effectsOf(

@@ -13,9 +13,9 @@ export const LIST_HARMLESS: ReadonlySet<string> = new Set(['RPUSH', 'RPUSHX', ..
 
 export async function copyList(parts: Parts, size: KeySize): Promise<void> {
   const { key, temporary, meanwhile, limits } = parts;
-  meanwhile.written = (name) => {
+  meanwhile.onWritten((name) => {
     if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
-  };
+  });
   let count = fitting(limits.chunkBytes, size.bytes / size.length, limits.chunkElements);
   for (let index = 0, done = false; !done;) {
     await parts.at(
@@ -33,7 +33,7 @@ export async function copyList(parts: Parts, size: KeySize): Promise<void> {
         if (index < Number(text(length))) return effects;
         done = true;
         // From here on the mirror's key is the authority's.
-        meanwhile.written = () => undefined;
+        meanwhile.onWritten(null);
         return [...effects, ['UNLINK', key], ['RENAME', temporary, key], parts.timeToLive(pttl)];
       },
     );

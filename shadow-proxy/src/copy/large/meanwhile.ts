@@ -20,17 +20,19 @@ export const ENDS = ['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT', 'PERSIST', 'T
 /** A command that the mirror is told about the key: its name in upper case. */
 export type Written = (name: string, args: readonly Buffer[], operation: Operation) => void;
 
+/** The copy of a key in parts. */
+export interface Copy {
+  /** Whether an operation is its own. */
+  owns(operation: Operation): boolean;
+  /** The database is about to become another one on the mirror: what was copied is of no use. */
+  discard(): void;
+}
+
 export class Meanwhile implements InParts {
-  /** Why the copy has to begin again; null where it holds so far. */
-  disturbed: string | null = null;
-  /** When the key may expire at the earliest, in ms of the monotonic clock. */
-  expiresAt = Infinity;
-  /** What a write means for the copy is its type's to say. */
-  written: Written = () => undefined;
-  /** Whether an operation is the copy's own. */
-  own: (operation: Operation) => boolean = () => false;
-  /** The database is about to become another one on the mirror. */
-  leaving: () => void = () => undefined;
+  #disturbed: string | null = null;
+  #expiresAt = Infinity;
+  #written: Written | null = null;
+  #copy: Copy | null = null;
 
   constructor(
     private readonly sequencer: Sequencer,
@@ -39,15 +41,40 @@ export class Meanwhile implements InParts {
     private readonly key: Buffer,
   ) {}
 
+  /** Why the copy has to begin again; null where it holds so far. */
+  get disturbed(): string | null {
+    return this.#disturbed;
+  }
+
+  /** When the key may expire at the earliest, in ms of the monotonic clock. */
+  get expiresAt(): number {
+    return this.#expiresAt;
+  }
+
+  /** What a write means for the copy is its type's to say; null where it means nothing. */
+  onWritten(written: Written | null): void {
+    this.#written = written;
+  }
+
+  /** The copy that it is about. */
+  belongsTo(copy: Copy): void {
+    this.#copy = copy;
+  }
+
+  /** @param at when the key may expire at the earliest, in ms of the monotonic clock */
+  expiresFrom(at: number): void {
+    this.#expiresAt = at;
+  }
+
   /** The copy begins (again): nothing has happened yet. */
   begin(): void {
-    this.disturbed = null;
-    this.expiresAt = Infinity;
-    this.written = () => undefined;
+    this.#disturbed = null;
+    this.#expiresAt = Infinity;
+    this.#written = null;
   }
 
   disturb(why: string): void {
-    this.disturbed ??= why;
+    this.#disturbed ??= why;
   }
 
   doubted(reason: string): void {
@@ -56,12 +83,12 @@ export class Meanwhile implements InParts {
 
   /** @throws {Disturbed} */
   assertUndisturbed(): void {
-    if (this.disturbed !== null) throw new Disturbed(this.disturbed);
+    if (this.#disturbed !== null) throw new Disturbed(this.#disturbed);
   }
 
   /** An operation has got its place in the mirror's order. */
   ordered(operation: Operation): void {
-    if (operation.follow !== WRITE || this.own(operation)) return;
+    if (operation.follow !== WRITE || this.#copy?.owns(operation)) return;
     const { spec, frame, start, end } = operation;
     if (spec?.handling === 'exclusive') return this.#exclusive(operation);
     if (operation.db !== this.db) return;
@@ -75,7 +102,7 @@ export class Meanwhile implements InParts {
     const { args } = operation.command;
     const name = args[0].toString('latin1').toUpperCase();
     this.#time(args, operation);
-    this.written(name, args, operation);
+    this.#written?.(name, args, operation);
   }
 
   #isWritten({ frame, start }: Operation): boolean {
@@ -92,7 +119,7 @@ export class Meanwhile implements InParts {
     if (name === 'SWAPDB') {
       const swapped = args.slice(1).map((arg) => Number(arg.toString('latin1')));
       if (!swapped.includes(this.db)) return;
-      this.leaving();
+      this.#copy?.discard();
       for (const each of swapped) this.sequencer.suspects.key(each, this.key, 'swapped');
     } else if (
       name === 'FLUSHALL' ||
@@ -114,9 +141,9 @@ export class Meanwhile implements InParts {
   /** A time to live that a client gives counts from here on, whether or not the mirror has the key to give it to. */
   #time(args: readonly Buffer[], { answeredAt }: Operation): void {
     const relative = relativeTtl(args);
-    if (relative !== null) this.expiresAt = Math.min(this.expiresAt, answeredAt + relative.ms);
+    if (relative !== null) this.#expiresAt = Math.min(this.#expiresAt, answeredAt + relative.ms);
     const absolute = absoluteTtl(args);
     const { unixTimeAtZero, errorMs } = this.sequencer.servers[this.authority].clock;
-    if (absolute !== null) this.expiresAt = Math.min(this.expiresAt, absolute.ms - unixTimeAtZero - errorMs);
+    if (absolute !== null) this.#expiresAt = Math.min(this.#expiresAt, absolute.ms - unixTimeAtZero - errorMs);
   }
 }

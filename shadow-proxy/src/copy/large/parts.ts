@@ -83,8 +83,7 @@ export class Parts {
     const { sequencer } = options;
     this.mirror = sequencer.mirrors[otherSide(lane.server.side)];
     this.#runId = this.mirror.server.runId;
-    meanwhile.own = (operation) => this.#own.has(operation);
-    meanwhile.leaving = () => void this.discard();
+    meanwhile.belongsTo({ owns: (operation) => this.#own.has(operation), discard: () => void this.discard() });
   }
 
   readonly #own = new WeakSet<Operation>();
@@ -269,7 +268,7 @@ export class Parts {
     for (const reply of replies) if (isError(reply) && errorCode(reply) !== 'NOGROUP') refused(reply);
     if (answeredAt + EXPIRY_MARGIN_MS >= meanwhile.expiresAt) meanwhile.disturb('it may have expired');
     meanwhile.assertUndisturbed();
-    meanwhile.expiresAt = pttl === -1 ? Infinity : submittedAt + pttl;
+    meanwhile.expiresFrom(pttl === -1 ? Infinity : submittedAt + pttl);
     return pttl;
   }
 

@@ -31,10 +31,10 @@ export async function copyStream(parts: Parts, size: KeySize): Promise<void> {
 async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Promise<readonly Buffer[]> {
   const { key, temporary, meanwhile, limits } = parts;
   let deleted: Buffer[] = [];
-  meanwhile.written = (name, args) => {
+  meanwhile.onWritten((name, args) => {
     if (name === 'XDEL') deleted.push(...args.slice(2).map((id) => Buffer.from(id)));
     else if (!HARMLESS.has(name)) meanwhile.disturb(`${name} has changed its entries`);
-  };
+  });
   const groups: Buffer[] = [];
   let count = fitting(limits.chunkBytes, size.bytes / size.length, limits.chunkElements);
   let [from, nearEnd, done] = ['-', false, false];
@@ -64,7 +64,7 @@ async function copyEntries(parts: Parts, size: KeySize, known: Set<string>): Pro
           done = true;
           groups.push(...told.items!.map((group) => fieldOf(group, 'name')));
           // From here on the mirror's entries are the authority's.
-          meanwhile.written = () => undefined;
+          meanwhile.onWritten(null);
           effects.push(...takePlace(parts, head, stream, told.items!, known), parts.timeToLive(pttl));
         }
         nearEnd = entries.length < count;

@@ -23,12 +23,12 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
   const { key, temporary, meanwhile, limits } = parts;
   let written = false;
   let position = 0;
-  meanwhile.written = (name) => {
+  meanwhile.onWritten((name) => {
     if (ENDS.includes(name)) return;
     if (!LOCAL.has(name)) return meanwhile.disturb(`${name} has replaced it`);
     written = true;
     if (name === 'BITFIELD') position = Math.max(0, position - FIELD_BYTES);
-  };
+  });
   await send(parts, length, freight);
   await parts.at([['STRLEN', key]], ([now], pttl) => {
     if (Number(text(now)) < length) throw new Disturbed('it is shorter than it was');
@@ -36,7 +36,7 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
   });
   parts.elements = 1;
   if (!written) {
-    meanwhile.written = () => undefined;
+    meanwhile.onWritten(null);
     return;
   }
   for (let done = false; !done;) {
@@ -51,7 +51,7 @@ export async function copyString(parts: Parts, length: number, freight: Connecti
         const again = position < from;
         if (!again) position = from + piece.data!.length;
         done = !again && position >= Number(text(now));
-        if (done) meanwhile.written = () => undefined;
+        if (done) meanwhile.onWritten(null);
         return piece.data!.length === 0 ? [] : [['SETRANGE', key, from, piece.data!]];
       },
     );

@@ -131,9 +131,9 @@ class Comparison {
   /** From the head: an element's index holds only while nothing but the tail grows. */
   async #list(count: number): Promise<boolean> {
     const { key, meanwhile } = this.parts;
-    meanwhile.written = (name) => {
+    meanwhile.onWritten((name) => {
       if (!LIST_HARMLESS.has(name)) meanwhile.disturb(`${name} has moved its elements`);
-    };
+    });
     for (let at = 0, length = Infinity; at < length; at += count) {
       const both = await this.parts.both([
         ['LLEN', key],

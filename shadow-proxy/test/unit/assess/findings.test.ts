@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { InstanceFacts } from '../../../src/assess/facts.js';
-import { concludeFrom, findingsOf, type Finding, type Question } from '../../../src/assess/findings.js';
+import type { Finding, Question } from '../../../src/assess/finding.js';
+import { concludeFrom, findingsOf } from '../../../src/assess/findings.js';
 import { sizingOf } from '../../../src/assess/sizing.js';
 
 const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({

@@ -1,7 +1,8 @@
 /** Gates: decisions over made-up evidence, so that each can be seen open, closed and unknown. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { closedGates, gatesFor, judgeGates, NO_CONSENT, type Gate, type GateFacts } from '../../../src/stages/gates.js';
+import { NO_CONSENT, type GateFacts } from '../../../src/stages/gate-facts.js';
+import { closedGates, gatesFor, judgeGates, type Gate } from '../../../src/stages/gates.js';
 import { nextPoint } from '../../../src/stages/promotion.js';
 import type { StagePoint } from '../../../src/plan/plan.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';

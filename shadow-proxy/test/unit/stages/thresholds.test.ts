@@ -1,7 +1,8 @@
 /** Gates at, just below and just above each of their limits. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { judgeGates, judgeTarget, NO_CONSENT, type GateFacts, type GateName } from '../../../src/stages/gates.js';
+import { NO_CONSENT, type GateFacts } from '../../../src/stages/gate-facts.js';
+import { judgeGates, judgeTarget, type GateName } from '../../../src/stages/gates.js';
 import type { WorkloadEvidence } from '../../../src/storage/evidence.js';
 
 const NOW = Date.parse('2026-03-04T12:00:00Z');

@@ -1,0 +1,177 @@
+/** What clients use that KeyDB does not have. */
+import { HARMLESS, formsOf, supports, titleOf, type Form } from '../command/forms.js';
+import { COMMANDS } from '../command/table.generated.js';
+import { count, number } from '../text/figures.js';
+import { MANAGED_ONLY, type Finding, type Question } from './finding.js';
+
+const NO_SERVER = { version: '', isKeydb: true, commands: new Set<string>() };
+
+/** What KeyDB 6.3.4 knows, where no target is there to be asked. */
+const KEYDB_COMMANDS = new Set(COMMANDS.filter(([, , targetArity]) => targetArity !== 0).map(([name]) => name));
+
+/** Commands with keys, but those that this tool itself sends. */
+const ON_KEYS = new Set(
+  COMMANDS.filter(([name, , , , ...keys]) => keys.length > 0 && !name.includes('|') && name !== 'type').map(
+    ([name]) => name,
+  ),
+);
+
+/** `readInstance` asks for it. */
+const ASKED_HERE = 'function|list';
+
+export function modules({ sources }: Question): Finding[] {
+  const names = [...new Set(sources.flatMap((source) => source.modules))];
+  return names.length === 0
+    ? []
+    : [
+        {
+          about: 'modules',
+          weight: 'no-go',
+          what: `modules are loaded: ${names.join(', ')}`,
+          means: 'KeyDB has none of their types and commands',
+        },
+      ];
+}
+
+/** Commands that clients use and the target does not know. */
+export function newerCommands({ sources, target }: Question): Finding[] {
+  // Servers before 7.0 do not name their subcommands.
+  const tells = [...(target?.commands ?? [])].some((name) => name.includes('|'));
+  const known = (name: string): boolean =>
+    target === null || (name.includes('|') && !tells) ? KEYDB_COMMANDS.has(name) : target.commands.has(name);
+  const used = new Map<string, number>();
+  for (const source of sources) {
+    for (const [name, calls] of source.calls)
+      if (calls > 0 && !known(name) && name !== ASKED_HERE && !(titleOf(name) in HARMLESS))
+        used.set(name, (used.get(name) ?? 0) + calls);
+  }
+  const libraries = sources.reduce((total, source) => total + source.functions, 0);
+  const found: Finding[] = [];
+  if (used.size > 0) {
+    const named = [...used]
+      .sort((a, b) => b[1] - a[1])
+      .map(([name, calls]) => `${name.replace('|', ' ')} (${count(calls, 'call')})`);
+    found.push({
+      about: 'commands',
+      weight: 'no-go',
+      what: `the target lacks commands that clients use: ${named.join(', ')}`,
+      means:
+        'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first',
+    });
+  }
+  if (libraries > 0)
+    found.push({
+      about: 'functions',
+      weight: 'no-go',
+      what: `${count(libraries, 'library', 'libraries')} of functions ${libraries === 1 ? 'is' : 'are'} loaded`,
+      means: 'KeyDB has none: make them scripts first',
+    });
+  return found;
+}
+
+/** Options, argument forms and replies of commands that the target knows. */
+export function options({ sources, target }: Question): Finding[] {
+  const isLacking = (form: Form, name: string): boolean =>
+    !form.whole &&
+    form.lacks === 'target' &&
+    !(form.name in HARMLESS) &&
+    !supports(form, name, 'target', target ?? NO_SERVER);
+  const lacking = (name: string): Form[] => (formsOf(name) ?? []).filter((form) => isLacking(form, name));
+  const found: Finding[] = [];
+  const used = [
+    ...new Set(sources.flatMap(({ calls }) => [...calls].flatMap(([name, times]) => (times > 0 ? [name] : [])))),
+  ].sort();
+  const replies = used.flatMap((name) => lacking(name).filter(({ how }) => how === 'reply')).map(({ name }) => name);
+  if (replies.length > 0)
+    found.push({
+      about: 'replies',
+      weight: 'first',
+      what: `the target answers with other elements: ${replies.join(', ')}`,
+      means: 'see whether your applications read what is missing',
+    });
+  const options = used
+    .map((name) => ({ name, forms: lacking(name).filter(({ how }) => how === 'refused') }))
+    .filter(({ forms }) => forms.length > 0);
+  const seen = sources.flatMap(({ monitored }) => (monitored === null ? [] : [monitored]));
+  if (seen.length < sources.length) {
+    const named = options.map(
+      ({ name, forms }) => `${titleOf(name)} (${forms.map((form) => form.name.slice(name.length + 1)).join(', ')})`,
+    );
+    if (named.length > 0)
+      found.push({
+        about: 'options',
+        weight: 'note',
+        what: `clients use commands of which the target refuses some options, and commandstats does not tell options: ${named.join('; ')}`,
+        means:
+          'look with --monitor 10s, which costs throughput, or see what the gate unsupported counts while the proxy runs',
+      });
+    return found;
+  }
+  const names = new Set(options.flatMap(({ forms }) => forms.map(({ name }) => name)));
+  const counts = new Map<string, number>();
+  for (const { forms } of seen)
+    for (const [name, times] of forms) if (names.has(name)) counts.set(name, (counts.get(name) ?? 0) + times);
+  const looked = `${number(seen.reduce((total, { commands }) => total + commands, 0))} commands seen in ${Math.max(...seen.map(({ ms }) => ms / 1000)).toFixed(1)} s`;
+  if (counts.size > 0)
+    found.push({
+      about: 'options',
+      weight: 'no-go',
+      what: `the target refuses options that clients use: ${[...counts].map(([name, times]) => `${name} (${count(times, 'call')})`).join(', ')}; ${looked}`,
+      means:
+        'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first',
+    });
+  else if (seen.some(({ commands }) => commands > 0))
+    found.push({
+      about: 'options',
+      weight: 'note',
+      what: `no option that the target refuses, in ${looked}`,
+      means: 'it was a short look: the gate unsupported counts all of them while the proxy runs',
+    });
+  else
+    found.push({
+      about: 'options',
+      weight: 'unknown',
+      what: 'MONITOR showed no command at all',
+      means: 'look again while clients work',
+    });
+  return found;
+}
+
+/** A server that has run no command on a key for a client does not tell which ones the clients use. */
+export const unseenCommands = ({ sources }: Question): Finding[] =>
+  sources
+    .filter(({ calls }) => [...calls].every(([name, times]) => times === 0 || !ON_KEYS.has(name)))
+    .map(({ label }) => ({
+      about: 'commands',
+      weight: 'unknown',
+      what: `${label} has counted no command on a key since it started, or since CONFIG RESETSTAT`,
+      means: 'assess it again when clients have been at work: which of their commands the target lacks is not known',
+    }));
+
+export const managed = ({ requires }: Question): Finding[] =>
+  requires.map((name) => ({
+    about: 'managed',
+    weight: 'no-go',
+    what: `needed: ${MANAGED_ONLY[name]}`,
+    means: 'only a managed service gives it, and none offers KeyDB',
+  }));
+
+export function scripts({ sources }: Question): Finding[] {
+  const calls = sources.reduce(
+    (total, source) =>
+      total +
+      ['eval', 'evalsha', 'eval_ro', 'evalsha_ro'].reduce((sum, name) => sum + (source.calls.get(name) ?? 0), 0),
+    0,
+  );
+  return calls === 0
+    ? []
+    : [
+        {
+          about: 'scripts',
+          weight: 'note',
+          what: `scripts ran ${number(calls)} times`,
+          means:
+            'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated',
+        },
+      ];
+}

@@ -1,0 +1,195 @@
+/** What the load shows: whether KeyDB would help, and whether one proxy is enough. */
+import { count, number } from '../text/figures.js';
+import type { Finding, Question } from './finding.js';
+
+const BUSY = 0.7;
+const IDLE = 0.3;
+const MANY = 6;
+const FEW = 3;
+const NEAR_LIMIT = 0.8;
+const FULL = 0.9;
+/** A round trip takes so long, and so many times the median: it waited behind others. */
+const [SPIKE_MS, SPIKE_TIMES] = [5, 5];
+/** Of an idle server that says something about its host. */
+const SOME_LOAD = 0.1;
+/** A shard needs no more of a proxy than this. */
+const PROXY_SHARE = 0.6;
+const LARGE_BYTES = 1 << 20;
+
+const percent = (share: number): string => `${Math.round(share * 100)} %`;
+
+const mebibytes = (bytes: number): string => `${(bytes / 2 ** 20).toFixed(0)} MiB`;
+
+export function cpu({ sources }: Question): Finding[] {
+  const told = sources.filter((source) => source.cpu !== null);
+  const about = 'CPU';
+  if (told.length < sources.length) {
+    return [
+      {
+        about,
+        weight: 'unknown',
+        what: `${sources.length - told.length} of ${sources.length} servers do not tell their CPU time`,
+        means: 'watch the CPU of the thread that runs commands where they run',
+      },
+    ];
+  }
+  const busy = told.filter((source) => source.cpu! >= BUSY);
+  const shares = `${told.map((source) => percent(source.cpu!)).join(', ')} of one core`;
+  if (busy.length >= MANY)
+    return [
+      {
+        about,
+        weight: 'go',
+        what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
+        means: 'many instances bound by their one thread is what KeyDB is for',
+      },
+    ];
+  if (busy.length > 0)
+    return [
+      {
+        about,
+        weight: 'go',
+        what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
+        means: 'the thread is the limit',
+      },
+    ];
+  if (told.length <= FEW && told.every((source) => source.cpu! < IDLE)) {
+    return [
+      {
+        about,
+        weight: 'no-go',
+        what: `${told.length === 1 ? 'one instance' : `${told.length} instances`}, idle (${shares})`,
+        means: 'more threads make nothing faster here: stay, or move for another reason',
+      },
+    ];
+  }
+  return [
+    {
+      about,
+      weight: 'note',
+      what: `no instance uses over ${percent(BUSY)} of its one thread (${shares})`,
+      means: 'assess again at the busiest hour of the week',
+    },
+  ];
+}
+
+export function connections({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, clients: { connected, max, rejected } }): Finding[] => {
+    if (rejected > 0)
+      return [
+        {
+          about: 'connections',
+          weight: 'go',
+          what: `${label} has refused ${number(rejected)} connections since it started`,
+          means: 'its limit of clients is reached',
+        },
+      ];
+    if (max !== null && connected >= max * NEAR_LIMIT)
+      return [
+        {
+          about: 'connections',
+          weight: 'go',
+          what: `${label} has ${number(connected)} of ${number(max)} clients`,
+          means: 'it is near its limit, and each connection costs its one thread',
+        },
+      ];
+    return [];
+  });
+}
+
+export function queueing({ sources }: Question): Finding[] {
+  return sources
+    .filter(
+      ({ ping: { p50, p99 }, cpu: share }) => (share ?? 1) >= SOME_LOAD && p99 >= SPIKE_MS && p99 >= p50 * SPIKE_TIMES,
+    )
+    .map(({ label, ping: { p50, p99, count: pings } }) => ({
+      about: 'queueing',
+      weight: 'go',
+      what: `${label}: 1 of 100 PINGs took ${p99.toFixed(1)} ms, the median ${p50.toFixed(2)} ms (${pings} PINGs)`,
+      means: 'commands wait behind others; look into SLOWLOG first: a slow command waits in KeyDB just as long',
+    }));
+}
+
+export function memory({ sources }: Question): Finding[] {
+  const bound = sources.filter(
+    ({ memory: { used, max }, cpu: share }) => max !== null && used >= max * FULL && (share ?? 0) < BUSY,
+  );
+  return bound.map(({ label, memory: { used, max, policy }, evicted }) => ({
+    about: 'memory',
+    weight: 'no-go',
+    what: `${label} is bound by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'no policy told'}, ${number(evicted)} keys evicted), and not by CPU`,
+    means: 'KeyDB holds no more in the same memory: give it more memory, or fewer keys',
+  }));
+}
+
+export function proxyCeiling({ sources, proxyOps }: Question): Finding[] {
+  return sources
+    .filter(({ opsPerSecond }) => opsPerSecond > proxyOps * PROXY_SHARE)
+    .map(({ label, opsPerSecond }) => ({
+      about: 'proxy',
+      weight: 'no-go',
+      what: `${label} gets ${number(opsPerSecond)} commands a second, over ${percent(PROXY_SHARE)} of the ${number(proxyOps)} that one proxy was measured to take`,
+      means:
+        'split the shard, or move some of its clients to another one first; where your machines take more, measure it (docs/capacity.md) and say so with --proxy-ops',
+    }));
+}
+
+export function largeKeys({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, keySample: { keys, largest } }): Finding[] => {
+    const large = largest.filter(({ bytes }) => bytes >= LARGE_BYTES);
+    return large.length === 0
+      ? []
+      : [
+          {
+            about: 'large keys',
+            weight: 'note',
+            what: `${label}: among ${number(keys)} keys looked at there are ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`,
+            means: 'they are copied in parts; a command over all of one holds up everybody, in KeyDB as in Redis',
+          },
+        ];
+  });
+}
+
+/**
+ * KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: upstream/scan-page.ts.
+ */
+export function walks({ sources }: Question): Finding[] {
+  const used = ['keys', 'scan']
+    .map((name) => [name, sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0)] as const)
+    .filter(([, calls]) => calls > 0);
+  return used.length === 0
+    ? []
+    : [
+        {
+          about: 'walks',
+          weight: 'first',
+          what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '),
+          means:
+            'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/handbook.md)',
+        },
+      ];
+}
+
+/** What the source evicts, the target keeps: nothing tells the proxy which keys those are. */
+export const evictions = ({ sources }: Question): Finding[] =>
+  sources
+    .filter(({ evicted }) => evicted > 0)
+    .map(({ label, evicted, memory: { max, policy } }) => ({
+      about: 'evictions',
+      weight: 'note',
+      what: `${label} has evicted ${count(evicted, 'key')}${max === null || policy === null ? '' : ` (maxmemory ${mebibytes(max)}, ${policy})`}`,
+      means:
+        'the target keeps what the source evicts: verify reports these keys as differences, and verify --repair deletes them on the target. ' +
+        'Evictions on the target keep gates closed: give it more memory, or raise maxmemory of the source first',
+    }));
+
+export function databases({ sources }: Question): Finding[] {
+  return sources
+    .filter((source) => [...source.databases.keys()].some((db) => db !== 0))
+    .map(({ label, databases: all }) => ({
+      about: 'databases',
+      weight: 'note',
+      what: `${label} uses databases ${[...all].map(([db, keys]) => `${db} (${count(keys, 'key')})`).join(', ')}`,
+      means: 'all are copied; patterns of workloads hold in each of them',
+    }));
+}

@@ -1,0 +1,224 @@
+/** The servers themselves: versions, clocks, settings, replicas, users, clients. */
+import { compareUsers } from '../command/users.js';
+import { count, number } from '../text/figures.js';
+import type { Finding, Question } from './finding.js';
+
+/** Clocks may differ by as much as times to live are compared with. */
+const CLOCK_MS = 50;
+
+const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
+
+/** Settings of Redis 7 that KeyDB has not, as they are unless somebody has set them. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  'aof-timestamp-enabled': 'no',
+  'propagation-error-behavior': 'ignore',
+  appenddirname: 'appendonlydir',
+  'repl-diskless-sync-max-replicas': '0',
+  'aof-disable-auto-gc': 'no',
+  'maxmemory-clients': '0',
+  replicaof: '',
+};
+
+/** What has another name there, what a server sets for itself, and what is of no interest to a client. */
+const ITS_OWN =
+  /^((hash|list|set|zset)-max-listpack|replica-|io-threads|bind|port|dir|dbfilename|logfile|pidfile|unixsocket|syslog|supervised|proc-title|set-proc-title|oom-score|daemonize|cluster-|tls-|loglevel|databases|enable-|crash|use-exit|disable-thp|bgsave|aof_rewrite|jemalloc|server_cpulist|bio_cpulist|locale|shutdown-|socket-mark|bind-source|busy-reply|latency-tracking|sanitize|ignore-warnings|list-compress)/;
+
+export function versions({ sources, target }: Question): Finding[] {
+  const found: Finding[] = [];
+  for (const { label, version, mode, role, isKeydb } of sources) {
+    if (mode === 'cluster')
+      found.push({
+        about: 'cluster',
+        weight: 'no-go',
+        what: `${label} runs in cluster mode`,
+        means: 'the proxy speaks for one server, not for slots of a cluster',
+      });
+    if (role === 'slave')
+      found.push({
+        about: 'role',
+        weight: 'first',
+        what: `${label} is a replica`,
+        means: 'assess, and name in the plan, its master (or its Sentinels)',
+      });
+    if (isKeydb)
+      found.push({
+        about: 'source',
+        weight: 'first',
+        what: `${label} is a KeyDB already`,
+        means: 'is this the right address?',
+      });
+    else if (!(Number(version.split('.', 1)[0]) >= 4))
+      found.push({
+        about: 'version',
+        weight: 'first',
+        what: `${label} is Redis ${version}`,
+        means: 'the kit is tested from 4.0 on: upgrade first',
+      });
+  }
+  if (target !== null && !target.isKeydb)
+    found.push({
+      about: 'target',
+      weight: 'note',
+      what: `${target.label} is no KeyDB, but ${target.version}`,
+      means: 'the kit works; what is told of KeyDB does not hold for it',
+    });
+  return found;
+}
+
+export function clocks({ sources, target }: Question): Finding[] {
+  const servers = [...sources, ...(target === null ? [] : [target])];
+  return servers
+    .filter(({ clock }) => Math.abs(clock.offsetMs) > CLOCK_MS + clock.errorMs)
+    .map(({ label, clock }) => ({
+      about: 'clocks',
+      weight: 'first',
+      what: `the clock of ${label} is ${clock.offsetMs} ms off this machine's`,
+      means: 'keys with EXPIREAT end at different times: run NTP or chrony on all hosts',
+    }));
+}
+
+export function replicas({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, replicas: all }) =>
+    all.flatMap(({ address, reads }): Finding[] => {
+      if (reads === null)
+        return [
+          {
+            about: 'replicas',
+            weight: 'first',
+            what: `the replica ${address} of ${label} cannot be asked`,
+            means: 'see that no client reads from it: such reads do not come through the proxy',
+          },
+        ];
+      return reads === 0
+        ? []
+        : [
+            {
+              about: 'replicas',
+              weight: 'first',
+              what: `the replica ${address} of ${label} has answered ${count(reads, 'read')}`,
+              means: 'they do not come through the proxy: point these clients at the proxy, too',
+            },
+          ];
+    }),
+  );
+}
+
+export function settings({ sources, target }: Question): Finding[] {
+  if (target === null || target.settings === null) return [];
+  const theirs = target.settings;
+  const lacking = new Map<string, string>();
+  for (const source of sources)
+    for (const [name, value] of source.settings ?? [])
+      if (!theirs.has(name) && !ITS_OWN.test(name) && value !== DEFAULTS[name]) lacking.set(name, value);
+  const differing = [
+    'maxmemory-policy',
+    'notify-keyspace-events',
+    'timeout',
+    'maxclients',
+    'appendonly',
+    'save',
+  ].flatMap((name) => {
+    const ours = sources
+      .map((source) => source.settings?.get(name))
+      .find((value) => value !== undefined && theirs.has(name) && value !== theirs.get(name));
+    return ours === undefined ? [] : [`${name} (source ${quoted(ours)}, target ${quoted(theirs.get(name)!)})`];
+  });
+  const found: Finding[] = [];
+  if (lacking.size > 0)
+    found.push({
+      about: 'settings',
+      weight: 'note',
+      what: `no counterpart: ${[...lacking].map(([name, value]) => `${name} (${quoted(value)})`).join(', ')}`,
+      means: 'see which of them your applications count on',
+    });
+  if (differing.length > 0)
+    found.push({
+      about: 'settings',
+      weight: 'first',
+      what: `set otherwise: ${differing.join(', ')}`,
+      means: 'set them on the target as they are on the source, or know why not',
+    });
+  return found;
+}
+
+export function clients({ sources }: Question): Finding[] {
+  return sources.flatMap(({ label, connections: all }): Finding[] => {
+    if (all === null)
+      return [
+        {
+          about: 'clients',
+          weight: 'unknown',
+          what: `${label} does not list its clients`,
+          means: 'find out who connects: each must be pointed at the proxy',
+        },
+      ];
+    if (all.length === 0) return [];
+    const groups = new Map<string, number>();
+    for (const { host, name, library } of all) {
+      const who = [host, name, library].filter(Boolean).join(' ');
+      groups.set(who, (groups.get(who) ?? 0) + 1);
+    }
+    const named = [...groups].sort((a, b) => b[1] - a[1]);
+    const shown = named.slice(0, 8).map(([who, times]) => `${who} (${times})`);
+    const more = named.length > 8 ? ` and ${named.length - 8} more` : '';
+    return [
+      {
+        about: 'clients',
+        weight: 'first',
+        what: `${count(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`,
+        means: 'each must be pointed at the proxy: who writes beside it makes the servers differ',
+      },
+    ];
+  });
+}
+
+/** What the gate `users` will ask for before the first client is answered by the target. */
+export function users({ sources, target }: Question): Finding[] {
+  const most = Math.max(0, ...sources.map((source) => source.users ?? 0));
+  if (target === null) {
+    return most <= 1
+      ? []
+      : [
+          {
+            about: 'users',
+            weight: 'first',
+            what: `${number(most)} ACL users`,
+            means:
+              'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels',
+          },
+        ];
+  }
+  const known = new Set([...sources, target].map(({ askedAs }) => askedAs).filter((name) => name !== 'default'));
+  return sources.flatMap(({ label, acl }): Finding[] => {
+    const { differences, unknown } = compareUsers(acl, target.acl, known);
+    if (unknown !== null)
+      return [
+        {
+          about: 'users',
+          weight: 'unknown',
+          what: `${label}: ${unknown}`,
+          means: 'whether clients may log in at the target is not known',
+        },
+      ];
+    if (differences.length === 0) return [];
+    return [
+      {
+        about: 'users',
+        weight: 'first',
+        what: `${label}: ${differences.join('; ')}`,
+        means:
+          'make the users of both alike before clients are answered by the target, or name those that no client uses in knownUsers',
+      },
+    ];
+  });
+}
+
+export const refusals = ({ sources, target }: Question): Finding[] =>
+  [...sources, ...(target === null ? [] : [target])]
+    .filter((source) => source.refusals.length > 0)
+    .map(({ label, refusals: all }) => ({
+      about: 'permissions',
+      weight: 'note',
+      what: `${label} refused: ${all.join('; ')}`,
+      means: 'what these tell is missing here; allow them to the user for a full answer',
+    }));

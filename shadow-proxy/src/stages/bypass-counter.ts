@@ -1,0 +1,114 @@
+/** Traffic that bypasses the proxy: clients at the source that are not the kit's, and writes that it did not send. */
+import { isError, text } from '../resp/decode.js';
+import type { Authorities } from '../pipeline/authorities.js';
+import type { Sequencer } from '../pipeline/sequencer.js';
+import { sum } from '../telemetry/snapshot.js';
+import { clientField, listClients } from '../upstream/handshake.js';
+import { parseInfo, type Server } from '../upstream/server.js';
+import { foreignWrites, parseCalls, type CallCounts } from './bypass-watch.js';
+import type { PassedWrites } from './gate-facts.js';
+import { soon } from './soon.js';
+
+export interface BypassContext {
+  readonly sequencer: Sequencer;
+  readonly authorities: Pick<Authorities, 'frozen'>;
+  /** Writes sent to the source, by command; and how many scripts. */
+  readonly sent: () => { readonly writes: ReadonlyMap<string, number>; readonly scripts: number };
+}
+
+/** Writes at the source that this proxy did not send. */
+export class BypassCounter {
+  /** What the source had counted at the last looks, the newest last. */
+  #counts: CallCounts[] = [];
+  /** Since when its counts were compared at each look; null where the last could not be. */
+  #countedSince: Date | null = null;
+  /** The last writes that were seen to pass the proxy by. */
+  #passed: PassedWrites['last'] = null;
+  #total = 0;
+
+  constructor(private readonly by: BypassContext) {}
+
+  /** Writes since the start. */
+  get total(): number {
+    return this.#total;
+  }
+
+  /** Looks once more. */
+  async passedWrites(): Promise<PassedWrites> {
+    await this.count();
+    return this.soFar();
+  }
+
+  /** What the looks have shown so far. */
+  soFar(): PassedWrites {
+    return { since: this.#countedSince?.toISOString() ?? null, last: this.#passed };
+  }
+
+  /** Holds the source's counts against ours; only while it gets nothing but clients' commands from us. */
+  async count(): Promise<void> {
+    const { sequencer, sent, authorities } = this.by;
+    const { source } = sequencer.servers;
+    const comparable = (): boolean =>
+      sequencer.router.oneAuthority &&
+      sequencer.router.default.keylessRule.authority === 'source' &&
+      authorities.frozen === null &&
+      source.up;
+    if (!comparable()) return this.#forget();
+    const before = sent();
+    const lanes = [...sequencer.lanes.source.all(), ...sequencer.lanes.source.private()];
+    const inFlight = lanes.reduce((all, { commandsInFlight }) => all + commandsInFlight, 0);
+    const reply = await soon(source.ask('INFO', 'commandstats'));
+    if (reply === null || isError(reply) || !comparable()) return this.#forget();
+    const after = sent();
+    const calls = parseCalls(
+      parseInfo(text(reply)),
+      new Set(before.writes.keys()),
+      (subcommand) => sequencer.table.byName(subcommand)?.write === false,
+    );
+    const now: CallCounts = {
+      runId: source.runId,
+      calls,
+      sentBefore: before.writes,
+      sentAfter: after.writes,
+      inFlight,
+      scripts: after.scripts,
+    };
+    const [earlier, last] = this.#counts;
+    this.#counts = last === undefined ? [...this.#counts, now] : [last, now];
+    // A script that was on its way at the last look may have run since.
+    if (last === undefined || earlier.scripts !== last.scripts) return;
+    const found = foreignWrites(last, now);
+    this.#countedSince = found === null ? null : (this.#countedSince ?? new Date());
+    if (found === null || sum(found) === 0) return;
+    this.#passed = { at: new Date().toISOString(), writes: found };
+    this.#total += sum(found);
+  }
+
+  #forget(): void {
+    this.#counts = [];
+    this.#countedSince = null;
+  }
+}
+
+/** What the names of the kit's own connections begin with. */
+const KIT = 'shadow-proxy';
+
+/** Clients at the source that are neither the kit's nor known; replicas and Sentinels are none. */
+export async function bypassingClients(source: Server, known: readonly string[]): Promise<readonly string[] | null> {
+  const listed = await soon(listClients((...args) => source.ask(...args)));
+  if (listed === null) return null;
+  const foreign = [...listed.values()].filter(
+    (line) =>
+      !clientField(line, 'name').startsWith(KIT) &&
+      !/[SMO]/.test(clientField(line, 'flags')) &&
+      clientField(line, 'cmd') !== 'ping|sentinel',
+  );
+  const who = foreign.map((line) => ({
+    name: clientField(line, 'name'),
+    host: clientField(line, 'addr').replace(/:\d+$/, ''),
+    cmd: clientField(line, 'cmd'),
+  }));
+  return who
+    .filter(({ name, host }) => !known.includes(name) && !known.includes(host))
+    .map(({ name, host, cmd }) => `${name === '' ? host : `${name} at ${host}`} (${cmd})`);
+}

@@ -1,0 +1,77 @@
+/** What gates are judged by. */
+import type { UserComparison } from '../command/users.js';
+import type { TargetKeys } from '../copy/foreign/target-keys.js';
+import type { Verdict } from '../guard/judge.js';
+import type { Gates } from '../plan/plan.js';
+import type { LatencyWindow, WorkloadEvidence } from '../storage/evidence.js';
+
+/** Writes to the source that the proxy did not send, by the source's own counts. */
+export interface PassedWrites {
+  /**
+   * Since when the counts were compared (ISO 8601); null where they cannot be now: scripts run, or the target is an
+   * authority.
+   */
+  readonly since: string | null;
+  /** When some were seen last, and how many at least, by command; null where never. */
+  readonly last: { readonly at: string; readonly writes: Readonly<Record<string, number>> } | null;
+}
+
+/** What the target holds of a workload. */
+export interface TargetFacts {
+  /** Since when the shard has written all of it (ISO 8601); null where that is not so, or not known. */
+  readonly ownSince: string | null;
+  /** Null where it was not counted. */
+  readonly keys: TargetKeys | null;
+  /** Keys of the whole target; null where it does not tell. */
+  readonly of: number | null;
+  /** Why it does not tell, or could not be counted. */
+  readonly problem: string | null;
+}
+
+/** What an operator allows to happen to keys of the target that the shard did not write. */
+export interface Consent {
+  /** Those that the source has, too, and those that clients write, may be overwritten. */
+  readonly overwrite: boolean;
+  /** Those that the source does not have may be deleted. */
+  readonly deleteForeign: boolean;
+  /** How many of them at most: the number that the operator was shown. */
+  readonly confirm: number;
+}
+
+export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
+
+export interface GateFacts {
+  /** Before the first write to the target; else null. */
+  readonly target: TargetFacts | null;
+  readonly consent: Consent;
+  readonly evidence: WorkloadEvidence;
+  readonly gates: Gates;
+  /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
+  readonly spanning: number;
+  /** Keys in doubt, differences without a verdict among them. */
+  readonly suspects: number;
+  /** Why all its keys are in doubt; null where they are not. */
+  readonly suspect: string | null;
+  readonly frozen: string | null;
+  readonly latencies: readonly LatencyWindow[];
+  /** What is wrong with the two servers and their roles; null where that is not known. */
+  readonly servers: readonly string[] | null;
+  /** How the users of the two servers differ; null where they were not asked yet. */
+  readonly users: UserComparison | null;
+  /**
+   * Users as whom clients have logged in, and whom the target refused when that was tried just now; null where it was
+   * not tried.
+   */
+  readonly refusedLogins: readonly string[] | null;
+  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
+  readonly bypassing: readonly string[] | null;
+  /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
+  readonly counters: Verdict | 'none' | null;
+  /** The region that writes it, where that is another one than the shard's. */
+  readonly writtenIn: string | null;
+  readonly passed: PassedWrites;
+  /** Keys that the target has evicted; null where it does not tell. */
+  readonly evicted: number | null;
+  /** Keys that the source has evicted since the proxy started. */
+  readonly sourceEvicted: number;
+}

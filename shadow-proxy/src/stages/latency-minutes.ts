@@ -1,0 +1,76 @@
+/** How fast both servers answered: since the last sample, and in the minute that runs. */
+import type { Histogram } from 'hdr-histogram-js';
+import { latencyHistogram, type Latencies } from '../io/latency.js';
+import { SIDES, type Side } from '../route/stage.js';
+import type { LatencyWindow } from '../storage/evidence.js';
+import { SERIES_STEP_MS, type Latest } from '../telemetry/series.js';
+import type { LatencySnapshot } from '../telemetry/snapshot.js';
+
+const MINUTE_MS = 60_000;
+
+type BySide = Readonly<Record<Side, Histogram>>;
+
+export interface LatencyEvents {
+  /** Every few seconds: how fast both servers answered since the last time. */
+  sampled(latest: Latest): void;
+  /** A minute is over. */
+  minute(now: Date, source: LatencySnapshot, target: LatencySnapshot): void;
+}
+
+export class LatencyMinutes {
+  /** Since the last sample, and of the minute before that. */
+  readonly #recent: BySide = { source: latencyHistogram(), target: latencyHistogram() };
+  readonly #minute: BySide = { source: latencyHistogram(), target: latencyHistogram() };
+  readonly #unwatch: readonly (() => void)[];
+  #timedAt = performance.now();
+  #sampledAt = performance.now();
+
+  constructor(
+    private readonly by: Readonly<Record<Side, Latencies>>,
+    private readonly events: LatencyEvents,
+  ) {
+    this.#unwatch = SIDES.map((side) => by[side].watch(this.#recent[side]));
+  }
+
+  /** Takes a sample, and ends the minute, when it is time. */
+  look(now: Date): void {
+    if (performance.now() - this.#sampledAt >= SERIES_STEP_MS) this.#sample();
+    if (performance.now() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
+  }
+
+  /** A minute that is not over tells something, too. */
+  running(): LatencyWindow {
+    const of = (side: Side): LatencySnapshot => {
+      const all = latencyHistogram();
+      all.add(this.#minute[side]);
+      all.add(this.#recent[side]);
+      return this.by[side].snapshot(all);
+    };
+    return { at: new Date().toISOString(), source: of('source'), target: of('target') };
+  }
+
+  close(): void {
+    for (const end of this.#unwatch) end();
+  }
+
+  #snapshot(of: BySide): Latest {
+    return { source: this.by.source.snapshot(of.source), target: this.by.target.snapshot(of.target) };
+  }
+
+  #sample(): void {
+    this.#sampledAt = performance.now();
+    this.events.sampled(this.#snapshot(this.#recent));
+    for (const side of SIDES) {
+      this.#minute[side].add(this.#recent[side]);
+      this.#recent[side].reset();
+    }
+  }
+
+  #endMinute(now: Date): void {
+    this.#sample();
+    this.#timedAt = performance.now();
+    const { source, target } = this.#snapshot(this.#minute);
+    this.events.minute(now, source, target);
+    for (const side of SIDES) this.#minute[side].reset();
+  }
+}
