@@ -211,12 +211,12 @@ export const cutover = dashboard({
         }),
         lines({
           title: 'Share that a rule explains',
-          description: 'Over five minutes: above 25 % the gate explained is closed by default, lest rules hide faults.',
+          description: 'Over five minutes: above 25 % the gate allowed is closed by default, lest rules hide faults.',
           width: 8,
           unit: 'percentunit',
           decimals: 2,
           queries: {
-            '{{shard}}': `${sumBy('shard', `increase(${ofWorkload('compared_total', 'verdict="explained"')}[5m])`)} / clamp_min(${sumBy('shard', `increase(${ofWorkload('compared_total')}[5m])`)}, 1)`,
+            '{{shard}}': `${sumBy('shard', `increase(${ofWorkload('compared_total', 'verdict="allowed"')}[5m])`)} / clamp_min(${sumBy('shard', `increase(${ofWorkload('compared_total')}[5m])`)}, 1)`,
           },
           thresholds: badFrom(0.25, 0.1),
         }),

@@ -207,7 +207,7 @@ export function lines({ queries, colors = {}, stacked = false, signed = false, m
 
 /** The same on every panel that shows both. */
 export const SIDES = { source: 'blue', target: 'orange' };
-export const VERDICTS = { match: GREEN, explained: 'blue', inconclusive: 'yellow', mismatch: RED };
+export const VERDICTS = { match: GREEN, allowed: 'blue', inconclusive: 'yellow', mismatch: RED };
 
 /** Which state something was in, as a band each. */
 export function states({ queries, ...asked }: Asked): Builder<Panel> {

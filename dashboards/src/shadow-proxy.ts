@@ -185,7 +185,7 @@ export const shadowProxy = dashboard({
       panels: [
         lines({
           title: 'Pairs compared',
-          description: 'By verdict: only match and explained open gates.',
+          description: 'By verdict: only match and allowed open gates.',
           width: 8,
           unit: 'ops',
           stacked: true,
@@ -200,11 +200,11 @@ export const shadowProxy = dashboard({
           thresholds: badFrom(1),
         }),
         lines({
-          title: 'Differences explained',
+          title: 'Differences allowed',
           description:
             'Since the start, by the rule that allows them: one that grows with all traffic is worth reading in docs/comparison-rules.md.',
           width: 8,
-          queries: { '{{shard}} {{rule}}': orNone('rule', sumBy('shard, rule', proxy('explained_total'))) },
+          queries: { '{{shard}} {{rule}}': orNone('rule', sumBy('shard, rule', proxy('allowed_total'))) },
         }),
         lines({
           title: 'Inconclusive',

@@ -47,7 +47,7 @@ const snapshot = (changes: object): ShardSnapshot =>
       mismatches: {},
       inconclusive: {},
       unsupported: {},
-      explained: {},
+      allowed: {},
       suspects: { total: 0, byReason: {} },
     },
     mirror: { lagMs: 0, queuedBytes: 0, queuedEffects: 0, dropped: 0, connected: true },

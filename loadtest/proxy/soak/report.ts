@@ -51,7 +51,7 @@ export function asText(report: Report): string {
   const { trend, totals, snapshot, samples } = report;
   const last = samples[samples.length - 1];
   const seconds = last.at || 1;
-  const excused = sum(snapshot.explained);
+  const allowed = sum(snapshot.allowed);
   const table = new Table({ style: { head: [], border: [], compact: true } });
   table.push(
     ['clients', `${report.clients}, ${totals.hungUp} hung up and came back`],
@@ -60,7 +60,7 @@ export function asText(report: Report): string {
     ['replies', `${totals.replies}, ${totals.wrong} wrong, ${totals.errors} errors, ${totals.lost} connections lost`],
     [
       'compared',
-      `${snapshot.compared}: ${snapshot.matched} equal, ${excused} explained, ${sum(snapshot.mismatches)} mismatches`,
+      `${snapshot.compared}: ${snapshot.matched} equal, ${allowed} allowed, ${sum(snapshot.mismatches)} mismatches`,
     ],
     ['not to be told', `${sum(snapshot.inconclusive)} ${JSON.stringify(snapshot.inconclusive)}`],
     [

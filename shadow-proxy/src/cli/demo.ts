@@ -48,7 +48,7 @@ interface Finding {
   readonly compared: number;
   /** Of the traffic, before the value was changed. */
   readonly mismatches: Readonly<Record<string, number>>;
-  readonly explained: Readonly<Record<string, number>>;
+  readonly allowed: Readonly<Record<string, number>>;
   readonly errors: { readonly errors: number; readonly first: string | null };
   readonly caught: LedgerEntry | null;
   readonly healed: boolean;
@@ -113,7 +113,7 @@ async function observe(
     );
     const errors = await traffic(launched, apps, options, signal);
     if (signal.aborted) return null;
-    const { operations, compared, mismatches, explained } = launched.shard.snapshot();
+    const { operations, compared, mismatches, allowed } = launched.shard.snapshot();
     direct = await connectApps(target.port);
     say('\nNow one value is changed in the target, behind the proxy’s back …');
     const { caught, healed } = await tamper(launched, apps[0], direct[0]);
@@ -123,7 +123,7 @@ async function observe(
         : '… and a client reads it. It was NOT caught.',
     );
     if (healed) say('The proxy has copied the key again: both servers hold the same.');
-    return { operations, compared, mismatches, explained, errors, caught, healed };
+    return { operations, compared, mismatches, allowed, errors, caught, healed };
   } finally {
     for (const app of [...apps, ...direct]) app.close();
     await launched.stop();
@@ -177,8 +177,8 @@ async function settled(holds: () => boolean | Promise<boolean>): Promise<boolean
 const isFine = ({ compared, mismatches, errors, caught }: Finding): boolean =>
   compared > 0 && sum(mismatches) === 0 && errors.errors === 0 && caught !== null;
 
-function summary({ operations, compared, mismatches, explained, errors, caught }: Finding, fine: boolean): string {
-  const explanation = sum(explained) === 0 ? '' : `, ${number(sum(explained))} of them explained (${list(explained)})`;
+function summary({ operations, compared, mismatches, allowed, errors, caught }: Finding, fine: boolean): string {
+  const explanation = sum(allowed) === 0 ? '' : `, ${number(sum(allowed))} of them allowed (${list(allowed)})`;
   return [
     `${number(operations)} operations, ${number(compared)} pairs of replies compared${explanation}, ${number(sum(mismatches))} mismatches in the traffic${sum(mismatches) === 0 ? '' : ` (${list(mismatches)})`}.`,
     ...(errors.errors === 0 ? [] : [`${number(errors.errors)} commands failed, the first with: ${errors.first}`]),

@@ -182,7 +182,7 @@ function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: 
     name: 'practice',
     shards: [{ name: 'practice', listen: `redis://127.0.0.1:${proxy}`, source: source.url, target: target.url }],
     workloads: WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })),
-    gates: { minCompared: 500, minMinutes: 0.1, maxP99Ratio: 20, maxExplainedShare: 1 },
+    gates: { minCompared: 500, minMinutes: 0.1, maxP99Ratio: 20, maxAllowedShare: 1 },
     admin: { listen: `127.0.0.1:${admin}` },
     state: './state',
   };

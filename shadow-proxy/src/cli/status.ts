@@ -101,7 +101,7 @@ export function renderShard(shard: ShardSnapshot): string {
     workloads.push([
       w.name,
       formatPoint(w),
-      ...[w.operations, w.compared, w.explained, w.mismatches, w.inconclusive].map(short),
+      ...[w.operations, w.compared, w.allowed, w.mismatches, w.inconclusive].map(short),
       w.suspect === null ? short(w.suspects) : 'all',
     ]);
   const notes = shard.workloads.flatMap(noteOf);
@@ -123,7 +123,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     target,
     operations,
     clients,
-    explained,
+    allowed,
     mismatches,
     inconclusive,
     latency,
@@ -148,7 +148,7 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
   ];
   const more: [boolean, string, string][] = [
     [sum(mismatches) > 0, 'DIFFER', list(mismatches)],
-    [sum(explained) > 0, 'excused', list(explained)],
+    [sum(allowed) > 0, 'allowed', list(allowed)],
     [sum(inconclusive) > 0, 'untold', list(inconclusive)],
     [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
     [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],

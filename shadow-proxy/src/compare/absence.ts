@@ -89,9 +89,9 @@ export function judgeAbsence(verdict: Verdict, evidence: Evidence): Verdict {
   const lacking = lackingSides(verdict.what);
   // Of a reply that does not show who lacked the key, an edge on either side is proof; an eviction is one on both.
   const isEdge = lacking.some((side) => maybeLacked(evidence, side) && hadLittleLeft(evidence, other(side)));
-  if (isEdge) return { kind: 'explained', rule: 'expiry-edge' };
+  if (isEdge) return { kind: 'allowed', rule: 'expiry-edge' };
   const isEviction = lacking.every((side) => maybeLacked(evidence, side) && evicted(evidence, side));
-  if (isEviction) return { kind: 'explained', rule: 'evicted' };
+  if (isEviction) return { kind: 'allowed', rule: 'evicted' };
   if (evidence.writtenSince) return { kind: 'inconclusive', reason: 'written-since' };
   const doubt = lacking.map((side) => doubtAbout(evidence, side)).find((reason) => reason !== null);
   return doubt === undefined ? verdict : { kind: 'inconclusive', reason: doubt! };

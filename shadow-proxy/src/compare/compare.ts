@@ -1,7 +1,7 @@
 /**
  * Are two replies to one command the same, and if not, why?
  *
- *   compareReplies ──▶ match │ explained(rule) │ inconclusive(reason) │ mismatch ──▶ needsEvidence ──▶ judgeAbsence
+ *   compareReplies ──▶ match │ allowed(rule) │ inconclusive(reason) │ mismatch ──▶ needsEvidence ──▶ judgeAbsence
  *
  * Pure functions of the two frames: no clock, no sockets.
  *
@@ -46,11 +46,11 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
   const quick = QUICK_RULES.find(
     (each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror),
   );
-  if (quick !== undefined) return { kind: 'explained', rule: quick.name };
+  if (quick !== undefined) return { kind: 'allowed', rule: quick.name };
   const [a, m] = [authority, mirror].map((frame) => withScoresAlike(command, decodeReply(frame).reply));
   const difference: Difference = { command, authority: a, mirror: m, limits };
   const rule = RULES.find((each) => each.appliesTo(command.name) && each.excuses(difference));
-  if (rule !== undefined) return { kind: 'explained', rule: rule.name };
+  if (rule !== undefined) return { kind: 'allowed', rule: rule.name };
   const reason = undecidable(difference);
   if (reason !== null) return { kind: 'inconclusive', reason };
   return { kind: 'mismatch', what: mismatchKind(difference), offset: firstDifference(authority, mirror) };

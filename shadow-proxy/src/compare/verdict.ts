@@ -70,12 +70,12 @@ export interface Mismatch {
 
 export type Verdict =
   | { readonly kind: 'match' }
-  | { readonly kind: 'explained'; readonly rule: RuleName }
+  | { readonly kind: 'allowed'; readonly rule: RuleName }
   | Mismatch
   /** The replies cannot tell; `reason` is one of a few fixed words. */
   | { readonly kind: 'inconclusive'; readonly reason: string };
 
-const SEVERITY: Record<Verdict['kind'], number> = { match: 0, explained: 1, inconclusive: 2, mismatch: 3 };
+const SEVERITY: Record<Verdict['kind'], number> = { match: 0, allowed: 1, inconclusive: 2, mismatch: 3 };
 
 /** Whether `a` is a worse thing to have found than `b`. */
 export const isWorse = (a: Verdict, b: Verdict): boolean => SEVERITY[a.kind] > SEVERITY[b.kind];

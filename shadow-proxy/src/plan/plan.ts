@@ -94,7 +94,7 @@ export interface Gates {
   /** Target's p99 divided by source's. */
   readonly maxP99Ratio: number;
   /** Of the pairs of replies, 0 to 1. */
-  readonly maxExplainedShare: number;
+  readonly maxAllowedShare: number;
   /** Age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;
   /** Hours for which clients must not have used what a server does not support. */

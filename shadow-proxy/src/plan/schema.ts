@@ -99,7 +99,7 @@ export const GATES = {
   minMinutes: 60,
   maxMismatches: 0,
   maxP99Ratio: 1.2,
-  maxExplainedShare: 0.25,
+  maxAllowedShare: 0.25,
   maxVerifyHours: 24,
   unsupportedHours: 24,
   allowUnsupported: {},
@@ -121,7 +121,7 @@ const gate = {
     .number()
     .positive()
     .describe("Target's p99 by the source's, the median over the minutes; below 1 ms both count as 1 ms"),
-  maxExplainedShare: z
+  maxAllowedShare: z
     .number()
     .min(0)
     .max(1)
@@ -147,7 +147,7 @@ const gates = z.strictObject({
   minMinutes: gate.minMinutes.default(GATES.minMinutes),
   maxMismatches: gate.maxMismatches.default(GATES.maxMismatches),
   maxP99Ratio: gate.maxP99Ratio.default(GATES.maxP99Ratio),
-  maxExplainedShare: gate.maxExplainedShare.default(GATES.maxExplainedShare),
+  maxAllowedShare: gate.maxAllowedShare.default(GATES.maxAllowedShare),
   maxVerifyHours: gate.maxVerifyHours.default(GATES.maxVerifyHours),
   unsupportedHours: gate.unsupportedHours.default(GATES.unsupportedHours),
   allowUnsupported: gate.allowUnsupported.default(GATES.allowUnsupported),

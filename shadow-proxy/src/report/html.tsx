@@ -101,9 +101,9 @@ function Shard({ report, now }: { report: ShardReport; now: number }): JSX.Eleme
 
 /** What the gates count, by kind and by rule, since each workload entered its stage. */
 function Parity({ evidence }: ShardReport): JSX.Element {
-  const rows = evidence.workloads.flatMap(({ workload, evidence: { mismatches, explained } }) => [
+  const rows = evidence.workloads.flatMap(({ workload, evidence: { mismatches, allowed } }) => [
     ...Object.entries(mismatches).map(([name, count]) => [workload, 'mismatch', name, number(count)]),
-    ...Object.entries(explained).map(([name, count]) => [workload, 'explained by', name, number(count)]),
+    ...Object.entries(allowed).map(([name, count]) => [workload, 'allowed by', name, number(count)]),
   ]);
   return (
     <>

@@ -88,11 +88,11 @@ function ofShard(report: ShardReport): string {
 
 function ofWorkload(outlook: NextStage): string {
   const { workload, from, to, gates, evidence } = outlook;
-  const { verified, explained, mismatches } = evidence;
+  const { verified, allowed, mismatches } = evidence;
   return [
     `### ${plain(workload)}: ${formatPoint(from)}${to === null ? '' : ` → ${formatPoint(to)}, ${gatesOpen(outlook)} gates open`}`,
     bullets([
-      `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(explained))} explained${sum(explained) > 0 ? ` (${list(explained)})` : ''}, ${number(evidence.inconclusive)} untold`,
+      `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(allowed))} allowed${sum(allowed) > 0 ? ` (${list(allowed)})` : ''}, ${number(evidence.inconclusive)} untold`,
       verified === null
         ? 'never verified'
         : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`,

@@ -40,7 +40,7 @@ export class WorkloadCounters {
   readonly unsupported = new Map<string, UnsupportedCalls>();
   /** By command or form: errors that clients got and the other server would not have given. */
   readonly newErrors = new Map<string, number>();
-  readonly explained = new Map<string, number>();
+  readonly allowed = new Map<string, number>();
   readonly mismatches = new Map<string, number>();
   readonly inconclusive = new Map<string, number>();
 }

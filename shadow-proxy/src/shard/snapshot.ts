@@ -91,7 +91,7 @@ export function snapshotOf(facts: ShardFacts): ShardSnapshot {
     target: serverSnapshot(servers.target, now),
     compared: total((each) => each.compared),
     matched: total((each) => each.matched),
-    explained: merged(counters.map((each) => each.explained)),
+    allowed: merged(counters.map((each) => each.allowed)),
     mismatches: merged(counters.map((each) => each.mismatches)),
     inconclusive: merged(counters.map((each) => each.inconclusive)),
     undecided: facts.asked + mirrors.source.gates + mirrors.target.gates,
@@ -120,7 +120,7 @@ function serverSnapshot({ isUsed, up, evictedAt, ...server }: ServerFacts, now: 
 
 function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): WorkloadSnapshot {
   const { name, stage, percent, counters, suspects, suspect, strayWrites, byCommand } = workload;
-  const { reads, writes, compared, matched, explained, mismatches, inconclusive } = counters;
+  const { reads, writes, compared, matched, allowed, mismatches, inconclusive } = counters;
   return {
     name,
     class: workload.workloadClass as WorkloadSnapshot['class'],
@@ -131,7 +131,7 @@ function workloadSnapshot(workload: WorkloadFacts, mirrorIsEmpty: boolean): Work
     writes,
     compared,
     matched,
-    explained: sumOf(explained),
+    allowed: sumOf(allowed),
     mismatches: sumOf(mismatches),
     inconclusive: sumOf(inconclusive),
     suspects: suspects.total,

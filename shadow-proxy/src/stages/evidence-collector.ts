@@ -330,14 +330,14 @@ function seen({
   name,
   stage,
   percent,
-  counters: { compared, explained, mismatches, inconclusive, unsupported },
+  counters: { compared, allowed, mismatches, inconclusive, unsupported },
 }: Workload): Seen {
   return {
     name,
     stage,
     percent,
     compared,
-    explained,
+    allowed,
     mismatches,
     unsupported,
     inconclusive: [...inconclusive.values()].reduce((a, b) => a + b, 0),

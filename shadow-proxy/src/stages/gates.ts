@@ -23,7 +23,7 @@ export type GateName =
   | 'compared'
   | 'time'
   | 'mismatches'
-  | 'explained'
+  | 'allowed'
   | 'inconclusive'
   | 'suspects'
   | 'verify'
@@ -46,7 +46,7 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
     'compared',
     'time',
     'mismatches',
-    'explained',
+    'allowed',
     'inconclusive',
     'suspects',
     'verify',
@@ -177,12 +177,12 @@ const JUDGES: Readonly<
       `${number(sum(mismatches))}${listed(mismatches)}, at most ${number(maxMismatches)}`,
     ),
 
-  explained: ({ evidence: { compared, explained }, gates: { maxExplainedShare } }) => {
+  allowed: ({ evidence: { compared, allowed }, gates: { maxAllowedShare } }) => {
     if (compared === 0) return unknown('nothing was compared');
-    const share = sum(explained) / compared;
+    const share = sum(allowed) / compared;
     return says(
-      share <= maxExplainedShare,
-      `${percent(share)} of the pairs${listed(explained)}, at most ${percent(maxExplainedShare)}`,
+      share <= maxAllowedShare,
+      `${percent(share)} of the pairs${listed(allowed)}, at most ${percent(maxAllowedShare)}`,
     );
   },
 

@@ -37,7 +37,7 @@ const workload = z.strictObject({
   percent: z.number(),
   since: z.string(),
   compared: z.number(),
-  explained: counts,
+  allowed: counts,
   mismatches: counts,
   inconclusive: z.number(),
   /** Minutes in which replies were compared. */
@@ -68,7 +68,7 @@ export type LatencyWindow = z.infer<typeof file>['latencies'][number];
 export interface Seen extends StagePoint {
   readonly name: string;
   readonly compared: number;
-  readonly explained: ReadonlyMap<string, number>;
+  readonly allowed: ReadonlyMap<string, number>;
   readonly mismatches: ReadonlyMap<string, number>;
   readonly inconclusive: number;
   readonly unsupported: ReadonlyMap<string, UnsupportedCalls>;
@@ -162,12 +162,12 @@ export class EvidenceBook {
   #add(now: Date, seen: Seen): void {
     const evidence = this.#current(now, seen);
     const before = this.#before.get(seen.name);
-    this.#before.set(seen.name, { ...seen, explained: new Map(seen.explained), mismatches: new Map(seen.mismatches) });
+    this.#before.set(seen.name, { ...seen, allowed: new Map(seen.allowed), mismatches: new Map(seen.mismatches) });
     this.#addUnsupported(now, seen, evidence);
     const compared = seen.compared - (before?.compared ?? 0);
     evidence.compared += compared;
     evidence.inconclusive += seen.inconclusive - (before?.inconclusive ?? 0);
-    addEach(evidence.explained, seen.explained, before?.explained);
+    addEach(evidence.allowed, seen.allowed, before?.allowed);
     addEach(evidence.mismatches, seen.mismatches, before?.mismatches);
     const minute = Math.floor(now.getTime() / MINUTE_MS);
     if (compared === 0 || this.#minute.get(seen.name) === minute) return;
@@ -214,7 +214,7 @@ export const noEvidence = ({ stage, percent }: StagePoint, now: Date): WorkloadE
   percent,
   since: now.toISOString(),
   compared: 0,
-  explained: {},
+  allowed: {},
   mismatches: {},
   inconclusive: 0,
   minutes: 0,

@@ -171,9 +171,9 @@ export class Adjudicator implements Verdicts {
         counters.compared++;
         counters.matched++;
         return;
-      case 'explained':
+      case 'allowed':
         counters.compared++;
-        increment(counters.explained, verdict.rule);
+        increment(counters.allowed, verdict.rule);
         // An excused difference of a write has left different data behind; so has an eviction.
         if (pair.writes || verdict.rule === 'evicted') this.#doubtKeys(pair, verdict.rule);
         return;
@@ -297,10 +297,10 @@ export class Adjudicator implements Verdicts {
         );
         // With several keys, one that explains it is enough.
         const final =
-          verdicts.find(({ kind }) => kind === 'explained') ??
+          verdicts.find(({ kind }) => kind === 'allowed') ??
           verdicts.find(({ kind }) => kind === 'inconclusive') ??
           verdict;
-        if (final.kind === 'explained' && final.rule === 'evicted') {
+        if (final.kind === 'allowed' && final.rule === 'evicted') {
           const lostHere = verdict.kind === 'mismatch' && verdict.what === 'missing-on-authority';
           (lostHere ? lane.server : sequencer.mirrorOf(operation).server).losses.spendEviction();
         }

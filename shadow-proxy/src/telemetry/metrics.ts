@@ -107,7 +107,7 @@ export const METRICS: readonly Metric[] = [
   counter('operations_total', 'Commands of clients that were answered', [], (s) => one(s.operations)),
   counter('compared_total', 'Pairs of replies that were compared', [], (s) => one(s.compared)),
   counter('matched_total', 'Pairs that were equal', [], (s) => one(s.matched)),
-  counter('explained_total', 'Pairs that differed as a rule allows', ['rule'], (s) => byName('rule', s.explained)),
+  counter('allowed_total', 'Pairs that differed as a rule allows', ['rule'], (s) => byName('rule', s.allowed)),
   counter('mismatches_total', 'Pairs that differed', ['kind'], (s) => byName('kind', s.mismatches)),
   counter('inconclusive_total', 'Pairs that could not be told', ['reason'], (s) => byName('reason', s.inconclusive)),
   gauge('undecided', 'Differences about which the servers are being asked', [], (s) => one(s.undecided)),
@@ -279,7 +279,7 @@ export const METRICS: readonly Metric[] = [
   ofWorkload('workload_compared_total', 'counter', 'Pairs of replies by verdict', ['verdict'], (w) =>
     byName('verdict', {
       match: w.matched,
-      explained: w.explained,
+      allowed: w.allowed,
       mismatch: w.mismatches,
       inconclusive: w.inconclusive,
     }),

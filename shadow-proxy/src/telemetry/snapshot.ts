@@ -77,7 +77,7 @@ export interface WorkloadSnapshot {
   readonly writes: number;
   readonly compared: number;
   readonly matched: number;
-  readonly explained: number;
+  readonly allowed: number;
   readonly mismatches: number;
   readonly inconclusive: number;
   readonly suspects: number;
@@ -241,11 +241,11 @@ export interface ShardSnapshot {
   readonly clientsClosed: Readonly<Record<string, number>>;
   /** Commands of clients that were answered. */
   readonly operations: number;
-  /** Pairs of replies: `matched` + the sum of `explained` + the sum of `mismatches`. */
+  /** Pairs of replies: `matched` + the sum of `allowed` + the sum of `mismatches`. */
   readonly compared: number;
   readonly matched: number;
   /** By rule. */
-  readonly explained: Readonly<Record<string, number>>;
+  readonly allowed: Readonly<Record<string, number>>;
   /** By kind. */
   readonly mismatches: Readonly<Record<string, number>>;
   /** By reason: pairs that could not be told. */

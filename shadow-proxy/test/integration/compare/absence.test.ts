@@ -409,7 +409,7 @@ test('a reply that does not show who lacked the key is excused by an edge on eit
 test('only a mismatch is judged again', () => {
   for (const verdict of [
     { kind: 'match' },
-    { kind: 'explained', rule: 'random' },
+    { kind: 'allowed', rule: 'random' },
     { kind: 'inconclusive', reason: 'x' },
   ] as const) {
     assert.equal(judgeAbsence(verdict, evidence({ authorityPttl: -2 })), verdict);

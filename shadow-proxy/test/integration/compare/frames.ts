@@ -24,7 +24,7 @@ export function inShort(verdict: Verdict): string {
   switch (verdict.kind) {
     case 'match':
       return 'match';
-    case 'explained':
+    case 'allowed':
       return verdict.rule;
     case 'mismatch':
       return `!${verdict.what}`;

@@ -45,7 +45,7 @@ test('by the write that showed the loss', async (t) => {
       await proxy.ask(...write);
       await until(() => sum(shard.snapshot().inconclusive) === n + 1);
     }
-    assert.deepEqual(shard.snapshot().explained, {});
+    assert.deepEqual(shard.snapshot().allowed, {});
   });
 });
 
@@ -62,6 +62,6 @@ test('by FLUSHALL and its like, in whatever database they come', async (t) => {
       await proxy.pipeline([['GET', 'k'], barrier]);
       await until(() => sum(shard.snapshot().inconclusive) === n + 1);
     }
-    assert.deepEqual(shard.snapshot().explained, {});
+    assert.deepEqual(shard.snapshot().allowed, {});
   });
 });

@@ -88,14 +88,14 @@ const figures = (page: Page, workload: string): Promise<Record<string, string>> 
   );
 
 const told = ({ workloads }: ShardSnapshot, name: string): Record<string, string> => {
-  const { operations, compared, matched, explained, mismatches, inconclusive, suspects } = workloads.find(
+  const { operations, compared, matched, allowed, mismatches, inconclusive, suspects } = workloads.find(
     (each) => each.name === name,
   )!;
   const counts = {
     commands: operations,
     compared,
     equal: matched,
-    excused: explained,
+    allowed,
     differ: mismatches,
     untold: inconclusive,
     'in doubt': suspects,

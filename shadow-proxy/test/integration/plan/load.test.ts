@@ -73,7 +73,7 @@ describe('a plan file', () => {
       minMinutes: 60,
       maxMismatches: 0,
       maxP99Ratio: 1.2,
-      maxExplainedShare: 0.25,
+      maxAllowedShare: 0.25,
       maxVerifyHours: 24,
       unsupportedHours: 24,
       allowUnsupported: {},

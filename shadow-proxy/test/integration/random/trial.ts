@@ -150,14 +150,14 @@ function summary(
   { published, heard, left }: TalkReport,
   settledMs: number,
 ): string {
-  const { operations, compared, matched, explained, inconclusive, suspects, mirror } = snapshot;
+  const { operations, compared, matched, allowed, inconclusive, suspects, mirror } = snapshot;
   return JSON.stringify({
     ...{ sent: report.operations, transactions: report.transactions, vanished: report.vanished },
     ...{
       operations,
       compared,
       matched,
-      explained,
+      allowed,
       inconclusive,
       mismatches: sum(snapshot.mismatches),
       suspects: suspects.total,

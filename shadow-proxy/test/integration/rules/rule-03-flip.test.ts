@@ -29,10 +29,10 @@ async function flipUnderLoad(path: readonly Omit<StageRequest, 'workload'>[], tr
     const shared = await load.stop();
     await scene.assertEqual();
     await assertCounted(scene, shared);
-    const { mismatches, flips, explained } = scene.shard.snapshot();
+    const { mismatches, flips, allowed } = scene.shard.snapshot();
     assert.deepEqual(
-      { mismatches, explained, flips },
-      { mismatches: {}, explained: {}, flips: path.length },
+      { mismatches, allowed, flips },
+      { mismatches: {}, allowed: {}, flips: path.length },
       JSON.stringify(scene.shard.findings().slice(0, 3)),
     );
   });

@@ -307,8 +307,8 @@ test('keys that expire all the time under load: nothing differs in the end, and 
     await Promise.all(Array.from({ length: 8 }, (_, id) => drive(id)));
     scene.toTarget.delayMs = 0;
     await scene.shard.settled(20_000);
-    const { explained, mismatches, inconclusive, matched } = scene.shard.snapshot();
-    t.diagnostic(JSON.stringify({ sent, matched, explained, inconclusive, mismatches }));
+    const { allowed, mismatches, inconclusive, matched } = scene.shard.snapshot();
+    t.diagnostic(JSON.stringify({ sent, matched, allowed, inconclusive, mismatches }));
     assert.deepEqual(mismatches, {}, JSON.stringify(scene.shard.findings().slice(0, 3)));
     // An edge shows itself in replies of keys that are in doubt already, or were written since.
     assert.ok((inconclusive.suspect ?? 0) + (inconclusive['written-since'] ?? 0) > 20, 'hardly an edge was met');

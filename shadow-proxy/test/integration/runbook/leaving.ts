@@ -22,7 +22,7 @@ export async function leaveFor(t: TestContext, startOther: () => Promise<LocalSe
   const plan = await planFor({ source: keydb, target: other }, (planned) => {
     Object.assign(planned, {
       workloads: [...WORKLOADS.map((workload) => ({ ...workload, stage: 'off' })), OTHER],
-      gates: { minCompared: 100, minMinutes: 0.1, maxP99Ratio: 100, maxExplainedShare: 1 },
+      gates: { minCompared: 100, minMinutes: 0.1, maxP99Ratio: 100, maxAllowedShare: 1 },
     });
   });
   const running = await start(t, plan);

@@ -43,8 +43,8 @@ describe('a run does not hold', () => {
 
 describe('a run is inconclusive', () => {
   for (const [name, change, reason] of [
-    ['without a client', { operations: 0, compared: 0, matched: 0, explained: {} }, /^no client sent a command/],
-    ['without a comparison', { compared: 0, matched: 0, explained: {} }, /^nothing was compared/],
+    ['without a client', { operations: 0, compared: 0, matched: 0, allowed: {} }, /^no client sent a command/],
+    ['without a comparison', { compared: 0, matched: 0, allowed: {} }, /^nothing was compared/],
     ['without its mirror', mirror({ connected: false }), /^the mirror is not connected/],
     ['with effects that were given up', mirror({ dropped: 1 }), /^1 effect did not reach the mirror/],
     ['with suspects', { suspects: { total: 2, byReason: { outage: 2 } } }, /^2 keys in doubt: 2 outage/],

@@ -16,8 +16,8 @@ test('the table shows what a run is about', () => {
   for (const expected of [
     /source +│ redis:\/\/127\.0\.0\.1:6379 \(7\.0\.15\) /,
     /operations +│ 12,345 \(2,000 a second\), 3 clients/,
-    /compared +│ 990: 980 equal, 10 explained/,
-    /explained by +│ 8 unordered, 2 ttl/,
+    /compared +│ 990: 980 equal, 10 allowed/,
+    /allowed by +│ 8 unordered, 2 ttl/,
     /mismatches +│ 0 /,
     /source p50 \/ p99 │ 0\.10 ms \/ 0\.25 ms/,
     /target p50 \/ p99 │ 0\.12 ms \/ 0\.30 ms/,
@@ -38,7 +38,7 @@ test('the table shows what a run is about', () => {
 test('a line has the same in short', () => {
   assert.equal(
     renderLine({ now: shardSnapshot({ mismatches: { value: 2 } }), before: null, leftMs: null }),
-    '1,000 operations, 100/s, 990 compared, 10 explained, 2 mismatches, p99 0.25 ms / 0.30 ms, lag 0 ms, 0 suspects',
+    '1,000 operations, 100/s, 990 compared, 10 allowed, 2 mismatches, p99 0.25 ms / 0.30 ms, lag 0 ms, 0 suspects',
   );
 });
 

@@ -9,8 +9,8 @@ test('figures, units, wrapped tables and the rules that excused something may di
   );
   assert.ok(
     shows(
-      '│ yes │ explained │ 0.00 % of the pairs, at most 100 % │',
-      '│ yes │ explained │ 12 % of the pairs      │\n│     │           │ (unordered 3, random 4), at most 100 %  │',
+      '│ yes │ allowed │ 0.00 % of the pairs, at most 100 % │',
+      '│ yes │ allowed │ 12 % of the pairs      │\n│     │         │ (unordered 3, random 4), at most 100 %  │',
     ),
   );
   assert.ok(

@@ -87,19 +87,19 @@ test('the counts of the workloads are added up, by name where they have names', 
   const [sessions, rest] = workloads.map(({ counters }) => counters);
   Object.assign(sessions, { compared: 10, matched: 7, refused: 1, reads: 9, writes: 4 });
   Object.assign(rest, { compared: 5, matched: 5, refused: 2 });
-  sessions.explained.set('order', 2);
+  sessions.allowed.set('order', 2);
   sessions.mismatches.set('value', 1);
   rest.mismatches.set('value', 3).set('ttl', 1);
   sessions.unsupported.set('lmpop', { lacks: 'target', calls: 4 }).set('command docs', { lacks: 'target', calls: 9 });
   rest.unsupported.set('lmpop', { lacks: 'target', calls: 1 });
 
   const snapshot = snapshotOf(facts());
-  const { compared, matched, unmirroredErrors, explained, mismatches, unsupported } = snapshot;
+  const { compared, matched, unmirroredErrors, allowed, mismatches, unsupported } = snapshot;
   assert.deepEqual([compared, matched, unmirroredErrors], [15, 12, 3]);
-  assert.deepEqual([explained, mismatches], [{ order: 2 }, { value: 4, ttl: 1 }]);
+  assert.deepEqual([allowed, mismatches], [{ order: 2 }, { value: 4, ttl: 1 }]);
   assert.deepEqual(unsupported, { lmpop: 5 }, 'a form that breaks no client is not among them');
   const [first] = snapshot.workloads;
-  assert.deepEqual([first.operations, first.explained, first.mismatches], [13, 2, 1]);
+  assert.deepEqual([first.operations, first.allowed, first.mismatches], [13, 2, 1]);
   assert.deepEqual(first.unsupported, { lmpop: 4, 'command docs': 9 });
   assert.deepEqual(
     [snapshot.name, snapshot.clients, snapshot.operations],

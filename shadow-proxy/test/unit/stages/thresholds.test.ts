@@ -14,7 +14,7 @@ const evidence: WorkloadEvidence = {
   percent: 100,
   since: ago(3 * HOUR),
   compared: 200_000,
-  explained: {},
+  allowed: {},
   mismatches: {},
   inconclusive: 0,
   minutes: 90,
@@ -32,7 +32,7 @@ const facts: GateFacts = {
     minMinutes: 60,
     maxMismatches: 2,
     maxP99Ratio: 1.2,
-    maxExplainedShare: 0.25,
+    maxAllowedShare: 0.25,
     maxVerifyHours: 24,
     unsupportedHours: 24,
     allowUnsupported: {},
@@ -88,9 +88,9 @@ test('mismatches: as many as are allowed, all kinds together, and no more', () =
   assert.deepEqual(answers('mismatches', ...cases), ['yes', 'yes', 'no']);
 });
 
-test('explained: a quarter of the pairs, and no more', () => {
-  const cases = [49_999, 50_000, 50_001].map((unordered) => seen({ explained: { unordered } }));
-  assert.deepEqual(answers('explained', ...cases), ['yes', 'yes', 'no']);
+test('allowed: a quarter of the pairs, and no more', () => {
+  const cases = [49_999, 50_000, 50_001].map((unordered) => seen({ allowed: { unordered } }));
+  assert.deepEqual(answers('allowed', ...cases), ['yes', 'yes', 'no']);
 });
 
 test('inconclusive: a thousandth of all, those themselves among them', () => {

@@ -13,7 +13,7 @@ const seen = (compared: number, changes: Partial<Seen> = {}): Seen => ({
   stage: 'shadow',
   percent: 100,
   compared,
-  explained: new Map(),
+  allowed: new Map(),
   mismatches: new Map(),
   inconclusive: 0,
   unsupported: new Map(),
@@ -24,15 +24,15 @@ const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 10, minute));
 test('totals of several processes add up, minutes and hours count once', (t) => {
   const directory = scratch(t);
   const first = new EvidenceBook(directory, AUTHOR);
-  first.look(at(0), [seen(10, { explained: new Map([['unordered', 4]]) })]);
+  first.look(at(0), [seen(10, { allowed: new Map([['unordered', 4]]) })]);
   first.look(at(0), [
-    seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+    seen(15, { allowed: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
   ]);
   first.look(at(1), [
-    seen(15, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+    seen(15, { allowed: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
   ]);
   first.look(at(70), [
-    seen(20, { explained: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
+    seen(20, { allowed: new Map([['unordered', 5]]), mismatches: new Map([['value', 1]]), inconclusive: 2 }),
   ]);
   first.verified('w', { endedAt: 'then', keys: 3, differences: 0, failed: 0, unsure: 0 });
   first.save();
@@ -43,7 +43,7 @@ test('totals of several processes add up, minutes and hours count once', (t) => 
     percent: 100,
     since: at(0).toISOString(),
     compared: 120,
-    explained: { unordered: 5 },
+    allowed: { unordered: 5 },
     mismatches: { value: 1 },
     inconclusive: 2,
     minutes: 3,

@@ -23,7 +23,7 @@ describe('metrics', () => {
     for (const [name, value] of [
       ['shadow_proxy_operations_total{shard="cache-0"}', 1000],
       ['shadow_proxy_compared_total{shard="cache-0"}', 990],
-      ['shadow_proxy_explained_total{shard="cache-0",rule="unordered"}', 8],
+      ['shadow_proxy_allowed_total{shard="cache-0",rule="unordered"}', 8],
       ['shadow_proxy_mismatches_total{shard="cache-0",kind="value"}', 2],
       ['shadow_proxy_mismatches_total{shard="cache-0",kind="type"}', 1],
       ['shadow_proxy_mirror_lag_seconds{shard="cache-0"}', 1.5],
