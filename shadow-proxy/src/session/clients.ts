@@ -1,5 +1,4 @@
 /** The clients of one shard, and what they share. */
-import type { CommandSpec } from '../command/table.js';
 import { Intake } from '../io/intake.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Server } from '../upstream/server.js';
@@ -17,7 +16,9 @@ import { LargeReplies, type Taker } from './large-replies.js';
 import { TurnBudget } from './turn-budget.js';
 import { SeenLogins } from './seen-logins.js';
 import { Support } from './support.js';
+import { CommandCounts } from './command-counts.js';
 import { Subscribers } from './subscribers.js';
+import { WaitingRoom } from './waiting-room.js';
 import type { Lane } from '../pipeline/lane.js';
 
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
@@ -46,20 +47,16 @@ export class Clients {
   readonly turnBudget = new TurnBudget();
   readonly subscribers = new Subscribers();
   readonly counterWatch = new CounterWatch();
-  /** Commands that spanned authorities: answered in parts, or refused. */
-  split = 0;
-  crossRefused = 0;
-  operations = 0;
+  readonly counts: CommandCounts;
   readonly limits: ClientLimits;
   /** As whom clients have logged in. */
   readonly logins = new SeenLogins();
   /** What clients were refused. */
   readonly errors = new ClientErrors();
   readonly support: Support;
-  readonly #counts: Float64Array[];
+  /** Who waits for a stage change or an exclusive command to end. */
+  readonly waitingRoom = new WaitingRoom();
   #nextId = 1;
-  #lastPlace = 0;
-  #waiting: { readonly retry: () => void; readonly place: number }[] = [];
 
   constructor(
     readonly sequencer: Sequencer,
@@ -73,14 +70,14 @@ export class Clients {
   ) {
     this.support = new Support(sequencer);
     this.limits = new ClientLimits(this.sessions, bounds);
-    const { workloads, elsewhere } = sequencer.router;
+    const { workloads } = sequencer.router;
     for (const side of SIDES) {
       sequencer.lanes[side].usedBy(
         () =>
           new Set([...this.sessions.values()].flatMap(({ usedLanes }) => usedLanes.filter((lane) => lane !== null))),
       );
     }
-    this.#counts = [...workloads, elsewhere].map(() => new Float64Array(sequencer.table.all.length));
+    this.counts = new CommandCounts(sequencer.table, workloads.length + 1);
   }
 
   entered(session: ConnectedClient): void {
@@ -127,55 +124,8 @@ export class Clients {
     return this.#nextId++;
   }
 
-  count(spec: CommandSpec, workload: Workload): void {
-    this.operations++;
-    if (spec.write) workload.counters.writes++;
-    else workload.counters.reads++;
-    this.#counts[workload.index][spec.id]++;
-  }
-
-  /** Commands of a workload by name. */
-  byCommand(workload: Workload): Record<string, number> {
-    const counts: Record<string, number> = {};
-    for (const spec of this.sequencer.table.all) {
-      const count = this.#counts[workload.index][spec.id];
-      if (count > 0) counts[spec.name] = count;
-    }
-    return counts;
-  }
-
-  /** Writes by command, subcommands together, that were sent for clients so far; and how many scripts and functions. */
-  sentWrites(): { readonly writes: Map<string, number>; readonly scripts: number } {
-    const writes = new Map<string, number>();
-    let scripts = 0;
-    for (const spec of this.sequencer.table.all) {
-      const count = this.#counts.reduce((sum, counts) => sum + counts[spec.id], 0);
-      const name = spec.name.split('|', 1)[0];
-      if (spec.handling === 'script') scripts += count;
-      else if (spec.write) writes.set(name, (writes.get(name) ?? 0) + count);
-    }
-    return { writes, scripts };
-  }
-
   /** Has the server let go of what blocks on the workload's keys; to be sent again when a flip has ended. */
   async interrupt(workload: Workload): Promise<void> {
     await Promise.all([...this.blocked].filter((each) => each.concerns(workload)).map((each) => each.interrupt()));
-  }
-
-  /** A place among those who wait for a flip to end: behind everybody who has one. */
-  nextPlace(): number {
-    return ++this.#lastPlace;
-  }
-
-  /** Calls `retry` when a flip has ended or an exclusive command is over, in the order of the places. */
-  onceOpen(retry: () => void, place = this.nextPlace()): void {
-    this.#waiting.push({ retry, place });
-  }
-
-  /** A flip has ended, or an exclusive command is over: who waited looks again. */
-  open(): void {
-    const waiting = this.#waiting.sort((a, b) => a.place - b.place);
-    this.#waiting = [];
-    for (const { retry } of waiting) retry();
   }
 }

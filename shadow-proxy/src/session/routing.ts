@@ -6,6 +6,7 @@ import { hashSlot } from '../route/slot.js';
 import type { StageRule } from '../route/stage.js';
 import { NOTHING, READ, WRITE, type Follow } from '../pipeline/operation.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
+import type { CommandCounts } from './command-counts.js';
 
 /** A command's bytes and where its arguments lie in them. */
 export interface CommandBytes {
@@ -81,13 +82,13 @@ export function crossesDatabases({ frame, argStart, argEnd, argc }: CommandBytes
 /** Who counts commands that spanned authorities, and were refused. */
 interface Refusing {
   readonly sequencer: Sequencer;
-  crossRefused: number;
+  readonly counts: Pick<CommandCounts, 'addRefused'>;
 }
 
 /** Why the command at hand cannot be run, for it does not tell all its keys; null where it can. */
 export function hiddenKeys(clients: Refusing, spec: CommandSpec, route: Route): string | null {
   if (!route.hidden || clients.sequencer.router.oneAuthority) return null;
-  clients.crossRefused++;
+  clients.counts.addRefused();
   return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
 }
 

@@ -98,7 +98,7 @@ export class Session implements CommandContext, ConnectedClient {
       get mayOwe() {
         return clients.limits.bounds.clientOutputBytes;
       },
-      onceOpen: (retry, place) => clients.onceOpen(retry, place),
+      onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(0),
       closeForOutput: () => clients.limits.close(this, 'output'),
     };

@@ -271,7 +271,7 @@ function composeStaging(parts: Ground & Order & Users & Health): Staging {
     policy: ({ name }) => allWorkloads(settings.plan).find((each) => each.name === name)!.failover,
     unsupported: (workload, side) => collector.unsupportedBy(workload, side),
     change: (request) => changeStage({ collector, flipper }, request),
-    open: () => clients.open(),
+    open: () => clients.waitingRoom.open(),
   });
   return { jobs, flipper, series: new Series(), collector, failover, snapshot };
 }
@@ -317,7 +317,7 @@ function evidenceContext(parts: Ground & Order & Users, jobs: Jobs, snapshot: ()
     counters: () => guardShard(settings.plan, settings.shard, snapshot()),
     seenUsers: () => clients.logins.names(),
     refusedLogins: () => clients.logins.refusedBy(servers.target, servers.source),
-    sent: () => clients.sentWrites(),
+    sent: () => clients.counts.writes(),
     shard: () => parts.name,
     sharing: () => neighboursOf(settings.plan, settings.shard).map(({ name }) => name),
   };

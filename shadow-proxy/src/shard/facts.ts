@@ -47,8 +47,8 @@ export function factsOf(parts: Observed): ShardFacts {
       clients: clients.sessions.size,
       clientBytes: clients.limits.bytes,
       clientsClosed: { ...clients.limits.closed },
-      operations: clients.operations,
-      crossWorkload: { split: clients.split, refused: clients.crossRefused },
+      operations: clients.counts.operations,
+      crossWorkload: { split: clients.counts.split, refused: clients.counts.refused },
       elsewhere: elsewhere.counters.reads + elsewhere.counters.writes,
       clientErrors: clients.errors.snapshot(),
       latency: { source: sequencer.latencies.source.snapshot(), target: sequencer.latencies.target.snapshot() },
@@ -78,7 +78,7 @@ export function factsOf(parts: Observed): ShardFacts {
     asked: parts.adjudicator.undecided,
     suspects: { total: suspects.size, byReason: suspects.byReason() },
     workloads: workloads.map((workload) =>
-      workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.byCommand(workload)),
+      workloadFacts(workload, suspectsOf.get(workload) ?? NO_SUSPECTS, clients.counts.byCommand(workload)),
     ),
   };
 }

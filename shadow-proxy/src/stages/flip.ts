@@ -320,7 +320,7 @@ export class Flipper {
       workload.held = false;
       workload.moving = false;
       clients.subscribers.end();
-      clients.open();
+      clients.waitingRoom.open();
     }
   }
 
@@ -351,7 +351,7 @@ export class Flipper {
   /** Waits while a command runs alone: it must not see two stages. */
   async #alone(inTime: (promise: Promise<void>) => Promise<void>): Promise<void> {
     const { sequencer, clients } = this.context;
-    while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.onceOpen(resolve)));
+    while (sequencer.barred) await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));
   }
 
   /**

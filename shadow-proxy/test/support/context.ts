@@ -153,7 +153,7 @@ export class FakeClient implements CommandContext, ConnectedClient {
         return own.unread;
       },
       mayOwe: BOUNDS.clientOutputBytes,
-      onceOpen: (retry, place) => clients.onceOpen(retry, place),
+      onceOpen: (retry, place) => clients.waitingRoom.onceOpen(retry, place),
       run: () => this.#run(),
       closeForOutput: () => this.destroy(),
     });

@@ -51,7 +51,7 @@ export function block(context: CommandContext, spec: CommandSpec): void {
   const route = routeKeys(clients.sequencer.router, spec, context.parser);
   if (route === null) return context.flow.retryWhen('open');
   if (route.other !== null) {
-    clients.crossRefused++;
+    clients.counts.addRefused();
     context.client.blocked?.drop();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
@@ -107,7 +107,7 @@ export class Blocked implements BlockedCommand {
     const lacks = otherSide(authority);
     if (this.#time.isCutByKeydb && servers[lacks].isKeydb)
       context.clients.support.inScript(spec, this.#frame, `${spec.name} 0.001`, lacks);
-    this.place = context.clients.nextPlace();
+    this.place = context.clients.waitingRoom.nextPlace();
     context.clients.blocked.add(this);
   }
 
@@ -171,7 +171,7 @@ export class Blocked implements BlockedCommand {
         if (context.client.closed) this.#end();
         else if (answer === null) this.#again((retry) => retry());
         else {
-          context.clients.count(this.spec, workload);
+          context.clients.counts.sent(this.spec, workload);
           this.#end();
           context.reply(answer);
           context.flow.resume();
@@ -298,7 +298,7 @@ export class Blocked implements BlockedCommand {
     if (follow === WRITE) sequencer.suspects.note(db, this.#frame, 0);
     this.#lane = lane;
     this.#comes(false);
-    context.clients.count(spec, workload);
+    context.clients.counts.sent(spec, workload);
     const followUp = new Operation(
       this.#frame,
       0,
@@ -369,7 +369,7 @@ export class Blocked implements BlockedCommand {
     const { context } = this;
     if (this.#interrupted.length > 0 && isNothing(reply) && !context.client.closed) {
       this.#nothing = reply;
-      this.#again((retry) => context.clients.onceOpen(retry, this.place));
+      this.#again((retry) => context.clients.waitingRoom.onceOpen(retry, this.place));
       return;
     }
     this.#end();
@@ -411,7 +411,8 @@ export class Blocked implements BlockedCommand {
     const { clients } = this.context;
     const closed = clients.sequencer.barred || clients.sequencer.router.workloads.some(({ held }) => held);
     // With the lane at hand it begins at once then: a command that runs alone may be next.
-    if (closed && !this.#abandoned && !lane.closed) clients.onceOpen(() => this.#enter(lane, way), this.place);
+    if (closed && !this.#abandoned && !lane.closed)
+      clients.waitingRoom.onceOpen(() => this.#enter(lane, way), this.place);
     else this.#retry(lane, setImmediate);
   }
 

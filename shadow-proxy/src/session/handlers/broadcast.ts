@@ -14,7 +14,7 @@ export function broadcast(context: CommandContext, spec: CommandSpec): void {
   const lane = context.lanes.to(router.default.keylessRule.authority);
   if (lane === null) return;
   if (spec.name === 'script|load' && parser.argc > 2) scripts.learn(context.argument(2));
-  clients.count(spec, router.default);
+  clients.counts.sent(spec, router.default);
   const operation = new Operation(
     parser.frame,
     parser.start,

@@ -40,7 +40,7 @@ export function exclusive(context: CommandContext, spec: CommandSpec, authority?
   const route = keyed ? routeKeys(router, spec, context.parser) : null;
   if (keyed && route === null) return context.flow.retryWhen('open');
   if (route !== null && route.other !== null) {
-    clients.crossRefused++;
+    clients.counts.addRefused();
     return context.refuse(crossing(spec.name, route.workload, route.other));
   }
   const side = authority ?? route?.rule.authority ?? router.default.keylessRule.authority;
@@ -125,7 +125,7 @@ async function pass(context: CommandContext, side: Side, blind: boolean, work: W
     else context.destroy();
   } finally {
     sequencer.unbar();
-    clients.open();
+    clients.waitingRoom.open();
   }
 }
 
@@ -172,7 +172,7 @@ async function run(
   const { clients, parser } = context;
   const { sequencer } = clients;
   const { frame, start, end } = parser;
-  clients.count(spec, workload);
+  clients.counts.sent(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
   if (mirrored) sequencer.suspects.note(context.client.db, frame, start);
   const reply = await new Promise<Buffer>((resolve, reject) => {

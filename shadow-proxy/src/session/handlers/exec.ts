@@ -46,7 +46,7 @@ export class Exec {
     if (plan instanceof Error) {
       context.client.endTransaction();
       context.client.watch?.end();
-      context.clients.crossRefused++;
+      context.clients.counts.addRefused();
       context.reply(error(plan.message));
       return;
     }
@@ -155,7 +155,7 @@ export class Exec {
     if (!watch.broken && !elsewhere) return false;
     if (watch.broken) context.reply(context.client.protocol === 3 ? NULL3 : NULL_ARRAY);
     else {
-      context.clients.crossRefused++;
+      context.clients.counts.addRefused();
       context.reply(error(crossing('a transaction', plan.workload, watch.workload)));
     }
     watch.end();
@@ -171,7 +171,7 @@ export class Exec {
 
   #ends({ commands }: ExecPlan): void {
     this.context.client.endTransaction();
-    for (const { spec, workload } of commands) this.context.clients.count(spec, workload);
+    for (const { spec, workload } of commands) this.context.clients.counts.sent(spec, workload);
   }
 
   /**

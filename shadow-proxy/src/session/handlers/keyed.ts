@@ -36,10 +36,10 @@ function severalKeys(context: CommandContext, spec: CommandSpec): void {
   if (spec.name === 'copy' && crossesDatabases(parser)) return exclusive(context, spec, rule.authority);
   if (other === null) return send(context, spec, workload, rule, mixed, 0);
   if (spec.splittable) {
-    clients.split++;
+    clients.counts.addSplit();
     flow.whenIdle(() => submitSplit(context, spec));
   } else {
-    clients.crossRefused++;
+    clients.counts.addRefused();
     context.refuse(crossing(spec.name, workload, other));
   }
 }
@@ -83,7 +83,7 @@ function send(
       sequencer.scriptEffects.beginSpan(operation, rule.authority);
   }
   if (lane.server.isKeydb) removeExpired(sequencer, lane, spec, workload, frame, start);
-  clients.count(spec, workload);
+  clients.counts.sent(spec, workload);
   if (probe !== null) sendProbed(context, operation, lane, probe);
   else lanes.submit(operation, lane);
 }

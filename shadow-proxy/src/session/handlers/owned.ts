@@ -40,7 +40,7 @@ export function answerOwned(context: CommandContext, spec: CommandSpec, owned: M
   const { name } = spec;
   const answer = ANSWERS[name] as Answer | undefined;
   if (answer === undefined || context.parser.argc > 1) return false;
-  context.clients.count(spec, context.clients.sequencer.router.default);
+  context.clients.counts.sent(spec, context.clients.sequencer.router.default);
   context.flow.whenIdle(() => {
     ask(context, name, answer, owned).then(
       (reply) => {

@@ -25,7 +25,7 @@ export function plain(context: CommandContext, spec?: CommandSpec): void {
   const scan = spec?.name === 'scan' ? scanOf(context, authority) : null;
   const lane = lanes.to(scan?.side ?? authority);
   if (lane === null) return;
-  if (spec !== undefined) clients.count(spec, router.default);
+  if (spec !== undefined) clients.counts.sent(spec, router.default);
   const { db, protocol } = client;
   const [frame, start, end] = scan?.frame
     ? [scan.frame, 0, scan.frame.length]

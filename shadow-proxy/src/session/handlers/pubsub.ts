@@ -32,7 +32,7 @@ export function publish(context: CommandContext, spec: CommandSpec): void {
   const rule = workload.keylessRule;
   const lane = context.lanes.to(rule.authority);
   if (lane === null) return;
-  clients.count(spec, workload);
+  clients.counts.sent(spec, workload);
   context.lanes.submit(
     new Operation(
       frame,
@@ -83,7 +83,7 @@ export function subscription(context: CommandContext, spec: CommandSpec): void {
   clients.subscribers.began(context, channelsOf(context, MEANINGS[spec.name].kind));
   if (clients.subscribers.moving) return context.flow.retryWhen('open');
   if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');
-  clients.count(spec, clients.sequencer.router.default);
+  clients.counts.sent(spec, clients.sequencer.router.default);
   const { client } = context;
   const known = client.subscriptions;
   const subscriptions = known instanceof Subscriptions ? known : new Subscriptions(context);

@@ -29,7 +29,7 @@ export function takeRegional(context: CommandContext, spec: CommandSpec): boolea
   if (!isRewritten(spec.name)) {
     context.refuse(notAllowed(name, workload));
   } else if (beside !== null) {
-    context.clients.crossRefused++;
+    context.clients.counts.addRefused();
     context.refuse(
       `ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`,
     );
@@ -83,7 +83,7 @@ function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
 
 function answerAlone(context: CommandContext, spec: CommandSpec, workload: Workload): void {
   carryOut(context, [Buffer.from(context.command)], workload, async (plain) => {
-    context.clients.count(spec, workload);
+    context.clients.counts.sent(spec, workload);
     const command = rewrite(spec.name, argumentsOf(context.command), context.client.protocol);
     if (command instanceof Refusal) return command.reply;
     context.clients.regional!.lookBeside(command.names[0], () => workload.strayWrites++);

@@ -35,7 +35,7 @@ export function takeScript(context: CommandContext, spec: CommandSpec, route: Ro
   const hidden = hiddenBy(sequencer, spec, context.command, authority);
   const refused = refusalOf(clients, spec, context.command, hidden, authority);
   if (refused !== null) {
-    clients.crossRefused++;
+    clients.counts.addRefused();
     context.refuse(refused);
   } else if (hidden === 'nothing') return false;
   else if (hidden === 'writes') exclusive(context, spec);

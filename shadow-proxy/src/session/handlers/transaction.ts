@@ -98,7 +98,7 @@ export class Transaction implements OpenTransaction {
         const other =
           route.other ?? (this.#authority !== null && this.#authority !== route.rule.authority ? this.#workload : null);
         if (other !== null) {
-          context.clients.crossRefused++;
+          context.clients.counts.addRefused();
           context.refuse(crossing('a transaction', route.workload, other));
           return;
         }
@@ -168,7 +168,7 @@ export class Transaction implements OpenTransaction {
       this.#regional.map(({ frame }) => frame),
       workload,
       async (plain) => {
-        for (const { spec, workload: of } of this.#regional) context.clients.count(spec, of);
+        for (const { spec, workload: of } of this.#regional) context.clients.counts.sent(spec, of);
         const done = await perform(
           plain,
           commands.filter((command): command is Rewritten => !(command instanceof Refusal)),

@@ -175,7 +175,7 @@ export function watch(context: CommandContext): void {
       ? context.client.watch.workload
       : null);
   if (elsewhere !== null) {
-    clients.crossRefused++;
+    clients.counts.addRefused();
     return context.refuse(crossing('watch', workload, elsewhere));
   }
   const watched = workloadsOf(context);

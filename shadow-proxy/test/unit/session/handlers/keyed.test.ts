@@ -76,7 +76,7 @@ test('keys of different authorities: what is atomic is refused by the names of b
   const { client, proxy } = await connect({ old: 'shadow', new: 'live', default: 'shadow' });
   client.send('MSET', 'old:a', '1', 'new:b', '2');
   assert.match(client.replies[0], /^-ERR shadow-proxy: MSET spans workload "old" \(stage shadow\) and workload "new"/);
-  assert.deepEqual([proxy.sent, proxy.clients.crossRefused, proxy.clients.split], [[], 1, 0]);
+  assert.deepEqual([proxy.sent, proxy.clients.counts.refused, proxy.clients.counts.split], [[], 1, 0]);
 });
 
 test('while its workload changes the stage, a command waits, and goes by the new one', async () => {
@@ -86,7 +86,7 @@ test('while its workload changes the stage, a command waits, and goes by the new
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
   proxy.router.default.move('live', 100);
   proxy.router.default.held = false;
-  proxy.clients.open();
+  proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target SET k v', 'target MSET a 1 b 2']);
 });
 

@@ -11,7 +11,7 @@ test('the authority of the default workload answers, and nothing follows', async
     [['target', 'INFO', 'nothing']],
   );
   proxy.answer('$2 ok');
-  assert.deepEqual([client.replies, proxy.mirrored, proxy.clients.operations], [['$2 ok'], [], 1]);
+  assert.deepEqual([client.replies, proxy.mirrored, proxy.clients.counts.operations], [['$2 ok'], [], 1]);
 });
 
 test('while the default workload changes its stage, it waits, and goes by the new one', async () => {
@@ -21,7 +21,7 @@ test('while the default workload changes its stage, it waits, and goes by the ne
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
   proxy.router.default.held = false;
   proxy.router.default.move('live', 100);
-  proxy.clients.open();
+  proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target INFO']);
 });
 
@@ -39,7 +39,7 @@ test('what one server alone knows is counted once, also where it had to wait', a
   proxy.router.default.held = true;
   client.send('NEW.CMD');
   proxy.router.default.held = false;
-  proxy.clients.open();
+  proxy.clients.waitingRoom.open();
   assert.deepEqual([...proxy.router.default.counters.unsupported], [['new.cmd', { lacks: 'target', calls: 1 }]]);
   assert.equal(proxy.router.default.counters.newErrors.size, 0, 'the source has answered it');
 });

@@ -74,7 +74,7 @@ test('keys of two authorities are refused as they are queued, by the names of bo
     /^-ERR shadow-proxy: A TRANSACTION spans workload "new" \(stage live\) and workload "old"/,
   );
   assert.match(client.replies[3], /^-EXECABORT/);
-  assert.deepEqual([proxy.took(), proxy.clients.crossRefused], [[], 1]);
+  assert.deepEqual([proxy.took(), proxy.clients.counts.refused], [[], 1]);
 });
 
 test('keys whose authorities differ only by EXEC: it fails, and nothing is sent', async () => {
@@ -94,7 +94,7 @@ test('EXEC goes by the stages as they are then, and waits while one changes', as
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
   proxy.router.default.held = false;
   proxy.router.default.move('live', 100);
-  proxy.clients.open();
+  proxy.clients.waitingRoom.open();
   assert.deepEqual(proxy.took(), ['target MULTI', 'target SET k v', 'target EXEC']);
 });
 

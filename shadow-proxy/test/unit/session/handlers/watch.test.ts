@@ -96,7 +96,7 @@ test('keys of different authorities, in one WATCH or in two, are refused', async
   await watch(client, proxy, 'a:k');
   client.send('WATCH', 'b:k');
   for (const reply of [client.replies[0], client.replies[2]]) assert.match(reply, /^-ERR shadow-proxy: WATCH spans/);
-  assert.equal(proxy.clients.crossRefused, 2);
+  assert.equal(proxy.clients.counts.refused, 2);
 });
 
 test('a transaction for another authority than that of the watched keys is refused', async () => {

@@ -1,0 +1,77 @@
+/** How many commands of clients were sent, by command and workload, and how many spanned two authorities. */
+import type { CommandSpec, CommandTable } from '../command/table.js';
+import type { Workload } from '../route/router.js';
+
+export class CommandCounts {
+  #operations = 0;
+  #split = 0;
+  #refused = 0;
+  /** By workload and command. */
+  readonly #counts: readonly Float64Array[];
+
+  /** @param workloads how many there are, keys of other shards included */
+  constructor(
+    private readonly table: CommandTable,
+    workloads: number,
+  ) {
+    this.#counts = Array.from({ length: workloads }, () => new Float64Array(table.all.length));
+  }
+
+  get operations(): number {
+    return this.#operations;
+  }
+
+  /** Commands that spanned authorities and were answered in parts. */
+  get split(): number {
+    return this.#split;
+  }
+
+  /** Commands that spanned authorities and were refused. */
+  get refused(): number {
+    return this.#refused;
+  }
+
+  addSplit(): void {
+    this.#split++;
+  }
+
+  addRefused(): void {
+    this.#refused++;
+  }
+
+  /** A command was answered in parts: one operation, whose parts are not counted. */
+  answeredInParts(): void {
+    this.#operations++;
+  }
+
+  /** A command of a client is sent. */
+  sent(spec: CommandSpec, workload: Workload): void {
+    this.#operations++;
+    if (spec.write) workload.counters.writes++;
+    else workload.counters.reads++;
+    this.#counts[workload.index][spec.id]++;
+  }
+
+  /** Commands of a workload by name. */
+  byCommand(workload: Workload): Record<string, number> {
+    const counts: Record<string, number> = {};
+    for (const spec of this.table.all) {
+      const count = this.#counts[workload.index][spec.id];
+      if (count > 0) counts[spec.name] = count;
+    }
+    return counts;
+  }
+
+  /** Writes by command, subcommands together, that were sent for clients so far; and how many scripts and functions. */
+  writes(): { readonly writes: Map<string, number>; readonly scripts: number } {
+    const writes = new Map<string, number>();
+    let scripts = 0;
+    for (const spec of this.table.all) {
+      const count = this.#counts.reduce((sum, counts) => sum + counts[spec.id], 0);
+      const name = spec.name.split('|', 1)[0];
+      if (spec.handling === 'script') scripts += count;
+      else if (spec.write) writes.set(name, (writes.get(name) ?? 0) + count);
+    }
+    return { writes, scripts };
+  }
+}
