@@ -60,12 +60,12 @@ export const activeActive = dashboard({
           thresholds: badFrom(1),
         }),
         tile({
-          title: 'Stray writes, last hour',
+          title: 'Writes of a second writer, last hour',
           description:
             'Writes that came to a region that is not the workload’s writer: refused or counted, as the plan says; find the client.',
           width: 4,
           decimals: 0,
-          queries: { writes: `sum(increase(${ofWorkload('stray_writes_total')}[1h]))` },
+          queries: { writes: `sum(increase(${ofWorkload('second_writer_writes_total')}[1h]))` },
           thresholds: badFrom(1),
         }),
         tile({
@@ -166,11 +166,11 @@ export const activeActive = dashboard({
           },
         }),
         lines({
-          title: 'Stray writes',
+          title: 'Writes of a second writer',
           description: 'By workload, since the proxy started: a client of another region is connected here.',
           width: 12,
           height: 7,
-          queries: { '{{shard}} {{workload}}': maxBy('shard, workload', ofWorkload('stray_writes_total')) },
+          queries: { '{{shard}} {{workload}}': maxBy('shard, workload', ofWorkload('second_writer_writes_total')) },
           thresholds: badFrom(1),
         }),
         lines({

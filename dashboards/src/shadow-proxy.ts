@@ -234,7 +234,7 @@ export const shadowProxy = dashboard({
           unit: 'ops',
           queries: {
             '{{shard}} {{outcome}}': sumBy('shard, outcome', perSecond(proxy('cross_workload_total'))),
-            '{{shard}} another shard’s key': sumBy('shard', perSecond(proxy('elsewhere_total'))),
+            '{{shard}} another shard’s key': sumBy('shard', perSecond(proxy('other_shard_total'))),
           },
         }),
       ],

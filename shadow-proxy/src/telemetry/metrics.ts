@@ -121,7 +121,7 @@ export const METRICS: readonly Metric[] = [
   counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
-  counter('elsewhere_total', "Commands on keys that are another shard's, where several share a target", [], (s) =>
+  counter('other_shard_total', "Commands on keys of another shard, where several shards share a target", [], (s) =>
     one(s.elsewhere),
   ),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) =>
@@ -190,8 +190,8 @@ export const METRICS: readonly Metric[] = [
     one(s.watch.passedWrites),
   ),
   gauge(
-    'bypassing_writes_told',
-    '1 while such writes can be told: the source alone answers, and no scripts run',
+    'bypassing_writes_known',
+    '1 while such writes can be counted: only the source answers clients, and no scripts run',
     [],
     (s) => one(Number(s.watch.passedTold)),
   ),
@@ -292,9 +292,9 @@ export const METRICS: readonly Metric[] = [
     (w) => one(sum(w.newErrors)),
   ),
   ofWorkload(
-    'workload_stray_writes_total',
+    'workload_second_writer_writes_total',
     'counter',
-    'Writes that came here although another region is its one writer; with counterLayout per-region, samples that found a plain key on the target',
+    'Writes in this region although the plan names another region as the only writer; with counterLayout per-region, samples that found a plain key on the target',
     [],
     (w) => one(w.strayWrites),
   ),

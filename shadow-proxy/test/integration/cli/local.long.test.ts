@@ -1,4 +1,4 @@
-/** The red button on the migration of `shadow-compare local`. */
+/** The emergency rollback on the migration of `shadow-compare local`. */
 import assert from 'node:assert/strict';
 import { mkdtempSync } from 'node:fs';
 import { rm } from 'node:fs/promises';

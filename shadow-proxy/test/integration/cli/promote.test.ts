@@ -279,7 +279,7 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 for (const hangs of [true, false])
-  test(`the red button without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
+  test(`the emergency rollback without the admin HTTP, of a proxy that ${hangs ? 'hangs' : 'goes on'}: it is fenced, and nothing acknowledged is lost`, async (t) => {
     if (!(await needsKeydb(t))) return;
     await withServers(async ({ source, target }) => {
       const plan = await planFor({ source, target }, (planned) =>

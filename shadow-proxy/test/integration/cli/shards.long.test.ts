@@ -75,7 +75,7 @@ test('of three shards none goes where the second refuses, at its gates or at its
     assert.equal(stuck.code, 1);
     assert.match(stuck.stderr, /s1: the source cannot be reached.*s0 went back to where it was/);
     assert.equal(await stages(), 'live live live');
-    // The red button takes back what it can, and says what it could not.
+    // The emergency rollback takes back what it can, and says what it could not.
     const red = await tool('rollback', '--all');
     assert.equal(red.code, 1);
     assert.match(red.stderr, /s1: the source cannot be reached/);

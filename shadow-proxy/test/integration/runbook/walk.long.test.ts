@@ -40,10 +40,10 @@ test('every step of every week, and the ways back, do what their pages say', { t
   for (const name of WEEKS.slice(1)) assert.match(history, new RegExp(`runbook ${name}: \\S+ run, by `), name);
 });
 
-test('the red button, and the way out, from live', { timeout: 1_800_000 }, async (t) => {
+test('the emergency rollback, and the way out, from live', { timeout: 1_800_000 }, async (t) => {
   const { tool, plan, directory } = await practise(t);
   for (const stage of ['dualwrite', 'shadow', 'live']) await again(tool, plan, stage, ['sessions', 'rate-limits']);
-  for (const name of ['red-button', 'abort-the-migration']) await walk(t, tool, name, plan, directory);
+  for (const name of ['emergency-rollback', 'abort-the-migration']) await walk(t, tool, name, plan, directory);
 });
 
 /**

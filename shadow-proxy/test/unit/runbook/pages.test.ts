@@ -16,7 +16,7 @@ const WALKED = [
   'week-3-read-write',
   'week-4-critical-path-and-retire',
   'rollback',
-  'red-button',
+  'emergency-rollback',
   'abort-the-migration',
   'active-active-counters',
   'upgrade-keydb',
