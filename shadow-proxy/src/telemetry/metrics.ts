@@ -121,7 +121,7 @@ export const METRICS: readonly Metric[] = [
   counter('cross_workload_total', 'Commands over workloads of different authorities', ['outcome'], (s) =>
     byName('outcome', { split: s.crossWorkload.split, refused: s.crossWorkload.refused }),
   ),
-  counter('other_shard_total', "Commands on keys of another shard, where several shards share a target", [], (s) =>
+  counter('other_shard_total', 'Commands on keys of another shard, where several shards share a target', [], (s) =>
     one(s.elsewhere),
   ),
   counter('unmirrored_errors_total', 'Commands that the authority refused, so that they were not repeated', [], (s) =>
