@@ -60,13 +60,17 @@ export class Link {
     for (const direction of directions) this.#held.add(direction);
   }
 
-  /** Passes on so many more bytes in the direction, then holds it; resolves at that moment. */
+  /** Passes on so many more bytes in the direction, held or not, then holds it; resolves at that moment. */
   holdAfter(direction: Direction, bytes: number): Promise<void> {
     if (bytes === 0) {
       this.hold(direction);
       return Promise.resolve();
     }
-    return new Promise((spent) => (this.#quota[direction] = { bytes, spent }));
+    return new Promise((spent) => {
+      this.#quota[direction] = { bytes, spent };
+      this.#held.delete(direction);
+      void this.#passOn(direction);
+    });
   }
 
   /** Passes on what was held, in its order. */
