@@ -1,0 +1,60 @@
+/** Whose a key is where shards share a target. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Owners, type Owns } from '../../../src/route/owner.js';
+import { isPart } from '../../../src/route/parts.js';
+
+const A: Owns = { patterns: ['a:*', 'aa:*'] };
+const B: Owns = { patterns: ['b:*'] };
+const ask = (owners: Owners, keys: readonly string[]): readonly string[] =>
+  keys.map((key) => owners.of(Buffer.from(key), 0, Buffer.byteLength(key)));
+const elsewhere = (owners: Owners, keys: readonly string[]): readonly boolean[] | null =>
+  owners.isElsewhere && keys.map((key) => owners.isElsewhere!(Buffer.from(key), 0, Buffer.byteLength(key)));
+const KEYS = ['a:1', 'aa:1', 'b:1', 'c:1'];
+
+test('a key is of the shard whose patterns have it, or nobody has it', () => {
+  assert.deepEqual(ask(new Owners(A, [B]), KEYS), ['mine', 'mine', 'another', 'nobody']);
+  assert.deepEqual(ask(new Owners(null, [B]), KEYS), ['nobody', 'nobody', 'another', 'nobody']);
+  assert.deepEqual(ask(new Owners(A, [null]), KEYS), ['mine', 'mine', 'nobody', 'nobody']);
+  assert.deepEqual(ask(new Owners(A, [A, B]), ['a:1']), ['mine'], 'its own word comes first');
+});
+
+test('what a shard does not name is elsewhere; where it names nothing, what another names', () => {
+  assert.deepEqual(elsewhere(new Owners(A, [B]), KEYS), [false, false, true, true]);
+  assert.deepEqual(elsewhere(new Owners(null, [B]), KEYS), [false, false, true, false]);
+  assert.deepEqual(elsewhere(new Owners(A, []), KEYS), [false, false, true, true]);
+  assert.equal(elsewhere(new Owners(null, []), KEYS), null);
+  assert.equal(elsewhere(new Owners(null, [null]), KEYS), null);
+  assert.equal(new Owners(null, [B]).mine, null);
+  assert.equal(new Owners(A, [B]).mine!(Buffer.from('a:1'), 0, 3), true);
+});
+
+test('slots are owned from the first to the last of each range', () => {
+  // 'foo' has slot 12182.
+  const owners = (first: number, last: number): readonly string[] =>
+    ask(
+      new Owners(
+        {
+          slots: [
+            [0, 0],
+            [first, last],
+          ],
+        },
+        [],
+      ),
+      ['foo'],
+    );
+  assert.deepEqual(owners(12182, 12182), ['mine']);
+  assert.deepEqual(owners(12183, 16383), ['nobody']);
+  assert.deepEqual(owners(1, 12181), ['nobody']);
+  assert.deepEqual(owners(12000, 12182), ['mine']);
+});
+
+test('the parts of counters are told by their name', () => {
+  assert.deepEqual(
+    ['shadow-proxy:counters:a', 'shadow-proxy:counters:', 'shadow-proxy:counters', 'shadow-proxy:counter:a', 'x'].map(
+      (key) => isPart(Buffer.from(key)),
+    ),
+    [true, true, false, false, false],
+  );
+});
