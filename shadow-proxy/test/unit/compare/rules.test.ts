@@ -19,8 +19,8 @@ import {
   string,
   strings,
   verbatim,
-} from './frames.js';
-import { view, wordsOf } from './raw.js';
+} from '../../integration/compare/frames.js';
+import { view, wordsOf } from '../../integration/compare/raw.js';
 
 const LIMITS = { ttlMs: 100 };
 
