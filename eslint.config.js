@@ -2,7 +2,7 @@ import js from '@eslint/js';
 import tseslint from 'typescript-eslint';
 
 export default tseslint.config(
-  { ignores: ['dist/', 'counters/dist/', 'node_modules/', 'state/'] },
+  { ignores: ['dist/', 'reports/', '.stryker-tmp/', 'counters/dist/', 'node_modules/', 'state/'] },
   js.configs.recommended,
   {
     files: ['**/*.{ts,tsx}'],

@@ -13,6 +13,14 @@ const { options: OPTIONS } = ts.convertCompilerOptionsFromJson(
 
 export const compiled = (file: string): string => join('dist', file.replace(/\.tsx?$/, '.js'));
 
+/** One file, without its types being checked. */
+export const transpile = (file: string, source: string): string =>
+  ts.transpileModule(source, {
+    fileName: file,
+    // A single file does not say that it is a module.
+    compilerOptions: { ...OPTIONS, module: ts.ModuleKind.ESNext, sourceMap: false },
+  }).outputText;
+
 export class Tree {
   readonly root = mkdtempSync(join(tmpdir(), 'mutants-'));
 
@@ -26,12 +34,7 @@ export class Tree {
 
   /** Compiles the faulty file into the tree; the caller restores it. */
   put(fault: Fault, source: string): void {
-    const { outputText } = ts.transpileModule(withFault(fault, source), {
-      fileName: fault.file,
-      // A single file does not say that it is a module.
-      compilerOptions: { ...OPTIONS, module: ts.ModuleKind.ESNext, sourceMap: false },
-    });
-    writeFileSync(join(this.root, compiled(fault.file)), outputText);
+    writeFileSync(join(this.root, compiled(fault.file)), transpile(fault.file, withFault(fault, source)));
   }
 
   restore({ file }: Fault): void {
