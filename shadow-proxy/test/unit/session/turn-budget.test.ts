@@ -15,3 +15,13 @@ test('clients that want more than their share have it divided among as many as t
   assert.equal(budget.share(4), LEAST_SHARE, 'so that a short pipeline is never cut');
   assert.equal(budget.share(5), ALONE, 'nobody wanted more');
 });
+
+test('what is used up is counted once a turn, however often the share is asked for', () => {
+  const budget = new TurnBudget();
+  budget.share(1);
+  budget.usedUp();
+  budget.usedUp();
+  budget.usedUp();
+  assert.equal(budget.share(2), LEAST_SHARE);
+  assert.equal(budget.share(2), LEAST_SHARE, 'asked again in the same turn');
+});

@@ -33,3 +33,18 @@ test('only what is new is told, and only so many points are kept', () => {
   assert.deepEqual(series.since(6).at, [7]);
   assert.deepEqual(series.since(7).at, []);
 });
+
+test('a rate needs time between two points, and counts that began anew are none', () => {
+  const series = new Series();
+  const add = (uptimeMs: number, operations: number, compared: number): void =>
+    series.add(series.since(0).at.length + 1, shardSnapshot({ uptimeMs, operations, compared }), {
+      source: quiet,
+      target: quiet,
+    });
+  add(1_000, 10, 5);
+  add(1_000, 20, 5);
+  add(500, 30, 5);
+  add(2_500, 10, 105);
+  assert.deepEqual(series.since(0).columns.operations, [null, null, null, 0]);
+  assert.deepEqual(series.since(0).columns.compared, [null, null, null, 50]);
+});
