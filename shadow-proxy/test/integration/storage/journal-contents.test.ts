@@ -109,7 +109,7 @@ const WRITES: readonly (readonly [command: readonly Argument[], ...keys: readonl
   [['PEXPIRE', 'lasting', 600_000], 'lasting'],
   [['RENAME', 'old', 'new'], 'old', 'new'],
   [['MSET', 'm:1', 1, 'm:2', 2], 'm:1', 'm:2'],
-  [['SUNIONSTORE', 'union', 'set:1', 'set:2'], 'union'],
+  [['SUNIONSTORE', 'union', 'set:1', 'only:read'], 'union'],
   [['XADD', 'x', 'MAXLEN', '~', 10, '*', 'f', 'v'], 'x'],
   [['SPOP', 'set:1'], 'set:1'],
   [['SMOVE', 'set:2', 'set:3', 'b'], 'set:2', 'set:3'],

@@ -80,6 +80,20 @@ test('a file that was put aside and emptied is written from its beginning when i
   assert.deepEqual(left(directory), [['3:last'], [['w', 'in doubt']], null]);
 });
 
+test('a file that was put aside is told until what was on its way is confirmed', async (t) => {
+  const directory = join(scratch(t), 'journal');
+  let settle: () => void = () => undefined;
+  const journal = open(directory, { settle: () => new Promise((resolve) => (settle = resolve)) });
+  note(journal, 'put aside');
+  journal.turn();
+  note(journal, 'written');
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(left(directory), [['0:put aside', '0:written'], [], null]);
+  settle();
+  await new Promise((resolve) => setImmediate(resolve));
+  assert.deepEqual(left(directory), [['0:written'], [], null]);
+});
+
 test('when everything is confirmed, what is still in doubt as a whole is all that is left', (t) => {
   const directory = join(scratch(t), 'journal');
   const journal: Journal = open(directory, { carry: () => journal.noteWorkload('w', 'in doubt') });

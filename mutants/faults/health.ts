@@ -1,0 +1,139 @@
+/** A server is taken for dead too soon or too late, or its clock for right. */
+import type { Fault } from '../fault.js';
+
+const HEALTH = 'shadow-proxy/src/health/';
+const monitor = ['unit/health/monitor'];
+const clocks = ['unit/health/clocks'];
+const listening = ['unit/io/listening-clock'];
+
+export const SILENCE: readonly Fault[] = [
+  {
+    id: 'a-server-is-down-a-millisecond-late',
+    file: `${HEALTH}monitor.ts`,
+    from: 'silentMs >= this.context.downAfterMs()',
+    to: 'silentMs > this.context.downAfterMs()',
+    tests: monitor,
+  },
+  {
+    id: 'a-server-that-runs-a-script-is-down',
+    file: `${HEALTH}monitor.ts`,
+    from: ' && !this.context.mayBeBusy(side)',
+    to: '',
+    tests: monitor,
+  },
+  {
+    id: 'a-server-that-loads-its-data-is-up',
+    file: `${HEALTH}monitor.ts`,
+    from: "(isError(answer) && text(answer).startsWith('LOADING'))",
+    to: 'false',
+    tests: monitor,
+  },
+  {
+    id: 'any-error-is-silence',
+    file: `${HEALTH}monitor.ts`,
+    from: "(isError(answer) && text(answer).startsWith('LOADING'))",
+    to: 'isError(answer)',
+    tests: monitor,
+  },
+  {
+    id: 'a-server-that-nobody-needs-is-silent',
+    file: `${HEALTH}monitor.ts`,
+    from: 'since === null || !this.context.authorities.isNeeded(side) ? 0',
+    to: 'since === null ? 0',
+    tests: monitor,
+  },
+  {
+    id: 'silence-begins-with-the-newest-question',
+    file: `${HEALTH}monitor.ts`,
+    from: 'if (asked !== null) this.#silentSince[server.side] ??= since;',
+    to: 'if (asked !== null) this.#silentSince[server.side] = since;',
+    tests: monitor,
+  },
+  {
+    id: 'silence-goes-on-after-an-answer',
+    file: `${HEALTH}monitor.ts`,
+    from: 'this.#silentSince[server.side] = null;',
+    to: '',
+    tests: monitor,
+  },
+  {
+    id: 'nobody-is-told-that-a-server-is-down',
+    file: `${HEALTH}monitor.ts`,
+    from: 'if (!this.#stopped && this.isDown(server.side)) this.context.down(server.side);',
+    to: '',
+    tests: monitor,
+  },
+  {
+    id: 'a-late-loop-is-silence-until-the-tick',
+    file: 'shadow-proxy/src/io/listening-clock.ts',
+    from: 'return listened + Math.min(performance.now() - tickedAt, LONGEST_STEP_MS);',
+    to: 'return listened + (performance.now() - tickedAt);',
+    tests: listening,
+  },
+  {
+    id: 'a-late-loop-is-silence-after-the-tick',
+    file: 'shadow-proxy/src/io/listening-clock.ts',
+    from: 'listened += Math.min(now - tickedAt, LONGEST_STEP_MS);',
+    to: 'listened += now - tickedAt;',
+    tests: listening,
+  },
+];
+
+export const TIMES: readonly Fault[] = [
+  {
+    id: 'clocks-are-sure-to-differ-a-millisecond-late',
+    file: `${HEALTH}clocks.ts`,
+    from: 'offMs < SURE_MS',
+    to: 'offMs <= SURE_MS',
+    tests: clocks,
+  },
+  {
+    id: 'clocks-differ-for-good-a-millisecond-late',
+    file: `${HEALTH}clocks.ts`,
+    from: 'now - this.#offSince < LASTING_MS',
+    to: 'now - this.#offSince <= LASTING_MS',
+    tests: clocks,
+  },
+  {
+    id: 'one-look-makes-clocks-differ',
+    file: `${HEALTH}clocks.ts`,
+    from: 'if (this.#offSince === null || (offMs < SURE_MS && now - this.#offSince < LASTING_MS)) return;',
+    to: 'if (this.#offSince === null) return;',
+    tests: clocks,
+  },
+  {
+    id: 'what-is-tolerated-is-a-difference',
+    file: `${HEALTH}clocks.ts`,
+    from: 'this.#offSince = offMs > errorMs + TOLERANCE_MS ?',
+    to: 'this.#offSince = offMs >= errorMs + TOLERANCE_MS ?',
+    tests: clocks,
+  },
+  {
+    id: 'a-look-that-agrees-does-not-begin-the-time-anew',
+    file: `${HEALTH}clocks.ts`,
+    from: '(this.#offSince ?? now) : null;',
+    to: '(this.#offSince ?? now) : this.#offSince;',
+    tests: clocks,
+  },
+  {
+    id: 'the-source-is-not-told-of-the-targets-clock',
+    file: `${HEALTH}clocks.ts`,
+    from: 'mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;',
+    to: '',
+    tests: clocks,
+  },
+  {
+    id: 'a-clock-that-was-set-is-seen-a-millisecond-early',
+    file: 'shadow-proxy/src/upstream/server-clock.ts',
+    from: 'Math.abs(byMs) > errorBefore',
+    to: 'Math.abs(byMs) >= errorBefore',
+    tests: clocks,
+  },
+  {
+    id: 'the-error-of-a-look-is-its-whole-time',
+    file: 'shadow-proxy/src/upstream/server-clock.ts',
+    from: 'told ? (answered - asked) / 2 : UNTOLD_CLOCK_MS',
+    to: 'told ? answered - asked : UNTOLD_CLOCK_MS',
+    tests: clocks,
+  },
+];

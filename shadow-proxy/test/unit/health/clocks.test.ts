@@ -1,0 +1,99 @@
+/** When the servers' clocks are taken to differ, and one of them to have been set. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Clocks, type ClocksContext } from '../../../src/health/clocks.js';
+import { ServerClock } from '../../../src/upstream/server-clock.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const clock = FakeClock.install();
+
+interface Pair {
+  /** A look that finds the target ahead of the source by so many ms; each look is wrong by 1 ms at most. */
+  look(aheadMs: number): number;
+}
+
+function pair(): Pair {
+  const at = { source: { unixTimeAtZero: 1e12, errorMs: 1 }, target: { unixTimeAtZero: 1e12, errorMs: 1 } };
+  const mirrors = { source: { clockAheadMs: 0 }, target: { clockAheadMs: 0 } };
+  const clocks = new Clocks({
+    servers: { source: { clock: at.source }, target: { clock: at.target } },
+    mirrors,
+    logger: { warn: () => undefined },
+  } as unknown as ClocksContext);
+  return {
+    look(aheadMs) {
+      at.target.unixTimeAtZero = 1e12 + aheadMs;
+      clocks.compare();
+      assert.equal(mirrors.source.clockAheadMs + mirrors.target.clockAheadMs, 0);
+      return mirrors.target.clockAheadMs;
+    },
+  };
+}
+
+test('clocks differ from 500 ms on at once, and below that when every look says so for 2,500 ms', async () => {
+  assert.deepEqual([pair().look(499), pair().look(500), pair().look(-500)], [0, 500, -500]);
+  const servers = pair();
+  assert.equal(servers.look(499), 0);
+  await clock.advance(2_499);
+  assert.equal(servers.look(499), 0);
+  await clock.advance(1);
+  assert.equal(servers.look(499), 499);
+});
+
+test('22 ms are the error of both looks and what is tolerated; 23 are a difference', async () => {
+  for (const [ms, ahead] of [
+    [22, 0],
+    [23, 23],
+    [-23, -23],
+  ]) {
+    const servers = pair();
+    servers.look(ms);
+    await clock.advance(2_500);
+    assert.equal(servers.look(ms), ahead);
+  }
+});
+
+test('one look that does not say so begins the time anew', async () => {
+  const servers = pair();
+  servers.look(100);
+  await clock.advance(2_000);
+  servers.look(0);
+  await clock.advance(500);
+  assert.equal(servers.look(100), 0);
+  await clock.advance(2_499);
+  assert.equal(servers.look(100), 0);
+  await clock.advance(1);
+  assert.equal(servers.look(100), 100);
+});
+
+test('what is believed ends where the clocks agree again', async () => {
+  const servers = pair();
+  assert.equal(servers.look(1_000), 1_000);
+  assert.equal(servers.look(0), 0);
+  // By less than 500 ms, after a while.
+  assert.equal(servers.look(600), 600);
+  assert.equal(servers.look(200), 200 + 400);
+  await clock.advance(2_500);
+  assert.equal(servers.look(200), 200);
+});
+
+test('a clock was set where it moved by more than 500 ms beyond the error of two looks', () => {
+  for (const [by, told] of [
+    [510, 0],
+    [511, 511],
+    [-510, 0],
+    [-511, -511],
+  ]) {
+    const server = new ServerClock();
+    assert.equal(server.read(1e12, 0, 10), 0, 'the first look tells nothing');
+    // Each look is wrong by 5 ms at most.
+    assert.equal(server.read(1e12 + 100 + by, 100, 110), told);
+    assert.equal(server.errorMs, 5);
+  }
+});
+
+test('a server that does not tell its time is taken to be wrong by a second', () => {
+  const server = new ServerClock();
+  server.read(NaN, 0, 10);
+  assert.equal(server.errorMs, 1_000);
+});

@@ -1,0 +1,132 @@
+/** From when on a server is down: to the millisecond, on a clock that the test moves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { HealthMonitor } from '../../../src/health/monitor.js';
+import { listenedMs } from '../../../src/io/listening-clock.js';
+import { decodeReply, type Reply } from '../../../src/resp/decode.js';
+import type { Side } from '../../../src/route/stage.js';
+import type { Server } from '../../../src/upstream/server.js';
+import { FakeClock } from '../../support/fake-clock.js';
+
+const clock = FakeClock.install();
+listenedMs();
+
+const reply = (frame: string): Reply => decodeReply(Buffer.from(frame), 0).reply;
+const PONG = '+PONG\r\n';
+
+interface Monitored {
+  readonly monitor: HealthMonitor;
+  /** What PING is answered with; null where the connection is lost, undefined where nothing comes. */
+  answers: string | null | undefined;
+  isNeeded: boolean;
+  mayBeBusy: boolean;
+  /** How often it was said to be down. */
+  downs: number;
+  answer(frame: string): void;
+}
+
+/** A monitor of a source that answers as the test says, from a whole second of the clock on. */
+async function monitored(downAfterMs = 1_000): Promise<Monitored> {
+  await clock.advance(1_000 - (clock.now % 1_000));
+  const open: ((reply: Reply) => void)[] = [];
+  const server = (side: Side): Server =>
+    ({
+      side,
+      refuse: () => undefined,
+      ask: () =>
+        typeof scene.answers === 'string'
+          ? Promise.resolve(reply(scene.answers))
+          : scene.answers === null
+            ? Promise.reject(new Error('lost'))
+            : new Promise<Reply>((resolve) => open.push(resolve)),
+    }) as unknown as Server;
+  const scene: Monitored = {
+    answers: PONG,
+    ...{ isNeeded: true, mayBeBusy: false, downs: 0 },
+    monitor: new HealthMonitor({
+      servers: { source: server('source'), target: server('target') },
+      authorities: { isNeeded: (side) => side === 'source' && scene.isNeeded },
+      mayBeBusy: () => scene.mayBeBusy,
+      downAfterMs: () => downAfterMs,
+      down: () => scene.downs++,
+    }),
+    answer(frame: string) {
+      for (const resolve of open.splice(0)) resolve(reply(frame));
+    },
+  };
+  scene.monitor.watch();
+  return scene;
+}
+
+for (const [answers, how] of [
+  [undefined, 'says nothing'],
+  [null, 'loses the connection'],
+  ['-LOADING Redis is loading the dataset in memory\r\n', 'loads its data'],
+] as const) {
+  test(`a server that ${how} is down after so long, and not a millisecond before`, async () => {
+    const scene = await monitored();
+    scene.answers = answers;
+    // The first question.
+    await clock.advance(250);
+    await clock.advance(999);
+    assert.deepEqual([scene.monitor.silentMs('source'), scene.monitor.isDown('source')], [999, false]);
+    await clock.advance(1);
+    assert.deepEqual([scene.monitor.silentMs('source'), scene.monitor.isDown('source')], [1_000, true]);
+    await clock.advance(1_000);
+    // At each look.
+    assert.ok(scene.downs >= 2, `${scene.downs} times`);
+    scene.monitor.stop();
+  });
+}
+
+test('any other error is an answer', async () => {
+  const scene = await monitored();
+  scene.answers = '-NOAUTH Authentication required.\r\n';
+  await clock.advance(5_000);
+  assert.deepEqual([scene.monitor.silentMs('source'), scene.downs], [0, 0]);
+  scene.monitor.stop();
+});
+
+test('an answer to the oldest question ends the silence, however late', async () => {
+  const scene = await monitored();
+  scene.answers = undefined;
+  await clock.advance(1_249);
+  scene.answer(PONG);
+  scene.answers = PONG;
+  await clock.advance(1);
+  assert.equal(scene.monitor.silentMs('source'), 0);
+  await clock.advance(1_000);
+  assert.equal(scene.downs, 0);
+  scene.monitor.stop();
+});
+
+test('a server that may be running a script is not down, and one that nobody needs is not silent', async () => {
+  const scene = await monitored();
+  scene.answers = undefined;
+  scene.mayBeBusy = true;
+  await clock.advance(3_000);
+  assert.deepEqual([scene.monitor.isDown('source'), scene.downs], [false, 0]);
+  scene.mayBeBusy = false;
+  assert.equal(scene.monitor.isDown('source'), true);
+  scene.isNeeded = false;
+  assert.deepEqual([scene.monitor.silentMs('source'), scene.monitor.isDown('source')], [0, false]);
+  // And when it is needed again, its silence begins then.
+  await clock.advance(500);
+  scene.isNeeded = true;
+  scene.answers = undefined;
+  await clock.advance(250);
+  assert.ok(scene.monitor.silentMs('source') <= 500);
+  scene.monitor.stop();
+});
+
+test('while the event loop is late, no server is silent', async () => {
+  const scene = await monitored();
+  scene.answers = undefined;
+  await clock.advance(250);
+  for (let i = 0; i < 3; i++) {
+    clock.jump(1_000);
+    await clock.settle();
+  }
+  assert.equal(scene.monitor.isDown('source'), false);
+  scene.monitor.stop();
+});

@@ -1,0 +1,158 @@
+/** When a lease at one server is silent, alive, first or late: to the millisecond, on a clock that the test moves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { Lease, type View } from '../../../src/lease/lease.js';
+import { FakeClock, watched } from '../../support/fake-clock.js';
+import { LeaseServer } from '../../support/lease-server.js';
+
+const clock = FakeClock.install();
+
+const at = (server: LeaseServer, process: string): Lease =>
+  new Lease('source', server.dialer, 'a', process, { regain: () => Promise.resolve(), lost: () => undefined });
+
+/** A lease that is held, and one that waits for it. */
+async function two(): Promise<{ server: LeaseServer; holder: Lease; waiter: Lease }> {
+  const server = new LeaseServer(clock, 'a server');
+  const [holder, waiter] = [at(server, 'one'), at(server, 'two')];
+  await holder.open('waits');
+  assert.equal(await holder.claim(), true);
+  await waiter.open('waits');
+  return { server, holder, waiter };
+}
+
+/** Looks after each of these times, in ms from now on, and tells the last. */
+async function lookAt(lease: Lease, ...times: readonly number[]): Promise<View> {
+  const since = clock.now;
+  let view!: View;
+  for (const time of times) {
+    await clock.advance(since + time - clock.now);
+    view = await lease.look();
+  }
+  return view;
+}
+
+test('a holder is silent when it was watched for 2,000 ms without a word', async () => {
+  for (const [ms, silent] of [
+    [1_999, false],
+    [2_000, true],
+    [2_001, true],
+  ] as const) {
+    const { waiter } = await two();
+    await clock.advance(3_000);
+    assert.equal((await lookAt(waiter, 0, 1_000, 1_500, ms)).silent, silent, `${ms} ms`);
+  }
+});
+
+test('it is not before it was idle for 3 whole seconds', async () => {
+  for (const [ms, silent] of [
+    [2_999, false],
+    [3_000, true],
+  ] as const) {
+    const { waiter } = await two();
+    assert.equal((await lookAt(waiter, 0, 1_000, 2_000, ms)).silent, silent, `${ms} ms`);
+  }
+});
+
+test('a pause of more than 1,000 ms between two looks begins the watch anew', async () => {
+  for (const [pause, silent] of [
+    [1_000, true],
+    [1_001, false],
+  ] as const) {
+    const { waiter } = await two();
+    await clock.advance(3_000);
+    assert.equal((await lookAt(waiter, 0, pause, 2_000)).silent, silent, `${pause} ms`);
+  }
+});
+
+test('a look that took more than 1,000 ms begins it anew as well', async () => {
+  for (const [late, silent] of [
+    [1_000, true],
+    [1_001, false],
+  ] as const) {
+    const { server, waiter } = await two();
+    await clock.advance(3_000);
+    await lookAt(waiter, 0, 500);
+    const { push } = [...server.callers.values()][1].end;
+    const { end } = [...server.callers.values()][1];
+    // The answer is on its way for so long.
+    end.push = (...args) => (setTimeout(() => push.apply(end, args), late), true);
+    const looked = waiter.look();
+    await clock.advance(late);
+    await looked;
+    end.push = push;
+    assert.equal((await lookAt(waiter, 1_500 - late)).silent, silent, `${late} ms`);
+  }
+});
+
+test('a holder is alive when it has said something since it is watched', async () => {
+  for (const [ms, alive] of [
+    [1_000, false],
+    [1_001, true],
+  ] as const) {
+    const { holder, waiter } = await two();
+    await lookAt(waiter, 0, 500);
+    await clock.advance(ms - 500);
+    await holder.ping();
+    assert.equal((await waiter.look()).alive, alive, `${ms} ms`);
+  }
+});
+
+test('who waits is first, unless one that came before has said something within 3 seconds', async () => {
+  for (const [ms, first] of [
+    [2_999, false],
+    [3_000, true],
+  ] as const) {
+    const server = new LeaseServer(clock, 'a server');
+    const [early, late] = [at(server, 'one'), at(server, 'two')];
+    await early.open('waits');
+    await late.open('waits');
+    await clock.advance(ms);
+    assert.equal((await late.look()).first, first, `${ms} ms`);
+    assert.equal((await early.look()).first, true);
+  }
+});
+
+test('a server that does not answer the handshake is given up after 1,000 ms', async () => {
+  const server = new LeaseServer(clock, 'a server');
+  server.silent = true;
+  const opening = watched(at(server, 'one').open('waits'));
+  await clock.advance(999);
+  assert.equal(opening.state, 'pending');
+  await clock.advance(1);
+  assert.equal(opening.state, 'rejected');
+  assert.match(String(opening.reason), /a server does not answer/);
+});
+
+test('a lease is given back within 500 ms, though the server does not answer', async () => {
+  const { server, holder } = await two();
+  server.silent = true;
+  const released = holder.release('clean');
+  const seen = watched(released);
+  await clock.advance(499);
+  assert.equal(seen.state, 'pending');
+  await clock.advance(1);
+  assert.equal(await released, false);
+});
+
+test('the server had the connection when it was asked, not when it answered', async () => {
+  const { server, holder } = await two();
+  const since = clock.now;
+  await clock.advance(700);
+  const { end } = [...server.callers.values()][0];
+  const { push } = end;
+  end.push = (...args) => (setTimeout(() => push.apply(end, args), 300), true);
+  const pinged = holder.ping();
+  await clock.advance(300);
+  await pinged;
+  assert.equal(holder.tenure?.aliveAt, since + 700);
+});
+
+test('a lease that was claimed by two is nobody’s, and one that was given back is told apart from one that was left', async () => {
+  const { server, holder, waiter } = await two();
+  assert.equal(await waiter.claim(), false);
+  assert.deepEqual(server.words, ['holds', 'waits']);
+  assert.equal(await holder.release('left'), true);
+  const { holder: none, goodbye } = await waiter.look();
+  assert.deepEqual([none, goodbye?.process, goodbye?.word], [null, 'one', 'left']);
+  assert.equal(await waiter.claim(), true);
+});

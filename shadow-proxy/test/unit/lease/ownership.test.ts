@@ -1,0 +1,200 @@
+/** Who has the shard, and until when it is certain: to the millisecond, on a clock that the test moves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { LeaseError } from '../../../src/lease/lease.js';
+import { Ownership } from '../../../src/lease/ownership.js';
+import { FakeClock, watched } from '../../support/fake-clock.js';
+import { LeaseServer } from '../../support/lease-server.js';
+
+const clock = FakeClock.install();
+// Looks come each 250 ms, and not a little earlier.
+Math.random = () => 1;
+
+interface Setting {
+  readonly source: LeaseServer;
+  readonly target: LeaseServer;
+  candidate(): { readonly ownership: Ownership; lost(): LeaseError | null };
+  both(change: (server: LeaseServer) => void): void;
+}
+
+function setting(): Setting {
+  const [source, target] = ['source', 'target'].map((label) => new LeaseServer(clock, label));
+  target.runId = 't'.repeat(40);
+  return {
+    ...{ source, target },
+    candidate() {
+      let reason: LeaseError | null = null;
+      const dialers = { source: source.dialer, target: target.dialer };
+      const ownership = new Ownership({ shard: 'a', dialers, lost: (lost) => (reason = lost) });
+      return { ownership, lost: () => reason };
+    },
+    both(change) {
+      change(source);
+      change(target);
+    },
+  };
+}
+
+const needed = (): Promise<['source']> => Promise.resolve(['source']);
+
+/** Resolves once it has the shard. */
+async function owner({ candidate }: Setting): Promise<ReturnType<Setting['candidate']>> {
+  const one = candidate();
+  const acquired = one.ownership.acquire({ standby: false, needed });
+  await clock.settle();
+  await acquired;
+  return one;
+}
+
+const holds = ({ leases }: Ownership): boolean => leases.source.held && leases.target.held;
+
+test('a standby takes over 2,000 ms after a holder vanished without a word', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  const second = scene.candidate();
+  const acquired = watched(second.ownership.acquire({ standby: true, needed }));
+  await clock.advance(1_000);
+  first.ownership.close();
+  // It looks at this moment: from then on nobody has it.
+  await clock.advance(250);
+  await clock.advance(1_999);
+  assert.equal(acquired.state, 'pending');
+  await clock.advance(1);
+  assert.equal(acquired.state, 'fulfilled');
+  assert.deepEqual([holds(second.ownership), second.ownership.predecessor?.clean], [true, false]);
+  second.ownership.close();
+});
+
+test('it does so at its next look, 250 ms later at most, after one that said goodbye', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  await first.ownership.tell('note1');
+  const second = scene.candidate();
+  const acquired = watched(second.ownership.acquire({ standby: true, needed }));
+  await clock.advance(1_000);
+  const released = watched(first.ownership.release(true));
+  await clock.advance(249);
+  assert.equal(acquired.state, 'pending');
+  await clock.advance(1);
+  assert.equal(acquired.state, 'fulfilled');
+  const { process } = first.ownership;
+  assert.deepEqual(second.ownership.predecessor, { process, clean: true, note: 'note1' });
+  // It stays to be seen for two looks.
+  assert.equal(released.state, 'pending');
+  await clock.advance(250);
+  assert.equal(released.state, 'fulfilled');
+  second.ownership.close();
+});
+
+test('a lease whose connections were lost for 1,999 ms is taken again, for 2,000 ms is lost', async () => {
+  for (const [cutAfter, kept] of [
+    [249, true],
+    [250, false],
+  ] as const) {
+    const scene = setting();
+    const { ownership, lost } = await owner(scene);
+    await clock.advance(cutAfter);
+    scene.both((server) => {
+      server.refuses = true;
+      server.cut();
+    });
+    // It tries each 250 ms, and succeeds the seventh time.
+    await clock.advance(6 * 250 + 1);
+    assert.deepEqual([holds(ownership), lost()], [false, null]);
+    scene.both((server) => (server.refuses = false));
+    await clock.advance(249);
+    assert.equal(lost() === null, kept, `${cutAfter + 1_750} ms`);
+    assert.equal(holds(ownership), kept);
+    if (!kept) assert.match(lost()!.message, /was lost at the (source|target) .* for too long/);
+    ownership.close();
+  }
+});
+
+test('a lease that was lost at one server for any time is taken again, for the other one vouches', async () => {
+  const scene = setting();
+  const { ownership, lost } = await owner(scene);
+  await clock.advance(100);
+  scene.source.refuses = true;
+  scene.source.cut();
+  await clock.advance(30_000);
+  assert.deepEqual([ownership.leases.source.held, ownership.leases.target.held, lost()], [false, true, null]);
+  scene.source.refuses = false;
+  await clock.advance(250);
+  assert.deepEqual([holds(ownership), lost()], [true, null]);
+  ownership.close();
+});
+
+test('not where the lease at that one is younger than the loss', async () => {
+  const scene = setting();
+  const { ownership, lost } = await owner(scene);
+  await clock.advance(100);
+  for (const server of [scene.source, scene.target]) {
+    server.refuses = true;
+    server.cut();
+  }
+  // Another process of the server: nobody had it there, and nobody can tell of the other one.
+  scene.target.runId = 'u'.repeat(40);
+  await clock.advance(3_000);
+  scene.target.refuses = false;
+  await clock.advance(250);
+  assert.deepEqual([ownership.leases.target.held, lost()], [true, null]);
+  scene.source.refuses = false;
+  await clock.advance(250);
+  assert.match(lost()!.message, /was lost at the source/);
+  ownership.close();
+});
+
+test('a server that restarted is no loss, however long it took', async () => {
+  const scene = setting();
+  const { ownership, lost } = await owner(scene);
+  scene.both((server) => {
+    server.refuses = true;
+    server.cut();
+  });
+  await clock.advance(60_000);
+  scene.source.runId = 'x'.repeat(40);
+  scene.target.runId = 'y'.repeat(40);
+  scene.both((server) => (server.refuses = false));
+  await clock.advance(250);
+  assert.deepEqual([holds(ownership), lost()], [true, null]);
+  ownership.close();
+});
+
+test('who took the lease from another keeps it for 2,250 ms before it gives it back', async () => {
+  const scene = setting();
+  const first = await owner(scene);
+  const second = scene.candidate();
+  const taken = second.ownership.acquire({ standby: true, takeOver: true, needed });
+  await clock.settle();
+  await taken;
+  const since = clock.now;
+  const released = watched(second.ownership.release(true));
+  await clock.advance(since + 2_249 - clock.now);
+  assert.deepEqual([released.state, holds(second.ownership)], ['pending', true]);
+  await clock.advance(1);
+  assert.equal(released.state, 'fulfilled');
+  assert.match(first.lost()?.message ?? '', /has held the lease/);
+});
+
+test('whether the lease is held is asked for 1,000 ms at most, and a server that says nothing is believed', async () => {
+  const scene = setting();
+  const { ownership, lost } = await owner(scene);
+  scene.both((server) => (server.silent = true));
+  const checked = watched(ownership.check());
+  await clock.advance(999);
+  assert.equal(checked.state, 'pending');
+  await clock.advance(1);
+  assert.deepEqual([checked.state, lost()], ['fulfilled', null]);
+  ownership.close();
+});
+
+test('a holder lets its servers hear of it each 1,000 ms', async () => {
+  const scene = setting();
+  const { ownership } = await owner(scene);
+  const since = ownership.leases.source.tenure!.aliveAt;
+  await clock.advance(999);
+  assert.equal(ownership.leases.source.tenure!.aliveAt, since);
+  await clock.advance(1);
+  assert.equal(ownership.leases.source.tenure!.aliveAt, since + 1_000);
+  ownership.close();
+});
