@@ -23,8 +23,10 @@ export class FakeClock {
     const clock = new FakeClock();
     const timer = (run: (...args: unknown[]) => void, ms = 0, everyMs: number | null = null, args: unknown[] = []) =>
       clock.#add(() => run(...args), ms, everyMs);
-    const end = (id: unknown): void =>
-      void clock.#timers.delete((id as { readonly timer?: Timer } | undefined)?.timer!);
+    const end = (handle: unknown): void => {
+      const ended = (handle as { readonly timer?: Timer } | null | undefined)?.timer;
+      if (ended !== undefined) clock.#timers.delete(ended);
+    };
     Object.assign(globalThis, {
       setTimeout: (run: () => void, ms?: number, ...args: unknown[]) => timer(run, ms, null, args),
       setInterval: (run: () => void, ms = 1, ...args: unknown[]) => timer(run, ms, ms, args),
