@@ -109,6 +109,13 @@ export const TIMES: readonly Fault[] = [
     tests: clocks,
   },
   {
+    id: 'something-is-left-of-a-larger-difference',
+    file: `${HEALTH}clocks.ts`,
+    from: 'Math.abs(aheadMs) > errorMs + TOLERANCE_MS ? Math.round(aheadMs) : 0;',
+    to: 'Math.round(aheadMs);',
+    tests: clocks,
+  },
+  {
     id: 'a-look-that-agrees-does-not-begin-the-time-anew',
     file: `${HEALTH}clocks.ts`,
     from: '(this.#offSince ?? now) : null;',

@@ -10,17 +10,23 @@ const clock = FakeClock.install();
 interface Pair {
   /** A look that finds the target ahead of the source by so many ms; each look is wrong by 1 ms at most. */
   look(aheadMs: number): number;
+  /** How often a difference was logged. */
+  readonly warnings: number;
 }
 
 function pair(): Pair {
   const at = { source: { unixTimeAtZero: 1e12, errorMs: 1 }, target: { unixTimeAtZero: 1e12, errorMs: 1 } };
   const mirrors = { source: { clockAheadMs: 0 }, target: { clockAheadMs: 0 } };
+  let warnings = 0;
   const clocks = new Clocks({
     servers: { source: { clock: at.source }, target: { clock: at.target } },
     mirrors,
-    logger: { warn: () => undefined },
+    logger: { warn: () => warnings++ },
   } as unknown as ClocksContext);
   return {
+    get warnings() {
+      return warnings;
+    },
     look(aheadMs) {
       at.target.unixTimeAtZero = 1e12 + aheadMs;
       clocks.compare();
@@ -49,6 +55,9 @@ test('22 ms are the error of both looks and what is tolerated; 23 are a differen
     const servers = pair();
     servers.look(ms);
     await clock.advance(2_500);
+    assert.deepEqual([servers.look(ms), servers.warnings], [ahead, Math.sign(Math.abs(ahead))]);
+    // Nor is anything left of a larger difference.
+    servers.look(10_000);
     assert.equal(servers.look(ms), ahead);
   }
 });
