@@ -247,7 +247,7 @@ export const WAKEUPS: readonly Fault[] = [
     file: `${PIPELINE}sequencer.ts`,
     from: 'operation.waking?.lost();',
     to: '',
-    tests: ['integration/rules/rule-19', 'integration/rules/rule-06'],
+    tests: [LINKS],
   },
 ];
 
