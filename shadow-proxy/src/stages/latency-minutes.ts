@@ -32,9 +32,13 @@ export class LatencyMinutes {
     this.#unwatch = SIDES.map((side) => by[side].watch(this.#recent[side]));
   }
 
-  /** Takes a sample, and ends the minute, when it is time. */
+  /**
+   * Takes a sample when it is time. A minute ends with a sample, never between two: a second sample right after the
+   * first would hold nothing, and show as a rate of 0.
+   */
   look(now: Date): void {
-    if (performance.now() - this.#sampledAt >= SERIES_STEP_MS) this.#sample();
+    if (performance.now() - this.#sampledAt < SERIES_STEP_MS) return;
+    this.#sample();
     if (performance.now() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
   }
 
@@ -67,7 +71,6 @@ export class LatencyMinutes {
   }
 
   #endMinute(now: Date): void {
-    this.#sample();
     this.#timedAt = performance.now();
     const { source, target } = this.#snapshot(this.#minute);
     this.events.minute(now, source, target);
