@@ -57,8 +57,104 @@ export const FLIPS: readonly Fault[] = [
   {
     id: 'clients-wait-for-ever-after-a-flip',
     file: FLIP,
-    from: 'clients.subscribers.end();\n      clients.open();',
+    from: 'clients.subscribers.end();\n      clients.waitingRoom.open();',
     to: 'clients.subscribers.end();',
     tests: [LINKS],
+  },
+];
+
+const flip = ['unit/stages/flip'];
+
+export const FLIP_TIMES: readonly Fault[] = [
+  {
+    id: 'a-flip-that-is-late-goes-on',
+    file: FLIP,
+    from: 'return (promise) => Promise.race([promise, late]);',
+    to: 'return (promise) => promise;',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-waits-for-who-runs-alone-without-a-deadline',
+    file: FLIP,
+    from: 'await inTime(new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve)));',
+    to: 'await new Promise<void>((resolve) => clients.waitingRoom.onceOpen(resolve));',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-does-not-wait-for-who-runs-alone',
+    file: FLIP,
+    from: 'await this.#alone(inTime);',
+    to: '',
+    tests: flip,
+  },
+  {
+    id: 'two-changes-of-stage-at-once',
+    file: FLIP,
+    from: 'this.#busy = true;',
+    to: '',
+    tests: flip,
+  },
+  {
+    id: 'no-change-of-stage-after-one-that-failed',
+    file: FLIP,
+    from: 'this.#leaving = [];\n      this.#busy = false;',
+    to: 'this.#leaving = [];',
+    tests: flip,
+  },
+  {
+    id: 'a-stage-holds-before-it-is-written',
+    file: FLIP,
+    from: 'await this.context.persist(workload, from, to, note, admitting);\n      workload.move(to.stage, to.percent);',
+    to: 'workload.move(to.stage, to.percent);\n      void this.context.persist(workload, from, to, note, admitting);\n      this.context.moved();',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-leaves-suspects-behind',
+    file: FLIP,
+    from: 'if (requireClean) this.#assertClean(workload);',
+    to: '',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-gives-suspects-no-time',
+    file: FLIP,
+    from: 'await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);',
+    to: '',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-gives-newer-suspects-no-time',
+    file: FLIP,
+    from: 'if (requireClean) await inTime(this.#healed(workload));',
+    to: '',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-does-not-wait-for-questions',
+    file: FLIP,
+    from: ' || this.context.adjudicator.asksOf(workload)),',
+    to: '),',
+    tests: flip,
+  },
+  {
+    id: 'a-flip-does-not-ask-who-will-be-the-authority',
+    file: FLIP,
+    from: 'for (const side of left(to, from)) {',
+    to: 'for (const side of [] as Side[]) {',
+    tests: [...flip, 'integration/rules/rule-03-flip'],
+  },
+  {
+    id: 'a-flip-gives-up-an-authority-that-it-does-not-leave',
+    file: FLIP,
+    from: 'this.#leaving = [];\n      this.#busy = false;',
+    to: 'this.#busy = false;',
+    tests: flip,
+  },
+  {
+    id: 'an-authority-that-is-not-trusted-is-left',
+    file: FLIP,
+    from: 'if (frozen !== null && authorityMoves(from, to) && !force && !failover)',
+    to: 'if (frozen !== null && force && !failover)',
+    tests: flip,
   },
 ];

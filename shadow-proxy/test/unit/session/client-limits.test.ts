@@ -32,15 +32,11 @@ function client({ bytes = 0, mustLogIn = false, isIdle = false, activeAt = clock
   };
 }
 
-/** They look at clients each second, from a whole second on. */
-async function limits(
-  t: TestContext,
-  clients: readonly Client[],
-  bounds: Partial<ClientBounds> = {},
-): Promise<ClientLimits> {
+/** They look at clients each second from now on. */
+function limits(t: TestContext, clients: readonly Client[], bounds: Partial<ClientBounds> = {}): ClientLimits {
   const all = new ClientLimits(new Map(clients.map((each, i) => [i, each])), { ...BOUNDS, ...bounds });
   t.after(() => all.end());
-  return Promise.resolve(all);
+  return all;
 }
 
 test('clients may take all of their memory; a byte more, and the one that takes most is closed', async (t) => {
@@ -52,7 +48,7 @@ test('clients may take all of their memory; a byte more, and the one that takes 
   ] as const) {
     const few = 10 * MIB;
     const clients = { few: client({ bytes: few }), most: client({ bytes: bytes - few }) };
-    const all = await limits(t, Object.values(clients));
+    const all = limits(t, Object.values(clients));
     await clock.advance(1_000);
     assert.deepEqual(
       Object.entries(clients).flatMap(([name, each]) => (each.closed ? [name] : [])),
@@ -64,15 +60,21 @@ test('clients may take all of their memory; a byte more, and the one that takes 
   }
 });
 
-test('the next one is closed, too, where one is not enough', async (t) => {
-  const clients = [30, 25, 20, 20].map((mib) => client({ bytes: mib * MIB }));
-  const all = await limits(t, clients);
-  await clock.advance(1_000);
-  assert.deepEqual(
-    clients.map(({ closed }) => closed),
-    [true, true, false, false],
-  );
-  assert.equal(all.closed.memory, 2);
+test('the next one is closed, too, where one is not enough; none where what is left is just the bound', async (t) => {
+  for (const [sizes, closed] of [
+    [[30, 25, 20, 20], 2],
+    [[31, 24, 20, 20], 1],
+  ] as const) {
+    const clients = sizes.map((mib) => client({ bytes: mib * MIB }));
+    const all = limits(t, clients);
+    await clock.advance(1_000);
+    assert.deepEqual(
+      clients.map((each) => each.closed),
+      clients.map((_, i) => i < closed),
+    );
+    assert.equal(all.closed.memory, closed);
+    all.end();
+  }
 });
 
 test('memory is added up at once when clients may have taken a sixteenth of it more', async (t) => {
@@ -81,7 +83,7 @@ test('memory is added up at once when clients may have taken a sixteenth of it m
     [4 * MIB + 1, true],
   ] as const) {
     const large = client({ bytes: 65 * MIB });
-    const all = await limits(t, [large]);
+    const all = limits(t, [large]);
     all.grew(grown - 1);
     assert.equal(large.closed, false);
     all.grew(1);
@@ -92,7 +94,7 @@ test('memory is added up at once when clients may have taken a sixteenth of it m
 
 test('of a small bound, when they may have taken 1 MiB more', async (t) => {
   const large = client({ bytes: 2 * MIB });
-  const all = await limits(t, [large], { totalClientBytes: MIB });
+  const all = limits(t, [large], { totalClientBytes: MIB });
   all.grew(MIB);
   assert.equal(large.closed, false);
   all.grew(1);
@@ -101,7 +103,7 @@ test('of a small bound, when they may have taken 1 MiB more', async (t) => {
 
 test('a client that has to log in is closed at the first look after its time, and no other', async (t) => {
   const [stranger, known] = [client({ mustLogIn: true }), client()];
-  const all = await limits(t, [stranger, known]);
+  const all = limits(t, [stranger, known]);
   await clock.advance(10_000);
   assert.equal(stranger.closed, false, 'exactly its time');
   await clock.advance(1_000);
@@ -114,7 +116,7 @@ test('a client that is idle for longer than it may be is closed, not one that wa
     [0, false],
   ] as const) {
     const [idle, waits] = [client({ isIdle: true }), client()];
-    const all = await limits(t, [idle, waits], { idleMs });
+    const all = limits(t, [idle, waits], { idleMs });
     await clock.advance(5_000);
     assert.equal(idle.closed, false, 'exactly its time');
     await clock.advance(1_000);
@@ -126,7 +128,7 @@ test('a client that is idle for longer than it may be is closed, not one that wa
 });
 
 test('ten failed logins from an address are answered at once, the next ones a second late, for a minute', async (t) => {
-  const all = await limits(t, []);
+  const all = limits(t, []);
   const failures = (count: number, now: number): number[] =>
     Array.from({ length: count }, () => all.loginFailed('10.0.0.1', now));
   assert.deepEqual(failures(12, 0), [...Array<number>(10).fill(0), 1_000, 1_000]);
@@ -136,7 +138,7 @@ test('ten failed logins from an address are answered at once, the next ones a se
 });
 
 test('ten thousand addresses are remembered: of more, the oldest is forgotten', async (t) => {
-  const all = await limits(t, []);
+  const all = limits(t, []);
   for (let i = 0; i < 10; i++) all.loginFailed('first', 0);
   for (let i = 0; i < 10; i++) all.loginFailed('second', 0);
   for (let i = 2; i < 10_000; i++) all.loginFailed(`${i}`, 0);

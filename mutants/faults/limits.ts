@@ -1,0 +1,146 @@
+/** A limit holds one more, or one less. */
+import type { Fault } from '../fault.js';
+
+const LIMITS = 'shadow-proxy/src/session/client-limits.ts';
+const GUARD = 'shadow-proxy/src/copy/job/memory-guard.ts';
+const limits = ['unit/session/client-limits'];
+const guard = ['unit/copy/memory-guard'];
+
+export const CLIENTS: readonly Fault[] = [
+  {
+    id: 'one-client-more-than-need-be-is-closed',
+    file: LIMITS,
+    from: 'if (bytes <= totalClientBytes) break;',
+    to: 'if (bytes < totalClientBytes) break;',
+    tests: limits,
+  },
+  {
+    id: 'the-client-that-takes-least-is-closed',
+    file: LIMITS,
+    from: '.sort((a, b) => b.bytes - a.bytes);',
+    to: '.sort((a, b) => a.bytes - b.bytes);',
+    tests: limits,
+  },
+  {
+    id: 'memory-is-added-up-a-byte-early',
+    file: LIMITS,
+    from: 'if (this.#grown > Math.max(',
+    to: 'if (this.#grown >= Math.max(',
+    tests: limits,
+  },
+  {
+    id: 'of-a-small-bound-memory-is-added-up-always',
+    file: LIMITS,
+    from: 'Math.max(this.bounds.totalClientBytes * GROWTH_SHARE, MIN_GROWTH)',
+    to: 'this.bounds.totalClientBytes * GROWTH_SHARE',
+    tests: limits,
+  },
+  {
+    id: 'a-login-has-a-millisecond-less',
+    file: LIMITS,
+    from: 'now - session.client.connectedAt > loginMs',
+    to: 'now - session.client.connectedAt >= loginMs',
+    tests: limits,
+  },
+  {
+    id: 'who-may-stay-without-a-login-is-closed',
+    file: LIMITS,
+    from: ' && session.mustLogIn)',
+    to: ')',
+    tests: limits,
+  },
+  {
+    id: 'a-client-may-be-idle-for-a-millisecond-less',
+    file: LIMITS,
+    from: 'now - session.client.activeAt > idleMs',
+    to: 'now - session.client.activeAt >= idleMs',
+    tests: limits,
+  },
+  {
+    id: 'idle-clients-are-closed-where-none-may-be',
+    file: LIMITS,
+    from: 'idleMs > 0 && ',
+    to: '',
+    tests: limits,
+  },
+  {
+    id: 'a-client-that-waits-is-closed-as-idle',
+    file: LIMITS,
+    from: ' && session.isIdle)',
+    to: ')',
+    tests: limits,
+  },
+  {
+    id: 'one-failed-login-less-is-free',
+    file: LIMITS,
+    from: '++known.count > FREE_LOGINS',
+    to: '++known.count >= FREE_LOGINS',
+    tests: limits,
+  },
+  {
+    id: 'failed-logins-are-forgotten-a-millisecond-early',
+    file: LIMITS,
+    from: 'now - known.since > LOGIN_MEMORY_MS',
+    to: 'now - known.since >= LOGIN_MEMORY_MS',
+    tests: limits,
+  },
+  {
+    id: 'one-address-less-is-remembered',
+    file: LIMITS,
+    from: 'if (failures.size >= MAX_ADDRESSES)',
+    to: 'if (failures.size >= MAX_ADDRESSES - 1)',
+    tests: limits,
+  },
+];
+
+export const MEMORY: readonly Fault[] = [
+  {
+    id: 'a-copy-that-just-fits-is-refused',
+    file: GUARD,
+    from: 'if (needed <= there.max * FULL) continue;',
+    to: 'if (needed < there.max * FULL) continue;',
+    tests: guard,
+  },
+  {
+    id: 'what-the-mirror-has-already-is-counted-twice',
+    file: GUARD,
+    from: 'there.used - there.data + Math.max(there.data, here.data)',
+    to: 'there.used + here.data',
+    tests: guard,
+  },
+  {
+    id: 'what-the-mirror-needs-itself-is-not-counted',
+    file: GUARD,
+    from: 'there.used - there.data + Math.max(there.data, here.data)',
+    to: 'Math.max(there.data, here.data)',
+    tests: guard,
+  },
+  {
+    id: 'a-mirror-is-full-a-byte-early',
+    file: GUARD,
+    from: 'if (used > max * FULL)',
+    to: 'if (used >= max * FULL)',
+    tests: guard,
+  },
+  {
+    id: 'evictions-from-before-stop-a-copy',
+    file: GUARD,
+    from: 'before !== undefined && evicted > before',
+    to: 'before !== undefined && evicted > 0',
+    tests: guard,
+  },
+  {
+    id: 'each-look-tells-of-the-same-eviction',
+    file: GUARD,
+    from: 'const before = this.#evicted.get(mirror.side);\n    this.#evicted.set(mirror.side, evicted);',
+    to: 'const before = this.#evicted.get(mirror.side);',
+    tests: guard,
+  },
+  {
+    id: 'no-limit-is-a-limit-of-nothing',
+    file: GUARD,
+    from: "max: field('maxmemory') || Infinity,",
+    to: "max: field('maxmemory'),",
+    tests: guard,
+  },
+];
