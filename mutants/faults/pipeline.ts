@@ -295,3 +295,113 @@ export const MIRROR: readonly Fault[] = [
     tests: [LINKS, 'integration/rules/rule-05'],
   },
 ];
+
+const UNIT = ['unit/pipeline/mirror'];
+
+export const QUEUE: readonly Fault[] = [
+  {
+    id: 'the-mirrors-queue-holds-a-byte-less',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (this.#bytes + operation.size > this.limits.queueBytes',
+    to: 'if (this.#bytes + operation.size >= this.limits.queueBytes',
+    tests: UNIT,
+  },
+  {
+    id: 'one-large-effect-has-no-room',
+    file: `${PIPELINE}mirror.ts`,
+    from: '&& this.queued > 0 && !isIndispensable(operation))',
+    to: '&& !isIndispensable(operation))',
+    tests: UNIT,
+  },
+  {
+    id: 'what-clears-a-database-is-dropped',
+    file: `${PIPELINE}mirror.ts`,
+    from: ' && !isIndispensable(operation))',
+    to: ')',
+    tests: UNIT,
+  },
+  {
+    id: 'room-for-the-first-is-room-for-the-block',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (this.#bytes + size > this.limits.queueBytes',
+    to: 'if (this.#bytes + operations[0].size > this.limits.queueBytes',
+    tests: UNIT,
+  },
+  {
+    id: 'a-confirmed-effect-keeps-its-room',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'this.#bytes -= operation.size;\n    this.#confirmed++;\n    if (this.#detached > 0) this.#detached--;\n    return operation;',
+    to: 'this.#confirmed++;\n    if (this.#detached > 0) this.#detached--;\n    return operation;',
+    tests: UNIT,
+  },
+  {
+    id: 'each-effect-begins-the-batch-anew',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'else if (this.#timer === undefined) this.#timer = setTimeout(',
+    to: 'else clearTimeout(this.#timer), this.#timer = setTimeout(',
+    tests: UNIT,
+  },
+  {
+    id: 'a-batch-is-sent-one-late',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (this.#unsent.length === BATCH_EFFECTS)',
+    to: 'if (this.#unsent.length === BATCH_EFFECTS + 1)',
+    tests: UNIT,
+  },
+  {
+    id: 'a-time-to-live-that-waited-is-sent-as-it-was',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (now - operation.answeredAt > TTL_LAG_MS || this.clockAheadMs !== 0)',
+    to: 'if (this.clockAheadMs !== 0)',
+    tests: UNIT,
+  },
+  {
+    id: 'a-time-to-live-that-waited-just-4-ms-is-shortened',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'const TTL_LAG_MS = 4;',
+    to: 'const TTL_LAG_MS = 3.999;',
+    tests: UNIT,
+  },
+  {
+    id: 'the-mirror-is-dialled-at-full-speed',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'the-mirror-is-dialled-less-and-less',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MAX_MS);',
+    to: 'this.#retryMs *= 2;',
+    tests: UNIT,
+  },
+  {
+    id: 'what-was-lost-with-the-mirror-is-not-told',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (operation.check !== FRAMING || operation.follow !== NOTHING) this.events.unconfirmed(operation);',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'what-was-not-sent-waits-for-the-next-effect',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'this.events.connected(true);\n      this.#flush();',
+    to: 'this.events.connected(true);',
+    tests: UNIT,
+  },
+  {
+    id: 'a-gate-holds-nothing-back',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'if (this.#gates.length > 0 && this.#gates[0].at <= this.#taken) return;',
+    to: '',
+    tests: UNIT,
+  },
+  {
+    id: 'an-open-gate-holds-back-until-the-next-effect',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'this.#passMarks();\n      this.#flush();\n    };',
+    to: 'this.#passMarks();\n    };',
+    tests: UNIT,
+  },
+];
