@@ -26,11 +26,13 @@ import { Clients, type ConnectedClient } from '../../src/session/clients.js';
 import type { CommandContext } from '../../src/session/context.js';
 import { dispatch } from '../../src/session/dispatch.js';
 import { Flow } from '../../src/session/flow.js';
-import type { Connection } from '../../src/upstream/connection.js';
+import type { Connection, ConnectionOwner } from '../../src/upstream/connection.js';
 import type { HandshakeRefused, OpenOptions, Server } from '../../src/upstream/server.js';
 
 const TABLE = new CommandTable();
 const FOLLOWS = ['nothing', 'read', 'write'] as const;
+/** So often a connection is unblocked before the server says no more. */
+const MOST_UNBLOCKED = 20;
 const BOUNDS = { clientOutputBytes: 1 << 26, totalClientBytes: 1 << 30, transactionBytes: 1 << 20 };
 
 /** A command on its way to an authority. */
@@ -74,8 +76,14 @@ export class FakeServer {
   privileges = { learn: (): Promise<unknown> | null => null, isUnrestricted: (): boolean => true };
   /** What AUTH is answered with; null for OK. */
   refusal: string | null = null;
-  /** Whom CLIENT UNBLOCK was for. */
+  /** How connections were unblocked, in turn. */
   readonly unblocked: string[] = [];
+  /** What it says to CLIENT UNBLOCK. */
+  unblocking: Promise<unknown> = Promise.resolve();
+  /** Connections of subscribers. */
+  readonly links: FakeLink[] = [];
+  /** What `open` fails with. */
+  unreachable: Error | null = null;
   #clientId = 0;
 
   constructor(readonly side: Side) {
@@ -87,13 +95,24 @@ export class FakeServer {
   readonly supported = { knows: ({ name }: CommandSpec): boolean => this.commands.has(name) };
   readonly connections = {
     blocked: async (ids: readonly number[]): Promise<ReadonlySet<number>> => new Set(ids),
-    unblock: async (_id: number, how: string): Promise<boolean> => this.unblocked.push(how) > 0,
+    unblock: async (_id: number, how: string): Promise<boolean> => {
+      // A test that has failed lets nothing go: it must end all the same.
+      if (this.unblocked.push(how) > MOST_UNBLOCKED) await new Promise(() => undefined);
+      await this.unblocking;
+      return true;
+    },
   };
   askNeedsPassword = async (): Promise<boolean> => this.needsPassword;
   verify = async (): Promise<void> => undefined;
   authenticate = async (_args: readonly string[]): Promise<string | null> => this.refusal;
-  /** A connection that sends nothing. */
-  open = async (_options: OpenOptions): Promise<Connection> => {
+  /** A connection that sends nothing, or that of a subscriber. */
+  open = async ({ intake }: OpenOptions): Promise<Connection> => {
+    if (this.unreachable !== null) throw this.unreachable;
+    if (intake !== undefined) {
+      const link = new FakeLink();
+      this.links.push(link);
+      return link as unknown as Connection;
+    }
     const unsent = (): number => this.unsentBytes;
     const outbox = {
       add: () => undefined,
@@ -104,6 +123,27 @@ export class FakeServer {
     const idle = { attach: () => undefined, destroy: () => undefined };
     return { clientId: ++this.#clientId, admitted: true, outbox, ...idle } as unknown as Connection;
   };
+}
+
+/** The connection of a subscriber: the test says what comes over it. */
+class FakeLink {
+  /** Commands, as words. */
+  readonly sent: string[] = [];
+  ended = false;
+  #owner: ConnectionOwner | null = null;
+  readonly outbox = { addWhole: (frame: Buffer): void => void this.sent.push(words(frame, 0)) };
+  attach = (owner: ConnectionOwner): void => void (this.#owner = owner);
+  destroy = (): void => void (this.ended = true);
+
+  /** Replies and messages, without the last line end. */
+  say(...frames: string[]): void {
+    for (const frame of frames) this.#owner!.readable(readerOf(frame));
+  }
+
+  lose(): void {
+    this.ended = true;
+    this.#owner!.lost(new Error('lost'));
+  }
 }
 
 class FakeSocket extends EventEmitter {
@@ -247,6 +287,17 @@ export class FakeClient implements CommandContext, ConnectedClient {
   end(): void {
     this.ended = true;
   }
+  /** The client is gone. */
+  leave(): void {
+    const { client, clients, lanes } = this;
+    client.left();
+    client.subscriptions?.close();
+    clients.left(this);
+    lanes.tried();
+    client.blocked?.abandon();
+    client.watch?.end();
+    lanes.leaveQueue();
+  }
   destroy(): void {
     this.destroyed = true;
   }
@@ -356,10 +407,15 @@ export class FakeProxy {
   answer(...replies: string[]): void {
     for (const reply of replies) {
       const { lane } = this.#unanswered.shift()!;
-      const reader = new FrameReader();
-      reader.feed(Buffer.from(`${reply.replaceAll(' ', '\r\n')}\r\n`, 'latin1'));
-      lane.readable(reader);
+      lane.readable(readerOf(reply));
     }
+  }
+
+  /** The server answers the oldest such command; it must be the oldest on its lane. */
+  answerTo(command: string, reply: string): void {
+    const at = this.#unanswered.findIndex(({ operation: { frame, start } }) => words(frame, start) === command);
+    const [{ lane }] = this.#unanswered.splice(at, 1);
+    lane.readable(readerOf(reply));
   }
 
   /** The connections to a server are lost. */
@@ -371,6 +427,14 @@ export class FakeProxy {
   workload(name: string): Router['default'] {
     return this.router.named(name)!;
   }
+}
+
+/** A frame as a server sends it: spaces are line ends, but in an error. */
+function readerOf(frame: string): FrameReader {
+  const reader = new FrameReader();
+  const lines = frame.startsWith('-') ? frame : frame.replaceAll(' ', '\r\n');
+  reader.feed(Buffer.from(`${lines}\r\n`, 'latin1'));
+  return reader;
 }
 
 const words = (frame: Buffer, start: number): string =>
