@@ -55,17 +55,40 @@ test('while a command runs alone, everything waits, what the proxy answers itsel
   assert.deepEqual(other.replies, ['+OK']);
 });
 
+test('what may be a counter is offered once, though looked at again; PUBLISH is mirrored like a write', async (t) => {
+  const { client, proxy } = await connect();
+  const counters = t.mock.method(proxy.clients.counterWatch, 'offer', () => undefined);
+  proxy.router.default.held = true;
+  client.send('INCR', 'k').send('PUBLISH', 'c', 'm');
+  proxy.clients.waitingRoom.open();
+  proxy.router.default.held = false;
+  proxy.clients.waitingRoom.open();
+  assert.equal(counters.mock.callCount(), 1);
+  assert.deepEqual(
+    proxy.sent.map(({ command, follow }) => [command, follow]),
+    [
+      ['INCR k', 'write'],
+      ['PUBLISH c m', 'write'],
+    ],
+  );
+});
+
 test('a form that one server lacks, and what may be a counter, are offered once, though looked at again', async (t) => {
   const { client, proxy } = await connect();
   const forms = t.mock.method(proxy.clients.support, 'offer', () => undefined);
   const counters = t.mock.method(proxy.clients.counterWatch, 'offer', () => undefined);
   proxy.router.default.held = true;
-  client.send('EXPIRE', 'k', '5', 'NX');
+  client.send('EXPIRE', 'k', '5', 'NX').send('INCR', 'k');
   proxy.clients.waitingRoom.open();
   proxy.router.default.held = false;
   proxy.clients.waitingRoom.open();
-  assert.deepEqual([client.waits, proxy.took()], [['open', 'open'], ['source EXPIRE k 5 NX']]);
-  client.send('INCR', 'k');
+  assert.deepEqual(
+    [client.waits, proxy.took()],
+    [
+      ['open', 'open'],
+      ['source EXPIRE k 5 NX', 'source INCR k'],
+    ],
+  );
   assert.equal(forms.mock.callCount(), 1);
   assert.equal(counters.mock.callCount(), 1 + Number(proxy.sequencer.table.byName('expire')!.watched >= 0));
 });

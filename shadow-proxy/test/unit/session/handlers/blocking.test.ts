@@ -66,6 +66,7 @@ test('where nothing is there, it is sent as it came, on a lane of its own; what 
       ['BLPOP k 10', 'nothing', true],
     ],
   );
+  assert.deepEqual(proxy.noted, ['lpop k', 'BLPOP k 10']);
   assert.deepEqual([client.client.blocked!.isWaiting, client.client.blocked!.isSent], [true, true]);
   proxy.answer('*2 $1 k $1 v');
   assert.deepEqual([client.replies, client.client.blocked], [['*2 $1 k $1 v'], null]);
@@ -219,8 +220,6 @@ test('XREAD takes nothing: nobody waits for its keys, and nothing is noted', asy
 
 test('keys in flight on another lane: it is sent when they are free', async () => {
   const { client, proxy } = await connect();
-  const other = await proxy.connect();
-  other.send('HELLO', '3');
   proxy.clients.blockQueue.add(0, ['k']);
   const { identity } = client.client;
   const { lanes } = proxy.sequencer;
