@@ -41,6 +41,8 @@ export const PROGRAMS = {
   dashboards: ['dashboards/src/build.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
   'dashboards:metrics': ['dashboards/rig/capture.js'],
+  'lint:words': ['words/main.js', 'lint'],
+  'docs:glossary': ['words/main.js', 'page'],
 };
 
 /**
@@ -119,6 +121,7 @@ export function testFiles(parts) {
     'rehearsal',
     'dashboards',
     'mutants',
+    'words',
   ].flatMap((directory) => filesBelow(join(ROOT, directory)));
   return sources
     .map((file) => relative(ROOT, file).replaceAll('\\', '/'))

@@ -1,0 +1,81 @@
+/**
+ * What the checks find in the whole repository, and the list of files that are not clean yet, which may only shrink.
+ */
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { readGlossary, refusedBy } from './glossary.js';
+import { lintMarkdown } from './markdown.js';
+import { lintMessages } from './messages.js';
+
+export interface Finding {
+  readonly check: 'terms' | 'sentences';
+  /** Relative to the root. */
+  readonly file: string;
+  /** From 1 on. */
+  readonly line: number;
+  readonly message: string;
+}
+
+/** For each check the files that are not clean yet. */
+export type Todo = Readonly<Record<Finding['check'], readonly string[]>>;
+
+export const GLOSSARY = 'docs/glossary.yaml';
+export const TODO = 'docs/words-todo.json';
+
+/** These name old words on purpose. */
+const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
+const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
+
+/** Checks every page and every message of the repository. */
+export async function findAll(root: string): Promise<Finding[]> {
+  const refused = refusedBy(readGlossary(join(root, GLOSSARY)));
+  const findings: Finding[] = [];
+  for (const file of filesOf(root)) {
+    const text = (): string => readFileSync(join(root, file), 'utf8');
+    if (EXEMPT.has(file)) continue;
+    if (file.endsWith('.md')) findings.push(...(await lintMarkdown(file, text(), refused)));
+    else if (MESSAGES.test(file) && !file.endsWith('.generated.ts'))
+      findings.push(...lintMessages(file, text(), refused));
+  }
+  return findings;
+}
+
+export const readTodo = (root: string): Todo =>
+  z
+    .strictObject({ terms: z.array(z.string()), sentences: z.array(z.string()) })
+    .parse(JSON.parse(readFileSync(join(root, TODO), 'utf8')));
+
+/** The errors, a line each: findings in files that are not listed, and files that are listed and clean. */
+export function errorsOf(findings: readonly Finding[], todo: Todo): string[] {
+  return [
+    ...findings
+      .filter(({ check, file }) => !todo[check].includes(file))
+      .map(({ file, line, message }) => `${file}:${line}: ${message}`),
+    ...(['terms', 'sentences'] as const).flatMap((check) =>
+      todo[check]
+        .filter((listed) => !findings.some(({ check: found, file }) => found === check && file === listed))
+        .map((file) => `${TODO}: ${file} is clean: remove it from "${check}" (npm run lint:words -- --shrink does)`),
+    ),
+  ];
+}
+
+/** The list without the files that are clean: it never becomes longer. */
+export const shrunk = (findings: readonly Finding[], todo: Todo): Todo => {
+  const still = (check: Finding['check']): string[] =>
+    todo[check].filter((listed) => findings.some(({ check: found, file }) => found === check && file === listed));
+  return { terms: still('terms'), sentences: still('sentences') };
+};
+
+/** What git has or would have; what is deleted and not committed yet is left out. */
+function filesOf(root: string): string[] {
+  const list = (...options: string[]): string[] =>
+    execFileSync('git', ['ls-files', '-z', ...options], { cwd: root, encoding: 'utf8' })
+      .split('\0')
+      .filter(Boolean);
+  const deleted = new Set(list('--deleted'));
+  return list('--cached', '--others', '--exclude-standard')
+    .filter((file) => !deleted.has(file))
+    .sort();
+}

@@ -1,0 +1,70 @@
+/**
+ * The texts in code that people read (messages, titles, help texts, descriptions), checked against the glossary.
+ *
+ * TypeScript: string and template literals, and the text of JSX. What is no text is left out: paths of imports, types,
+ * keys, values that are compared with, and literals of a single word, which are mostly names of states and fields.
+ * YAML: values of `summary` and `description`. Terraform: `description` and `error_message`.
+ */
+import ts from 'typescript';
+import { type Finding } from './findings.js';
+import { type Refused } from './glossary.js';
+import { refusal } from './markdown.js';
+
+/** A text and where it begins in its file. */
+interface Message {
+  readonly text: string;
+  readonly at: number;
+}
+
+const YAML_TEXTS = /^\s*(?:summary|description): .*$/gm;
+const TERRAFORM_TEXTS = /^\s*(?:description|error_message)\s*=.*$/gm;
+
+/** Checks the messages of one file of code. */
+export function lintMessages(file: string, source: string, refused: (text: string) => Refused[]): Finding[] {
+  return messagesOf(file, source).flatMap(({ text, at }) =>
+    refused(text).map(({ index, word, use }) => ({
+      check: 'terms' as const,
+      file,
+      line: source.slice(0, at + index).split('\n').length,
+      message: refusal(word, use),
+    })),
+  );
+}
+
+function messagesOf(file: string, source: string): Message[] {
+  if (/\.tsx?$/.test(file)) return literalsOf(file, source).filter(({ text }) => /\S\s+\S/.test(text));
+  const pattern = file.endsWith('.tf') ? TERRAFORM_TEXTS : YAML_TEXTS;
+  return [...source.matchAll(pattern)].map(({ 0: text, index }) => ({ text, at: index }));
+}
+
+function literalsOf(file: string, source: string): Message[] {
+  const messages: Message[] = [];
+  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
+  const visit = (node: ts.Node): void => {
+    // The source of a literal, not its value, so that an index into it is a place in the file.
+    if (isText(node) && !isName(node)) messages.push({ text: node.getText(tree), at: node.getStart(tree) });
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return messages;
+}
+
+const isText = (node: ts.Node): boolean =>
+  ts.isStringLiteralLike(node) ||
+  ts.isJsxText(node) ||
+  ts.isTemplateHead(node) ||
+  ts.isTemplateMiddleOrTemplateTail(node);
+
+/** Whether a literal names something for the program: a path, a type, a key, a value to compare with. */
+function isName(node: ts.Node): boolean {
+  const { parent } = node;
+  if (ts.isImportDeclaration(parent) || ts.isExportDeclaration(parent) || ts.isLiteralTypeNode(parent)) return true;
+  if (ts.isElementAccessExpression(parent) || ts.isCaseClause(parent)) return true;
+  if (ts.isPropertyAssignment(parent) || ts.isPropertySignature(parent)) return parent.name === node;
+  return (
+    ts.isBinaryExpression(parent) &&
+    [ts.SyntaxKind.EqualsEqualsEqualsToken, ts.SyntaxKind.ExclamationEqualsEqualsToken].includes(
+      parent.operatorToken.kind,
+    )
+  );
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { errorsOf, findAll, GLOSSARY, readTodo, shrunk, type Finding } from '../findings.js';
+import { parseGlossary, readGlossary, refusedBy } from '../glossary.js';
+import { LONGEST, lintMarkdown } from '../markdown.js';
+import { lintMessages } from '../messages.js';
+import { renderGlossary } from '../page.js';
+
+const ROOT = process.cwd();
+const refused = refusedBy(
+  parseGlossary(`
+terms:
+  - term: repair
+    meaning: To copy a suspect again.
+    not: [{ words: [heal, heals], except: [heals by itself] }]
+phrases:
+  - { words: ["ends with #", past the proxy], use: other words }
+`),
+);
+const lines = (findings: readonly Finding[]): string[] => findings.map(({ check, line }) => `${check} ${line}`);
+
+test('docs/glossary.md is made from docs/glossary.yaml', () => {
+  const page = readFileSync(join(ROOT, 'docs', 'glossary.md'), 'utf8');
+  assert.equal(page, renderGlossary(readGlossary(join(ROOT, GLOSSARY))), 'run: npm run docs:glossary');
+});
+
+test('no page and no message has a word that the glossary refuses, but for those that are listed', async () => {
+  const findings = (await findAll(ROOT)).filter(({ check }) => check === 'terms');
+  assert.deepEqual(errorsOf(findings, { terms: readTodo(ROOT).terms, sentences: [] }), []);
+});
+
+test('a refused word is found as a whole word, in any case, over the end of a line, and not in an exception', () => {
+  const words = (text: string): string[] => refused(text).map(({ index, word, use }) => `${index} ${word}: ${use}`);
+  assert.deepEqual(words('Heal it: it ends with 1.'), ['0 Heal: repair', '12 ends with 1: other words']);
+  assert.deepEqual(words('a write past\n  the proxy'), ['8 past the proxy: other words']);
+  assert.deepEqual(words('health, self-heal, ends with a dot, it heals by itself'), []);
+});
+
+test('Markdown: prose is checked in paragraphs, lists, headings, tables and the changes of steps, code is not', async () => {
+  const page = [
+    '# heal', // 1
+    '',
+    'A **key**',
+    'that `heal` and [heals](heal.md).', // 4
+    '',
+    '- heal', // 6
+    '',
+    '| a |',
+    '| --- |',
+    '| heal |', // 10
+    '',
+    '```yaml step',
+    'run: heal',
+    'changes: heals all', // 14
+    '```',
+  ].join('\n');
+  assert.deepEqual(
+    lines(await lintMarkdown('a.md', page, refused)),
+    [1, 4, 6, 10, 14].map((line) => `terms ${line}`),
+  );
+});
+
+test('Markdown: a sentence has at most thirty words, a piece of code is one of them', async () => {
+  const words = (count: number): string => Array.from({ length: count }, (_, at) => `Word${at}`).join(' ');
+  assert.deepEqual(lines(await lintMarkdown('a.md', `Short.\n${words(LONGEST)}. Short.`, refused)), []);
+  assert.deepEqual(lines(await lintMarkdown('a.md', `Short.\n${words(LONGEST + 1)}. Short.`, refused)), [
+    'sentences 2',
+  ]);
+  assert.deepEqual(lines(await lintMarkdown('a.md', `${words(LONGEST - 1)} \`a b c\`. \`d\` is new.`, refused)), []);
+});
+
+test('TypeScript: literals and the text of JSX are messages; paths, types, keys, compared values, comments are not', () => {
+  const source = [
+    "import a from './heal it.js';",
+    "type A = 'heal it';",
+    "const b = { 'heal it': x['heal it'] }; // heal it",
+    "if (b === 'heal it') b = 'heal';",
+    "say('I heal it');", // 5
+    'say(`${a} I', // 6: where the literal begins, the word is a line below
+    'heal ${b}`);', // 7
+    'say(<p>to heal</p>);', // 8
+  ].join('\n');
+  assert.deepEqual(lines(lintMessages('a.tsx', source, refused)), ['terms 5', 'terms 7', 'terms 8']);
+});
+
+test('rules of Prometheus and Terraform: summaries and descriptions are messages', () => {
+  assert.deepEqual(lines(lintMessages('a.yml', '- expr: heal\n  summary: "to heal"\n', refused)), ['terms 2']);
+  assert.deepEqual(lines(lintMessages('a.tf', 'name = "heal"\ndescription = "to heal"\n', refused)), ['terms 2']);
+});
+
+test('the list of what is not clean yet can only shrink', () => {
+  const findings: Finding[] = [{ check: 'terms', file: 'a.md', line: 3, message: 'not good' }];
+  assert.deepEqual(errorsOf(findings, { terms: ['a.md'], sentences: [] }), []);
+  assert.deepEqual(errorsOf(findings, { terms: [], sentences: [] }), ['a.md:3: not good']);
+  assert.match(errorsOf(findings, { terms: ['a.md', 'b.md'], sentences: [] }).join(), /b\.md is clean: remove it/);
+  assert.match(errorsOf(findings, { terms: ['a.md'], sentences: ['a.md'] }).join(), /a\.md is clean: remove it/);
+  assert.deepEqual(shrunk(findings, { terms: ['a.md', 'b.md'], sentences: ['a.md'] }), {
+    terms: ['a.md'],
+    sentences: [],
+  });
+});
