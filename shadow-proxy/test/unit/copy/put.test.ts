@@ -1,10 +1,11 @@
 /** What a mirror is told so that it holds the same. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { put, shortened } from '../../../src/copy/key/put.js';
+import { isRemoval, put, refusalOf, shortened } from '../../../src/copy/key/put.js';
 import { encodeDump } from '../../../src/copy/rdb/transcode.js';
 import type { Value } from '../../../src/copy/rdb/transcode.js';
 import { decodeReply } from '../../../src/resp/decode.js';
+import { Scalars } from '../../../src/resp/scalars.js';
 import { CommandWriter } from '../../../src/resp/writer.js';
 
 const held = (value: Value, pttl: number) => ({ payload: encodeDump(value, 9), pttl });
@@ -55,4 +56,25 @@ test('each key is put with its time to live, and what waits is put with what is 
   );
   // SET would refuse 0.
   assert.deepEqual(commandsIn(shortened(frame, puts, 60.4)), wanted('4940', '1', '69940'));
+});
+
+test('a key that was gone when its value was asked for is deleted, whatever its time to live was', () => {
+  const writer = new CommandWriter();
+  const gone = put({ key: Buffer.from('k') }, { payload: null, pttl: 5_000 }, writer);
+  assert.deepEqual(commandsIn(writer.finish()), [['UNLINK', 'k']]);
+  const kept = put({ key: Buffer.from('k') }, held(string, 5_000), new CommandWriter());
+  assert.deepEqual([isRemoval(gone), isRemoval(kept)], [true, false]);
+});
+
+test('the first refusal among the answers to a key counts, and the next key begins behind them', () => {
+  const of = (answers: string, commands: number): readonly [string | null, number] => {
+    const replies = new Scalars(Buffer.from(answers));
+    const { key, ...rest } = put({ key: Buffer.from('k') }, held(list, 5_000), new CommandWriter());
+    return [refusalOf({ key, ...rest, commands }, replies), replies.at];
+  };
+  assert.deepEqual(of('+OK\r\n:1\r\n+X\r\n', 2), [null, 9]);
+  assert.equal(of('-ERR a\r\n:1\r\n', 2)[0], 'ERR a');
+  assert.equal(of('+OK\r\n-ERR b\r\n', 2)[0], 'ERR b');
+  assert.equal(of('-ERR a\r\n-ERR b\r\n', 2)[0], 'ERR a');
+  assert.equal(of('+OK\r\n-ERR b\r\n', 1)[0], null, 'that is of the next key');
 });

@@ -1,0 +1,58 @@
+/** Who may do everything: only a user of whom the server has said so lately. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { decodeReply, type Reply } from '../../../src/resp/decode.js';
+import { isUnrestricted, Privileges } from '../../../src/upstream/privileges.js';
+
+const bulk = (text: string): string => `$${text.length}\r\n${text}\r\n`;
+const reply = (...items: readonly string[]): Reply =>
+  decodeReply(Buffer.from(`*${items.length}\r\n${items.join('')}`)).reply;
+const user = (commands: string, keys: string, channels?: string): Reply =>
+  reply(
+    ...[bulk('flags'), bulk('on'), bulk('commands'), bulk(commands), bulk('keys'), bulk(keys)],
+    ...(channels === undefined ? [] : [bulk('channels'), bulk(channels)]),
+  );
+const ALL = user('+@all', '~*', '&*');
+const REFUSED = decodeReply(Buffer.from('-ERR no\r\n')).reply;
+const CREDENTIALS = { username: 'app', password: 'x' };
+
+test('everything is every command, every key and every channel', () => {
+  assert.equal(isUnrestricted(ALL), true);
+  assert.equal(isUnrestricted(user('+@all', '~a:* ~*', '&*')), true);
+  assert.equal(isUnrestricted(user('+@all', '~*')), true, 'Redis 6.0 has no channels');
+  assert.equal(isUnrestricted(user('+@all', '*', '*')), true);
+  assert.equal(isUnrestricted(user('+@all -get', '~*', '&*')), false);
+  assert.equal(isUnrestricted(user('+@all', '~a:*', '&*')), false);
+  assert.equal(isUnrestricted(user('+@all', '%R~*', '&*')), false);
+  assert.equal(isUnrestricted(user('+@all', '~*', '&a')), false);
+  assert.equal(isUnrestricted(reply(bulk('commands'), bulk('+@all'))), false, 'no word about keys');
+  assert.equal(isUnrestricted(REFUSED), false);
+  assert.equal(isUnrestricted(decodeReply(Buffer.from('$-1\r\n')).reply), false);
+});
+
+test('a user is unrestricted once the server has said so, and for three seconds', async (t) => {
+  let now = 1_000;
+  t.mock.method(performance, 'now', () => now);
+  const asked: unknown[] = [];
+  const privileges = new Privileges(async (...args) => (asked.push(args), ALL));
+  t.after(() => privileges.close());
+  assert.equal(privileges.isUnrestricted(CREDENTIALS), false, 'nobody has asked about it');
+  await privileges.learn(CREDENTIALS);
+  assert.deepEqual(asked, [['ACL', 'GETUSER', 'app']]);
+  assert.equal(privileges.isUnrestricted(CREDENTIALS), true);
+  assert.equal(privileges.isUnrestricted(undefined), false, 'the default user is another one');
+  assert.equal(privileges.learn(CREDENTIALS), null, 'it was asked before');
+  now += 2_999;
+  assert.equal(privileges.isUnrestricted(CREDENTIALS), true);
+  now += 1;
+  assert.equal(privileges.isUnrestricted(CREDENTIALS), false);
+});
+
+test('a server that refuses, or is lost, grants nothing', async (t) => {
+  const refusing = new Privileges(async () => REFUSED);
+  const lost = new Privileges(() => Promise.reject(new Error('lost')));
+  t.after(() => (refusing.close(), lost.close()));
+  await refusing.learn(undefined);
+  await lost.learn(undefined);
+  assert.deepEqual([refusing.isUnrestricted(undefined), lost.isUnrestricted(undefined)], [false, false]);
+});
