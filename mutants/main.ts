@@ -2,8 +2,8 @@
  * `npm run mutants`: do the tests notice a fault?
  *
  *   npm run mutants                             both of the following; hours
- *   npm run mutants -- --faults [part of id]    the list of mutants/faults, or those with the part in their id
- *   npm run mutants -- --stryker [part]         StrykerJS over mutants/stryker/modules.ts: a group, or part of a path
+ *   npm run mutants -- --faults [part]           the list of mutants/faults, or those with the part in their id or file
+ *   npm run mutants -- --stryker [part]          StrykerJS over mutants/stryker/modules.ts: a group, or part of a path
  *
  * Ends with 0 where every fault is noticed or has the reason why it cannot be, and Stryker's score is high enough; 1
  * where not, 2 where it cannot be tried.
@@ -20,7 +20,7 @@ interface CommandLine {
 
 const program = new Command('mutants')
   .description('Puts faults into the code, one at a time, and says whether a test notices.')
-  .option('--faults [part]', 'the faults of mutants/faults, or those with this part in their id')
+  .option('--faults [part]', 'the faults of mutants/faults, or those with this part in their id or file')
   .option('--stryker [part]', 'the modules of mutants/stryker/modules.ts: all, a group, or part of a path')
   .option('--parallel <n>', 'faults, or test processes of Stryker, at a time: 1 or 2', oneOrTwo, 2);
 
@@ -51,8 +51,9 @@ async function runModules(part: string, parallel: number): Promise<boolean> {
 }
 
 async function runFaults(part: string, parallel: number): Promise<boolean> {
-  const chosen = part === '' ? FAULTS : FAULTS.filter(({ id }) => id.includes(part));
-  if (chosen.length === 0) throw new Error(`No fault has "${part}" in its id: see mutants/faults.`);
+  const chosen = part === '' ? FAULTS : FAULTS.filter(({ id, file }) => id.includes(part) || file.includes(part));
+  if (chosen.length === 0)
+    throw new Error(`No fault has "${part}" in its id or in the path of its file: see mutants/faults.`);
   const trials = await tryFaults(chosen, { parallel, say, signal: controller.signal });
   say(`\n${table(trials)}`);
   const lacks = shortcomings(trials, chosen === FAULTS);

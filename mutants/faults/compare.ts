@@ -1,12 +1,89 @@
 /** Two replies that differ are taken for equal, or the other way round. */
 import type { Fault } from '../fault.js';
 
-export const MULTISET: readonly Fault[] = [
+export const COMPARE: readonly Fault[] = [
   {
     id: 'a-set-that-lacks-a-repeated-element-is-equal',
     file: 'shadow-proxy/src/compare/multiset.ts',
     from: '|| --counts[slots[slot]] < 0) return false;',
     to: ') return false;',
     tests: ['unit/compare/multiset'],
+  },
+  {
+    id: 'lone-elements-count-as-the-same-set',
+    file: 'shadow-proxy/src/compare/multiset.ts',
+    from: 'if (slots[slot] === NONE || --counts',
+    to: 'if (slots[slot] !== NONE && --counts',
+    tests: ['unit/compare/multiset'],
+  },
+  {
+    id: 'a-full-mirror-is-a-mismatch-of-writes',
+    file: 'shadow-proxy/src/compare/compare.ts',
+    from: 'const unable = isRead(command) ? null : unableTo(command, text(mirror));',
+    to: 'const unable = null;',
+    tests: ['unit/compare/rules'],
+  },
+  {
+    id: 'a-full-mirror-excuses-reads-too',
+    file: 'shadow-proxy/src/compare/compare.ts',
+    from: 'const unable = isRead(command) ? null : unableTo',
+    to: 'const unable = unableTo',
+    tests: ['unit/compare/rules'],
+  },
+  {
+    id: 'any-sort-is-inconclusive',
+    file: 'shadow-proxy/src/compare/compare.ts',
+    from: "return limited || sameElements(...items, 1) ? 'sort-without-order' : null;",
+    to: "return 'sort-without-order';",
+    tests: ['unit/compare/rules'],
+  },
+  {
+    id: 'a-change-of-order-is-called-a-value',
+    file: 'shadow-proxy/src/compare/compare.ts',
+    from: "return sameElements(...items, 1) ? 'order' : 'value';",
+    to: "return 'value';",
+    tests: ['unit/compare/rules'],
+  },
+  {
+    id: 'a-refused-command-is-an-error-like-any',
+    file: 'shadow-proxy/src/compare/compare.ts',
+    from: "if (refused(authority) !== refused(mirror)) return 'unsupported';",
+    to: '',
+    tests: ['unit/compare/rules', 'integration/rules/rule-24'],
+  },
+  {
+    id: 'scores-of-ranges-are-compared-as-bytes',
+    file: 'shadow-proxy/src/compare/scores.ts',
+    from: 'return WITHSCORES.has(name) && args.some',
+    to: 'return false && args.some',
+    tests: ['unit/compare/rules'],
+  },
+  {
+    id: 'an-edge-is-allowed-whatever-was-written-since',
+    file: 'shadow-proxy/src/compare/absence.ts',
+    from: 'if (left === null || evidence.writtenSince) return false;',
+    to: 'if (left === null) return false;',
+    tests: ['integration/compare/absence'],
+  },
+  {
+    id: 'a-key-that-lives-for-long-is-at-its-edge',
+    file: 'shadow-proxy/src/compare/absence.ts',
+    from: 'return left >= 0 && left + elapsed <= evidence.toleranceMs;',
+    to: 'return left >= 0;',
+    tests: ['integration/compare/absence'],
+  },
+  {
+    id: 'a-key-without-a-time-to-live-is-at-its-edge',
+    file: 'shadow-proxy/src/compare/absence.ts',
+    from: 'return left >= 0 && left + elapsed',
+    to: 'return left + elapsed',
+    tests: ['integration/compare/absence'],
+  },
+  {
+    id: 'evicted-on-one-side-is-enough',
+    file: 'shadow-proxy/src/compare/absence.ts',
+    from: 'lacking.every((side) => maybeLacked(evidence, side) && evicted',
+    to: 'lacking.some((side) => evicted',
+    tests: ['integration/compare/absence'],
   },
 ];

@@ -1,0 +1,40 @@
+/** The snapshot of a shard hides what is wrong. */
+import type { Fault } from '../fault.js';
+
+export const SHARD: readonly Fault[] = [
+  {
+    id: 'a-workload-with-unconfirmed-effects-is-clean',
+    file: 'shadow-proxy/src/shard/snapshot.ts',
+    from: 'clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,',
+    to: 'clean: suspects.acknowledged === 0 && suspect === null,',
+    tests: ['unit/shard/snapshot'],
+  },
+  {
+    id: 'a-workload-in-doubt-is-clean',
+    file: 'shadow-proxy/src/shard/snapshot.ts',
+    from: 'clean: suspects.acknowledged === 0 && suspect === null && mirrorIsEmpty,',
+    to: 'clean: suspects.acknowledged === 0 && mirrorIsEmpty,',
+    tests: ['unit/shard/snapshot'],
+  },
+  {
+    id: 'the-lag-is-that-of-the-better-mirror',
+    file: 'shadow-proxy/src/shard/snapshot.ts',
+    from: 'lagMs: Math.max(...both',
+    to: 'lagMs: Math.min(...both',
+    tests: ['unit/shard/snapshot'],
+  },
+  {
+    id: 'a-lost-mirror-is-connected',
+    file: 'shadow-proxy/src/shard/snapshot.ts',
+    from: 'connected || !isNeeded)',
+    to: 'true)',
+    tests: ['unit/shard/snapshot'],
+  },
+  {
+    id: 'pending-questions-are-not-undecided',
+    file: 'shadow-proxy/src/shard/snapshot.ts',
+    from: 'undecided: facts.asked + mirrors.source.gates + mirrors.target.gates,',
+    to: 'undecided: facts.asked,',
+    tests: ['unit/shard/snapshot'],
+  },
+];
