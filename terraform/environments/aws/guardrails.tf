@@ -45,6 +45,19 @@ resource "terraform_data" "plan" {
   }
 }
 
+resource "terraform_data" "sources" {
+  lifecycle {
+    precondition {
+      condition     = alltrue([for name in keys(var.sources) : contains(keys(local.shards), name)])
+      error_message = "sources has ${join(", ", [for name in keys(var.sources) : name if !contains(keys(local.shards), name)])}, and the plan has no such shard: its keys are names of shards, ${join(", ", keys(local.shards))}."
+    }
+    precondition {
+      condition     = length(local.not_written) == 0
+      error_message = "The plan names files that Ansible does not write (${join("; ", local.not_written)}). It writes ${join(", ", keys(local.written))}; the last one from source_secrets, whose source-proxy is the ARN of a secret."
+    }
+  }
+}
+
 resource "terraform_data" "counters" {
   lifecycle {
     precondition {
@@ -66,8 +79,8 @@ resource "terraform_data" "addresses" {
 resource "terraform_data" "host_names" {
   lifecycle {
     precondition {
-      condition     = alltrue([for host in setunion(var.replaceable, keys(var.ami_overrides)) : contains(keys(local.hosts), host)])
-      error_message = "There is no host ${join(", ", [for host in setunion(var.replaceable, keys(var.ami_overrides)) : host if !contains(keys(local.hosts), host)])}: replaceable and ami_overrides take ${join(", ", keys(local.hosts))}."
+      condition     = alltrue([for host in setunion(var.replaceable, keys(var.replace)) : contains(keys(local.hosts), host)])
+      error_message = "There is no host ${join(", ", [for host in setunion(var.replaceable, keys(var.replace)) : host if !contains(keys(local.hosts), host)])}: replaceable and replace take ${join(", ", keys(local.hosts))}."
     }
   }
 }

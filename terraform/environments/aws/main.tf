@@ -8,10 +8,11 @@ locals {
     subnet_ids      = var.subnet_ids
     ami_id          = var.ami_id
     kms_key_arn     = aws_kms_key.this.arn
-    ami_overrides   = var.ami_overrides
+    replace         = var.replace
     key_name        = var.access.key_name
     session_manager = var.access.via == "session-manager"
     replaceable     = var.replaceable
+    protect         = var.protect
     tags            = local.tags
   }
 }
@@ -94,6 +95,7 @@ module "endpoints" {
   subnet_ids       = var.subnet_ids
   zone             = var.zone
   via              = var.names_via
+  protect          = var.protect
   names            = var.names
   alarm_topic_arns = [module.observability.topic_arn]
   tags             = local.tags
@@ -118,8 +120,10 @@ module "storage" {
   source = "../../modules/storage"
 
   name              = var.bucket_name
+  transfer_name     = var.access.via == "session-manager" ? coalesce(var.transfer_bucket_name, "${var.bucket_name}-transfer") : null
   kms_key_arn       = aws_kms_key.this.arn
   keep_backups_days = var.keep_backups_days
+  protect           = var.protect
   tags              = local.tags
 }
 

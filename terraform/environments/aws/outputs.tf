@@ -21,7 +21,7 @@ locals {
   connection = var.access.via == "ssh" ? { ansible_user = var.access.user } : {
     ansible_connection          = "community.aws.aws_ssm"
     ansible_aws_ssm_region      = data.aws_region.current.region
-    ansible_aws_ssm_bucket_name = module.storage.name
+    ansible_aws_ssm_bucket_name = module.storage.transfer_name
   }
 }
 

@@ -37,9 +37,9 @@ module "paths" {
     { for door in local.doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } if local.served || !startswith(door, "sg-") },
     var.names_via != "nlb" ? {} : { for client in keys(local.clients) : "${client} to the names" => { from = client, to = "names", ports = toset(values(module.endpoints.ports)) } },
     var.loadgen.hosts == 0 ? {} : { "monitoring scrapes load-test hosts" = { from = "monitoring", to = "loadgen", ports = [var.ports.node_exporter] } },
-    { for name, source in module.source.sources : "${name}: proxies to the source" => { from = "shadow_proxy", to = local.source_ranges[name], ports = local.source_ports[name] } },
-    { for name, source in module.source.sources : "${name}: exporter to the source" => { from = "monitoring", to = local.source_ranges[name], ports = local.source_ports[name] } },
-    var.names_via != "nlb" ? {} : { for name, source in module.source.sources : "${name}: names to the source" => { from = "names", to = local.source_ranges[name], ports = local.source_ports[name] } },
+    { for name, source in local.to_sources : "${name}: proxies to the source" => merge(source, { from = "shadow_proxy" }) },
+    { for name, source in local.to_sources : "${name}: exporter to the source" => merge(source, { from = "monitoring" }) },
+    var.names_via != "nlb" ? {} : { for name, source in local.to_sources : "${name}: names to the source" => merge(source, { from = "names" }) },
     { for group in ["keydb", "shadow_proxy", "monitoring", "loadgen"] : "${group} fetches packages and speaks to AWS" => { from = group, to = var.internet, ports = [80, 443] } if contains(keys(local.groups), group) },
     var.access.via != "ssh" ? {} : merge([
       for from in var.access.from : { for group in ["keydb", "shadow_proxy", "monitoring", "loadgen"] : "ssh from ${from} to ${group}" => { from = from, to = group, ports = [22] } if contains(keys(local.groups), group) }
@@ -56,6 +56,15 @@ locals {
   # Behind Sentinels are servers whose ports they tell.
   source_ports = { for name, source in module.source.sources : name => source.kind == "sentinel" ? [source.port, 6379] : [source.port] }
 
-  # A source that is known by name may change its address: then it is somewhere in the VPC.
-  source_ranges = { for name, source in module.source.sources : name => source.kind != "sentinel" && can(cidrhost("${source.host}/32", 0)) ? "${source.host}/32" : data.aws_vpc.this.cidr_block }
+  # A source that is known by name may change its address: then it is somewhere in the VPC, whose ranges may be several, or
+  # in ranges that are given.
+  vpc_ranges = toset(concat([data.aws_vpc.this.cidr_block], [for association in data.aws_vpc.this.cidr_block_associations : association.cidr_block if association.state == "associated"]))
+  source_ranges = {
+    for name, source in module.source.sources : name => (
+      source.kind != "sentinel" && can(cidrhost("${source.host}/32", 0)) ? toset(["${source.host}/32"]) : coalesce(try(var.sources[name].ranges, null), local.vpc_ranges)
+    )
+  }
+  to_sources = merge([
+    for name, ranges in local.source_ranges : { for range in ranges : length(ranges) == 1 ? name : "${name} in ${range}" => { to = range, ports = local.source_ports[name] } }
+  ]...)
 }

@@ -16,6 +16,19 @@ locals {
   url    = "^(?P<scheme>rediss?)://(?:.*@)?(?P<host>[^@/:,]+)(?::(?P<port>[0-9]+))?(?:/.*)?$"
   listen = "^(?P<host>.+):(?P<port>[0-9]+)$"
 
+  # Files with passwords that the plan names, by what they are for; and what Ansible writes.
+  secret_files = merge(
+    merge([for shard in local.plan.shards : { for side in ["source", "target"] : "passwordFile of the ${side} of ${shard.name}" => try(shard[side].passwordFile, null) }]...),
+    { for shard in local.plan.shards : "tokenFile of ${shard.name}" => try(shard.admin.tokenFile, null) },
+    { "tokenFile of the plan" = try(local.plan.admin.tokenFile, null) },
+  )
+  written = {
+    "/etc/shadow-proxy/secrets/admin-token"     = true
+    "/etc/shadow-proxy/secrets/target-password" = true
+    "/etc/shadow-proxy/secrets/source-password" = contains(keys(var.source_secrets), "source-proxy")
+  }
+  not_written = [for what, file in local.secret_files : "${what}: ${file}" if file != null && !lookup(local.written, coalesce(file, "-"), false)]
+
   # The first label of the host in the plan's target URL is the target's name: keydb-0.cache.internal => keydb-0.
   target_of = { for name, shard in local.shards : name => split(".", shard.target.host)[0] }
   targets = {

@@ -66,16 +66,22 @@ variable "ami_id" {
   }
 }
 
-variable "ami_overrides" {
-  type        = map(string)
-  description = "AMI of single hosts, by name (keydb-0-2), while one after the other moves to a new one."
+variable "replace" {
+  type        = map(number)
+  description = "Hosts to replace, by name (keydb-0-2), each with a number that is higher than the last time. A change of ami_id, instance types or key pair changes no host by itself: it holds for hosts that are made or replaced."
   default     = {}
 }
 
 variable "replaceable" {
   type        = set(string)
-  description = "Hosts that may be ended or replaced; all others are protected. To replace a host: apply with its name here, then with what replaces it."
+  description = "Hosts that may be ended; all others are protected against it. To replace a host: apply with its name here, then with a higher number in replace."
   default     = []
+}
+
+variable "protect" {
+  type        = bool
+  description = "Whether AWS refuses to delete hosts, load balancers, and buckets and zones that hold something. Before terraform destroy: apply with false."
+  default     = true
 }
 
 variable "access" {
@@ -130,9 +136,15 @@ variable "sources" {
     replication_group_id = optional(string)
     version              = optional(string)
     memory_bytes         = optional(number)
+    ranges               = optional(set(string))
   }))
-  description = "What is known of the old Redis of each shard: instance_id of its EC2 host or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better."
+  description = "What is known of the old Redis of each shard: instance_id of its EC2 host or replication_group_id of ElastiCache, to look it up by; version (7.0) and memory_bytes (its maxmemory) where you know better; ranges of addresses in which it is, where the plan names it by DNS or Sentinel and it is outside the VPC, such as behind a peering (default: all ranges of the VPC)."
   default     = {}
+
+  validation {
+    condition     = alltrue(flatten([for source in values(var.sources) : [for range in coalesce(source.ranges, []) : can(regex("^(10\\.|192\\.168\\.|172\\.(1[6-9]|2[0-9]|3[01])\\.|100\\.(6[4-9]|[7-9][0-9]|1[01][0-9]|12[0-7])\\.)[0-9.]+/([89]|[12][0-9]|3[0-2])$", range))]]))
+    error_message = "sources.ranges takes private ranges of addresses: write [\"10.1.0.0/16\"]."
+  }
 }
 
 variable "source_client_security_group_ids" {
@@ -219,6 +231,12 @@ variable "passwords" {
 variable "bucket_name" {
   type        = string
   description = "Name of the bucket of reports and backups; it must be nobody else's in all of AWS."
+}
+
+variable "transfer_bucket_name" {
+  type        = string
+  description = "Name of the bucket through which Ansible sends files to hosts by Session Manager, secrets among them: without versions, emptied after a day. Default: bucket_name with -transfer."
+  default     = null
 }
 
 variable "keep_backups_days" {

@@ -27,9 +27,10 @@ locals {
 resource "aws_route53_zone" "this" {
   count = var.zone.id == null ? 1 : 0
 
-  name    = var.zone.name
-  comment = "Names of ${var.name}"
-  tags    = var.tags
+  name          = var.zone.name
+  comment       = "Names of ${var.name}"
+  force_destroy = !var.protect
+  tags          = var.tags
 
   vpc {
     vpc_id = var.vpc_id

@@ -86,7 +86,7 @@ variable "names" {
 
 variable "protect" {
   type        = bool
-  description = "Whether AWS refuses to delete the load balancer."
+  description = "Whether AWS refuses to delete the load balancer, and a zone that has records of others. Before terraform destroy: apply with false."
   default     = true
 }
 

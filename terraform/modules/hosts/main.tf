@@ -1,10 +1,7 @@
-# Hosts of one kind: hardened instances that share a role, a security group and a launch template.
+# Hosts of one kind: hardened instances that share a role and a security group.
 
 locals {
   subnet_ids = toset([for host in values(var.hosts) : host.subnet_id])
-
-  # Of each host: its own AMI while one host after the other moves to a new one.
-  ami_ids = { for name in keys(var.hosts) : name => lookup(var.ami_overrides, name, var.ami_id) }
 }
 
 # No conditions here: Terraform would read these when it applies, after whatever the conditions name has changed, and until
@@ -17,6 +14,13 @@ data "aws_subnet" "this" {
 
 data "aws_ec2_instance_type" "this" {
   instance_type = var.instance_type
+}
+
+# A host keeps its type until it is replaced.
+data "aws_ec2_instance_type" "of" {
+  for_each = toset(concat([var.instance_type], values(aws_instance.this)[*].instance_type))
+
+  instance_type = each.value
 }
 
 data "aws_ami" "this" {
@@ -39,64 +43,6 @@ resource "aws_security_group" "this" {
   }
 }
 
-resource "aws_launch_template" "this" {
-  name_prefix            = "${var.name}-"
-  description            = "Hosts ${var.name}"
-  image_id               = var.ami_id
-  instance_type          = var.instance_type
-  key_name               = var.key_name
-  ebs_optimized          = true
-  update_default_version = true
-  tags                   = var.tags
-
-  iam_instance_profile {
-    name = aws_iam_instance_profile.this.name
-  }
-
-  metadata_options {
-    http_endpoint               = "enabled"
-    http_tokens                 = "required"
-    http_put_response_hop_limit = 1
-    instance_metadata_tags      = "disabled"
-  }
-
-  monitoring {
-    enabled = true
-  }
-
-  maintenance_options {
-    auto_recovery = "default"
-  }
-
-  block_device_mappings {
-    device_name = data.aws_ami.this.root_device_name
-
-    ebs {
-      volume_type           = "gp3"
-      volume_size           = var.root_gib
-      encrypted             = true
-      kms_key_id            = var.kms_key_arn
-      delete_on_termination = true
-    }
-  }
-
-  dynamic "tag_specifications" {
-    for_each = ["volume", "network-interface"]
-
-    content {
-      resource_type = tag_specifications.value
-      tags          = merge(var.tags, { Name = var.name })
-    }
-  }
-
-  lifecycle {
-    precondition {
-      condition     = contains(data.aws_ec2_instance_type.this.supported_architectures, data.aws_ami.this.architecture)
-      error_message = "AMI ${var.ami_id} is for ${data.aws_ami.this.architecture}, and ${var.instance_type} runs ${join(", ", data.aws_ec2_instance_type.this.supported_architectures)}: give an AMI of that architecture, or another instance type."
-    }
-  }
-}
-
 resource "aws_placement_group" "this" {
   count = var.spread ? 1 : 0
 
@@ -106,23 +52,61 @@ resource "aws_placement_group" "this" {
   tags         = var.tags
 }
 
+# Raising the number of a host in var.replace replaces this host, and no other.
+resource "terraform_data" "replace" {
+  for_each = var.hosts
+
+  input = lookup(var.replace, each.key, 0)
+}
+
+# Not from a launch template: each change of it is a new version of it, and a new version replaces all instances at once.
 resource "aws_instance" "this" {
   for_each = var.hosts
 
-  ami                         = local.ami_ids[each.key]
+  ami                         = var.ami_id
+  instance_type               = var.instance_type
+  key_name                    = var.key_name
+  ebs_optimized               = true
+  monitoring                  = true
+  iam_instance_profile        = aws_iam_instance_profile.this.name
   subnet_id                   = each.value.subnet_id
   vpc_security_group_ids      = concat([aws_security_group.this.id], var.additional_security_group_ids)
   associate_public_ip_address = false
-  disable_api_termination     = !contains(var.replaceable, each.key)
+  disable_api_termination     = var.protect && !contains(var.replaceable, each.key)
+  force_destroy               = !var.protect || contains(var.replaceable, each.key)
   placement_group             = one(aws_placement_group.this[*].name)
   tags                        = merge(var.tags, { Name = "${var.name}-${each.key}", Host = each.key })
 
-  launch_template {
-    id      = aws_launch_template.this.id
-    version = aws_launch_template.this.latest_version
+  metadata_options {
+    http_endpoint               = "enabled"
+    http_tokens                 = "required"
+    http_put_response_hop_limit = 1
+    instance_metadata_tags      = "disabled"
+  }
+
+  maintenance_options {
+    auto_recovery = "default"
+  }
+
+  root_block_device {
+    volume_type           = "gp3"
+    volume_size           = var.root_gib
+    encrypted             = true
+    kms_key_id            = var.kms_key_arn
+    delete_on_termination = true
+    tags                  = merge(var.tags, { Name = "${var.name}-${each.key}" })
   }
 
   lifecycle {
+    # A host keeps what it was made with. A new image, key pair or root volume would replace every host at once, and a new
+    # instance type would stop every host at once: var.replace takes one host after the other.
+    ignore_changes       = [ami, instance_type, key_name, root_block_device]
+    replace_triggered_by = [terraform_data.replace[each.key]]
+
+    precondition {
+      condition     = contains(data.aws_ec2_instance_type.this.supported_architectures, data.aws_ami.this.architecture)
+      error_message = "AMI ${var.ami_id} is for ${data.aws_ami.this.architecture}, and ${var.instance_type} runs ${join(", ", data.aws_ec2_instance_type.this.supported_architectures)}: give an AMI of that architecture, or another instance type."
+    }
     precondition {
       condition     = data.aws_subnet.this[each.value.subnet_id].vpc_id == var.vpc_id
       error_message = "Subnet ${each.value.subnet_id} is in ${data.aws_subnet.this[each.value.subnet_id].vpc_id}, not in ${var.vpc_id}: give subnets of vpc_id."

@@ -5,8 +5,8 @@ output "hosts" {
       id           = host.id
       address      = host.private_ip
       zone         = data.aws_subnet.this[var.hosts[name].subnet_id].availability_zone
-      cpus         = data.aws_ec2_instance_type.this.default_vcpus
-      memory_bytes = data.aws_ec2_instance_type.this.memory_size * 1024 * 1024
+      cpus         = data.aws_ec2_instance_type.of[host.instance_type].default_vcpus
+      memory_bytes = data.aws_ec2_instance_type.of[host.instance_type].memory_size * 1024 * 1024
       # As udev names it on Nitro: the volume's ID without its dash.
       data_device = var.data == null ? null : "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_${replace(aws_ebs_volume.data[name].id, "-", "")}"
     }
@@ -19,7 +19,7 @@ output "zones" {
 }
 
 output "memory_bytes" {
-  description = "Memory of one host."
+  description = "Memory of a host of instance_type. A host that was made with another type has its own until it is replaced."
   value       = data.aws_ec2_instance_type.this.memory_size * 1024 * 1024
 }
 

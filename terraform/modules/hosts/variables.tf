@@ -38,15 +38,10 @@ variable "ami_id" {
   }
 }
 
-variable "ami_overrides" {
-  type        = map(string)
-  description = "AMI of single hosts, by name, while one after the other moves to a new one."
+variable "replace" {
+  type        = map(number)
+  description = "Hosts to replace, by name, each with a number that is higher than the last time: the new host has the current AMI, instance type, key pair and root volume, and keeps its data volume."
   default     = {}
-
-  validation {
-    condition     = alltrue([for id in values(var.ami_overrides) : can(regex("^ami-[0-9a-f]{8,17}$", id))])
-    error_message = "ami_overrides gives a host an image: write { \"keydb-0-2\" = \"ami-0123456789abcdef0\" }."
-  }
 }
 
 variable "instance_type" {
@@ -79,8 +74,14 @@ variable "spread" {
 
 variable "replaceable" {
   type        = set(string)
-  description = "Hosts that may be ended or replaced; all others are protected. To replace a host: apply with its name here, then with what replaces it."
+  description = "Hosts that may be ended; all others are protected against it. To replace a host: apply with its name here, then with a higher number in replace."
   default     = []
+}
+
+variable "protect" {
+  type        = bool
+  description = "Whether AWS refuses to end the hosts. Before terraform destroy: apply with false."
+  default     = true
 }
 
 variable "root_gib" {

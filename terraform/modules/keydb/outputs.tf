@@ -4,7 +4,7 @@ output "hosts" {
     for name, host in module.hosts.hosts : name => merge(host, {
       target          = local.nodes[name].target
       role            = local.nodes[name].role
-      maxmemory_bytes = local.maxmemory_bytes
+      maxmemory_bytes = floor(host.memory_bytes * var.maxmemory_percent / 100)
     })
   }
 

@@ -9,10 +9,11 @@ variable "base" {
     subnet_ids      = list(string)
     ami_id          = string
     kms_key_arn     = string
-    ami_overrides   = optional(map(string), {})
+    replace         = optional(map(number), {})
     key_name        = optional(string)
     session_manager = optional(bool, true)
     replaceable     = optional(set(string), [])
+    protect         = optional(bool, true)
     tags            = optional(map(string), {})
   })
   description = "What all hosts have in common, as ../hosts describes it; subnet_ids are private subnets, in the order in which hosts are dealt out."

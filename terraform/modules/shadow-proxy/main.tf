@@ -20,10 +20,11 @@ module "hosts" {
 
   vpc_id          = var.base.vpc_id
   ami_id          = var.base.ami_id
-  ami_overrides   = { for host, id in var.base.ami_overrides : host => id if contains(keys(local.hosts), host) }
+  replace         = { for host, number in var.base.replace : host => number if contains(keys(local.hosts), host) }
   key_name        = var.base.key_name
   session_manager = var.base.session_manager
   replaceable     = var.base.replaceable
+  protect         = var.base.protect
   kms_key_arn     = var.base.kms_key_arn
   tags            = var.base.tags
 }

@@ -17,3 +17,8 @@ output "prefix_arns" {
   description = "ARNs that name what is below each prefix, for policies: append *."
   value       = { reports = "${aws_s3_bucket.this.arn}/${local.reports}", backups = "${aws_s3_bucket.this.arn}/${local.backups}" }
 }
+
+output "transfer_name" {
+  description = "Name of the bucket that Ansible sends files through; null where there is none."
+  value       = one(aws_s3_bucket.transfer[*].bucket)
+}

@@ -43,6 +43,7 @@ variables {
   zone                      = { name = "cache.internal" }
   client_security_group_ids = ["sg-0aaa"]
   bucket_name               = "checkout-cache-reports"
+  source_secrets            = { source-proxy = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:redis-AbCdEf" }
   names                     = { checkout = { shard = "cache-0", to = "proxy" } }
   sources                   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
 }

@@ -18,7 +18,7 @@ mock_provider "aws" {
     defaults = { id = "vol-0123" }
   }
   mock_data "aws_vpc" {
-    defaults = { cidr_block = "10.0.0.0/16" }
+    defaults = { cidr_block = "10.0.0.0/16", cidr_block_associations = [{ association_id = "a", cidr_block = "10.0.0.0/16", state = "associated" }, { association_id = "b", cidr_block = "100.64.0.0/16", state = "associated" }] }
   }
   mock_data "aws_caller_identity" {
     defaults = { account_id = "123456789012" }
@@ -43,6 +43,7 @@ variables {
   zone                      = { name = "cache.internal" }
   client_security_group_ids = ["sg-0aaa"]
   bucket_name               = "checkout-cache-reports"
+  source_secrets            = { source-proxy = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:redis-AbCdEf" }
   names                     = { checkout = { shard = "cache-0", to = "proxy" } }
   sources                   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
 }
@@ -112,5 +113,31 @@ run "more_with_ssh_load_tests_and_a_load_balancer" {
   assert {
     condition     = length(output.source_access) == 0
     error_message = "proxies are members of the group that the old Redis lets in"
+  }
+}
+
+run "a_source_that_is_named_is_in_every_range_of_the_vpc" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/named-source.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
+  }
+  assert {
+    condition     = alltrue([for range in ["10.0.0.0/16", "100.64.0.0/16"] : contains(keys(output.paths), "shadow_proxy → ${range}:6379") && contains(keys(output.paths), "monitoring → ${range}:6379")])
+    error_message = "secondary ranges, too: ${jsonencode(output.paths)}"
+  }
+}
+
+run "a_source_behind_a_peering_is_in_its_ranges" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/named-source.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824, ranges = ["172.20.0.0/16"] } }
+  }
+  assert {
+    condition     = contains(keys(output.paths), "shadow_proxy → 172.20.0.0/16:6379") && !contains(keys(output.paths), "shadow_proxy → 10.0.0.0/16:6379")
+    error_message = "in these, and no other: ${jsonencode(output.paths)}"
   }
 }

@@ -43,6 +43,7 @@ variables {
   zone                      = { name = "cache.internal" }
   client_security_group_ids = ["sg-0aaa"]
   bucket_name               = "checkout-cache-reports"
+  source_secrets            = { source-proxy = "arn:aws:secretsmanager:eu-central-1:123456789012:secret:redis-AbCdEf" }
   names                     = { checkout = { shard = "cache-0", to = "proxy" } }
   sources                   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
 }
@@ -97,6 +98,7 @@ run "refuses_a_plan_with_a_long_name" {
 
   variables {
     plan_file = "tests/plans/long-name.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [var.plan_file]
 }
@@ -106,6 +108,7 @@ run "refuses_a_counter_with_active_active" {
 
   variables {
     plan_file = "tests/plans/active-active-counter.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [terraform_data.counters]
 }
@@ -115,6 +118,7 @@ run "refuses_a_leaderboard_with_active_active" {
 
   variables {
     plan_file = "tests/plans/active-active-leaderboard.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [terraform_data.counters]
 }
@@ -124,6 +128,7 @@ run "refuses_a_default_that_counts_with_active_active" {
 
   variables {
     plan_file = "tests/plans/active-active-default-counter.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [terraform_data.counters]
 }
@@ -133,6 +138,7 @@ run "refuses_a_target_in_another_zone" {
 
   variables {
     plan_file = "tests/plans/other-zone.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
     names     = {}
   }
   expect_failures = [terraform_data.plan]
@@ -143,6 +149,7 @@ run "refuses_a_target_behind_sentinel" {
 
   variables {
     plan_file = "tests/plans/sentinel-target.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [var.plan_file]
 }
@@ -161,6 +168,7 @@ run "refuses_a_proxy_on_loopback" {
 
   variables {
     plan_file = "tests/plans/loopback.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [terraform_data.plan]
 }
@@ -170,6 +178,7 @@ run "refuses_a_port_that_is_taken" {
 
   variables {
     plan_file = "tests/plans/busy-port.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
     names     = {}
   }
   expect_failures = [terraform_data.plan]
@@ -180,6 +189,7 @@ run "refuses_a_source_at_a_public_address" {
 
   variables {
     plan_file = "tests/plans/public-source.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
   }
   expect_failures = [terraform_data.addresses]
 }
@@ -335,4 +345,41 @@ run "refuses_a_price_below_nothing" {
     prices = { gib_month = -1 }
   }
   expect_failures = [var.prices]
+}
+
+run "refuses_a_source_of_no_shard" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { version = "6.2", memory_bytes = 1 }, cache-1 = { version = "6.2", memory_bytes = 1 }, cache-11 = { version = "6.2", memory_bytes = 1 } }
+  }
+  expect_failures = [terraform_data.sources]
+}
+
+run "refuses_a_password_file_without_its_secret" {
+  command = plan
+
+  variables {
+    source_secrets = {}
+  }
+  expect_failures = [terraform_data.sources]
+}
+
+run "refuses_a_password_file_that_ansible_does_not_write" {
+  command = plan
+
+  variables {
+    plan_file = "tests/plans/other-secret.yaml"
+    sources   = { cache-0 = { version = "6.2", memory_bytes = 1073741824 } }
+  }
+  expect_failures = [terraform_data.sources]
+}
+
+run "refuses_a_public_range_of_a_source" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { version = "6.2", memory_bytes = 1073741824, ranges = ["8.8.8.0/24"] }, cache-1 = { version = "6.2", memory_bytes = 1073741824 } }
+  }
+  expect_failures = [var.sources]
 }

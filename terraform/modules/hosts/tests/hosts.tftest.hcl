@@ -35,15 +35,14 @@ run "hardened" {
     secret_arns        = ["arn:aws:secretsmanager:eu-central-1:123456789012:secret:a"]
     bucket_prefix_arns = ["arn:aws:s3:::b/backups/"]
     replaceable        = ["two"]
-    ami_overrides      = { two = "ami-11111111" }
   }
 
   assert {
-    condition     = aws_launch_template.this.metadata_options[0].http_tokens == "required" && aws_launch_template.this.metadata_options[0].http_put_response_hop_limit == 1
+    condition     = alltrue([for host in aws_instance.this : host.metadata_options[0].http_tokens == "required" && host.metadata_options[0].http_put_response_hop_limit == 1])
     error_message = "IMDSv2 only"
   }
   assert {
-    condition     = aws_launch_template.this.block_device_mappings[0].ebs[0].encrypted == "true" && aws_launch_template.this.block_device_mappings[0].ebs[0].volume_type == "gp3" && aws_launch_template.this.block_device_mappings[0].ebs[0].kms_key_id == var.kms_key_arn
+    condition     = alltrue([for host in aws_instance.this : host.root_block_device[0].encrypted && host.root_block_device[0].volume_type == "gp3" && host.root_block_device[0].kms_key_id == var.kms_key_arn])
     error_message = "the root volume is gp3, encrypted with the given key"
   }
   assert {
@@ -55,12 +54,12 @@ run "hardened" {
     error_message = "no public address, racks of their own"
   }
   assert {
-    condition     = aws_instance.this["one"].disable_api_termination && !aws_instance.this["two"].disable_api_termination
-    error_message = "all hosts but the replaceable ones are protected"
+    condition     = aws_instance.this["one"].disable_api_termination && !aws_instance.this["one"].force_destroy
+    error_message = "hosts are protected"
   }
   assert {
-    condition     = aws_instance.this["one"].ami == var.ami_id && aws_instance.this["two"].ami == "ami-11111111"
-    error_message = "the AMI is pinned, and one host can have its own"
+    condition     = !aws_instance.this["two"].disable_api_termination && aws_instance.this["two"].force_destroy
+    error_message = "replaceable hosts are not"
   }
   assert {
     condition     = output.hosts["one"].data_device == "/dev/disk/by-id/nvme-Amazon_Elastic_Block_Store_vol0123" && output.hosts["one"].memory_bytes == 16384 * 1024 * 1024
@@ -73,6 +72,64 @@ run "hardened" {
   assert {
     condition     = output.billed.gib == 2 * (16 + 64)
     error_message = "root and data volumes are billed"
+  }
+}
+
+# The state that later runs change one thing of.
+run "made" {
+  variables {
+    data = { gib = 64 }
+  }
+}
+
+# The mock applies changes, and makes up a new ID for what is replaced.
+run "a_new_image_type_or_key_changes_no_host" {
+  variables {
+    data          = { gib = 64 }
+    ami_id        = "ami-11111111"
+    instance_type = "r7g.xlarge"
+    key_name      = "other"
+    root_gib      = 32
+    tags          = { Team = "cache" }
+  }
+
+  assert {
+    condition     = alltrue([for name, host in aws_instance.this : host.id == run.made.hosts[name].id && host.ami == "ami-0123456789abcdef0" && host.instance_type == "r7g.large"])
+    error_message = "a host keeps what it was made with"
+  }
+  assert {
+    condition     = alltrue([for host in aws_instance.this : host.tags.Team == "cache"])
+    error_message = "tags are changed in place"
+  }
+}
+
+run "one_host_is_replaced_by_its_number" {
+  variables {
+    data          = { gib = 64 }
+    ami_id        = "ami-11111111"
+    instance_type = "r7g.xlarge"
+    replaceable   = ["two"]
+    replace       = { two = 1 }
+  }
+
+  assert {
+    condition     = aws_instance.this["one"].id == run.made.hosts["one"].id && aws_instance.this["one"].ami == "ami-0123456789abcdef0"
+    error_message = "the other host stays"
+  }
+  assert {
+    condition     = aws_instance.this["two"].id != run.made.hosts["two"].id && aws_instance.this["two"].ami == "ami-11111111" && aws_instance.this["two"].instance_type == "r7g.xlarge"
+    error_message = "the host is made anew with what holds now"
+  }
+}
+
+run "nothing_is_protected_before_destroy" {
+  variables {
+    protect = false
+  }
+
+  assert {
+    condition     = alltrue([for host in aws_instance.this : !host.disable_api_termination && host.force_destroy])
+    error_message = "terraform destroy ends all hosts"
   }
 }
 
@@ -114,7 +171,7 @@ run "refuses_an_ami_of_another_architecture" {
     target = data.aws_ami.this
     values = { architecture = "x86_64", root_device_name = "/dev/xvda" }
   }
-  expect_failures = [aws_launch_template.this]
+  expect_failures = [aws_instance.this["one"], aws_instance.this["two"]]
 }
 
 run "refuses_a_long_name" {
@@ -151,15 +208,6 @@ run "refuses_an_ami_alias" {
     ami_id = "resolve:ssm:/debian/12"
   }
   expect_failures = [var.ami_id]
-}
-
-run "refuses_an_ami_alias_of_one_host" {
-  command = plan
-
-  variables {
-    ami_overrides = { one = "latest" }
-  }
-  expect_failures = [var.ami_overrides]
 }
 
 run "refuses_an_instance_type_without_size" {

@@ -28,6 +28,43 @@ run "private" {
   }
 }
 
+run "nothing_stays_of_what_is_sent" {
+  variables {
+    transfer_name = "checkout-reports-transfer"
+  }
+
+  assert {
+    condition     = one(aws_s3_bucket_lifecycle_configuration.transfer[0].rule).expiration[0].days == 1 && one(aws_s3_bucket_lifecycle_configuration.transfer[0].rule).status == "Enabled"
+    error_message = "a day"
+  }
+  assert {
+    condition     = aws_s3_bucket_versioning.this.bucket == aws_s3_bucket.this.id && aws_s3_bucket.transfer[0].force_destroy
+    error_message = "only the other bucket has versions"
+  }
+  assert {
+    condition     = output.transfer_name == "checkout-reports-transfer" && alltrue([for flag in ["block_public_acls", "block_public_policy", "ignore_public_acls", "restrict_public_buckets"] : aws_s3_bucket_public_access_block.transfer[0][flag]])
+    error_message = "nothing of it is public"
+  }
+}
+
+run "a_bucket_that_holds_something_is_kept" {
+  assert {
+    condition     = !aws_s3_bucket.this.force_destroy && length(aws_s3_bucket.transfer) == 0
+    error_message = "unless protect is false"
+  }
+}
+
+run "buckets_go_with_the_rest_before_destroy" {
+  variables {
+    protect = false
+  }
+
+  assert {
+    condition     = aws_s3_bucket.this.force_destroy
+    error_message = "terraform destroy empties it"
+  }
+}
+
 run "refuses_a_name_with_capitals" {
   command = plan
 
