@@ -76,7 +76,7 @@ async function compare({
   const expected = JSON.parse(readFileSync(file, 'utf8')) as Expected;
   const client = new Redis({ host, port, username: login.user, password: login.password });
   const found = new Set<string>();
-  // As docs/handbook.md advises: KeyDB answers more at once from a snapshot, which harms it.
+  // As docs/keydb.md advises: KeyDB answers more at once from a snapshot, which harms it.
   for await (const page of client.scanStream({ count: 99 })) for (const key of page as string[]) found.add(key);
   const differences = [...found]
     .filter((key) => !Object.hasOwn(expected, key))

@@ -40,6 +40,7 @@ export const PROGRAMS = {
   mutants: ['mutants/main.js'],
   dashboards: ['dashboards/src/build.js'],
   'dashboards:png': ['dashboards/preview/main.js'],
+  'docs:picture': ['dashboards/preview/status-page.js'],
   'dashboards:metrics': ['dashboards/rig/capture.js'],
   'lint:words': ['words/main.js', 'lint'],
   'docs:glossary': ['words/main.js', 'page'],

@@ -165,7 +165,7 @@ export function walks({ sources }: Question): Finding[] {
           weight: 'first',
           what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '),
           means:
-            'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/handbook.md)',
+            'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/keydb.md)',
         },
       ];
 }

@@ -31,7 +31,13 @@ describe('every command in the docs', () => {
   before(() => {
     const of = (page: string): number =>
       all.filter(({ where }) => where.startsWith(page.endsWith('/') ? page : `${page}:`)).length;
-    assert.ok(of('README.md') > 30 && of('docs/handbook.md') > 20 && of('docs/decisions/') > 8, 'they were found');
+    assert.ok(
+      of('README.md') > 3 &&
+        of('docs/operations.md') > 20 &&
+        of('docs/troubleshooting.md') > 20 &&
+        of('docs/decisions/') > 8,
+      'they were found',
+    );
     assert.ok(
       of('runbooks/week-2-read-only.md') > 15 &&
         of('runbooks/upgrade-keydb.md') > 5 &&

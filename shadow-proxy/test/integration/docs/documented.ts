@@ -20,7 +20,7 @@ export interface Documented {
   readonly whole: boolean;
 }
 
-/** README.md, all of docs/, its decisions/ and runbooks/, and the README of each folder. */
+/** The pages at the root, all of docs/, its decisions/ and runbooks/, and the README of each folder. */
 export function pages(): string[] {
   const folders = readdirSync(ROOT, { withFileTypes: true }).filter(
     (entry) => entry.isDirectory() && !['node_modules', 'dist'].includes(entry.name),
@@ -33,10 +33,10 @@ export function pages(): string[] {
     pagesIn(folder, (name) => name.endsWith('.md')),
   );
   return [
-    'README.md',
+    ...readdirSync(ROOT).filter((name) => name.endsWith('.md')),
     ...whole,
     ...folders
-      .filter(({ name }) => name !== 'runbooks')
+      .filter(({ name }) => !['docs', 'runbooks'].includes(name))
       .flatMap(({ name }) => pagesIn(name, (file) => file === 'README.md')),
   ];
 }

@@ -88,11 +88,11 @@ test('every function and file that docs/architecture.md and the decisions name i
   }
 });
 
-test('every test that the docs give as evidence is there, and the handbook gives some for each guarantee', () => {
+test('every test that the docs give as evidence is there, and docs/concepts.md gives some for each guarantee', () => {
   const named = pages().flatMap((each) =>
     [...textOf(each).matchAll(/`((?:[\w-]+\/)+[\w-]+\.test\.tsx?)`/g)].map(([, file]) => ({ where: each, file })),
   );
-  assert.ok(named.filter(({ where }) => where === 'docs/handbook.md').length > 60, `${named.length}`);
+  assert.ok(named.filter(({ where }) => where === 'docs/concepts.md').length > 35, `${named.length}`);
   assert.deepEqual(
     named.filter(({ file, where }) =>
       ['shadow-proxy/test/integration', 'shadow-proxy/test/unit', '', join(where, '..')].every(
@@ -101,7 +101,7 @@ test('every test that the docs give as evidence is there, and the handbook gives
     ),
     [],
   );
-  const [, table] = /^\| guarantee +\|.*\n.*\n((?:\|.*\n)+)/m.exec(page('handbook.md'))!;
+  const [, table] = /^\| guarantee +\|.*\n.*\n((?:\|.*\n)+)/m.exec(page('concepts.md'))!;
   assert.deepEqual(
     table.split('\n').filter((row) => row !== '' && !/`[\w/-]+\.test\.ts`|`npm run [\w:]+`/.test(row)),
     [],
@@ -127,4 +127,63 @@ test('every link of the docs leads somewhere', () => {
       .map(({ file, anchor }) => `${from}: ${file}#${anchor ?? ''}`),
   );
   assert.deepEqual(broken, []);
+});
+
+test('README.md has at most 100 lines of 100 columns, and answers five questions, each under its heading', () => {
+  const lines = textOf('README.md').trimEnd().split('\n');
+  assert.ok(lines.length <= 100, `${lines.length} lines`);
+  assert.deepEqual(
+    lines.filter((line) => [...line].length > 100),
+    [],
+  );
+  const headings = lines.filter((line) => line.startsWith('## '));
+  for (const question of [
+    'What does it do?',
+    'How do I try it?',
+    'Does it stop my clients?',
+    'How do I go back?',
+    'What is it not for?',
+  ])
+    assert.equal(headings.filter((heading) => heading === `## ${question}`).length, 1, question);
+});
+
+test('README.md and docs/getting-started.md show the line that the demo ends with', () => {
+  const [, line] = /\? '(It works\. [^']+)'/.exec(readFileSync(join(ROOT, 'shadow-proxy/src/cli/demo.ts'), 'utf8'))!;
+  for (const each of ['README.md', 'docs/getting-started.md']) assert.ok(textOf(each).includes(`\n${line}\n`), each);
+});
+
+test('docs/README.md leads to every page of docs/', () => {
+  const index = page('README.md');
+  const missing = pages()
+    .flatMap((each) => /^docs\/([^/]+\.md)$/.exec(each)?.[1] ?? [])
+    .filter((name) => name !== 'README.md' && !index.includes(`](${name})`));
+  assert.deepEqual(missing, []);
+});
+
+test('docs/troubleshooting.md has every error code and gate of the programs, and messages that they print', () => {
+  const source = join(ROOT, 'shadow-proxy', 'src');
+  const code = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((file) => /\.tsx?$/.test(file))
+    .map((file) => readFileSync(join(source, file), 'utf8'))
+    .join('\n');
+  const text = page('troubleshooting.md');
+  const codes = new Set(
+    [...code.matchAll(/new (?:Admin|Cli|Copy|Job|Launch|Lease|Stage|State|Trust)Error\(\s*'([a-z-]+)',/g)].map(
+      ([, each]) => each!,
+    ),
+  );
+  assert.ok(codes.size > 40, `${codes.size}`);
+  assert.deepEqual(
+    [...codes].filter((each) => !text.includes(`\`${each}\``)),
+    [],
+    'codes without a row',
+  );
+  const gates = [...page('decisions/022-gates.md').matchAll(/^\| `([a-z-]+)`/gm)].map(([, gate]) => gate!);
+  assert.ok(gates.length > 14, `${gates.length}`);
+  const [, table] = /^## A gate stays closed\n([^]*?)^## /m.exec(text)!;
+  assert.deepEqual(
+    gates.filter((gate) => !table!.includes(`\`${gate}\``)),
+    [],
+    'gates without a row',
+  );
 });
