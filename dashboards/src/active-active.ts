@@ -46,7 +46,7 @@ export const activeActive = dashboard({
         tile({
           title: 'Links down',
           description:
-            'Nodes that do not hear their peer: what it writes is kept only as long as its backlog lasts, so mend the link before that.',
+            'Nodes that are disconnected from their peer. Its writes are kept only as long as its backlog lasts: repair the link before that.',
           width: 4,
           queries: { links: `count(${target('master_link_up')} == 0) or 0 * count(${target('up')})` },
           thresholds: badFrom(1),
@@ -62,7 +62,7 @@ export const activeActive = dashboard({
         tile({
           title: 'Writes of a second writer, last hour',
           description:
-            'Writes that came to a region that is not the workload’s writer: refused or counted, as the plan says; find the client.',
+            'Writes in a region that is not the workload’s only writer. The plan decides whether they are refused or counted: find the client.',
           width: 4,
           decimals: 0,
           queries: { writes: `sum(increase(${ofWorkload('second_writer_writes_total')}[1h]))` },
@@ -70,7 +70,7 @@ export const activeActive = dashboard({
         }),
         tile({
           title: 'Clocks apart',
-          description: 'A full resync takes the newer value by the nodes’ clocks: beyond 20 ms mend the time service.',
+          description: 'A full resync takes the newer value by the nodes’ clocks: above 20 ms repair the time service.',
           width: 4,
           unit: 's',
           queries: { clocks: `max(abs(${proxy('clock_ahead_seconds')}))` },
@@ -84,7 +84,7 @@ export const activeActive = dashboard({
         states({
           title: 'Link of each node to its peer',
           description:
-            'A short cut heals by a partial resync; one that outlasts the backlog by a full one, which loses writes.',
+            'After a short cut the nodes do a partial resync. After a cut that outlasts the backlog they do a full one, which loses writes.',
           width: 12,
           height: 6,
           queries: { '{{shard}} {{instance}}': link },
@@ -167,7 +167,7 @@ export const activeActive = dashboard({
         }),
         lines({
           title: 'Writes of a second writer',
-          description: 'By workload, since the proxy started: a client of another region is connected here.',
+          description: 'By workload, since the proxy started. A client of another region is connected to this proxy.',
           width: 12,
           height: 7,
           queries: { '{{shard}} {{workload}}': maxBy('shard, workload', ofWorkload('second_writer_writes_total')) },

@@ -98,7 +98,7 @@ export const cutover = dashboard({
         tile({
           title: 'Gates closed',
           description:
-            'What bars the next stage: shadow-compare promote --dry-run says what each wants to see; with 0, promote.',
+            'Gates that block the next stage. shadow-compare promote --dry-run shows what each requires. At 0, promote.',
           width: 4,
           queries: { '{{shard}}': sumBy('shard', gatesClosed) },
           thresholds: worthALook(1),
@@ -106,7 +106,7 @@ export const cutover = dashboard({
         tile({
           title: 'Way back is safe',
           description:
-            'No key in doubt and the mirror less than 5 s behind, so that a rollback loses nothing; where it says no, rollback names what would be lost.',
+            'No suspect keys, and the mirror is less than 5 s behind: a rollback loses nothing. At no, rollback lists what would be lost.',
           width: 4,
           queries: { '{{shard}}': maxBy('shard', wayBack) },
           mappings: SAFE_WORDS,
@@ -145,7 +145,7 @@ export const cutover = dashboard({
         states({
           title: 'Gates of the next stage',
           description:
-            'Green is open; no is not yet, or not any more, unknown bars as much, and shadow-compare promote --dry-run says what is missing.',
+            'Green is open. No and unknown both block. shadow-compare promote --dry-run shows what is missing.',
           width: 24,
           height: 10,
           queries: { '{{shard}} {{gate}}': gateNumber },
@@ -211,7 +211,8 @@ export const cutover = dashboard({
         }),
         lines({
           title: 'Share that a rule explains',
-          description: 'Over five minutes: above 25 % the gate allowed is closed by default, lest rules hide faults.',
+          description:
+            'Over five minutes. Above 25 % the gate allowed is closed by default, so that rules cannot hide faults.',
           width: 8,
           unit: 'percentunit',
           decimals: 2,
@@ -221,15 +222,15 @@ export const cutover = dashboard({
           thresholds: badFrom(0.25, 0.1),
         }),
         lines({
-          title: 'Keys in doubt',
-          description: 'They bar promotion and heal by themselves: wait for 0.',
+          title: 'Suspect keys',
+          description: 'They block promotion, and the proxy repairs them: wait for 0.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', ofWorkload('suspects')) },
           thresholds: worthALook(1),
         }),
         lines({
           title: 'Mirror behind',
-          description: 'A flip waits until this is over, and gives up at flipMs with nothing changed.',
+          description: 'A stage change waits until this is over. It times out at flipMs with nothing changed.',
           width: 8,
           unit: 's',
           queries: { '{{shard}}': maxBy('shard', proxy('mirror_lag_seconds')) },

@@ -163,7 +163,7 @@ export const hosts = dashboard({
         }),
         lines({
           title: 'Major page faults',
-          description: 'Pages read from disk in the way of a command: a server that was swapped out comes back.',
+          description: 'Pages that a command had to read from disk: the server was swapped out.',
           width: 12,
           unit: 'ops',
           queries: { '{{instance}}': perSecond(host('vmstat_pgmajfault')) },

@@ -54,9 +54,9 @@ const now = [
     thresholds: badFrom(10, 1),
   }),
   tile({
-    title: 'Keys in doubt',
+    title: 'Suspect keys',
     description:
-      'Suspects bar promotion and heal by themselves, a whole workload by a backfill: if the number does not fall, look at Shadow proxy for the reason.',
+      'Suspects block promotion. The proxy repairs them, a whole workload by a backfill. If the number does not fall, the Shadow proxy dashboard shows the reason.',
     width: 3,
     queries: { keys: `sum(${ofWorkload('suspects')})`, 'whole workloads': `sum(${ofWorkload('all_suspect')})` },
     thresholds: worthALook(1),
@@ -73,7 +73,7 @@ const now = [
   tile({
     title: 'Frozen or full',
     description:
-      'Shards that heal nothing until an operator decides, and servers that refuse writes for want of memory: shadow-compare status says what to do.',
+      'Shards whose repairs are frozen until an operator decides, and servers that refuse writes because their memory is full. shadow-compare status says what to do.',
     width: 3,
     queries: { shards: `sum(${proxy('frozen')}) + sum(${proxy('server_full')})` },
     thresholds: badFrom(1),
@@ -86,7 +86,7 @@ const now = [
     thresholds: worthALook(1),
   }),
   tile({
-    title: 'Writes past the proxy',
+    title: 'Writes bypassing the proxy',
     description:
       'Writes of the last hour that the source has run and the proxy did not send: find the client with CLIENT LIST, for the mirror does not have them.',
     width: 3,
@@ -102,7 +102,7 @@ const columns: readonly Column[] = [
   { name: 'answered by', query: maxBy('shard, workload', ofWorkload('authority_target')), mappings: AUTHORITY_WORDS },
   { name: 'gates closed', query: gatesClosed, thresholds: worthALook(1) },
   { name: 'way back is safe', query: wayBack, mappings: SAFE_WORDS },
-  { name: 'keys in doubt', query: maxBy('shard, workload', ofWorkload('suspects')), thresholds: worthALook(1) },
+  { name: 'suspect keys', query: maxBy('shard, workload', ofWorkload('suspects')), thresholds: worthALook(1) },
   { name: 'compared', query: sumBy('shard, workload', ofWorkload('compared_total')) },
   {
     name: 'mismatches',
@@ -176,7 +176,7 @@ export const overview = dashboard({
           thresholds: badFrom(1),
         }),
         lines({
-          title: 'Keys in doubt',
+          title: 'Suspect keys',
           description:
             'Suspects of each workload: a rise after a lost connection falls again by itself; one that stays is looked at in Shadow proxy.',
           width: 8,
@@ -209,7 +209,7 @@ export const overview = dashboard({
         lines({
           title: 'Progress of backfill and verify',
           description:
-            'Keys that the walk has come by, of all that were there when it began, other workloads’ among them: a flat line while a job runs is a job that waits.',
+            'Share of the keys that the keyspace scan has read, those of other workloads included. A flat line while a job runs means that the job waits.',
           width: 8,
           unit: 'percentunit',
           max: 1,

@@ -46,7 +46,7 @@ export const servers = dashboard({
         tile({
           title: 'Servers not reached',
           description:
-            'Servers that their exporter cannot ask, so that the lines below have gaps: look whether the server or only the exporter’s login is gone.',
+            'Servers that their exporter cannot query, so that the plots below have gaps. Check whether the server is down or the exporter’s login fails.',
           width: 4,
           height: 7,
           queries: { down: `sum(1 - ${server('up')})` },
@@ -55,7 +55,7 @@ export const servers = dashboard({
         tile({
           title: 'Keys evicted in the last hour',
           description:
-            'Eviction breaks equality lawfully and keeps gates closed: give the target more memory, or the keys a TTL.',
+            'Eviction makes the servers differ, and the gates stay closed. Give the target more memory, or the keys a TTL.',
           width: 4,
           height: 7,
           decimals: 0,
@@ -210,7 +210,8 @@ export const servers = dashboard({
         each(
           {
             title: 'Clients',
-            description: 'The proxy multiplexes, so a few: a crowd on the source are clients that go past the proxy.',
+            description:
+              'The proxy multiplexes, so a few are expected. Many on the source are clients that bypass the proxy.',
           },
           sum(server('connected_clients')),
         ),
@@ -225,7 +226,7 @@ export const servers = dashboard({
           {
             title: 'Connections refused',
             description:
-              'Refused since the server started for want of maxclients: raise it, or find who does not close connections.',
+              'Refused since the server started because maxclients was reached. Raise it, or find the clients that do not close connections.',
             thresholds: badFrom(1),
           },
           sum(server('rejected_connections_total')),

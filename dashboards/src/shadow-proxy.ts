@@ -9,7 +9,7 @@ const UP_WORDS = words({ 0: ['down', 'red'], 1: ['up', 'green'] });
 export const shadowProxy = dashboard({
   name: 'shadow-proxy',
   description:
-    'Lanes and their lag, what was compared and how it came out, keys in doubt, backfill and verify, and the process.',
+    'Lanes and their lag, comparisons and their verdicts, suspect keys, backfill and verify, and the process.',
   choices: [SHARD, WORKLOAD, PROXY],
   sections: [
     {
@@ -108,7 +108,7 @@ export const shadowProxy = dashboard({
         }),
         lines({
           title: 'Clients',
-          description: 'Connections of applications: a saw of losses and returns is a pool that gives up too soon.',
+          description: 'Connections of applications. A sawtooth is a connection pool whose timeout is too short.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', proxy('clients')) },
         }),
@@ -140,8 +140,7 @@ export const shadowProxy = dashboard({
         }),
         lines({
           title: 'Silence of a server',
-          description:
-            'For how long a server that clients are sent to has not answered: at downAfterMs it is taken for dead.',
+          description: 'Time since a server that answers clients last replied. At downAfterMs it counts as down.',
           width: 8,
           unit: 's',
           colors: SIDES,
@@ -171,9 +170,9 @@ export const shadowProxy = dashboard({
           queries: { '{{shard}}': maxBy('shard', proxy('mirror_queued_bytes')) },
         }),
         lines({
-          title: 'Effects given up',
+          title: 'Dropped writes',
           description:
-            'Since the start: each made its key a suspect that heals by itself; if it rises, the mirror cannot keep up.',
+            'Since the start. Each made its key a suspect, which the proxy repairs. If it rises, the mirror cannot keep up.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', proxy('mirror_dropped_total')) },
           thresholds: worthALook(1),
@@ -209,7 +208,7 @@ export const shadowProxy = dashboard({
         lines({
           title: 'Inconclusive',
           description:
-            'Since the start, by reason: pairs that could not be told open no gate; after a lost connection some are lawful.',
+            'Since the start, by reason. Inconclusive comparisons open no gate. After a lost connection some are expected.',
           width: 8,
           queries: { '{{shard}} {{reason}}': orNone('reason', sumBy('shard, reason', proxy('inconclusive_total'))) },
         }),
@@ -240,11 +239,11 @@ export const shadowProxy = dashboard({
       ],
     },
     {
-      title: 'Doubt and freezes',
+      title: 'Suspects and frozen repairs',
       panels: [
         lines({
-          title: 'Keys in doubt',
-          description: 'By reason: they heal by themselves; one reason that stays names what to mend.',
+          title: 'Suspect keys',
+          description: 'By reason. The proxy repairs them. A reason that stays names what to fix.',
           width: 8,
           queries: { '{{shard}} {{reason}}': orNone('reason', sumBy('shard, reason', proxy('suspects'))) },
           thresholds: worthALook(1),
@@ -287,7 +286,7 @@ export const shadowProxy = dashboard({
         states({
           title: 'Way back is safe',
           description:
-            'No key in doubt, and the mirror less than 5 s behind: where it says no, rollback names what would be lost.',
+            'No suspect keys, and the mirror is less than 5 s behind. At no, rollback lists what would be lost.',
           width: 8,
           queries: { '{{shard}} {{workload}}': wayBack },
           mappings: SAFE_WORDS,
@@ -295,13 +294,13 @@ export const shadowProxy = dashboard({
         states({
           title: 'Frozen',
           description:
-            'An authority came back as another process: nothing heals until you decide with shadow-compare accept.',
+            'An authority restarted or was replaced (run ID changed). Repairs are frozen until you decide with shadow-compare accept.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', proxy('frozen')) },
           mappings: words({ 0: ['no', 'green'], 1: ['frozen', 'red'] }),
         }),
         lines({
-          title: 'Writes past the proxy',
+          title: 'Writes bypassing the proxy',
           description:
             'That the source has run and the proxy did not send, since the start: find the client, and verify with repair.',
           width: 8,
@@ -310,7 +309,8 @@ export const shadowProxy = dashboard({
         }),
         lines({
           title: 'Target’s clock ahead',
-          description: 'TTLs are compared with this taken into account: beyond a second, mend the hosts’ time service.',
+          description:
+            'The comparison of TTLs takes this into account. Above one second, repair the hosts’ time service.',
           width: 8,
           signed: true,
           unit: 's',
@@ -344,7 +344,8 @@ export const shadowProxy = dashboard({
         }),
         lines({
           title: 'Keys a second',
-          description: 'How fast the walk is: below its limit, the servers’ CPU or the clients’ load holds it up.',
+          description:
+            'Speed of the keyspace scan. Below its limit, the servers’ CPU or the clients’ load slows it down.',
           width: 8,
           unit: 'ops',
           queries: {
@@ -354,7 +355,7 @@ export const shadowProxy = dashboard({
         lines({
           title: 'Differences found',
           description:
-            'By the job that runs, or the last: run shadow-compare verify --repair, and find out what wrote past the proxy.',
+            'Found by the running job, or the last one. Run shadow-compare verify --repair, and find the clients that bypass the proxy.',
           width: 8,
           queries: { '{{shard}} {{kind}}': orNone('kind', sumBy('shard, kind', proxy('job_differences'))) },
           thresholds: badFrom(1),
