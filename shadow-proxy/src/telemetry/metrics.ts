@@ -70,7 +70,7 @@ export const METRICS: readonly Metric[] = [
     ['server'],
     (s) => bothServers(s, ({ silentConnections }) => silentConnections),
   ),
-  gauge('server_full', 'The server has refused a write for want of memory just now', ['server'], (s) =>
+  gauge('server_full', 'The server has just refused a write because its memory is full', ['server'], (s) =>
     bothServers(s, ({ full }) => Number(full)),
   ),
   gauge('clock_ahead_seconds', "By how much the target's clock is ahead of the source's; 0 where they agree", [], (s) =>
@@ -109,7 +109,7 @@ export const METRICS: readonly Metric[] = [
   counter('matched_total', 'Pairs that were equal', [], (s) => one(s.matched)),
   counter('allowed_total', 'Pairs that differed as a rule allows', ['rule'], (s) => byName('rule', s.allowed)),
   counter('mismatches_total', 'Pairs that differed', ['kind'], (s) => byName('kind', s.mismatches)),
-  counter('inconclusive_total', 'Pairs that could not be told', ['reason'], (s) => byName('reason', s.inconclusive)),
+  counter('inconclusive_total', 'Inconclusive comparisons', ['reason'], (s) => byName('reason', s.inconclusive)),
   gauge('undecided', 'Differences about which the servers are being asked', [], (s) => one(s.undecided)),
   ofWorkload(
     'unsupported_total',
@@ -166,7 +166,9 @@ export const METRICS: readonly Metric[] = [
     one(s.watch.queueLimitBytes),
   ),
   gauge('mirror_queued_effects', 'Effects that wait for the mirror', [], (s) => one(s.mirror.queuedEffects)),
-  counter('mirror_dropped_total', 'Effects given up; their keys are suspects', [], (s) => one(s.mirror.dropped)),
+  counter('mirror_dropped_total', 'Writes dropped on their way to the mirror; their keys are suspects', [], (s) =>
+    one(s.mirror.dropped),
+  ),
   gauge('reservations', 'Reservations of keys, which one command each has to itself, by their age', ['age'], (s) =>
     byName('age', s.reservations.byAge),
   ),
@@ -179,10 +181,10 @@ export const METRICS: readonly Metric[] = [
     [],
     (s) => one(s.reservations.longestWaitMs / 1000),
   ),
-  gauge('suspects', 'Keys in doubt', ['reason'], (s) => byName('reason', s.suspects.byReason)),
+  gauge('suspects', 'Suspect keys', ['reason'], (s) => byName('reason', s.suspects.byReason)),
   gauge(
     'bypassing_clients',
-    'Clients that are connected to the source beside the proxy; absent where it does not list them',
+    'Clients that are connected to the source directly, bypassing the proxy; absent where the source does not list them',
     [],
     (s) => known(s.watch.bypassing),
   ),
@@ -202,7 +204,7 @@ export const METRICS: readonly Metric[] = [
     [],
     (s) => one(s.failovers),
   ),
-  gauge('frozen', 'Heal, repair and deletes are frozen; the status page says why', [], (s) =>
+  gauge('frozen', 'Repairs and deletes are frozen; the status page says why', [], (s) =>
     one(Number(s.frozen !== null)),
   ),
   gauge('job_running', '1 for the backfill or verification that is under way', ['kind'], (s) =>
@@ -219,12 +221,12 @@ export const METRICS: readonly Metric[] = [
   gauge('job_waiting', 'The backfill or verification waits; the status says why', [], (s) =>
     one(Number(s.job?.state === 'running' && s.job.reason !== null)),
   ),
-  gauge('job_expected_keys', 'Keys that the walk comes by, other workloads’ among them', [], (s) =>
+  gauge('job_expected_keys', 'Keys that the keyspace scan reads, those of other workloads included', [], (s) =>
     one(s.job?.total ?? 0),
   ),
   gauge(
     'job_keys',
-    'Keys of the walk that is under way, or was the last, by what was done to them',
+    'Keys of the running keyspace scan, or of the last one, by what was done to them',
     ['what'],
     ({ job }) =>
       byName('what', {
@@ -298,8 +300,8 @@ export const METRICS: readonly Metric[] = [
     [],
     (w) => one(w.strayWrites),
   ),
-  ofWorkload('workload_suspects', 'gauge', 'Keys in doubt', [], (w) => one(w.suspects)),
-  ofWorkload('workload_all_suspect', 'gauge', 'All its keys are in doubt; the status page says why', [], (w) =>
+  ofWorkload('workload_suspects', 'gauge', 'Suspect keys', [], (w) => one(w.suspects)),
+  ofWorkload('workload_all_suspect', 'gauge', 'All its keys are suspect; the status page says why', [], (w) =>
     one(Number(w.suspect !== null)),
   ),
   ofWorkload(
