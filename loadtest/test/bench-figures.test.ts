@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { median } from '../figures/median.js';
+import { figuresOf } from '../proxy/bench/record.js';
 import { judge, parseRequirement, ratioTo, rowOf, type Sample } from '../proxy/bench/figures.js';
 import { rotate } from '../rounds/schedule.js';
 import type { PeerName } from '../proxy/bench/peers.js';
@@ -54,4 +56,34 @@ test('every round begins with another peer and leaves none out', () => {
     [0, 1, 2, 3].map((by) => rotate(['a', 'b', 'c'], by).join('')),
     ['abc', 'bca', 'cab', 'abc'],
   );
+});
+
+test('what is recorded has the rows and columns of docs/figures.json', () => {
+  const file = new URL('../../../docs/figures.json', import.meta.url);
+  const { bench } = JSON.parse(readFileSync(file, 'utf8')) as { bench: { figures: Record<string, object> } };
+  const samples = [1, 16].flatMap((pipeline) =>
+    (['direct', 'haproxy', 'twemproxy', 'envoy', 'shadow'] as const).map((peer) =>
+      sample(peer, 0, 100.4, { pipeline, ...(peer === 'direct' ? {} : { cpu: 1.26, rss: 3 * 2 ** 20 }) }),
+    ),
+  );
+  const rows = samples.map(({ peer, pipeline }) => rowOf(samples, peer, pipeline));
+  const wanted = [
+    ['envoy', 1],
+    ['envoy', 16],
+    ['twemproxy', 16],
+  ] as const;
+  const figures = figuresOf(
+    rows,
+    wanted.map(([peer, pipeline]) => ratioTo(samples, peer, pipeline)!),
+  );
+  const shape = (all: Readonly<Record<string, object>>): Record<string, string[]> =>
+    Object.fromEntries(Object.entries(all).map(([row, columns]) => [row, Object.keys(columns)]));
+  assert.deepEqual(shape(figures), shape(bench.figures));
+  assert.deepEqual(figures['shadow@16'], {
+    'ops/s': 100,
+    'p50 ms': 1,
+    'p99 ms': 1,
+    'CPU s per million': 1.3,
+    'RSS MiB': 3,
+  });
 });

@@ -4,7 +4,7 @@
  * 3 could not tell (a peer is missing or failed).
  */
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { LoadtestError } from '../../rig/errors.js';
 import { findEnvoy, onPath } from '../../rig/programs.js';
@@ -18,6 +18,7 @@ import { keyspaceOf, measure } from './measure.js';
 import { MEMTIER } from './memtier.js';
 import { parseOptions, type Options } from './options.js';
 import { missingPeers, startPeer, type Peer } from './peers.js';
+import { figuresOf } from './record.js';
 import { asMarkdown, asText, machine, type Report } from './report.js';
 
 async function main(): Promise<number> {
@@ -151,8 +152,17 @@ function write(report: Report, options: Options): void {
   const json = JSON.stringify(report, null, 2);
   writeFileSync(path.join(options.out, 'bench-results.json'), `${json}\n`);
   writeFileSync(path.join(options.out, 'bench-results.md'), asMarkdown(report));
+  if (options.record !== undefined) record(report, options.record);
   process.stdout.write(`${options.json ? json : asText(report)}\n`);
   process.stderr.write(`written to ${path.resolve(options.out)}/bench-results.{json,md}\n`);
+}
+
+/** Of the runs in the file, only that of the bench is replaced. */
+function record({ startedAt, machine: where, rows, ratios }: Report, file: string): void {
+  const runs = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+  const command = ['npm run bench --', ...process.argv.slice(2)].join(' ');
+  const bench = { command, date: startedAt.slice(0, 10), machine: where, figures: figuresOf(rows, ratios) };
+  writeFileSync(file, `${JSON.stringify({ ...runs, bench }, null, 2)}\n`);
 }
 
 process.exitCode = await main().catch((error: unknown) => {

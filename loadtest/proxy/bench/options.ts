@@ -18,6 +18,8 @@ export interface Options {
   readonly proxyCommand: string;
   /** Folder of the results. */
   readonly out: string;
+  /** docs/figures.json, or a file like it; absent: none. */
+  readonly record?: string;
   readonly json: boolean;
   /** What the exit code depends on, and what is judged in the report. */
   readonly requirements: readonly Requirement[];
@@ -39,6 +41,7 @@ export function parseOptions(argv: readonly string[]): Options {
     .option('--proxy-command <command>', 'how to run the shadow proxy; --plan FILE is added', DEFAULT_PROXY_COMMAND)
     .option('--require [rules...]', `fail unless these hold (without a rule: ${DEFAULT_REQUIREMENTS.join(' ')})`)
     .option('--out <folder>', 'where bench-results.json and .md go', 'dist/bench')
+    .option('--record <file>', 'also replace the figures of the bench in this file, such as docs/figures.json')
     .option('--json', 'print the JSON instead of the tables', false)
     .exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2));
   const given = command.parse(argv).opts();
