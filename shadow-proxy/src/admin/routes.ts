@@ -20,6 +20,8 @@ export interface NotStarted {
 
 /** What the handlers may ask. */
 export interface AdminContext {
+  /** The plan's name. */
+  readonly migration: () => string;
   readonly shards: () => readonly ShardControl[];
   /** Names of the shards that it takes when another process ends. */
   readonly waiting: () => readonly string[];
@@ -75,10 +77,14 @@ export const ROUTES: Readonly<Record<string, Route>> = {
   '/healthz': page(reads(() => ({ ok: true }))),
   /** 200 when every shard is ready, else 503: `notReady` names the others, `reason` is `standby` on a standby. */
   '/readyz': page({ schema: null, handle: (context) => Promise.resolve(readiness(context)) }),
-  /** { version, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: those that cannot start yet, and why. */
+  /**
+   * { version, migration, shards: ShardSnapshot[], starting?: [{ shard, problem }] }: the plan's name; the shards that
+   * cannot start yet, and why.
+   */
   '/api/status': page(
-    reads(({ shards, starting }) => ({
+    reads(({ migration, shards, starting }) => ({
       version: 1,
+      migration: migration(),
       shards: shards().map((shard) => shard.snapshot()),
       ...(starting().length > 0 && { starting: starting() }),
     })),

@@ -30,6 +30,8 @@ export interface AdminOptions {
   /** Read at each request, so that a reload may change it; null asks for none. */
   readonly token: () => string | null;
   readonly shards: () => readonly ShardControl[];
+  /** The plan's name; by default `migration`. */
+  readonly migration?: () => string;
   /** The status page's files by path; null for what is none of them. */
   readonly page?: (path: string) => PageFile | null;
   /** Names of the shards that it takes when another process ends. */
@@ -57,9 +59,9 @@ export class Admin {
   readonly #server: Server;
 
   private constructor(private readonly options: AdminOptions) {
-    const { shards, waiting = () => [], starting = () => [] } = options;
+    const { shards, migration = () => 'migration', waiting = () => [], starting = () => [] } = options;
     const metrics = new Metrics(() => ({ shards: shards().map((shard) => shard.scrape()), waiting: waiting() }));
-    this.#context = { shards, waiting, starting, metrics };
+    this.#context = { migration, shards, waiting, starting, metrics };
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });

@@ -4,10 +4,14 @@
  * compiled file in them as it is, so that it imports types only.
  */
 import type UPlot from 'uplot';
-import type { PlotSpec } from './plot.js';
+import type { PlotMark, PlotSpec } from './plot.js';
 
 const HEIGHT = 200;
 const GAP = 1e-9;
+/** A time plot shows at least so many seconds, from its first point on. */
+const LEAST_SECONDS = 300;
+/** Rows of labels at the top of a plot. */
+const LABEL_ROWS = 3;
 
 class PlotView extends HTMLElement {
   static readonly observedAttributes = ['spec'];
@@ -48,7 +52,10 @@ class PlotView extends HTMLElement {
     if (same && this.#plot !== null) return this.#plot.setData(data, !isZoomed(this.#plot));
     this.#plot?.destroy();
     const Plot = (globalThis as unknown as { uPlot: typeof UPlot }).uPlot;
-    this.#plot = new Plot(optionsOf(spec, Math.max(200, this.clientWidth), getComputedStyle(this)), data, this);
+    const options = optionsOf(spec, Math.max(200, this.clientWidth), getComputedStyle(this));
+    const style = getComputedStyle(this);
+    const marks = (plot: UPlot): void => drawMarks(plot, this.#drawn?.marks ?? [], style);
+    this.#plot = new Plot({ ...options, hooks: { draw: [marks] } }, data, this);
   }
 }
 
@@ -92,7 +99,11 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
     tzDate: (seconds) => new Date(utc(seconds)),
     cursor: { drag: { x: true, y: false }, ...(spec.sync !== undefined && { sync: { key: spec.sync } }) },
     scales: {
-      x: { time: spec.kind === 'time', ...(percentiles && { distr: 3 as const }) },
+      x: {
+        time: spec.kind === 'time',
+        ...(percentiles && { distr: 3 as const }),
+        ...(spec.kind === 'time' && { range: timeRange }),
+      },
       y: spec.log ? { distr: 3 } : { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] },
     },
     axes: [
@@ -118,6 +129,52 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
       })),
     ],
   };
+}
+
+/** Nothing is shown before the first point: an axis that begins there tells when the measuring began. */
+function timeRange(plot: UPlot, min: number | null, max: number | null): UPlot.Range.MinMax {
+  if (min === null || max === null) return [null, null] as unknown as UPlot.Range.MinMax;
+  const x = plot.data[0];
+  const [first, last] = [x[0], x[x.length - 1]];
+  // A reader who looks closer chooses the range. Of a single point uPlot would show a day.
+  return min <= first && max >= last ? [first, Math.max(last, first + LEAST_SECONDS)] : [min, max];
+}
+
+/** Dotted lines from top to bottom; a label that finds no room in any row is left out, its line is not. */
+function drawMarks(plot: UPlot, marks: readonly PlotMark[], style: CSSStyleDeclaration): void {
+  const { ctx, bbox } = plot;
+  const ratio = devicePixelRatio;
+  const rows = Array<number>(LABEL_ROWS).fill(-Infinity);
+  ctx.save();
+  ctx.beginPath();
+  ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+  ctx.clip();
+  ctx.strokeStyle = ctx.fillStyle = style.getPropertyValue('--ink').trim();
+  ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+  ctx.textBaseline = 'top';
+  ctx.textAlign = 'left';
+  ctx.setLineDash([2 * ratio, 3 * ratio]);
+  for (const { at, label } of marks) {
+    const x = Math.round(plot.valToPos(at, 'x', true));
+    if (x < bbox.left || x > bbox.left + bbox.width) continue;
+    ctx.beginPath();
+    ctx.moveTo(x, bbox.top);
+    ctx.lineTo(x, bbox.top + bbox.height);
+    ctx.stroke();
+    const width = ctx.measureText(label).width + 8 * ratio;
+    // To the left of the line where there is no room to its right.
+    const left = x + width > bbox.left + bbox.width ? x - width : x;
+    const row = rows.findIndex((end) => end <= left);
+    if (row === -1) continue;
+    rows[row] = left + width;
+    const top = bbox.top + (1 + row * 15) * ratio;
+    // Lines of the plot do not run through it.
+    ctx.fillStyle = style.getPropertyValue('--paper').trim();
+    ctx.fillRect(left + 2 * ratio, top, width - 4 * ratio, 14 * ratio);
+    ctx.fillStyle = ctx.strokeStyle;
+    ctx.fillText(label, left + 4 * ratio, top + 2 * ratio);
+  }
+  ctx.restore();
 }
 
 const isDecade = (value: number): boolean => Math.abs(Math.log10(value) - Math.round(Math.log10(value))) < GAP;

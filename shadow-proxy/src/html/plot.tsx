@@ -10,6 +10,13 @@ export interface PlotSeries {
   readonly dashed?: boolean;
 }
 
+/** A vertical line with a word beside it. */
+export interface PlotMark {
+  /** As x. */
+  readonly at: number;
+  readonly label: string;
+}
+
 export interface PlotSpec {
   /**
    * `time`: x are seconds since 1970. `percentiles`: x are shares from 0 up to, but not, 1 (0.99 is p99), on a scale on
@@ -22,6 +29,8 @@ export interface PlotSpec {
   readonly unit: string;
   /** Logarithmic y: values have to be above 0. */
   readonly log?: boolean;
+  /** Oldest first. */
+  readonly marks?: readonly PlotMark[];
   /** Plots of one document with the same key show their cursors together. */
   readonly sync?: string;
 }
@@ -36,13 +45,17 @@ declare module 'preact' {
   }
 }
 
+/** The marks are drawn: who cannot see them is told. */
+const labelOf = (title: string, { marks = [] }: PlotSpec): string =>
+  marks.length === 0 ? title : `${title}; marked: ${marks.map(({ label }) => label).join(', ')}`;
+
 /** A plot with its title; `note` says below it what was measured, and how often. */
 export const Plot = ({ title, spec, note }: { title: string; spec: PlotSpec; note?: string }): JSX.Element => (
   <figure class="plot">
     <figcaption>
       {title} <span class="note">{spec.unit}</span>
     </figcaption>
-    <plot-view spec={JSON.stringify(spec)} role="img" aria-label={title} />
+    <plot-view spec={JSON.stringify(spec)} role="img" aria-label={labelOf(title, spec)} />
     {note !== undefined && <p class="note">{note}</p>}
   </figure>
 );

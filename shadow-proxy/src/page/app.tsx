@@ -1,15 +1,18 @@
 /// <reference lib="dom" />
 /**
- * In the browser: the status page, drawn anew whenever the proxy has said something. It reads, and can change nothing.
+ * In the browser: the status page, drawn again after each answer of the proxy. It is read-only.
  */
 import { render } from 'preact';
 import type { JSX } from 'preact';
 import '../html/draw.js';
 import { Poller, type Feed } from './feed.js';
-import { ShardSection, type ShardView } from './shard.js';
+import { Runbook } from './command.js';
+import { headlineOf, titleOf, type ShardNeeds } from './headline.js';
+import { Next, ShardSection } from './shard.js';
+import { Glossary } from './term.js';
 
 const TICK_MS = 1_000;
-/** Older than this, figures are no longer how things are. */
+/** Figures that are older than this are shown as stale. */
 const STALE_MS = 10_000;
 
 const root = document.getElementById('app')!;
@@ -18,77 +21,77 @@ poller.start();
 setInterval(() => draw(poller.feed), TICK_MS);
 
 function draw(feed: Feed): void {
-  document.title = titleOf(feed);
+  document.title = titleOf(feed.migration, needsOf(feed), feed.wantsToken);
   render(<Page {...feed} now={Date.now()} />, root);
 }
 
-function titleOf({ shards, wantsToken }: Feed): string {
-  const acts = shards.flatMap(({ attention }) => attention).filter(({ level }) => level === 'act').length;
-  return `${acts > 0 ? `(${acts}) ` : ''}${wantsToken ? 'token? ' : ''}shadow proxy: ${shards.map(({ snapshot }) => snapshot.name).join(', ')}`;
-}
+/** Shards that are not started yet stand before those that run. */
+const needsOf = ({ shards, starting }: Feed): readonly ShardNeeds[] => [
+  ...starting.map(({ shard, problem }): ShardNeeds => ({
+    shard,
+    attention: [
+      { level: 'act', text: `Shard ${shard} is not started: ${problem}. The proxy tries again each second.` },
+    ],
+  })),
+  ...shards.map(({ snapshot, attention }) => ({ shard: snapshot.name, attention })),
+];
 
 function Page(feed: Feed & { now: number }): JSX.Element {
-  const { shards, answeredAt, problem, wantsToken, now } = feed;
+  const { migration, shards, starting, answeredAt, problem, wantsToken, now } = feed;
   const age = answeredAt === null ? null : now - answeredAt;
   const stale = problem !== null || (age !== null && age > STALE_MS);
   return (
     <>
       <header class="top">
-        <h1>Migration status</h1>
+        <h1>{migration === null ? 'Migration status' : `Migration ${migration}`}</h1>
         <span class="note" role="status">
-          {age === null ? 'asking …' : `as of ${Math.max(0, Math.round(age / 1000))} s ago`}; times are UTC
+          {age === null ? 'waiting for the proxy …' : `updated ${Math.max(0, Math.round(age / 1000))} s ago`}; times are
+          UTC
         </span>
       </header>
       {wantsToken && <TokenForm refused={feed.refused} />}
       {stale && !wantsToken && (
         <p class="banner no" role="alert">
-          No answer{problem === null ? '' : `: ${problem}`}. What is shown below{' '}
-          {answeredAt === null ? 'is nothing yet' : 'is how it was'}.
+          {`The proxy does not answer${problem === null ? '' : `: ${problem}`}. `}
+          {answeredAt === null
+            ? 'Nothing is known yet.'
+            : `The figures below are ${Math.round(age! / 1000)} s old.`}{' '}
+          <Runbook name="ShadowProxyDown" linked={false} />
         </p>
       )}
-      {!wantsToken && answeredAt !== null && <Summary shards={shards} />}
+      {!stale && !wantsToken && answeredAt !== null && <Summary needs={needsOf(feed)} />}
       <div class={stale || wantsToken ? 'stale' : undefined}>
+        {starting.map(({ shard, problem: why }) => (
+          <p class="banner no">
+            Shard {shard} is not started: {why}. The proxy tries again each second.
+          </p>
+        ))}
+        {shards.length > 1 && (
+          <nav>
+            {shards.map(({ snapshot: { name } }) => (
+              <>
+                <a href={`#shard-${name}`}>{name}</a>{' '}
+              </>
+            ))}
+          </nav>
+        )}
         {shards.map((view) => (
-          <ShardSection key={view.snapshot.name} view={view} now={now} />
+          <ShardSection key={view.snapshot.name} view={view} now={now} alone={shards.length + starting.length === 1} />
         ))}
       </div>
+      {!wantsToken && <Glossary />}
     </>
   );
 }
 
-/** One line that says whether to read on. */
-function Summary({ shards }: { shards: readonly ShardView[] }): JSX.Element {
-  const count = (level: string): number =>
-    shards.flatMap(({ attention }) => attention).filter((each) => each.level === level).length;
-  const [acts, looks] = [count('act'), count('look')];
-  const which = acts > 0 ? 'no' : looks > 0 ? 'unknown' : 'yes';
-  const where = shards
-    .filter(({ attention }) => attention.some(({ level }) => level === 'act'))
-    .map(({ snapshot }) => snapshot.name);
-  const text =
-    shards.length === 0
-      ? 'No shard runs here: it is starting, or standing by.'
-      : acts > 0
-        ? `${acts} to act on (${where.join(', ')})`
-        : looks > 0
-          ? 'Nothing to act on'
-          : 'Nothing to act on, nothing to look at';
+/** Whether there is anything to do, and what to do first. */
+function Summary({ needs }: { needs: readonly ShardNeeds[] }): JSX.Element {
+  const { kind, text, first } = headlineOf(needs);
   return (
-    <>
-      <p class={`banner ${shards.length === 0 ? 'unknown' : which}`}>
-        {text}
-        {looks > 0 && `, ${looks} to look at`}
-      </p>
-      {shards.length > 1 && (
-        <nav>
-          {shards.map(({ snapshot: { name } }) => (
-            <>
-              <a href={`#shard-${name}`}>{name}</a>{' '}
-            </>
-          ))}
-        </nav>
-      )}
-    </>
+    <div class={`banner ${kind}`} data-headline={kind}>
+      <p>{text}</p>
+      {first !== null && <Next of={first} linked />}
+    </div>
   );
 }
 
@@ -101,7 +104,7 @@ function TokenForm({ refused }: { refused: boolean }): JSX.Element {
   return (
     <form class="panel token" onSubmit={give}>
       <label for="token">
-        {refused ? 'That was not the admin token. ' : ''}The proxy’s admin token, kept until this tab is closed:
+        {refused ? 'This is not the admin token. ' : ''}Admin token of the proxy, kept until you close this tab:
       </label>
       <input id="token" name="token" type="password" autocomplete="off" spellcheck={false} required />
       <button type="submit">Show the status</button>

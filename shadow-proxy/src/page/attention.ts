@@ -1,80 +1,220 @@
-/** What somebody on call should look at, most urgent first: a pure decision over what a shard tells. */
+/** What an operator has to do or to watch, most urgent first: a pure decision over the snapshot of a shard. */
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number } from '../text/figures.js';
-import { SIDES, type Side } from '../route/stage.js';
+import { otherSide, SIDES, type Side } from '../route/stage.js';
 import {
   ACCESS_ERRORS,
+  NOT_COPIED,
   OLD_RESERVATION_MS,
   sum,
+  type JobSnapshot,
+  type OutageSnapshot,
   type ServerSnapshot,
   type ShardSnapshot,
   type WorkloadSnapshot,
 } from '../telemetry/snapshot.js';
 
 export interface Attention {
-  /** `act`: something is wrong. `look`: something is not as it should stay. */
+  /** `act`: somebody has to do something now. `look`: it should not stay so. */
   readonly level: 'act' | 'look';
+  /** One or two whole sentences. */
   readonly text: string;
+  /** What to run first, for `shadow-compare`. */
+  readonly command?: string;
+  /** The runbook that says more: a file of `runbooks/` without its ending. */
+  readonly runbook?: string;
 }
 
 /** Behind the authority by more than this, a mirror is worth a look. */
 const MAX_LAG_MS = 1_000;
 
-type Check = readonly [applies: boolean, level: Attention['level'], text: string];
+type Check = readonly [
+  applies: boolean,
+  level: Attention['level'],
+  text: string,
+  next?: Pick<Attention, 'command' | 'runbook'>,
+];
 
 export function attentionOf(shard: ShardSnapshot): readonly Attention[] {
-  const { source, target, mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs } = shard;
+  const { mirror, reservations, suspects, mismatches, unsupported, job, frozen, clockAheadMs, clientsClosed } = shard;
   const writtenTwice = shard.workloads.some(({ stage }) => stage !== 'off' && stage !== 'complete');
+  const inUse = (side: Side): boolean => shard[side].up !== null;
   const checks: readonly Check[] = [
-    ...ofServer('source', source),
-    ...ofServer('target', target),
-    [frozen !== null, 'act', `repair is frozen: ${frozen ?? ''}; next: shadow-compare accept --dry-run`],
-    [writtenTwice && !mirror.connected, 'act', 'the mirror is not connected: what it misses is kept in doubt'],
+    ...SIDES.flatMap((side) => ofServer(side, shard[side], isAuthority(shard, side))),
+    ...ofOutage(shard.outage),
+    [
+      frozen !== null,
+      'act',
+      `Repairs are frozen: ${frozen ?? ''}.`,
+      { command: 'accept --dry-run', runbook: 'RepairsFrozen' },
+    ],
+    ...shard.workloads.map(ofNewErrors),
     [
       sum(mismatches) > 0,
       'act',
-      `${count(sum(mismatches), 'mismatch', 'mismatches')} since the process started: ${list(mismatches)}`,
+      `${count(sum(mismatches), 'mismatch', 'mismatches')} since the proxy started: ${list(mismatches)}.`,
+      { command: afterMismatch(shard.workloads), runbook: 'MismatchFound' },
+    ],
+    [
+      writtenTwice && !mirror.connected && SIDES.every((side) => shard[side].up !== false),
+      'act',
+      'The proxy is not connected to the mirror. Writes that the mirror misses become suspect keys.',
+      { command: 'status', runbook: 'MirrorDisconnected' },
     ],
     [
       reservations.oldestMs >= OLD_RESERVATION_MS,
       'act',
-      `keys have been reserved for ${duration(reservations.oldestMs / 1000)}: commands on them wait; next: runbooks/KeysReserved.md`,
+      `One command has held its keys for ${duration(reservations.oldestMs / 1000)}. Other commands on these keys wait.`,
+      { command: 'status', runbook: 'KeysReserved' },
     ],
-    [mirror.dropped > 0, 'act', `${count(mirror.dropped, 'effect')} did not reach the mirror: the keys are in doubt`],
-    [job?.state === 'failed', 'act', `the last ${job?.kind ?? 'job'} failed: ${job?.reason ?? ''}`],
-    ...shard.workloads.map(ofWorkload),
-    ...shard.workloads.map(ofNewErrors),
-    [mirror.lagMs > MAX_LAG_MS, 'look', `the mirror is ${number(mirror.lagMs)} ms behind`],
-    [suspects.total > 0, 'look', `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
-    [job?.state === 'running' && job.reason !== null, 'look', `the ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}`],
+    [
+      mirror.dropped > 0,
+      'act',
+      `${count(mirror.dropped, 'write')} did not reach the mirror. The keys are suspect.`,
+      { command: 'status', runbook: 'MirrorQueueAlmostFull' },
+    ],
+    [
+      job?.state === 'failed',
+      'act',
+      `The last ${job?.kind ?? 'job'} failed: ${job?.reason ?? 'no reason is known'}.`,
+      { ...(job !== null && { command: commandOf(job) }), runbook: 'JobFailed' },
+    ],
     ...SIDES.map((side) => ofRefused(side, shard.clientErrors[side])),
-    [sum(unsupported) > 0, 'look', `commands that only one server supports: ${list(unsupported)}`],
-    ...SIDES.map((side): Check => [shard[side].evicting, 'look', evictionNote(side, shard[side], Date.now())]),
-    [clockAheadMs !== 0, 'look', `the target's clock is ahead of the source's by ${number(clockAheadMs)} ms`],
+    ...shard.workloads.map(ofWorkload),
+    [
+      mirror.lagMs > MAX_LAG_MS,
+      'look',
+      `The mirror is ${duration(mirror.lagMs / 1000)} behind.`,
+      { command: 'status --watch', runbook: 'MirrorBehind' },
+    ],
+    [
+      suspects.total > 0,
+      'look',
+      `${count(suspects.total, 'suspect key')}: ${list(suspects.byReason)}. ${
+        frozen === null
+          ? 'The proxy repairs them from the authority.'
+          : 'They are not repaired while repairs are frozen.'
+      }`,
+      { command: 'status --watch', runbook: 'SuspectsGrowing' },
+    ],
+    [
+      job?.state === 'running' && job.reason !== null,
+      'look',
+      `The ${job?.kind ?? 'job'} waits: ${job?.reason ?? ''}.`,
+      { runbook: 'BackfillStalled' },
+    ],
+    [
+      sum(unsupported) > 0,
+      'look',
+      `Clients use commands that only one server supports: ${list(unsupported)}.`,
+      { command: 'status' },
+    ],
+    [
+      sum(clientsClosed) > 0,
+      'look',
+      `The proxy has closed ${count(sum(clientsClosed), 'client')} at a limit: ${list(clientsClosed)}.`,
+      { runbook: 'ClientsClosed' },
+    ],
+    ...SIDES.map((side): Check => [
+      inUse(side) && shard[side].evicting,
+      'look',
+      `${sentence(evictionNote(side, shard[side], Date.now()))}.`,
+      { runbook: side === 'target' ? 'TargetEvicts' : 'SourceEvicts' },
+    ]),
+    [
+      clockAheadMs !== 0,
+      'look',
+      `The clock of the target is ${number(Math.abs(clockAheadMs))} ms ${
+        clockAheadMs > 0 ? 'ahead of' : 'behind'
+      } the clock of the source. Correct the clocks of both hosts.`,
+      { runbook: 'TtlDrift' },
+    ],
   ];
-  const found = checks.filter(([applies]) => applies).map(([, level, text]): Attention => ({ level, text }));
+  const found = checks
+    .filter(([applies]) => applies)
+    .map(([, level, text, next]): Attention => ({ level, text, ...next }));
   return found.sort((a, b) => Number(b.level === 'act') - Number(a.level === 'act'));
 }
 
-const ofServer = (side: string, { up, full }: ServerSnapshot): readonly Check[] => [
-  [up === false, 'act', `the ${side} is down`],
-  [full, 'act', `the ${side} refuses writes for want of memory: raise maxmemory`],
-];
+/** Whether clients of a workload get this server's replies. */
+const isAuthority = ({ workloads }: ShardSnapshot, side: Side): boolean =>
+  workloads.some(({ stage, percent }) => {
+    const target = stage === 'live' || stage === 'rampdown' || stage === 'complete';
+    return side === 'target' ? target : !target || (stage === 'live' && percent < 100);
+  });
+
+function ofServer(side: Side, { up, full, problem }: ServerSnapshot, authority: boolean): readonly Check[] {
+  const effect = authority
+    ? 'Clients get errors for the keys that it answers.'
+    : 'Clients are not affected. Keys that are written now become suspect. Start the server again: the proxy reconnects by itself.';
+  const runbook = authority ? 'AuthorityDown' : 'MirrorDisconnected';
+  return [
+    [up === false, 'act', `The ${side} is down. ${effect}`, { command: 'status', runbook }],
+    [
+      problem !== null && up !== false,
+      'act',
+      `The proxy does not use the ${side}: ${problem ?? ''}.`,
+      { command: 'status', runbook },
+    ],
+    [
+      full,
+      'act',
+      `The ${side} refuses writes: its memory is full. Raise maxmemory on the ${side}.`,
+      { runbook: 'ServerRefusesWrites' },
+    ],
+  ];
+}
+
+/** Workloads whose clients get errors, each with the way on that the proxy names. */
+function ofOutage(outage: OutageSnapshot | null): readonly Check[] {
+  if (outage === null || outage.endedAt !== null) return [];
+  return outage.workloads.map(({ name, movedTo, why, next }) => [
+    movedTo === null,
+    'act',
+    `Clients of ${name} get errors: the ${outage.side} does not answer, and the proxy does not fail over to the ${otherSide(outage.side)} (${why ?? 'no reason is known'}). Next: ${next}.`,
+    { runbook: 'AuthorityDown' },
+  ]);
+}
 
 /** Clients that the server does not let in, or not do what they ask. */
 function ofRefused(side: Side, errors: Readonly<Record<string, number>>): Check {
   const refused = Object.fromEntries(ACCESS_ERRORS.flatMap((kind) => (errors[kind] > 0 ? [[kind, errors[kind]]] : [])));
-  return [sum(refused) > 0, side === 'target' ? 'act' : 'look', `clients are refused by the ${side}: ${list(refused)}`];
+  return [
+    sum(refused) > 0,
+    side === 'target' ? 'act' : 'look',
+    `The ${side} refuses clients: ${list(refused)}.`,
+    { runbook: 'ClientsRefused' },
+  ];
 }
 
 const ofNewErrors = ({ name, newErrors }: WorkloadSnapshot): Check => [
   sum(newErrors) > 0,
   'act',
-  `the target gave clients of ${name} errors that the source would not have given: ${list(newErrors)}; next: shadow-compare rollback ${name}`,
+  `Clients of ${name} get errors from the target that the source would not give: ${list(newErrors)}.`,
+  { command: `rollback ${name}`, runbook: 'ErrorsAfterCutover' },
 ];
 
 const ofWorkload = ({ name, suspect }: WorkloadSnapshot): Check => [
   suspect !== null,
   'look',
-  `every key of ${name} is in doubt: ${suspect ?? ''}`,
+  `Every key of ${name} is suspect: ${suspect ?? ''}.`,
+  suspect === NOT_COPIED
+    ? { command: `backfill --workload ${name}`, runbook: 'week-1-shadow' }
+    : { command: 'status --watch', runbook: 'SuspectsGrowing' },
 ];
+
+/** Back to the source where clients get the target's replies, else a look at the keys. */
+function afterMismatch(workloads: readonly WorkloadSnapshot[]): string {
+  const differing = workloads.filter(({ mismatches }) => mismatches > 0);
+  const live = differing.find(({ stage }) => stage === 'live' || stage === 'rampdown');
+  if (live !== undefined) return `rollback ${live.name}`;
+  return differing.length === 0 ? 'verify' : `verify --workload ${differing.map(({ name }) => name).join(' ')}`;
+}
+
+/** What goes on with a job, or begins it again. */
+const commandOf = ({ kind, workloads, repair }: JobSnapshot): string =>
+  kind === 'restore'
+    ? 'accept --dry-run'
+    : `${kind}${workloads.length === 0 ? '' : ` --workload ${workloads.join(' ')}`}${kind === 'verify' && repair ? ' --repair' : ''}`;
+
+const sentence = (text: string): string => text.slice(0, 1).toUpperCase() + text.slice(1);

@@ -3,7 +3,7 @@
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.js';
 import type { ShardSnapshot } from '../telemetry/snapshot.js';
-import type { HistoryEvent } from '../storage/state.js';
+import type { HistoryEvent } from '../storage/history.js';
 import type { ShardView } from './shard.js';
 import { attentionOf } from './attention.js';
 
@@ -15,7 +15,16 @@ const TIMEOUT_MS = 10_000;
 const MAX_POINTS = 2_880;
 const TOKEN = 'shadow-proxy-token';
 
+/** A shard of this process that is not started yet, and why. */
+export interface NotStarted {
+  readonly shard: string;
+  readonly problem: string;
+}
+
 export interface Feed {
+  /** The plan's name; null before the first answer. */
+  readonly migration: string | null;
+  readonly starting: readonly NotStarted[];
   readonly shards: readonly ShardView[];
   /** ms since 1970 of the last answer; null before the first. */
   readonly answeredAt: number | null;
@@ -30,6 +39,8 @@ export interface Feed {
 class Refused extends Error {}
 
 export class Poller {
+  #migration: string | null = null;
+  #starting: readonly NotStarted[] = [];
   #status: readonly ShardSnapshot[] = [];
   #before: readonly ShardSnapshot[] = [];
   #evidence: readonly ShardEvidence[] = [];
@@ -75,6 +86,8 @@ export class Poller {
       };
     });
     return {
+      migration: this.#migration,
+      starting: this.#starting,
       shards,
       answeredAt: this.#answeredAt,
       problem: this.#problem,
@@ -110,7 +123,17 @@ export class Poller {
   }
 
   async #readStatus(): Promise<void> {
-    const { shards } = await get<{ shards: ShardSnapshot[] }>('/api/status');
+    const {
+      migration,
+      shards,
+      starting = [],
+    } = await get<{
+      migration: string;
+      shards: ShardSnapshot[];
+      starting?: NotStarted[];
+    }>('/api/status');
+    this.#migration = migration;
+    this.#starting = starting;
     this.#before = this.#status;
     this.#status = shards;
     // History is read where something may have been added to it.
@@ -154,7 +177,9 @@ async function get<T>(path: string): Promise<T> {
   const response = await fetch(path, { headers, cache: 'no-store', signal: AbortSignal.timeout(TIMEOUT_MS) }).catch(
     (error: Error) => {
       throw new Error(
-        error.name === 'TimeoutError' ? `nothing came within ${TIMEOUT_MS / 1000} s` : 'the proxy cannot be reached',
+        error.name === 'TimeoutError'
+          ? `the proxy did not answer within ${TIMEOUT_MS / 1000} s`
+          : 'the proxy cannot be reached',
       );
     },
   );

@@ -1,6 +1,7 @@
 /**
  * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the
- * libraries and the styles. Nothing of the shards is in them; the page asks the API, and needs the token for that.
+ * libraries, the styles and the runbooks. Nothing of the shards is in them; the page asks the API, and needs the token
+ * for that.
  *
  * Room: page: the status page.
  * Called by: admin, shard, report.
@@ -11,9 +12,11 @@ import { fileURLToPath } from 'node:url';
 import { renderToStaticMarkup } from 'preact-render-to-string';
 import { digest, PLOT_FILES } from '../html/document.js';
 import { STYLE } from '../html/style.js';
+import { runbookPages } from './runbooks.js';
 import { VIEW_STYLE } from './style.js';
 
 const ASSETS = '/assets/';
+const RUNBOOKS = '/runbooks/';
 /** Below it the compiled modules have the paths that they import each other by. */
 const SOURCES = new URL('../', import.meta.url);
 const APP = 'page/app.js';
@@ -30,7 +33,7 @@ let files: ReadonlyMap<string, PageFile> | null = null;
 
 /** The page's file at this path; null where there is none. */
 export function pageFile(path: string): PageFile | null {
-  if (path !== '/' && !path.startsWith(ASSETS)) return null;
+  if (path !== '/' && !path.startsWith(ASSETS) && !path.startsWith(RUNBOOKS)) return null;
   files ??= readFiles();
   return files.get(path) ?? null;
 }
@@ -54,9 +57,17 @@ function readFiles(): ReadonlyMap<string, PageFile> {
       ASSETS + at,
       read(fileURLToPath(import.meta.resolve(name))),
     ]),
+    ...runbookPages().map(({ name, html }): [string, PageFile] => [`${RUNBOOKS}${name}.md`, documentFile(html)]),
     ...modulesOf(APP).map((module): [string, PageFile] => [ASSETS + module, read(new URL(module, SOURCES))]),
   ]);
 }
+
+/** A document that brings its own Content-Security-Policy, for its styles are in it. */
+const documentFile = (html: string): PageFile => ({
+  type: 'text/html; charset=utf-8',
+  content: html,
+  policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+});
 
 /** A module and all that it imports from beside it. */
 function modulesOf(module: string, known = new Set<string>()): string[] {
@@ -78,7 +89,7 @@ const indexOf = (imports: string): string =>
         <meta charset="utf-8" />
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
-        <title>shadow proxy</title>
+        <title>migration status</title>
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={`${ASSETS}style.css`} />
         <script type="importmap" dangerouslySetInnerHTML={{ __html: imports }} />
@@ -86,7 +97,7 @@ const indexOf = (imports: string): string =>
         <script type="module" src={`${ASSETS}${APP}`} />
       </head>
       <body>
-        <noscript>This page is drawn by scripts of its own. Without them: shadow-compare status --watch</noscript>
+        <noscript>This page needs JavaScript. Without it, run: npx shadow-compare status --watch</noscript>
         <main id="app" />
       </body>
     </html>,

@@ -1,5 +1,8 @@
 /** What the plots of a shard show. Pure. */
-import type { PlotSeries, PlotSpec } from '../html/plot.js';
+import type { PlotMark, PlotSeries, PlotSpec } from '../html/plot.js';
+import type { StagePoint } from '../plan/plan.js';
+import { formatPoint } from '../route/stage.js';
+import type { HistoryEvent } from '../storage/history.js';
 import type { LatencyWindow } from '../storage/evidence.js';
 import type { Column, SeriesSnapshot } from '../telemetry/series.js';
 
@@ -46,21 +49,31 @@ export const trafficPlot = (series: SeriesSnapshot, sync: string): PlotSpec => (
     ['commands', 'operations', { color: 3 }],
     ['pairs compared', 'compared', { color: 4 }],
   ]),
-  unit: 'a second',
+  unit: '1/s',
 });
 
 export const lagPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
-  ...counts(series, sync, [['behind', 'lagMs', { color: 3 }]]),
+  ...counts(series, sync, [['lag', 'lagMs', { color: 3 }]]),
   unit: 'ms',
 });
 
-export const doubtPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
+export const suspectPlot = (series: SeriesSnapshot, sync: string): PlotSpec => ({
   ...counts(series, sync, [
-    ['keys in doubt', 'suspects', { color: 3 }],
-    ['mismatches a second', 'mismatches', { color: 5 }],
+    ['suspect keys', 'suspects', { color: 3 }],
+    ['mismatches/s', 'mismatches', { color: 5 }],
   ]),
   unit: '',
 });
+
+/** The stage changes between the first point and the last, oldest first. */
+export function stageMarks(history: readonly HistoryEvent[], { at }: SeriesSnapshot): readonly PlotMark[] {
+  if (at.length === 0) return [];
+  return history.flatMap((event) => {
+    const time = Date.parse(String(event.time));
+    if (event.event !== 'stage' || !(time >= at[0] && time <= at[at.length - 1])) return [];
+    return [{ at: toSeconds(time), label: `${String(event.workload)} → ${formatPoint(event.to as StagePoint)}` }];
+  });
+}
 
 interface Line {
   readonly label: string;

@@ -2,18 +2,21 @@
 import type { JSX } from 'preact';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { Plot } from '../html/plot.js';
-import { list, milliseconds, number } from '../text/figures.js';
+import { count, list, milliseconds, number } from '../text/figures.js';
+import { SIDES, type Side } from '../route/stage.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
-import type { HistoryEvent } from '../storage/state.js';
+import type { HistoryEvent } from '../storage/history.js';
 import type { Attention } from './attention.js';
-import { doubtPlot, lagPlot, latencyPlot, trafficPlot } from './plots.js';
-import { History, Job, Mismatches } from './tables.js';
+import { Command, Runbook } from './command.js';
+import { lagPlot, latencyPlot, stageMarks, suspectPlot, trafficPlot } from './plots.js';
+import { History, Jobs, Mismatches } from './tables.js';
+import { Term } from './term.js';
 import { WorkloadCard } from './workload.js';
 
 export interface ShardView {
   readonly snapshot: ShardSnapshot;
-  /** Commands a second just now; null where there is no telling yet. */
+  /** Commands a second just now; null before the second answer. */
   readonly rate: number | null;
   readonly attention: readonly Attention[];
   readonly evidence: ShardEvidence | null;
@@ -23,12 +26,14 @@ export interface ShardView {
 
 const LATEST_CHANGES = 12;
 
-export function ShardSection({ view, now }: { view: ShardView; now: number }): JSX.Element {
+/** @param alone whether the headline of the page says what this shard needs first */
+export function ShardSection({ view, now, alone }: { view: ShardView; now: number; alone: boolean }): JSX.Element {
   const { snapshot, rate, attention, evidence, series, history } = view;
   return (
     <section class="shard" data-shard={snapshot.name}>
       <h2 id={`shard-${snapshot.name}`}>{snapshot.name}</h2>
-      <AttentionList items={attention} />
+      {/* What the headline says whole is not said twice. */}
+      {!(alone && attention.length === 1 && attention[0].level === 'act') && <AttentionList items={attention} linked />}
       <Servers snapshot={snapshot} rate={rate} />
       <div class="workloads">
         {snapshot.workloads.map((figures) => (
@@ -40,9 +45,9 @@ export function ShardSection({ view, now }: { view: ShardView; now: number }): J
           />
         ))}
       </div>
-      {series !== null && <Plots name={snapshot.name} series={series} />}
-      <h3>Backfill and verification</h3>
-      <Job job={snapshot.job} />
+      {series !== null && <Plots name={snapshot.name} series={series} history={history} />}
+      <h3>Last backfill and last verify</h3>
+      <Jobs snapshot={snapshot} />
       <h3>Latest mismatches</h3>
       {evidence !== null && <Mismatches tail={evidence.mismatches} />}
       <h3>History</h3>
@@ -51,16 +56,36 @@ export function ShardSection({ view, now }: { view: ShardView; now: number }): J
   );
 }
 
-export const AttentionList = ({ items }: { items: readonly Attention[] }): JSX.Element | null =>
+/** @param linked whether the document comes from a proxy, which has the runbooks, too */
+export const AttentionList = ({
+  items,
+  linked = false,
+}: {
+  items: readonly Attention[];
+  linked?: boolean;
+}): JSX.Element | null =>
   items.length === 0 ? null : (
     <ul class="attention">
-      {items.map(({ level, text }) => (
+      {items.map((each) => (
         <li>
-          <span class={`badge ${level === 'act' ? 'no' : 'unknown'}`}>{level === 'act' ? 'ACT' : 'LOOK'}</span>{' '}
-          <span>{text}</span>
+          <span class={`badge ${each.level === 'act' ? 'no' : 'unknown'}`}>
+            {each.level === 'act' ? 'ACT' : 'WATCH'}
+          </span>{' '}
+          <div>
+            {each.text} <Next of={each} linked={linked} />
+          </div>
         </li>
       ))}
     </ul>
+  );
+
+/** The command to run, and the runbook to read. */
+export const Next = ({ of: { command, runbook }, linked }: { of: Attention; linked: boolean }): JSX.Element | null =>
+  command === undefined && runbook === undefined ? null : (
+    <div class="next-step">
+      {command !== undefined && <Command text={command} />}{' '}
+      {runbook !== undefined && <Runbook name={runbook} linked={linked} />}
+    </div>
   );
 
 export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: number | null }): JSX.Element {
@@ -68,16 +93,27 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
   return (
     <table class="servers">
       <tbody>
-        <Server name="source" server={source} latency={latency.source} errors={clientErrors.source} />
-        <Server name="target" server={target} latency={latency.target} errors={clientErrors.target} />
+        <Server name="source" server={source} latency={latency.source} />
+        <Server name="target" server={target} latency={latency.target} />
         <tr>
-          <th>mirror</th>
+          <th>
+            <Term of="mirror" />
+          </th>
           <td>
             {mirror.connected ? '' : 'not connected, '}
-            {number(mirror.lagMs)} ms behind, {number(mirror.queuedEffects)} effects wait
+            <Term of="mirror lag">lag</Term> {number(mirror.lagMs)} ms, {number(mirror.queuedEffects)}{' '}
+            <Term of="queued writes" />
           </td>
-          <td class="note">
-            {number(operations)} commands{rate === null ? '' : `, ${number(rate)} a second`}; {number(clients)} clients
+          <td />
+        </tr>
+        <tr>
+          <th>clients</th>
+          <td data-fact="clients">
+            {count(clients, 'client')}, {count(operations, 'command')}
+            {rate === null ? '' : `, ${number(rate)} commands/s`}
+          </td>
+          <td data-fact="client-errors">
+            <Term of="client errors" />: {errorsOf(clientErrors)}
           </td>
         </tr>
       </tbody>
@@ -85,22 +121,27 @@ export function Servers({ snapshot, rate }: { snapshot: ShardSnapshot; rate: num
   );
 }
 
+/** By the server that gave them. */
+function errorsOf(errors: ShardSnapshot['clientErrors']): string {
+  const told = SIDES.flatMap((side) => (sum(errors[side]) > 0 ? [`from the ${side} ${list(errors[side])}`] : []));
+  return told.length === 0 ? 'none' : told.join('; ');
+}
+
 interface ServerProps {
-  readonly name: string;
+  readonly name: Side;
   readonly server: ServerSnapshot;
   readonly latency: LatencySnapshot;
-  /** That clients got from it, by code. */
-  readonly errors: Readonly<Record<string, number>>;
 }
 
 const Server = ({
   name,
   server: { url, version, role, up, problem },
-  latency: { p50, p99, p999, count },
-  errors,
+  latency: { p50, p99, p999, count: replies },
 }: ServerProps): JSX.Element => (
   <tr>
-    <th>{name}</th>
+    <th>
+      <Term of={name} />
+    </th>
     <td>
       <span class={`badge ${up === null ? 'unknown' : up ? 'yes' : 'no'}`}>
         {up === null ? 'not used' : up ? 'up' : 'DOWN'}
@@ -110,23 +151,39 @@ const Server = ({
       {problem !== null && <span class="no"> not used: {problem}</span>}
     </td>
     <td class="note">
-      {count === 0
-        ? 'nothing timed yet'
-        : `p50 ${milliseconds(p50)}, p99 ${milliseconds(p99)}, p99.9 ${milliseconds(p999)} of ${number(count)} replies`}
-      {sum(errors) > 0 && `; errors to clients: ${list(errors)}`}
+      {replies === 0 ? (
+        'no replies yet'
+      ) : (
+        <>
+          <Term of="p50" /> {milliseconds(p50)}, <Term of="p99" /> {milliseconds(p99)}, <Term of="p99.9" />{' '}
+          {milliseconds(p999)} ({count(replies, 'reply', 'replies')})
+        </>
+      )}
     </td>
   </tr>
 );
 
-const Plots = ({ name, series }: { name: string; series: SeriesSnapshot }): JSX.Element => (
-  <div class="plots">
-    <Plot
-      title="Latency of both servers"
-      spec={latencyPlot(series, name)}
-      note="of the replies of each 5 s, as the proxy sees them; without the time that effects wait to share a write"
-    />
-    <Plot title="Traffic" spec={trafficPlot(series, name)} />
-    <Plot title="Mirror" spec={lagPlot(series, name)} />
-    <Plot title="Doubts and mismatches" spec={doubtPlot(series, name)} />
-  </div>
-);
+const Plots = ({
+  name,
+  series,
+  history,
+}: {
+  name: string;
+  series: SeriesSnapshot;
+  history: readonly HistoryEvent[];
+}): JSX.Element => {
+  const marks = stageMarks(history, series);
+  const marked = marks.length === 0 ? '' : ' Dotted vertical lines are stage changes.';
+  return (
+    <div class="plots">
+      <Plot
+        title="Latency of both servers"
+        spec={{ ...latencyPlot(series, name), marks }}
+        note={`Each point covers 5 s, measured by the proxy.${marked}`}
+      />
+      <Plot title="Traffic" spec={{ ...trafficPlot(series, name), marks }} />
+      <Plot title="Mirror lag" spec={{ ...lagPlot(series, name), marks }} />
+      <Plot title="Suspect keys and mismatches" spec={{ ...suspectPlot(series, name), marks }} />
+    </div>
+  );
+};

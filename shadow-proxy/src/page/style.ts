@@ -2,6 +2,19 @@
 export const VIEW_STYLE = `
 .top { display: flex; flex-wrap: wrap; gap: .25rem 1rem; align-items: baseline; justify-content: space-between; }
 .banner { border-radius: .4rem; padding: .5rem .8rem; font-weight: 600; margin: .5rem 0; }
+.banner p { margin: 0; }
+.banner .next-step { font-weight: 400; margin-top: .35rem; }
+.next-step { display: flex; flex-wrap: wrap; gap: .25rem .8rem; align-items: baseline; margin-top: .15rem; }
+.command { user-select: all; color: var(--ink); }
+.term { text-decoration: underline dotted var(--quiet); text-underline-offset: .2em; cursor: help; }
+.term:focus { outline: 2px solid var(--link); outline-offset: 2px; }
+.term:focus::after { content: attr(title); content: attr(title) / ""; position: fixed; z-index: 2; left: 50%; bottom: .75rem; transform: translateX(-50%); width: max-content; max-width: calc(100vw - 1.5rem); white-space: normal; text-align: left; background: var(--ink); color: var(--paper); font: 14px/1.4 system-ui, sans-serif; border-radius: .4rem; padding: .5rem .8rem; }
+.glossary { margin-top: 2rem; }
+.glossary div { display: grid; grid-template-columns: 9rem 1fr; gap: .75rem; padding: .15rem 0; }
+.glossary dt { font-weight: 600; }
+.glossary dd { margin: 0; }
+.jobs { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 24rem), 1fr)); gap: .5rem 2rem; align-items: start; }
+.jobs p { margin-top: 0; }
 .attention, .gates, .history { list-style: none; margin: .5rem 0; padding: 0; }
 .attention li, .gates li { display: grid; grid-template-columns: 5.5em 1fr; gap: .1rem .6rem; padding: .25rem 0; align-items: start; }
 .gates li { grid-template-columns: 5.5em 7.5em 1fr; border-bottom: 1px solid var(--line); }

@@ -1,16 +1,38 @@
 /** The job, the latest mismatches and the history of a shard. */
 import type { JSX } from 'preact';
 import { Table } from '../html/table.js';
-import { bytes, duration, list, number } from '../text/figures.js';
+import { bytes, count, duration, list, number } from '../text/figures.js';
 import { describeEvent } from '../storage/history.js';
 import type { LedgerTail } from '../telemetry/ledger.js';
 import type { RedactedEntry } from '../telemetry/ledger-tail.js';
-import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
-import type { HistoryEvent } from '../storage/state.js';
+import { sum, type JobSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
+import type { HistoryEvent } from '../storage/history.js';
+import { Term } from './term.js';
 
-/** A backfill or verification, under way or over. */
+/** The last job of each kind, beside each other; a kind that nobody has started is said to be missing. */
+export function Jobs({ snapshot: { job, earlierJobs } }: { snapshot: ShardSnapshot }): JSX.Element {
+  const jobs = [...(job === null ? [] : [job]), ...earlierJobs];
+  const restore = jobs.find(({ kind }) => kind === 'restore');
+  return (
+    <div class="jobs">
+      {(['backfill', 'verify'] as const).map((kind) => {
+        const last = jobs.find((each) => each.kind === kind);
+        return last !== undefined ? (
+          <Job job={last} />
+        ) : (
+          <p class="quiet job">
+            No <Term of={kind} /> since the proxy started.
+          </p>
+        );
+      })}
+      {restore !== undefined && <Job job={restore} />}
+    </div>
+  );
+}
+
+/** A backfill, a verify or a restore, running or ended. */
 export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
-  if (job === null) return <p class="quiet">No backfill or verification yet.</p>;
+  if (job === null) return <p class="quiet">No backfill and no verify yet.</p>;
   const {
     kind,
     state,
@@ -28,39 +50,44 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
   } = job;
   const all = Math.max(seen, total);
   const figures: [name: string, value: string][] = [
-    ['looked at', `${number(seen)} of about ${number(all)} keys`],
+    ['scanned', `${number(seen)} of about ${count(all, 'key')}`],
     ...(kind === 'backfill'
       ? ([
-          ['copied', `${number(copied)} keys, ${bytes(job.bytes)}`],
+          ['copied', `${count(copied, 'key')}, ${bytes(job.bytes)}`],
           ['overwritten', number(job.overwritten)],
         ] as [string, string][])
       : ([
           ['compared', number(verified)],
-          ['differ', sum(differences) === 0 ? '0' : list(differences)],
+          ['differences', sum(differences) === 0 ? '0' : list(differences)],
         ] as [string, string][])),
     ...(job.repair || kind === 'restore' ? ([['repaired', number(repaired)]] as [string, string][]) : []),
     ...(kind === 'backfill' || job.repair
       ? ([
           ['deleted', number(job.deleted)],
-          ['kept foreign', number(job.keptForeign)],
+          ['foreign keys kept', number(job.keptForeign)],
         ] as [string, string][])
       : []),
     ['failed', number(failed)],
-    ['in doubt', number(unsure)],
-    [
-      'speed',
-      `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null || state !== 'running' ? '' : `, ${duration(job.etaSeconds)} left`}`,
-    ],
+    ['suspect', number(unsure)],
+    ...(state === 'running'
+      ? ([
+          [
+            'speed',
+            `${number(job.keysPerSecond)} keys/s${job.etaSeconds === null ? '' : `, ${duration(job.etaSeconds)} left`}`,
+          ],
+        ] as [string, string][])
+      : []),
   ];
   return (
-    <div class="job">
+    <div class="job" data-job={kind}>
       <p>
         <strong>
-          {kind} of {job.workloads.join(', ') || 'nothing'}: {state}
+          {kind} of {job.workloads.join(', ') || 'no workload'}: {state}
         </strong>
         {reason !== null && `: ${reason}`}
         {job.sample < 100 && `, a sample of ${job.sample} %`}
-        {job.dryRun && ', keys are only counted'}
+        {job.dryRun && ', a dry run: keys are only counted'}
+        {job.automatic && ', started by the proxy'}
       </p>
       <progress max={all || 1} value={state === 'done' ? all || 1 : seen} aria-label={`${kind} ${state}`} />
       <dl class="figures">
@@ -72,7 +99,7 @@ export function Job({ job }: { job: JobSnapshot | null }): JSX.Element {
         ))}
       </dl>
       <p class="note">
-        begun {moment(job.startedAt)}
+        started {moment(job.startedAt)}
         {job.endedAt !== null && `, ended ${moment(job.endedAt)}`}
       </p>
       {(examples.length > 0 || failures.length > 0) && (
@@ -114,7 +141,7 @@ export function Mismatches({ tail: { latest, notWritten } }: { tail: LedgerTail 
           ])}
       />
       {notWritten > 0 && (
-        <p class="note">{number(notWritten)} more were counted and not written down: they came too fast.</p>
+        <p class="note">{number(notWritten)} more were counted but not recorded: they came too fast.</p>
       )}
     </>
   );
@@ -148,7 +175,7 @@ const TYPES: Readonly<Record<string, string>> = {
 
 /** The newest first. */
 export function History({ events, most = Infinity }: { events: readonly HistoryEvent[]; most?: number }): JSX.Element {
-  if (events.length === 0) return <p class="quiet">Nothing was changed yet.</p>;
+  if (events.length === 0) return <p class="quiet">No changes yet.</p>;
   return (
     <>
       <ol class="history">

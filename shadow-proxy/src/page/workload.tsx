@@ -4,9 +4,12 @@ import type { Answer } from '../stages/gate-answer.js';
 import type { Gate } from '../stages/gates.js';
 import type { NextStage } from '../stages/next-stage.js';
 import type { StagePoint } from '../plan/plan.js';
-import { duration, number } from '../text/figures.js';
-import type { WorkloadSnapshot } from '../telemetry/snapshot.js';
+import { duration, list, number } from '../text/figures.js';
+import { sum, type WorkloadSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint, STAGES } from '../route/stage.js';
+import { Command } from './command.js';
+import { Term } from './term.js';
+import { GATE_TERMS, STAGE_TERMS, type TermName } from './terms.js';
 
 /** @param now ms since 1970, to say how long it has been in its stage @param full every gate, for paper */
 export function WorkloadCard({
@@ -32,14 +35,14 @@ export function WorkloadCard({
         <p class="note">
           in this stage for {duration(Math.max(0, (now - Date.parse(outlook.evidence.since)) / 1000))}
           {figures === null ? '' : '; '}
-          {figures !== null && 'below, since the process started:'}
+          {figures !== null && 'the counts are since the proxy started:'}
         </p>
       )}
       {figures !== null && <Parity {...figures} />}
       {outlook !== null && <Next outlook={outlook} full={full} />}
       {(point.stage === 'live' || point.stage === 'rampdown') && (
         <p>
-          Back: <code>shadow-compare rollback {name}</code>
+          To go back: <Command text={`rollback ${name}`} />
         </p>
       )}
     </article>
@@ -50,7 +53,7 @@ function StageTrack(point: StagePoint): JSX.Element {
   return (
     <ol class="track" aria-label="stages">
       {STAGES.map((stage) => (
-        <li aria-current={stage === point.stage ? 'step' : undefined}>
+        <li aria-current={stage === point.stage ? 'step' : undefined} title={STAGE_TERMS[stage]}>
           {stage === point.stage ? formatPoint(point) : stage}
         </li>
       ))}
@@ -58,8 +61,9 @@ function StageTrack(point: StagePoint): JSX.Element {
   );
 }
 
-/** Counts since the process started. */
+/** Counts since the proxy started; in stage `off` nothing is compared, so that only the commands count. */
 function Parity({
+  stage,
   operations,
   compared,
   matched,
@@ -68,21 +72,28 @@ function Parity({
   inconclusive,
   suspects,
   suspect,
+  newErrors,
 }: WorkloadSnapshot): JSX.Element {
-  const figures: [name: string, value: string, bad?: boolean][] = [
-    ['commands', number(operations)],
-    ['compared', number(compared)],
-    ['equal', number(matched)],
-    ['allowed', number(allowed)],
-    ['differ', number(mismatches), mismatches > 0],
-    ['untold', number(inconclusive)],
-    ['in doubt', suspect === null ? number(suspects) : 'all', suspects > 0 || suspect !== null],
+  const compares: Figure[] = [
+    ['compared', 'compared', number(compared)],
+    ['match', 'match', number(matched)],
+    ['allowed', 'allowed', number(allowed)],
+    ['mismatch', 'mismatch', number(mismatches), mismatches > 0],
+    ['inconclusive', 'inconclusive', number(inconclusive)],
+    ['suspect keys', 'suspect', suspect === null ? number(suspects) : 'all', suspects > 0 || suspect !== null],
+  ];
+  const figures: Figure[] = [
+    ['commands', 'commands', number(operations)],
+    ...(stage === 'off' ? [] : compares),
+    ...(sum(newErrors) === 0 ? [] : [['new errors', 'client errors', list(newErrors), true] satisfies Figure]),
   ];
   return (
     <dl class="figures">
-      {figures.map(([name, value, bad]) => (
+      {figures.map(([name, term, value, bad]) => (
         <div class={bad ? 'bad' : undefined}>
-          <dt>{name}</dt>
+          <dt>
+            <Term of={term}>{name}</Term>
+          </dt>
           <dd data-figure={name}>{value}</dd>
         </div>
       ))}
@@ -90,20 +101,22 @@ function Parity({
   );
 }
 
+type Figure = [name: string, term: TermName, value: string, bad?: boolean];
+
 /** Closed gates in full, open ones on demand. */
 function Next({ outlook: { workload, to, gates }, full }: { outlook: NextStage; full: boolean }): JSX.Element {
-  if (to === null) return <p>It is complete: the target alone has it.</p>;
+  if (to === null) return <p>Complete: only the target has the keys.</p>;
   const open = gates.filter(({ answer }) => answer === 'yes');
   const closed = gates.filter(({ answer }) => answer !== 'yes');
   return (
     <section class="next">
       <p>
-        <strong>Next: {formatPoint(to)}</strong> – {open.length} of {gates.length} gates open
+        <strong>Next: {formatPoint(to)}</strong> – {open.length} of {gates.length} <Term of="gate">gates</Term> open
       </p>
       <progress max={gates.length} value={open.length} aria-label={`${open.length} of ${gates.length} gates open`} />
       {closed.length === 0 ? (
         <p>
-          <code>shadow-compare promote {workload}</code>
+          <Command text={`promote ${workload}`} />
         </p>
       ) : (
         <GateList gates={full ? gates : closed} />
@@ -118,13 +131,14 @@ function Next({ outlook: { workload, to, gates }, full }: { outlook: NextStage; 
   );
 }
 
-const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
+const WORDS: Readonly<Record<Answer, string>> = { yes: 'open', no: 'CLOSED', unknown: 'UNKNOWN' };
 
 export const GateList = ({ gates }: { gates: readonly Gate[] }): JSX.Element => (
   <ul class="gates">
     {gates.map(({ name, answer, evidence }) => (
       <li data-gate={name}>
-        <span class={`badge ${answer}`}>{WORDS[answer]}</span> <strong>{name}</strong> <span>{evidence}</span>
+        <span class={`badge ${answer}`}>{WORDS[answer]}</span> <strong title={GATE_TERMS[name]}>{name}</strong>{' '}
+        <span>{evidence}</span>
       </li>
     ))}
   </ul>

@@ -9,6 +9,7 @@ import { minutePlot, percentilePlot } from '../page/plots.js';
 import { AttentionList, Servers } from '../page/shard.js';
 import { VIEW_STYLE } from '../page/style.js';
 import { History, Job, Mismatches, moment } from '../page/tables.js';
+import { Glossary } from '../page/term.js';
 import { WorkloadCard } from '../page/workload.js';
 import { milliseconds, number } from '../text/figures.js';
 import { sum } from '../telemetry/snapshot.js';
@@ -26,6 +27,7 @@ export function toHtml(report: Report): string {
       {report.shards.map((shard) => (
         <Shard report={shard} now={Date.parse(report.at)} />
       ))}
+      <Glossary />
     </main>
   );
   return htmlDocument({ title, body, css: VIEW_STYLE });

@@ -184,6 +184,7 @@ export class Daemon {
       host,
       port,
       token: () => adminOf(this.plan, names[0]).token,
+      migration: () => this.plan.name,
       shards: () => this.#shards().filter((shard) => names.includes(shard.name)),
       waiting: () => (this.#waiting ? names : []),
       starting: () =>

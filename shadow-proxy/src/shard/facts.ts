@@ -26,7 +26,7 @@ export interface Observed {
   readonly silenced: Readonly<Record<Side, number>>;
   readonly flipper: Pick<Flipper, 'flips'>;
   readonly failover: Pick<Failover, 'snapshot' | 'count'>;
-  readonly jobs: Pick<Jobs, 'snapshot'>;
+  readonly jobs: Pick<Jobs, 'snapshot' | 'earlier'>;
   readonly authorities: Pick<Authorities, 'frozen'>;
 }
 
@@ -63,6 +63,7 @@ export function factsOf(parts: Observed): ShardFacts {
       outage: failover.snapshot((side) => monitor.silentMs(side)),
       failovers: failover.count,
       job: parts.jobs.snapshot(),
+      earlierJobs: parts.jobs.earlier(),
       uptimeMs: now - parts.since,
     },
     now: Date.now(),

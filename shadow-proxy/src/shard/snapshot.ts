@@ -62,6 +62,7 @@ type Plain = Pick<
   | 'outage'
   | 'failovers'
   | 'job'
+  | 'earlierJobs'
   | 'uptimeMs'
 >;
 

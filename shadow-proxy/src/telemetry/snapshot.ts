@@ -215,6 +215,9 @@ export const ACCESS_ERRORS = ['NOAUTH', 'WRONGPASS', 'NOPERM'] as const;
  */
 export type ClientErrorsSnapshot = Readonly<Record<Side, Readonly<Record<string, number>>>>;
 
+/** Why every key of a workload is suspect until a backfill has copied them. */
+export const NOT_COPIED = 'keys from before the dual write are not copied yet';
+
 /** Keys that one command has to itself, and the commands that wait for them. */
 export interface ReservationsSnapshot {
   /** How many reservations there are, by their age. */
@@ -283,6 +286,8 @@ export interface ShardSnapshot {
   readonly failovers: number;
   /** The backfill or verification that is under way, or was the last; null where there was none. */
   readonly job: JobSnapshot | null;
+  /** The last job of each other kind since the proxy started. */
+  readonly earlierJobs: readonly JobSnapshot[];
   readonly uptimeMs: number;
 }
 

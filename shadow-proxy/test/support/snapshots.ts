@@ -93,6 +93,7 @@ export const shardSnapshot = (change: Partial<ShardSnapshot> = {}): ShardSnapsho
   outage: null,
   failovers: 0,
   job: null,
+  earlierJobs: [],
   uptimeMs: 10_000,
   ...change,
 });

@@ -17,7 +17,7 @@ import type { Logger } from 'pino';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ScanError } from '../../upstream/scan-page.js';
 import { noCounts, type JobCounts, type JobRecord, type JobRequest } from '../../storage/job-file.js';
-import type { JobDifference, JobFailure, JobSnapshot } from '../../telemetry/snapshot.js';
+import { NOT_COPIED, type JobDifference, type JobFailure, type JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
 import type { SuspectWorkloads } from '../../suspects/workloads.js';
 import { SLOTS } from '../../route/slot.js';
@@ -50,7 +50,7 @@ export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | '
 }
 
 /** What is in a workload before its first backfill. Only an operator begins that. */
-export const NOT_COPIED = 'keys from before the dual write are not copied yet';
+export { NOT_COPIED };
 /** Likewise where keys were left out. */
 export const CONTESTED = 'keys that several sources hold are not copied: say with `owns` whose they are';
 

@@ -43,6 +43,8 @@ const REST_AFTER_FAILURE_MS = 10_000;
 
 export class Jobs {
   #job: Job | null = null;
+  /** The last one of each kind. */
+  readonly #lastOf = new Map<JobRequest['kind'], Job>();
   #timer: NodeJS.Timeout | undefined;
   #restUntil = 0;
 
@@ -119,6 +121,11 @@ export class Jobs {
     return this.#job?.snapshot() ?? null;
   }
 
+  /** The last job of each kind that is not `snapshot`'s. */
+  earlier(): readonly JobSnapshot[] {
+    return [...this.#lastOf.values()].filter((job) => job !== this.#job).map((job) => job.snapshot());
+  }
+
   /** For the end of the process. */
   close(): void {
     clearInterval(this.#timer);
@@ -128,6 +135,7 @@ export class Jobs {
   #run(request: JobRequest, from: JobRecord | null): JobSnapshot {
     const job = new Job(request, this.context, from);
     this.#job = job;
+    this.#lastOf.set(request.kind, job);
     const began = performance.now();
     void job.run().then(() => {
       const now = performance.now();

@@ -88,18 +88,18 @@ const figures = (page: Page, workload: string): Promise<Record<string, string>> 
   );
 
 const told = ({ workloads }: ShardSnapshot, name: string): Record<string, string> => {
-  const { operations, compared, matched, allowed, mismatches, inconclusive, suspects } = workloads.find(
+  const { stage, operations, compared, matched, allowed, mismatches, inconclusive, suspects } = workloads.find(
     (each) => each.name === name,
   )!;
-  const counts = {
-    commands: operations,
+  const comparisons = {
     compared,
-    equal: matched,
+    match: matched,
     allowed,
-    differ: mismatches,
-    untold: inconclusive,
-    'in doubt': suspects,
+    mismatch: mismatches,
+    inconclusive,
+    'suspect keys': suspects,
   };
+  const counts = { commands: operations, ...(stage !== 'off' && comparisons) };
   return Object.fromEntries(Object.entries(counts).map(([word, count]) => [word, count.toLocaleString('en-US')]));
 };
 
@@ -133,20 +133,23 @@ test('the page shows what the proxy says, asks nobody else, and gives nothing aw
     const [snapshot] = await status(admin);
     for (const { name } of snapshot.workloads.filter(({ suspect }) => suspect === null)) {
       await page.waitForFunction(
-        ([workload, compared]) =>
-          document.querySelector(`[data-workload="${workload}"] [data-figure="compared"]`)?.textContent === compared,
-        [name, told(snapshot, name).compared],
+        ([workload, commands]) =>
+          document.querySelector(`[data-workload="${workload}"] [data-figure="commands"]`)?.textContent === commands,
+        [name, told(snapshot, name).commands],
       );
       assert.deepEqual(await figures(page, name), told(snapshot, name));
     }
     assert.equal(await page.textContent('[data-workload="rate-limits"] .track [aria-current]'), 'shadow');
+    assert.equal(await page.title(), '(1) Act now – test');
     assert.match(
-      await page.innerText('[data-shard="a"] .attention'),
-      /ACT\s+1 mismatch since the process started: 1 value/,
+      await page.innerText('[data-headline="no"]'),
+      /1 mismatch since the proxy started: 1 value\.[^]*npx shadow-compare verify --workload sessions --admin/,
     );
+    const runbook = (await page.getAttribute('[data-headline] a', 'href'))!;
+    assert.match(await (await fetch(admin + runbook)).text(), /<h1>MismatchFound<\/h1>/);
     assert.match(
       (await page.textContent('[data-workload="sessions"] [data-gate="mismatches"]'))!,
-      /NO mismatches 1 \(value 1\), at most 0/,
+      /CLOSED mismatches 1 \(value 1\), at most 0/,
     );
     assert.match(
       await page.innerText('.cards tbody'),
@@ -199,7 +202,7 @@ test('with a token, the page asks for it once a tab, and shows nothing before', 
       assert.equal(await page.locator('[data-shard]').count(), 0);
       await page.fill('#token', 'wrong');
       await page.click('button');
-      await page.waitForSelector('text=That was not the admin token');
+      await page.waitForSelector('text=This is not the admin token');
       await page.fill('#token', token);
       await page.click('button');
       await page.waitForSelector('[data-workload="sessions"]');

@@ -114,7 +114,11 @@ describe('the admin HTTP', () => {
     assert.deepEqual((await ask(port, 'GET', '/healthz')).body, { ok: true });
     assert.deepEqual((await ask(port, 'GET', '/readyz')).body, { ready: true, notReady: [] });
     const status = await ask(port, 'GET', '/api/status?x=1');
-    assert.deepEqual(status.body, { version: 1, shards: [shardSnapshot({ name: 'a' }), shardSnapshot({ name: 'b' })] });
+    assert.deepEqual(status.body, {
+      version: 1,
+      migration: 'migration',
+      shards: [shardSnapshot({ name: 'a' }), shardSnapshot({ name: 'b' })],
+    });
     const metrics = await ask(port, 'GET', '/metrics');
     assert.match(String(metrics.headers['content-type']), /^text\/plain; version=0\.0\.4/);
     assert.match(metrics.text, /^shadow_proxy_operations_total\{shard="b"\} 1000$/m);

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { test } from 'node:test';
-import { attentionOf } from '../../../src/page/attention.js';
+import { attentionOf, type Attention } from '../../../src/page/attention.js';
+import { NOT_COPIED } from '../../../src/telemetry/snapshot.js';
 import { jobSnapshot, shardSnapshot, workloadSnapshot } from '../../support/snapshots.js';
 
-const texts = (change: Parameters<typeof shardSnapshot>[0]): string[] =>
-  attentionOf(shardSnapshot(change)).map(({ level, text }) => `${level}: ${text}`);
+type Change = Parameters<typeof shardSnapshot>[0];
+const needs = (change: Change): readonly Attention[] => attentionOf(shardSnapshot(change));
+const texts = (change: Change): string[] => needs(change).map(({ level, text }) => `${level}: ${text}`);
+const server = (change: object): ReturnType<typeof shardSnapshot>['source'] => ({
+  ...shardSnapshot().source,
+  ...change,
+});
 
 test('a shard at rest asks for nothing', () => {
   assert.deepEqual(texts({}), []);
@@ -12,54 +19,135 @@ test('a shard at rest asks for nothing', () => {
 });
 
 test('what is wrong comes before what should not stay so', () => {
-  const down = { ...shardSnapshot().target, up: false };
   assert.deepEqual(
     texts({
-      target: down,
+      target: server({ up: false }),
       suspects: { total: 1, byReason: { 'reply-lost': 1 } },
       mismatches: { value: 2 },
-      clockAheadMs: 900,
+      clockAheadMs: -900,
     }),
     [
-      'act: the target is down',
-      'act: 2 mismatches since the process started: 2 value',
-      'look: 1 key in doubt: 1 reply-lost',
-      "look: the target's clock is ahead of the source's by 900 ms",
+      'act: The target is down. Clients are not affected. Keys that are written now become suspect. Start the server again: the proxy reconnects by itself.',
+      'act: 2 mismatches since the proxy started: 2 value.',
+      'look: 1 suspect key: 1 reply-lost. The proxy repairs them from the authority.',
+      'look: The clock of the target is 900 ms behind the clock of the source. Correct the clocks of both hosts.',
     ],
   );
+});
+
+test('a server that is down concerns clients only where it is their authority', () => {
+  const live = [workloadSnapshot({ stage: 'live', percent: 100 })];
+  assert.match(texts({ target: server({ up: false }), workloads: live })[0], /target is down\. Clients get errors/);
+  assert.match(
+    texts({ source: server({ up: false }), workloads: live })[0],
+    /source is down\. Clients are not affected/,
+  );
+  const part = [workloadSnapshot({ stage: 'live', percent: 10 })];
+  assert.match(texts({ source: server({ up: false }), workloads: part })[0], /source is down\. Clients get errors/);
 });
 
 test('keys that have been reserved for too long are something to act on', () => {
   const reservations = { byAge: { 'under-1s': 3, 'under-10s': 1, older: 1 }, oldestMs: 63_000, longestWaitMs: 40_000 };
   assert.deepEqual(texts({ reservations }), [
-    'act: keys have been reserved for 1 min 3 s: commands on them wait; next: runbooks/KeysReserved.md',
+    'act: One command has held its keys for 1 min 3 s. Other commands on these keys wait.',
   ]);
   assert.deepEqual(texts({ reservations: { ...reservations, oldestMs: 9_000 } }), []);
 });
 
 test('a server that no workload uses is not down, and a mirror that nobody writes to need not be connected', () => {
-  const target = { ...shardSnapshot().target, up: null, runId: null };
+  const target = server({ up: null, runId: null });
   const mirror = { ...shardSnapshot().mirror, connected: false };
   assert.deepEqual(texts({ target, mirror, workloads: [workloadSnapshot({ stage: 'off' })] }), []);
-  assert.match(texts({ target, mirror }).join(), /act: the mirror is not connected/);
+  assert.match(texts({ target, mirror }).join(), /act: The proxy is not connected to the mirror/);
 });
 
-test('each says what to do about it, where there is one thing to do', () => {
-  assert.match(
-    texts({ frozen: 'the source came back empty' })[0],
-    /frozen: the source came back empty; next: shadow-compare accept --dry-run/,
+test('a mismatch of a live workload leads back, any other to the keys', () => {
+  const [shadow, live] = [
+    workloadSnapshot({ mismatches: 2 }),
+    workloadSnapshot({ name: 'flags', stage: 'live', mismatches: 1 }),
+  ];
+  const command = (workloads: (typeof shadow)[]): string | undefined =>
+    needs({ mismatches: { value: 3 }, workloads })[0].command;
+  assert.equal(command([shadow]), 'verify --workload sessions');
+  assert.equal(command([shadow, live]), 'rollback flags');
+});
+
+test('each says what to run and which runbook to read', () => {
+  const first = (change: Change): Attention => needs(change)[0];
+  assert.deepEqual(first({ frozen: 'the source is empty after a restart' }), {
+    level: 'act',
+    text: 'Repairs are frozen: the source is empty after a restart.',
+    command: 'accept --dry-run',
+    runbook: 'RepairsFrozen',
+  });
+  assert.match(first({ source: server({ full: true }) }).text, /refuses writes: its memory is full\. Raise maxmemory/);
+  assert.deepEqual(first({ job: jobSnapshot({ state: 'failed', repair: true, reason: 'no memory' }) }), {
+    level: 'act',
+    text: 'The last verify failed: no memory.',
+    command: 'verify --workload sessions --repair',
+    runbook: 'JobFailed',
+  });
+  assert.match(first({ job: jobSnapshot({ reason: 'a stage changes' }) }).text, /The verify waits: a stage changes/);
+  assert.equal(
+    first({ workloads: [workloadSnapshot({ suspect: NOT_COPIED })] }).command,
+    'backfill --workload sessions',
   );
-  assert.match(texts({ source: { ...shardSnapshot().source, full: true } })[0], /raise maxmemory/);
+  assert.deepEqual(first({ workloads: [workloadSnapshot({ newErrors: { lmpop: 3 } })] }), {
+    level: 'act',
+    text: 'Clients of sessions get errors from the target that the source would not give: 3 lmpop.',
+    command: 'rollback sessions',
+    runbook: 'ErrorsAfterCutover',
+  });
   assert.match(
-    texts({ job: jobSnapshot({ state: 'failed', reason: 'no memory' }) })[0],
-    /act: the last verify failed: no memory/,
+    first({
+      outage: {
+        side: 'source',
+        url: 'redis://127.0.0.1:6379',
+        since: '2026-11-21T12:00:00.000Z',
+        endedAt: null,
+        workloads: [
+          {
+            name: 'sessions',
+            policy: 'manual',
+            from: { stage: 'shadow', percent: 100 },
+            movedTo: null,
+            why: 'its policy is manual',
+            next: 'bring the source back',
+            unanswered: 0,
+            keys: [],
+          },
+        ],
+      },
+    }).text,
+    /Clients of sessions get errors: .*does not fail over to the target \(its policy is manual\)\. Next: bring the source back/,
   );
-  assert.match(
-    texts({ job: jobSnapshot({ reason: 'a stage changes' }) })[0],
-    /look: the verify waits: a stage changes/,
+});
+
+test('what needs an operator has a runbook, and that runbook exists', () => {
+  const mirror = { ...shardSnapshot().mirror, connected: false, dropped: 2, lagMs: 9_000 };
+  const all = needs({
+    source: server({ up: true, full: true, evicting: true, evicted: 1, evictedAt: '2026-11-21T12:00:00.000Z' }),
+    target: server({ problem: 'it is a replica', evicting: true, evicted: 1, evictedAt: '2026-11-21T12:00:00.000Z' }),
+    mirror,
+    frozen: 'why',
+    mismatches: { value: 1 },
+    reservations: { ...shardSnapshot().reservations, oldestMs: 60_000 },
+    clientErrors: { source: { NOAUTH: 1 }, target: { NOPERM: 2 } },
+    clientsClosed: { idle: 1 },
+    clockAheadMs: 5,
+    suspects: { total: 2, byReason: { bypass: 2 } },
+    job: jobSnapshot({ state: 'failed' }),
+    workloads: [workloadSnapshot({ newErrors: { lmpop: 1 }, suspect: NOT_COPIED })],
+  });
+  assert.ok(all.length >= 15, `${all.length} of at least 15`);
+  assert.deepEqual(
+    all.filter(({ runbook }) => runbook === undefined).map(({ text }) => text),
+    [],
   );
-  assert.match(
-    texts({ workloads: [workloadSnapshot({ suspect: 'not copied' })] })[0],
-    /look: every key of sessions is in doubt: not copied/,
+  for (const { runbook } of all) assert.ok(existsSync(`runbooks/${runbook}.md`), `runbooks/${runbook}.md`);
+  assert.deepEqual(
+    all.filter(({ text }) => !/^[A-Z0-9].*\.$/s.test(text)),
+    [],
+    'whole sentences',
   );
 });

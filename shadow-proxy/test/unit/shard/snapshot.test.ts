@@ -71,6 +71,7 @@ const facts = (change: Partial<ShardFacts> = {}): ShardFacts => ({
     outage: null,
     failovers: 0,
     job: null,
+    earlierJobs: [],
     uptimeMs: 1,
   },
   now: NOW,
