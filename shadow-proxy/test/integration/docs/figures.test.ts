@@ -59,6 +59,7 @@ test('every marked figure is that of docs/figures.json', () => {
   );
   for (const page of marked) {
     assert.deepEqual(wrong(textOf(page)), [], page);
+    assert.doesNotMatch(textOf(page), /^\s*<!-- figure:/m, `${page}: a comment at a line's start ends its paragraph`);
     assert.equal(quoted(textOf(page)).length, textOf(page).split('<!-- figure:').length - 1, `${page}: a number each`);
   }
 });
