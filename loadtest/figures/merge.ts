@@ -21,6 +21,7 @@ export function mergeResults(all: readonly Results[]): Results {
     ...first,
     startedAt: all.map(({ startedAt }) => startedAt).sort()[0],
     hosts: all.flatMap(({ hosts }) => hosts),
+    ...machineOf(all),
     samples: first.samples.map((sample) =>
       mergeSamples(
         sample,
@@ -29,6 +30,15 @@ export function mergeResults(all: readonly Results[]): Results {
     ),
     counters: first.counters.map((check) => mergeChecks(check, others)),
   };
+}
+
+/** The busiest by each figure: one host that is contended spoils the rounds of all. */
+function machineOf(all: readonly Results[]): Pick<Results, 'machine'> {
+  const machines = all.flatMap(({ machine }) => machine ?? []);
+  if (machines.length === 0) return {};
+  const busiest = machines.reduce((a, b) => (b.loadBefore / b.cores > a.loadBefore / a.cores ? b : a));
+  const steals = machines.flatMap(({ steal }) => steal ?? []);
+  return { machine: { ...busiest, steal: steals.length === 0 ? null : Math.max(...steals) } };
 }
 
 function refuseOther(first: Results, other: Results): void {

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Driven } from '../driver/driver.js';
+import type { Machine } from './contention.js';
 import { LoadtestError } from '../rig/errors.js';
 import type { Role } from '../sides/side.js';
 import type { Profile } from '../workload/profile.js';
@@ -58,6 +59,8 @@ export interface Results {
   readonly rate: number | null;
   /** True where servers and load shared one machine. */
   readonly loopback: boolean;
+  /** Of the load host; of several, the busiest. Absent in results of older releases. */
+  readonly machine?: Machine;
   readonly sides: readonly SideFacts[];
   readonly points: readonly Point[];
   readonly samples: readonly Sample[];

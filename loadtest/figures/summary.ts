@@ -1,6 +1,7 @@
 /** The figures of a report, from the samples. Pure. */
 import type { Histogram } from 'hdr-histogram-js';
 import { counterOf } from '../workload/command.js';
+import { contentionOf } from './contention.js';
 import { merge, percentile } from './histogram.js';
 import { median } from './median.js';
 import { LEAST_ROUNDS, paired, type Paired } from './paired.js';
@@ -45,12 +46,14 @@ export interface Comparison {
   readonly of: Readonly<Record<Measure, Paired | null>>;
 }
 
-export type Answer = 'faster' | 'slower' | 'not told apart' | 'too few rounds';
+export type Answer = 'faster' | 'slower' | 'no difference shown' | 'too few rounds' | 'inconclusive';
 
 export interface Summary {
   readonly rows: readonly Row[];
   readonly comparisons: readonly Comparison[];
   readonly doubts: readonly string[];
+  /** Why the machine was too busy for an answer; empty where it was not. */
+  readonly contention: readonly string[];
 }
 
 export function summarise(results: Results): Summary {
@@ -60,7 +63,7 @@ export function summarise(results: Results): Summary {
   const base = results.sides.find(({ role }) => role === 'source');
   const others = base === undefined ? [] : results.sides.filter((side) => side !== base);
   const comparisons = results.points.flatMap((point) => others.map((side) => compare(results, side, base!, point)));
-  return { rows, comparisons, doubts: doubtsOf(results, rows) };
+  return { rows, comparisons, doubts: doubtsOf(results, rows), contention: contentionOf(results) };
 }
 
 export const perSecond = ({ operations, durationMs }: Sample): number => (operations / durationMs) * 1000;
@@ -126,11 +129,12 @@ function valueOf(sample: Sample, measure: Measure): number | null {
   return measure === 'p999' || sample.told === null ? null : sample.told[measure];
 }
 
-/** Of throughput, where more is better; of a latency, less is. */
-export function answerOf(pair: Paired, measure: Measure): Answer {
+/** Of throughput, where more is better; of a latency, less is. @param contention as in `Summary` */
+export function answerOf(pair: Paired, measure: Measure, contention: readonly string[]): Answer {
+  if (contention.length > 0) return 'inconclusive';
   if (pair.interval === null) return 'too few rounds';
   const [low, high] = pair.interval;
-  if (low <= 1 && high >= 1) return 'not told apart';
+  if (low <= 1 && high >= 1) return 'no difference shown';
   return low > 1 === (measure === 'throughput') ? 'faster' : 'slower';
 }
 

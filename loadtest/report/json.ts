@@ -8,6 +8,7 @@ export function asJson(results: Results, summary: Summary): object {
   return {
     ...{ startedAt, profile: profile.name, hosts, driver, rounds, seconds, rate, sides, counters },
     doubts: summary.doubts,
+    contention: summary.contention,
     answers: verdicts(results, summary).map(({ question, word, sentence }) => ({
       question,
       answer: `${word}: ${sentence}`,
@@ -20,7 +21,10 @@ export function asJson(results: Results, summary: Summary): object {
     comparisons: summary.comparisons.map(({ side, point, of }) => ({
       ...{ side: side.id, beside: 'source', ...point },
       ...Object.fromEntries(
-        MEASURES.map((measure) => [measure, of[measure] && { ...of[measure], itIs: answerOf(of[measure], measure) }]),
+        MEASURES.map((measure) => [
+          measure,
+          of[measure] && { ...of[measure], itIs: answerOf(of[measure], measure, summary.contention) },
+        ]),
       ),
     })),
   };

@@ -124,7 +124,7 @@ const clock = (seconds: number): string => new Date(seconds * 1000).toISOString(
 const soakNote = ({ restarted, away }: Soak): string =>
   away === null
     ? 'each second of the load; gaps are between two slices'
-    : `the ${restarted} was away from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
+    : `the ${restarted} was down from ${clock(away.from)} to ${clock(away.to)}; gaps are between two slices, or after a lost connection`;
 
 const GridTable = ({ grid: { head, rows } }: { grid: Grid }): JSX.Element => (
   <div class="scroll">

@@ -25,16 +25,18 @@ const percent = Math.round(CONFIDENCE * 100);
 export const leading = ({ rate }: Results): Measure => (rate === null ? 'throughput' : 'p99');
 
 /** One for each side beside the source, at each point. */
-export function verdicts(results: Results, { comparisons }: Summary): Verdict[] {
+export function verdicts(results: Results, { comparisons, contention }: Summary): Verdict[] {
   if (results.soak !== undefined) return [soakVerdict(results, results.soak)];
-  return comparisons.map((comparison) => verdictOf(results, comparison)).filter((verdict) => verdict !== null);
+  return comparisons
+    .map((comparison) => verdictOf(results, comparison, contention))
+    .filter((verdict) => verdict !== null);
 }
 
-function verdictOf(results: Results, { side, point, of }: Comparison): Verdict | null {
+function verdictOf(results: Results, { side, point, of }: Comparison, contention: readonly string[]): Verdict | null {
   const measure = leading(results);
   const pair = of[measure];
   if (pair === null) return null;
-  const answer = answerOf(pair, measure);
+  const answer = answerOf(pair, measure, contention);
   const base = results.sides.find(({ role }) => role === 'source')!;
   const who = side.role === 'proxy' ? 'Redis through the proxy' : nameOf(side.title);
   const at = results.points.length > 1 ? ` at ${pointName(point)}` : '';
@@ -44,11 +46,16 @@ function verdictOf(results: Results, { side, point, of }: Comparison): Verdict |
   const words = {
     faster: 'Yes',
     slower: 'No, slower',
-    'not told apart': 'No difference was shown',
-    'too few rounds': 'It cannot be told',
+    'no difference shown': 'No difference was shown',
+    'too few rounds': 'Inconclusive',
+    inconclusive: 'Inconclusive',
   } as const;
-  const kinds = { faster: 'yes', slower: 'no', 'not told apart': 'unknown', 'too few rounds': 'unknown' } as const;
-  return { question, word: words[answer], kind: kinds[answer], sentence: amount(pair, measure) };
+  const kind = answer === 'faster' ? 'yes' : answer === 'slower' ? 'no' : 'unknown';
+  const sentence =
+    answer === 'inconclusive'
+      ? `the machine was contended: ${contention.join('; ')}. Repeat the test on a quiet machine.`
+      : amount(pair, measure);
+  return { question, word: words[answer], kind, sentence };
 }
 
 function soakVerdict(
@@ -61,7 +68,7 @@ function soakVerdict(
   const parts = [
     ...tallies.map(tellTally),
     `no client was without an answer for longer than ${(longestWaitMs / 1000).toFixed(1)} s`,
-    ...(away === null ? [] : [`the ${restarted} was away for ${(away.to - away.from).toFixed(1)} s`]),
+    ...(away === null ? [] : [`the ${restarted} was down for ${(away.to - away.from).toFixed(1)} s`]),
     interrupted.length === 0
       ? 'no connection was lost'
       : `connections were lost in ${interrupted.length} of ${interrupted.length + samples.length} slices`,
@@ -76,7 +83,7 @@ function soakVerdict(
 
 function tellTally({ server, acknowledged, attempted, found }: TallyCheck): string {
   const open = attempted - acknowledged;
-  return `on the ${server} the watching clients’ counters hold ${number(found)}: ${number(acknowledged)} were acknowledged, ${number(open)} more had no answer`;
+  return `on the ${server} the watching clients’ counters hold ${number(found)}: ${number(acknowledged)} were acknowledged, ${number(open)} more had no reply`;
 }
 
 /** By how much, how sure. */

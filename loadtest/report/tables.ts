@@ -53,7 +53,7 @@ const spread = (values: readonly number[], text: (value: number) => string): str
   `${text(Math.min(...values))} – ${text(Math.max(...values))}`;
 
 /** @param points as in `figures` */
-export function comparisons({ comparisons: all }: Summary, points: boolean): Grid {
+export function comparisons({ comparisons: all, contention }: Summary, points: boolean): Grid {
   const rows = all.flatMap(({ side, point, of }) =>
     MEASURES.flatMap((measure) => {
       const pair = of[measure];
@@ -69,8 +69,8 @@ export function comparisons({ comparisons: all }: Summary, points: boolean): Gri
           pair.median.toFixed(2),
           interval,
           rounds,
-          probability(pair.p),
-          answerOf(pair, measure),
+          contention.length > 0 ? NONE : probability(pair.p),
+          answerOf(pair, measure, contention),
         ],
       ];
     }),

@@ -13,6 +13,24 @@ export function cpuSeconds(pid: number): number {
   return (Number(utime) + Number(stime)) / USER_HZ;
 }
 
+/** Processor time of the whole machine since its start, in ticks: all of it, and what the hypervisor gave to others. */
+export interface Ticks {
+  readonly all: number;
+  readonly stolen: number;
+}
+
+/** Null where the system does not tell. */
+export function machineTicks(): Ticks | null {
+  try {
+    const [line] = readFileSync('/proc/stat', 'latin1').split('\n', 1);
+    // user nice system idle iowait irq softirq steal; guest time is in user and nice already.
+    const ticks = line.split(/\s+/).slice(1, 9).map(Number);
+    return { all: ticks.reduce((a, b) => a + b, 0), stolen: ticks[7] ?? 0 };
+  } catch {
+    return null;
+  }
+}
+
 /** What the kernel's scheduler gave the main thread of a process so far, in ms. */
 export interface Scheduled {
   /** It had a core. What passes on this clock, others' load on the machine leaves out. */

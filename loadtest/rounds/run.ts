@@ -3,10 +3,12 @@
  *
  *   sides ─▶ prefill ─▶ for each turn: CPU before ─▶ load ─▶ until the mirror has it ─▶ CPU after ─▶ counters ─▶ removal
  */
+import { availableParallelism, loadavg } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Driver } from '../driver/driver.js';
 import { FORMAT, pointName, type CounterCheck, type Point, type Results, type Sample } from '../figures/results.js';
 import { LoadtestError } from '../rig/errors.js';
+import { machineTicks } from '../rig/proc.js';
 import type { Rig } from '../rig/rig.js';
 import type { Side } from '../sides/side.js';
 import { counterOf, verbOf, wordsOf } from '../workload/command.js';
@@ -36,6 +38,7 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
   const keyspaces = new Map(
     sides.map((side) => [side, { profile, prefix: `${options.prefix}${side.id}:`, naming: driver.naming }]),
   );
+  const [[loadBefore], before] = [loadavg(), machineTicks()];
   const { samples, counters, startedAt } = await thenRemove(
     rig,
     (stop) => load(turns, keyspaces, options, say, stop, () => rig.assertAlive()),
@@ -43,7 +46,13 @@ export async function runRounds(rig: Rig, options: RunOptions, say: (line: strin
       for (const [side, keyspace] of keyspaces) await removeKeys(side.address, keyspace);
     },
   );
+  const after = machineTicks();
+  const steal =
+    before === null || after === null || after.all <= before.all
+      ? null
+      : (after.stolen - before.stolen) / (after.all - before.all);
   return {
+    machine: { cores: availableParallelism(), loadBefore, steal },
     ...{
       format: FORMAT,
       startedAt,
