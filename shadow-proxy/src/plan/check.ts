@@ -28,17 +28,21 @@ function names(plan: Plan, say: Say): void {
     (i, first) =>
       say(
         ['shards', i, 'name'],
-        `is the name of shards[${first}] too: each shard needs its own (upper and lower case are one)`,
+        `is the name of shards[${first}] too: each shard needs its own name (upper and lower case are the same)`,
       ),
   );
   duplicates(
     plan.workloads,
     (workload) => workload.name,
-    (i, first) => say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own`),
+    (i, first) =>
+      say(['workloads', i, 'name'], `is the name of workloads[${first}] too: each workload needs its own name`),
   );
   plan.workloads.forEach(({ name }, i) => {
     if (name === 'default')
-      say(['workloads', i, 'name'], 'is "default", the name of the keys that no workload names: choose another');
+      say(
+        ['workloads', i, 'name'],
+        'is "default", the name reserved for keys that match no workload: choose another name',
+      );
   });
 }
 
@@ -65,7 +69,7 @@ function listens(plan: Plan, say: Say): void {
   open.forEach(({ path, address }, i) => {
     const taken = open.slice(0, i).find((other) => collide(other.address, address));
     if (taken)
-      say(path, `is ${formatAddress(address)}, which ${taken.path.join('.')} takes already: give each its own port`);
+      say(path, `is ${formatAddress(address)}, which ${taken.path.join('.')} uses already: give each its own port`);
   });
   const admins: [AdminPlan, PlanPath][] = [[plan.admin, ['admin']]];
   plan.shards.forEach(({ admin }, i) => admin && admins.push([admin, ['shards', i, 'admin']]));
@@ -89,7 +93,10 @@ const collide = (a: Address, b: Address): boolean =>
 function servers(plan: Plan, say: Say): void {
   plan.shards.forEach((shard, i) => {
     if (sameServer(shard.source, shard.target)) {
-      say(['shards', i, 'target'], 'is the source itself: every write would be made twice; name the KeyDB server');
+      say(
+        ['shards', i, 'target'],
+        'is the source itself: every write would run twice; use the address of the KeyDB server',
+      );
     }
     const twin = plan.shards.findIndex((other) => sameServer(other.source, shard.source));
     if (twin < i)
@@ -99,7 +106,7 @@ function servers(plan: Plan, say: Say): void {
         addressesOf(shard[side]).some((address) => collide(listen, address)),
       );
       if (looped !== -1 && !ANY_HOST.includes(plan.shards[looped].listen.host)) {
-        say(['shards', i, side], `is where shards[${looped}] listens: the proxy would talk to itself`);
+        say(['shards', i, side], `is where shards[${looped}] listens: the proxy would connect to itself`);
       }
     }
   });
@@ -117,7 +124,7 @@ function workloads(plan: Plan, say: Say): void {
       const { pattern, i, k } = patterns[n];
       say(
         ['workloads', i, 'keys', k],
-        `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first match wins`,
+        `is ${JSON.stringify(pattern)}, which workloads[${patterns[first].i}] has already: the first workload that matches a key has it`,
       );
     },
   );
@@ -128,7 +135,10 @@ function workloads(plan: Plan, say: Say): void {
   });
   eachWorkload(plan, (workload, path) => {
     if (workload.percent !== 100 && workload.stage !== 'live') {
-      say([...path, 'percent'], `is ${workload.percent} with stage ${workload.stage}: percent is for stage live only`);
+      say(
+        [...path, 'percent'],
+        `is ${workload.percent} with stage ${workload.stage}: percent is allowed with stage live only`,
+      );
     }
   });
 }
@@ -162,7 +172,7 @@ function globs(plan: Plan, field: 'keys' | 'channels', say: Say): void {
           : `workloads[${one.i}] (${plan.workloads[one.i].name}) has by ${JSON.stringify(one.pattern)}`;
       say(
         path,
-        `is ${JSON.stringify(pattern)}, whose ${field} ${by}: the first match wins, so it matches nothing; put the narrower pattern first`,
+        `is ${JSON.stringify(pattern)}, whose ${field} ${by}: the first workload that matches a key has it, so this pattern matches no key; put the narrower pattern first`,
       );
     });
     earlier.push(...patterns.filter((pattern) => patternProblem(pattern) === null).map((pattern) => ({ pattern, i })));
@@ -179,7 +189,7 @@ function sharedTargets(plan: Plan, say: Say): void {
       if (common)
         say(
           ['shards', i, 'owns'],
-          `has ${common[0]}, and shards[${n}] has ${common[1]}: a key that is in both has two owners`,
+          `has ${common[0]}, and shards[${n}] has ${common[1]}: a key that matches both would have two owners`,
         );
     }
   });
@@ -187,8 +197,8 @@ function sharedTargets(plan: Plan, say: Say): void {
   if (silent === -1) return;
   eachWorkload(plan, (workload, path) => {
     if (['live', 'rampdown', 'complete'].includes(workload.stage)) {
-      const why = `shards[${silent}] (${plan.shards[silent].name}) shares its target and does not say which keys it owns`;
-      say([...path, 'stage'], `is ${workload.stage}, but ${why}: add owns to it, or go no further than shadow`);
+      const why = `shards[${silent}] (${plan.shards[silent].name}) shares its target and has no \`owns\``;
+      say([...path, 'stage'], `is ${workload.stage}, but ${why}: add owns to it, or use no stage beyond shadow`);
     }
   });
 }
@@ -200,7 +210,7 @@ function topology(plan: Plan, say: Say): void {
   duplicates(
     regions,
     (region) => region,
-    (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is named already`),
+    (i) => say(['topology', 'regions', i], `is ${regions[i]}, which is listed already`),
   );
   const placed = allWorkloads(plan).find(
     ({ writer, counterLayout }) => writer !== null || counterLayout === 'per-region',
@@ -213,11 +223,11 @@ function topology(plan: Plan, say: Say): void {
     ) {
       say(
         ['shards', i, 'region'],
-        `is missing, and who may write ${placed.name} depends on it: say in which of topology.regions (${regions.join(', ') || 'name them'}) its target is`,
+        `is missing, and the writer of ${placed.name} depends on it: set the region of the target, one of topology.regions (${regions.join(', ') || 'list them there'})`,
       );
     }
     if (region !== null && !regions.includes(region))
-      say(['shards', i, 'region'], `is ${region}, which topology.regions does not name`);
+      say(['shards', i, 'region'], `is ${region}, which topology.regions does not list`);
     const other = plan.shards.findIndex((shard) => shard.region !== region && sameServer(shard.target, target));
     if (other !== -1 && other < i)
       say(
@@ -241,7 +251,7 @@ function topology(plan: Plan, say: Say): void {
       return;
     say(
       [...path, 'stage'],
-      `is ${workload.stage}, in which keys are copied, but its one writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard where it is written`,
+      `is ${workload.stage}, in which keys are copied, but its only writer is ${workload.writer}, and shard ${elsewhere.name} is in ${elsewhere.region}: begin with "off", and promote it with --shard in the region that writes it`,
     );
   });
 }
@@ -251,7 +261,7 @@ function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: Plan
   if (name === 'default')
     say(
       [...path, 'counterLayout'],
-      'is per-region, and default has the keys that nobody names: give the counters a workload of their own',
+      'is per-region, but default has the keys that match no workload: give the counters their own workload',
     );
   if (writer !== null)
     say(

@@ -41,13 +41,13 @@ export function counterProblem(
   if (writer !== null && !regions.includes(writer)) {
     return {
       field: 'writer',
-      message: `is ${writer}, which topology.regions does not name: ${regions.length === 0 ? 'it names none; leave writer out, or name the regions' : `${regions.join(', ')} are allowed`}`,
+      message: `is ${writer}, which topology.regions does not list: ${regions.length === 0 ? 'the list is empty; leave writer out, or list the regions' : `${regions.join(', ')} are allowed`}`,
     };
   }
   if (mode !== 'active-active' || !countsByClass(name) || writer !== null || counterLayout !== 'plain') return null;
   const layout = name === 'counter' ? ', or a conflict-free layout (counterLayout: library or per-region)' : '';
   return {
     field: 'class',
-    message: `is ${name}, and topology.mode is active-active: two nodes that count at once lose increments. Give it one writer (writer: ${regions[0] ?? 'one of topology.regions'})${layout}, or use mode primary-replica`,
+    message: `is ${name}, and topology.mode is active-active: two nodes that count at the same time lose increments. Give it one writer (writer: ${regions[0] ?? 'one of topology.regions'})${layout}, or use mode primary-replica`,
   };
 }

@@ -88,19 +88,19 @@ export function parseUrl(url: string): ParsedUrl {
   const [, scheme, userinfo, hosts, path = ''] = SHAPE.exec(url) ?? [];
   if (!SCHEMES.includes(scheme as ParsedUrl['scheme'])) {
     throw new UrlError(
-      'is no URL of a server: write redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master',
+      'is not the URL of a server: write redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master',
     );
   }
   const sentinel = scheme.endsWith('+sentinel');
   const segments = path === '' ? [] : path.replace(/\/$/, '').split('/');
   if (sentinel && !segments[0])
-    throw new UrlError('names no master: write redis+sentinel://host:port,host:port/master');
+    throw new UrlError('has no master name: write redis+sentinel://host:port,host:port/master');
   const master = sentinel ? decode(segments.shift()!) : null;
   if (segments.length > 1)
-    throw new UrlError('has too many parts after the host: a database number is all that may follow');
+    throw new UrlError('has too many parts after the host: only a database number is allowed there');
   const db = segments.length ? integer(segments[0], 'database', 0, 2 ** 31 - 1) : 0;
   const addresses = hosts.split(',').map((host) => parseAddress(host, sentinel ? 26379 : 6379));
-  if (!sentinel && addresses.length > 1) throw new UrlError('names several hosts: only redis+sentinel:// may');
+  if (!sentinel && addresses.length > 1) throw new UrlError('has several hosts: allowed with redis+sentinel:// only');
   return { scheme: scheme as ParsedUrl['scheme'], ...credentials(userinfo), addresses, master, db };
 }
 
@@ -121,9 +121,8 @@ function credentials(userinfo: string | undefined): { username: string | null; p
 export function parseAddress(text: string, defaultPort?: number): Address {
   const [, v6, name, port] = /^(?:\[([0-9a-fA-F:.%]+)\]|([^\s:[\]]+))(?::(\d+))?$/.exec(text) ?? [];
   const host = v6 ?? name;
-  if (host === undefined)
-    throw new UrlError('has a host that cannot be read: write host:port, and an IPv6 address in brackets');
-  if (port === undefined && defaultPort === undefined) throw new UrlError('names no port: write host:port');
+  if (host === undefined) throw new UrlError('has an invalid host: write host:port, and an IPv6 address in brackets');
+  if (port === undefined && defaultPort === undefined) throw new UrlError('has no port: write host:port');
   return { host, port: port === undefined ? defaultPort! : integer(port, 'port', 0, 65535) };
 }
 
@@ -138,7 +137,7 @@ function decode(text: string): string {
     return decodeURIComponent(text);
   } catch {
     throw new UrlError(
-      'has a % in its user or password that starts no %XX: write it as %25, or use ${NAME} or passwordFile',
+      'has a % in its user or password that is not part of %XX: write it as %25, or use ${NAME} or passwordFile',
     );
   }
 }

@@ -23,7 +23,10 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
     text = readFileSync(file, 'utf8');
   } catch (error) {
     throw new PlanError(file, [
-      { path: [], message: `cannot be read (${(error as NodeJS.ErrnoException).code}): name the plan with --plan` },
+      {
+        path: [],
+        message: `cannot be read (${(error as NodeJS.ErrnoException).code}): give the path of the plan with --plan`,
+      },
     ]);
   }
   const lines = new LineCounter();
@@ -32,7 +35,7 @@ export function loadPlan(file: string, env: NodeJS.ProcessEnv = process.env): Pl
   if (broken) {
     const { line, col } = lines.linePos(broken.pos[0]);
     const [message] = broken.message.split(/ at line \d+/);
-    throw new PlanError(file, [{ path: [], message: `is no YAML: ${message}`, line, column: col }]);
+    throw new PlanError(file, [{ path: [], message: `is not valid YAML: ${message}`, line, column: col }]);
   }
   const { plan, problems } = toPlan(document.toJS(), { directory: dirname(resolve(file)), env });
   if (plan) return plan;

@@ -49,7 +49,7 @@ export function memoryProblem({ limits }: Plan, shards: number, limit: MemoryLim
   const needed = PROCESS_BYTES + shards * (totalClientBytes + queueBytes);
   if (needed <= limit.bytes) return null;
   return (
-    `allow ${mib(needed)}, more than the ${mib(limit.bytes)} that this process may have (${limit.file}): ${mib(PROCESS_BYTES)}, and for each of ${shards} shards totalClientBytes ` +
+    `allow ${mib(needed)}, more than the memory limit of this process, ${mib(limit.bytes)} (${limit.file}): ${mib(PROCESS_BYTES)}, and for each of ${shards} shards totalClientBytes ` +
     `(${mib(totalClientBytes)}) and queueBytes (${mib(queueBytes)}); lower these, run fewer shards in one process, or raise the memory limit (MemoryMax of the unit)`
   );
 }

@@ -123,7 +123,7 @@ class Reader {
       const token = file.token
         ? this.#try([...path, 'token'], () => interpolate(file.token!, this.surroundings.env))
         : this.#secret(file.tokenFile, [...path, 'tokenFile']);
-      if (token === '') this.#problem([...path, file.token ? 'token' : 'tokenFile'], 'gives an empty token');
+      if (token === '') this.#problem([...path, file.token ? 'token' : 'tokenFile'], 'contains an empty token');
       return { host, port, token };
     });
   }
@@ -132,11 +132,11 @@ class Reader {
     return this.#try([...path, 'listen'], () => {
       const url = parseUrl(interpolate(file.listen, this.surroundings.env));
       if (url.master !== null)
-        throw new UrlError('names a Sentinel: the proxy listens at redis://host:port or rediss://host:port');
+        throw new UrlError('is a Sentinel URL: the proxy listens at redis://host:port or rediss://host:port');
       if (url.username !== null || url.password !== null) {
         throw new UrlError('holds a user or password: clients log in with those of the source, so leave it out');
       }
-      if (url.db !== 0) throw new UrlError('names a database: clients choose it, so leave it out');
+      if (url.db !== 0) throw new UrlError('has a database: clients select it, so leave it out');
       const [address] = url.addresses;
       return { ...address, label: formatUrl(url), tls: this.#listenTls(file, url, path) };
     });
@@ -146,16 +146,12 @@ class Reader {
     const files = file.tls?.listen;
     const where = [...path, 'tls', 'listen'];
     if (url.scheme === 'redis') {
-      if (files)
-        this.#problem(where, 'is given, but listen is redis://, in the clear: write rediss:// or leave it out');
+      if (files) this.#problem(where, 'is given, but listen is redis://, without TLS: write rediss:// or leave it out');
       return null;
     }
     if (!files) throw new UrlError('is rediss://, so tls.listen with cert and key is needed');
     if (files.requireClientCert && !files.ca) {
-      this.#problem(
-        [...where, 'requireClientCert'],
-        'is true, so ca is needed: the authority of the clients’ certificates',
-      );
+      this.#problem([...where, 'requireClientCert'], 'is true, so ca is needed: the CA of the clients’ certificates');
     }
     const pem = this.#pem(files, where);
     return { cert: pem.cert!, key: pem.key!, ca: pem.ca, requireClientCert: files.requireClientCert };
@@ -166,10 +162,10 @@ class Reader {
     const where = [...path, side];
     return this.#try(typeof file[side] === 'string' ? where : [...where, 'url'], () => {
       const url = parseUrl(interpolate(given.url, this.surroundings.env));
-      if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which nothing listens on');
+      if (url.addresses.some(({ port }) => port === 0)) throw new UrlError('has port 0, which is not a valid port');
       const password = this.#secret(given.passwordFile, [...where, 'passwordFile']);
       if (password !== null && url.password !== null)
-        this.#problem([...where, 'passwordFile'], 'and a password in url are both given');
+        this.#problem([...where, 'passwordFile'], 'and a password in url are both given: leave one out');
       const tls = this.#clientTls(file, side, url, path);
       const common = { tls, username: url.username, password: password ?? url.password, db: url.db };
       const sentinelLogin = {
@@ -191,7 +187,7 @@ class Reader {
     if (files)
       this.#problem(
         [...path, 'tls', side],
-        `is given, but ${side} is ${url.scheme}://, in the clear: write rediss or leave it out`,
+        `is given, but ${side} is ${url.scheme}://, without TLS: write rediss or leave it out`,
       );
     return null;
   }
@@ -201,10 +197,7 @@ class Reader {
     path: PlanPath,
   ): { ca?: Buffer; cert?: Buffer; key?: Buffer } {
     if ((files.cert === undefined) !== (files.key === undefined)) {
-      this.#problem(
-        [...path, files.cert === undefined ? 'key' : 'cert'],
-        'needs its other half: give both cert and key',
-      );
+      this.#problem([...path, files.cert === undefined ? 'key' : 'cert'], 'is given alone: give both cert and key');
     }
     const found: { ca?: Buffer; cert?: Buffer; key?: Buffer } = {};
     for (const name of ['ca', 'cert', 'key'] as const) {

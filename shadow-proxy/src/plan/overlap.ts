@@ -116,7 +116,7 @@ export function patternProblem(pattern: string): string | null {
     if (pattern[at] !== '[') continue;
     const begin = pattern[at + 1] === '^' ? at + 2 : at + 1;
     for (at = begin; at < pattern.length && pattern[at] !== ']'; at++) if (pattern[at] === '\\') at++;
-    if (at >= pattern.length) return 'has a [ without its ]: close it, or write \\[ for the character itself';
+    if (at >= pattern.length) return 'has a [ without a ]: close it, or write \\[ for the character itself';
     if (at === begin)
       return 'has a class without characters: write them between [ and ], or \\[ for the character itself';
   }

@@ -25,7 +25,7 @@ export interface Plan {
   readonly version: 1;
   readonly name: string;
   readonly shards: readonly ShardPlan[];
-  /** In the order in which they are matched: the first that names a key has it. */
+  /** Workloads, in the order in which keys are matched: the first that names a key has it. */
   readonly workloads: readonly WorkloadPlan[];
   /** Has the keys that no workload names. Its name is `default`, its `keys` and `channels` are empty. */
   readonly default: WorkloadPlan;
@@ -97,7 +97,7 @@ export interface Gates {
   readonly maxAllowedShare: number;
   /** Age of the last verification of all keys, in hours. */
   readonly maxVerifyHours: number;
-  /** Hours for which clients must not have used what a server does not support. */
+  /** Hours without a client using a command that one server does not support. */
   readonly unsupportedHours: number;
   /** What may be used all the same, by form, with the reason. */
   readonly allowUnsupported: Readonly<Record<string, string>>;
@@ -126,11 +126,11 @@ export interface AdminPlan {
 export interface Limits {
   /** Bytes of effects that wait for one shard's mirror; past it their keys become suspects. */
   readonly queueBytes: number;
-  /** Clients of one shard; the next is answered with an error and closed. */
+  /** Maximum number of clients of one shard; the next is answered with an error and closed. */
   readonly clients: number;
   /** Bytes of replies that wait for one client which does not read; past it the client is closed. */
   readonly clientOutputBytes: number;
-  /** Bytes of memory of all clients of one shard; past it the largest client is closed first. */
+  /** Bytes of memory of all clients of one shard; beyond it the largest client is closed first. */
   readonly totalClientBytes: number;
   /** Bytes of commands that one client may queue between MULTI and EXEC. */
   readonly transactionBytes: number;
@@ -156,7 +156,7 @@ export interface Limits {
 export interface LedgerPlan {
   /** Bytes of one file. */
   readonly maxBytes: number;
-  /** Files kept, the one being written included. */
+  /** Number of files that are kept, including the current one. */
   readonly files: number;
   /** False writes keys and replies in full. */
   readonly redact: boolean;

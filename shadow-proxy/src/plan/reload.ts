@@ -73,7 +73,7 @@ function needsRestart(previous: Plan, next: Plan): string[] {
   const problems = changedParts(OF_PLAN, previous, next).map((part) => `${part} changed: ${RESTART}`);
   for (const shard of previous.shards) {
     const now = next.shards.find(({ name }) => name === shard.name);
-    if (now === undefined) problems.push(`shard ${shard.name} is gone: ${RESTART}`);
+    if (now === undefined) problems.push(`shard ${shard.name} was removed: ${RESTART}`);
     else
       problems.push(
         ...changedParts(OF_SHARD, shard, now).map((part) => `${part} of shard ${shard.name} changed: ${RESTART}`),
@@ -119,8 +119,8 @@ export function checkRouting(
       problems.add(
         `keys of ${describe(was, is)} could move from workload ${from} (${show(stageOf(from))}) to ${to} (${show(stageOf(to))}): ` +
           (inParts(from) === inParts(to)
-            ? 'bring both to the same stage first'
-            : 'counterLayout of one of them is per-region, and the target has its counters otherwise'),
+            ? 'move both to the same stage first'
+            : 'counterLayout of one of them is per-region, and the target stores its counters in another layout'),
       );
     });
   });
@@ -146,9 +146,9 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   if (beyond === undefined) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
   if (shard.sharedTarget && shard.owns === null)
-    return `shard ${shard.name} shares its target and does not say which keys it owns, but ${where}: add owns to it`;
+    return `shard ${shard.name} shares its target and has no \`owns\`, but ${where}: add owns to it`;
   if (writtenOwns(plan, shard) === before) return null;
-  return `owns of shard ${shard.name} is not what it was (${before ?? 'nothing'}), and ${where}: bring it back to shadow first`;
+  return `owns of shard ${shard.name} changed (before: ${before ?? 'nothing'}), and ${where}: roll it back to shadow first`;
 }
 
 /** Which workloads' counters are in parts on the target, one a region. */
@@ -166,12 +166,12 @@ export function checkLayouts(plan: Plan, before: readonly string[] | null, stage
     const point = stages[name];
     if (inParts && point.stage !== 'off' && point.stage !== 'complete')
       return [
-        `workload ${name} is ${show(point)}, and counterLayout per-region has no such stage: bring it back to off first`,
+        `workload ${name} is ${show(point)}, a stage that counterLayout per-region does not have: roll it back to off first`,
       ];
     if (before === null || before.includes(name) === inParts || stageRule(point.stage).authority === 'source')
       return [];
     return [
-      `counterLayout of ${name} changed, and it is ${show(point)}: the target has its counters ${inParts ? 'as plain keys' : 'in parts'}, which would not be found; bring it back to off first, or take the layout back`,
+      `counterLayout of ${name} changed, and it is ${show(point)}: the target stores its counters ${inParts ? 'as plain keys' : 'per region'}, and they would not be found; roll it back to off first, or undo the change of counterLayout`,
     ];
   });
 }

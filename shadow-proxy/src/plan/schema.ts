@@ -21,7 +21,7 @@ const percent = z
   .number()
   .min(0)
   .max(100)
-  .describe('Share of the hash slots that are live; only with stage live. Default: 100');
+  .describe('Share of the hash slots that are live, in percent; only with stage live. Default: 100');
 
 const UNITS = { '': 1, B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3 };
 const bytes = z
@@ -58,7 +58,7 @@ const endpoint = z.union([
   z.strictObject({
     url: endpointUrl,
     passwordFile: path.describe("File with the server's password").optional(),
-    sentinelUsername: z.string().min(1).describe('User at the Sentinels, where they ask for one').optional(),
+    sentinelUsername: z.string().min(1).describe('User at the Sentinels, if they require one').optional(),
     sentinelPasswordFile: path.describe("File with the Sentinels' password").optional(),
   }),
 ]);
@@ -66,7 +66,7 @@ const endpoint = z.union([
 const clientTls = z.strictObject({
   ca: path
     .describe(
-      'PEM file of the authority that signed the certificates of the server and its Sentinels. Default: the authorities that Node trusts',
+      'PEM file of the CA that signed the certificates of the server and its Sentinels. Default: the CAs that Node.js trusts',
     )
     .optional(),
   cert: path.describe("PEM file of the proxy's own certificate").optional(),
@@ -74,21 +74,22 @@ const clientTls = z.strictObject({
   servername: z
     .string()
     .min(1)
-    .describe(
-      'Name that the certificates of the server and its Sentinels must carry. Default: the host that is connected to',
-    )
+    .describe('Name that the certificates of the server and its Sentinels must carry. Default: the host in the URL')
     .optional(),
 });
 
 const listenTls = z.strictObject({
   cert: path.describe('PEM file of the certificate that clients see'),
   key: path.describe('PEM file of its key'),
-  ca: path.describe("PEM file of the authority of the clients' certificates").optional(),
+  ca: path.describe("PEM file of the CA that signed the clients' certificates").optional(),
   requireClientCert: z.boolean().default(false).describe('Refuse clients without a certificate signed by `ca`'),
 });
 
 const admin = z.strictObject({
-  listen: z.string().default('127.0.0.1:9400').describe('host:port; beyond loopback a token is required'),
+  listen: z
+    .string()
+    .default('127.0.0.1:9400')
+    .describe('host:port; on another address than loopback a token is required'),
   token: z.string().min(1).describe('Bearer token, or ${NAME} for an environment variable').optional(),
   tokenFile: path.describe('File with the bearer token').optional(),
 });
@@ -111,36 +112,42 @@ const gate = {
     .number()
     .int()
     .nonnegative()
-    .describe('Pairs of replies that must have been compared since it entered its stage'),
+    .describe('Pairs of replies that must have been compared since the workload entered its stage'),
   minMinutes: z
     .number()
     .nonnegative()
-    .describe('Minutes in which replies must have been compared since it entered its stage'),
-  maxMismatches: z.number().int().nonnegative().describe('Mismatches that are allowed since it entered its stage'),
+    .describe('Minutes in which replies must have been compared since the workload entered its stage'),
+  maxMismatches: z
+    .number()
+    .int()
+    .nonnegative()
+    .describe('Mismatches that are allowed since the workload entered its stage'),
   maxP99Ratio: z
     .number()
     .positive()
-    .describe("Target's p99 by the source's, the median over the minutes; below 1 ms both count as 1 ms"),
+    .describe(
+      'Maximum p99 latency of the target divided by that of the source (median over the minutes); values below 1 ms count as 1 ms',
+    ),
   maxAllowedShare: z
     .number()
     .min(0)
     .max(1)
-    .describe('Share of the pairs of replies that rules may excuse, so that they cannot hide faults'),
+    .describe('Maximum share of the pairs of replies with an allowed difference, so that rules cannot hide faults'),
   maxVerifyHours: z
     .number()
     .positive()
-    .describe('Age, in hours, of the last verification of all keys, which must have found no difference'),
+    .describe('Maximum age, in hours, of the last verification of all keys, which must have found no difference'),
   unsupportedHours: z
     .number()
     .positive()
-    .describe('Hours for which clients must not have used what a server does not support'),
+    .describe('Hours without a client using a command that one server does not support'),
   allowUnsupported: z
     .record(z.string().min(1), z.string().min(1))
     .describe(
-      'What the gate `unsupported` may pass all the same, as it names it (`lolwut`, `command info`), each with the reason',
+      'Unsupported commands that do not block the gate `unsupported`, named as the gate names them (`lolwut`, `command info`), each with the reason',
     ),
-  drill: z.boolean().describe('Whether a rollback must have been rehearsed before live'),
-  steps: z.boolean().describe('Whether live is taken by 1, 10, 50 and 100 % of the keys, one step after the other'),
+  drill: z.boolean().describe('Whether a rollback drill is required before live'),
+  steps: z.boolean().describe('Whether live must be reached in the steps 1, 10, 50 and 100 % of the keys'),
 };
 const gates = z.strictObject({
   minCompared: gate.minCompared.default(GATES.minCompared),
@@ -154,25 +161,23 @@ const gates = z.strictObject({
   drill: gate.drill.default(GATES.drill),
   steps: gate.steps.default(GATES.steps),
 });
-const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; what is absent is the plan's");
+const workloadGates = z.strictObject(gate).partial().describe("The workload's own gates; a missing gate is the plan's");
 
 const shard = z.strictObject({
-  name: name.describe('Names it in --shard, metrics and status, and its folder below `state`'),
+  name: name.describe('Name of the shard in --shard, metrics and status, and of its folder below `state`'),
   listen: z
     .string()
     .min(1)
     .describe('Where clients connect to: redis://host:port, or rediss://host:port with tls.listen'),
-  source: endpoint.describe('The Redis being left'),
-  target: endpoint.describe('The KeyDB being adopted'),
+  source: endpoint.describe('The Redis server to leave'),
+  target: endpoint.describe('The KeyDB server to move to'),
   owns: owns
-    .describe(
-      'The keys that this shard, and no other, has on a target that several shards share: patterns, or hash slots',
-    )
+    .describe('Where several shards share a target: the keys of this shard, as patterns or hash slots')
     .optional(),
   region: name.describe('The region of its target, in an active-active topology').optional(),
   tls: z
     .strictObject({
-      listen: listenTls.describe('For clients; goes with a `listen` that begins with rediss://'),
+      listen: listenTls.describe('For clients; use it with a `listen` that begins with rediss://'),
       source: clientTls.describe('For a source that begins with rediss:// or rediss+sentinel://'),
       target: clientTls.describe('For a target that begins with rediss:// or rediss+sentinel://'),
     })
@@ -186,66 +191,68 @@ const shard = z.strictObject({
 const writing = {
   writer: name
     .describe(
-      'The one region whose node may write it, in an active-active topology; proxies of other regions refuse or count its writes',
+      'In an active-active topology: the only region that may write this workload; proxies of other regions refuse or count its writes',
     )
     .optional(),
   counterLayout: z
     .enum(COUNTER_LAYOUTS)
     .default('plain')
     .describe(
-      'Of class counter: plain is one key a counter; library: the applications use the counters package; per-region: the proxy rewrites plain counters to one part a region; such a workload is "off" or complete',
+      'For class counter. plain: one key for each counter; library: the applications use the counters package; per-region: the proxy rewrites each plain counter to one key for each region; such a workload is "off" or complete',
     ),
 };
 
 const failover = z
   .enum(['manual', 'automatic'])
   .describe(
-    'When an authority dies: manual gives clients an error until the operator decides; automatic sends them to the mirror, where that has confirmed all that was acknowledged',
+    'When an authority is down. manual: clients get an error until the operator decides; automatic: clients move to the mirror if it has confirmed every acknowledged write',
   );
 
-const FIRST_STAGE = 'First stage; afterwards the durable state holds. Write "off" in quotes';
+const FIRST_STAGE = 'First stage; later the saved state is valid, not the plan. Write "off" in quotes';
 
 const workloadClass = z
   .enum(WORKLOAD_CLASSES)
   .default('general')
   .describe(
-    'What its values are. counter and leaderboard are sums: an active-active topology needs a writer for them, or for a counter a counterLayout. The others tell people',
+    'Kind of its values. An active-active topology needs a writer for counter and leaderboard, or a counterLayout for counter. The other classes are for information only',
   );
 
 const workload = z.strictObject({
-  name: name.describe('Names it in commands, metrics, status and history; default is not allowed'),
+  name: name.describe('Name of the workload in commands, metrics, status and history; "default" is not allowed'),
   keys: patterns.describe(
-    'Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it. A pattern whose keys earlier workloads have, all of them, is refused',
+    'Glob patterns of its keys, as KEYS takes them; the first workload that matches a key has it. A pattern is refused if earlier workloads have all its keys',
   ),
   channels: patterns.describe('Glob patterns of its pub/sub channels').optional(),
   class: workloadClass,
   ...writing,
   stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
   percent: percent.optional(),
-  failover: failover.describe("Its own; where absent, the plan's").optional(),
+  failover: failover.describe("Own value; default: the plan's").optional(),
   gates: workloadGates.optional(),
 });
 
 const limits = z.strictObject({
   queueBytes: bytes
     .prefault('64MiB')
-    .describe("Effects that wait for one shard's mirror; past it their keys become suspects"),
-  clients: z.number().int().positive().default(10_000).describe('Clients of one shard'),
+    .describe(
+      'Maximum size of the effects that wait for the mirror of one shard; beyond it their keys become suspects',
+    ),
+  clients: z.number().int().positive().default(10_000).describe('Maximum number of clients of one shard'),
   clientOutputBytes: bytes
     .prefault('256MiB')
-    .describe('Replies that wait for one client which does not read; past it the client is closed'),
+    .describe('Maximum size of the replies that wait for one slow client; beyond it the client is closed'),
   totalClientBytes: bytes
     .prefault('256MiB')
     .describe(
-      'Memory of all clients of one shard together: unread replies, unfinished commands, transactions; past it the largest client is closed first',
+      'Memory of all clients of one shard together: unread replies, unfinished commands, transactions; beyond it the largest client is closed first',
     ),
   transactionBytes: bytes
     .prefault('64MiB')
-    .describe('Commands that one client may queue between MULTI and EXEC; past it EXEC is refused'),
+    .describe('Maximum size of the commands that one client queues between MULTI and EXEC; beyond it EXEC is refused'),
   loginMs: milliseconds
     .default(10_000)
     .describe(
-      'How long a client may take for its TLS handshake and, where the authority wants a password, for its login; then it is closed',
+      'How long a client may take for its TLS handshake and, where the authority requires a password, for its login; then it is closed',
     ),
   idleMs: z
     .number()
@@ -253,43 +260,52 @@ const limits = z.strictObject({
     .nonnegative()
     .default(0)
     .meta({ title: 'milliseconds' })
-    .describe('A client that sends nothing for so long is closed, unless it waits for messages or blocks; 0 is never'),
-  connectMs: milliseconds.default(5_000).describe('One attempt to connect to a server'),
-  downAfterMs: milliseconds.default(3_000).describe('An authority that has not answered for so long is taken for dead'),
+    .describe(
+      'A client that sends nothing for this time is closed, unless it waits for messages or in a blocking command; 0: never',
+    ),
+  connectMs: milliseconds.default(5_000).describe('Timeout of one connection attempt to a server'),
+  downAfterMs: milliseconds
+    .default(3_000)
+    .describe('An authority that does not answer for this time is considered down'),
   silentMs: milliseconds
     .min(250)
     .default(1_000)
     .describe(
-      'A connection that has waited so long for a reply is closed if the server answers on another one; its keys become suspects',
+      'A connection that waits longer for a reply is closed if the server answers on another one; its keys become suspects',
     ),
-  flipMs: milliseconds.default(5_000).describe("How long a change of stage may hold a workload's commands"),
+  flipMs: milliseconds.default(5_000).describe("How long a stage change may hold a workload's commands"),
   drainMs: milliseconds.default(10_000).describe('How long a shutdown waits for commands in flight'),
-  largeKeyBytes: bytes.prefault('1MiB').describe('From this size on a key is copied in parts'),
-  largeKeyElements: z.number().int().positive().default(10_000).describe('From so many elements on, too'),
+  largeKeyBytes: bytes.prefault('1MiB').describe('A key of this size or more is copied in chunks'),
+  largeKeyElements: z
+    .number()
+    .int()
+    .positive()
+    .default(10_000)
+    .describe('A key with this number of elements or more is copied in chunks, too'),
 });
 
 export const planSchema = z.strictObject({
-  version: z.literal(1).describe('Of the shape of this file'),
-  name: name.describe('Of the migration'),
-  shards: z.array(shard).min(1).describe('Each a source, its target, and where the clients of the two connect to'),
-  workloads: z.array(workload).default([]).describe('In the order in which they are matched'),
+  version: z.literal(1).describe('Version of the format of this file'),
+  name: name.describe('Name of the migration'),
+  shards: z.array(shard).min(1).describe('Shards: each has a source, a target, and an address for clients'),
+  workloads: z.array(workload).default([]).describe('Workloads, in the order in which keys are matched'),
   default: z
     .strictObject({
       class: workloadClass,
       ...writing,
       stage: z.enum(STAGES).default('off').describe(FIRST_STAGE),
       percent: percent.optional(),
-      failover: failover.describe("Its own; where absent, the plan's").optional(),
+      failover: failover.describe("Own value; default: the plan's").optional(),
       gates: workloadGates.optional(),
     })
     .prefault({})
-    .describe('Keys that no workload names'),
-  gates: gates.prefault({}).describe('Evidence that a workload needs before its next stage'),
+    .describe('Keys that match no workload'),
+  gates: gates.prefault({}).describe('Evidence that a workload must have before its next stage'),
   onAuthorityChange: z
     .enum(['ask', 'accept'])
     .default('ask')
     .describe(
-      'When an authority comes back as another process: ask freezes what copies until the operator decides; accept takes it as it is, and what it has lost is deleted on the mirror',
+      'When an authority was restarted or replaced (run ID changed). ask: repairs are frozen until the operator decides; accept: its data is accepted, and keys that it lost are deleted on the mirror',
     ),
   failover: failover.default('manual'),
   topology: z
@@ -311,30 +327,36 @@ export const planSchema = z.strictObject({
         .positive()
         .default(60)
         .describe(
-          'For how long the link between two nodes may be cut without a full resync when it heals; the backlog is judged by it',
+          'How long the link between two nodes may be down without a full resync afterwards; the guard checks the replication backlog against it',
         ),
     })
     .prefault({})
-    .describe('Who accepts writes among the nodes of the targets'),
+    .describe('Which nodes of the targets accept writes'),
   admin: admin.prefault({}).describe('Status page, API and metrics of the process'),
   state: path.default('./state').describe('Directory of the durable state, relative to the plan'),
-  limits: limits.prefault({}).describe('Bounds, and how long is waited'),
+  limits: limits.prefault({}).describe('Limits and timeouts'),
   knownClients: z
     .array(z.string().min(1))
     .default([])
     .describe(
-      'Names (CLIENT SETNAME) or addresses of clients that may be connected to a source beside the proxy, such as exporters',
+      'Names (CLIENT SETNAME) or addresses of clients that may connect to a source directly, such as exporters',
     ),
   knownUsers: z
     .array(z.string().min(1))
     .default([])
     .describe(
-      'ACL users of the servers themselves, such as exporters and replicas, which no client of the proxy uses: the gate users does not compare them',
+      'ACL users that no client of the proxy uses, such as those of exporters and replicas: the gate users does not compare them',
     ),
   ledger: z
     .strictObject({
       maxBytes: bytes.prefault('16MiB').describe('Size of one file'),
-      files: z.number().int().min(1).max(100).default(4).describe('Files kept, the one being written included'),
+      files: z
+        .number()
+        .int()
+        .min(1)
+        .max(100)
+        .default(4)
+        .describe('Number of files that are kept, including the current one'),
       redact: z.boolean().default(true).describe('false writes keys and replies in full'),
       keepDays: z
         .number()

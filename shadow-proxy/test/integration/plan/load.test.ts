@@ -186,14 +186,14 @@ describe('an error of a plan file names place, value and what is allowed:', () =
   });
 
   test('broken YAML, and a key given twice', (t) => {
-    assert.match(failure(t, `${HEAD}state: [1\n`), /^plan\.yaml:9:1: is no YAML: /);
-    assert.match(failure(t, `${HEAD}name: again\n`), /^plan\.yaml:8:1: is no YAML: Map keys must be unique$/);
+    assert.match(failure(t, `${HEAD}state: [1\n`), /^plan\.yaml:9:1: is not valid YAML: /);
+    assert.match(failure(t, `${HEAD}name: again\n`), /^plan\.yaml:8:1: is not valid YAML: Map keys must be unique$/);
   });
 
   test('no file', () => {
     assert.throws(
       () => loadPlan('/nowhere/plan.yaml'),
-      /plan\.yaml: cannot be read \(ENOENT\): name the plan with --plan/,
+      /plan\.yaml: cannot be read \(ENOENT\): give the path of the plan with --plan/,
     );
   });
 
@@ -247,14 +247,14 @@ describe('secrets', () => {
       {},
       directory,
     );
-    assert.match(told(both), /passwordFile: and a password in url are both given/);
+    assert.match(told(both), /passwordFile: and a password in url are both given: leave one out/);
     assert.match(
       told(problemsOf((plan) => (plan.admin = { token: 'x', tokenFile: 'pw' }), {}, directory)),
       /tokenFile: and token are both given/,
     );
     assert.match(
       told(problemsOf((plan) => (plan.admin = { tokenFile: 'empty' }), {}, directory)),
-      /gives an empty token/,
+      /contains an empty token/,
     );
   });
 });
@@ -280,7 +280,7 @@ describe('TLS', () => {
   test('that would be left unused, or half of it, is an error', () => {
     const { ca, cert, key } = makeCertificates();
     const cases: [(shard: Record<string, unknown>) => void, RegExp][] = [
-      [(shard) => (shard.tls = { source: { ca } }), /tls\.source: is given, but source is redis:\/\/, in the clear/],
+      [(shard) => (shard.tls = { source: { ca } }), /tls\.source: is given, but source is redis:\/\/, without TLS/],
       [(shard) => (shard.tls = { listen: { cert, key } }), /tls\.listen: is given, but listen is redis:\/\//],
       [
         (shard) => (shard.listen = 'rediss://127.0.0.1:6400'),
@@ -288,7 +288,7 @@ describe('TLS', () => {
       ],
       [
         (shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert } } }),
-        /tls\.source\.cert: needs its other half/,
+        /tls\.source\.cert: is given alone/,
       ],
       [
         (shard) => Object.assign(shard, { source: 'rediss://h', tls: { source: { cert: ca, key } } }),

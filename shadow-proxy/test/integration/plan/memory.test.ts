@@ -46,6 +46,6 @@ test('--check refuses limits that the cgroup has no room for', (t) => {
   assert.equal(status, 2);
   assert.match(
     stderr,
-    /plan\.yaml: limits allow 1025 MiB, more than the 1024 MiB that this process may have \(.*memory\.limit_in_bytes\)/,
+    /plan\.yaml: limits allow 1025 MiB, more than the memory limit of this process, 1024 MiB \(.*memory\.limit_in_bytes\)/,
   );
 });

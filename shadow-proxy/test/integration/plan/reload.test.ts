@@ -78,7 +78,7 @@ describe('a plan is not reloaded in silence where the running process would not 
     ['another name', (plan) => (plan.name = 'x'), /^name changed/],
     ['another directory of state', (plan) => (plan.state = './x'), /^state changed/],
     ['a new shard', (plan) => plan.shards.push(otherShard()), /^shard b is new/],
-    ['another shard', (plan) => (plan.shards[0].name = 'z'), /^shard a is gone: .*\nshard z is new/],
+    ['another shard', (plan) => (plan.shards[0].name = 'z'), /^shard a was removed: .*\nshard z is new/],
     [
       'another topology',
       (plan) => (plan.topology = { mode: 'active-active', regions: ['a', 'b'] }),
@@ -164,11 +164,11 @@ describe('which keys a shard has on a shared target', () => {
     assert.equal(said(shared(['a'], null), '{"patterns":["a"]}', live), null);
     assert.match(
       said(shared(['b'], null), '{"patterns":["a"]}', live)!,
-      /^owns of shard a is not what it was \(.*\), and workload sessions is live 10 %: bring it back to shadow first$/,
+      /^owns of shard a changed \(before: .*\), and workload sessions is live 10 %: roll it back to shadow first$/,
     );
     assert.match(
       said(shared(null, ['b']), null, live)!,
-      /^shard a shares its target and does not say which keys it owns, but workload sessions is live 10 %: add owns to it$/,
+      /^shard a shares its target and has no \`owns\`, but workload sessions is live 10 %: add owns to it$/,
     );
   });
 });
@@ -213,7 +213,7 @@ describe('patterns may not change', () => {
     [
       'so that they give keys to a workload of another stage',
       (plan) => plan.workloads[0].keys.push('rl:*'),
-      /keys of rl:\* could move from workload default \(off\) to sessions \(shadow\): bring both to the same stage first/,
+      /keys of rl:\* could move from workload default \(off\) to sessions \(shadow\): move both to the same stage first/,
     ],
     [
       'to a new workload that starts in another stage',

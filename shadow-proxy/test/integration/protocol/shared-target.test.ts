@@ -98,11 +98,11 @@ test('no stage beyond shadow without a word on which keys each shard owns', asyn
     // Nor does a start with another plan: the stage holds, and the keys are where they are.
     await assert.rejects(
       shared.start([['a:*'], undefined]),
-      /s1 shares its target and does not say which keys it owns, but workload default is live/,
+      /s1 shares its target and has no \`owns\`, but workload default is live/,
     );
     await assert.rejects(
       shared.start([['a:*', 'c:*'], ['b:*']]),
-      /owns of shard s0 is not what it was .*, and workload default is live: bring it back to shadow first/,
+      /owns of shard s0 changed .*, and workload default is live: roll it back to shadow first/,
     );
     await shared.start();
   });

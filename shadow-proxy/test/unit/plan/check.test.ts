@@ -35,7 +35,7 @@ const groups: Record<string, readonly Case[]> = {
     [
       'one that takes all of a later one',
       (plan) => plan.workloads.unshift({ name: 'all', keys: ['*'] }),
-      /^workloads\.1\.keys\.0: is "session:\*", whose keys workloads\[0\] \(all\) has by "\*": the first match wins/,
+      /^workloads\.1\.keys\.0: is "session:\*", whose keys workloads\[0\] \(all\) has by "\*": the first workload that matches a key has it/,
     ],
     [
       'a narrower one behind',
@@ -65,7 +65,7 @@ const groups: Record<string, readonly Case[]> = {
     [
       'one without its bracket',
       (plan) => (plan.workloads[0].keys = ['a[b']),
-      /^workloads\.0\.keys\.0: is "a\[b", which has a \[ without its \]: close it/,
+      /^workloads\.0\.keys\.0: is "a\[b", which has a \[ without a \]: close it/,
     ],
     [
       'one that escapes nothing',
@@ -77,9 +77,9 @@ const groups: Record<string, readonly Case[]> = {
     [
       'two shards on one',
       withSecond((second) => (second.listen = 'redis://127.0.0.1:6400')),
-      /^shards\.1\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen takes/,
+      /^shards\.1\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen uses/,
     ],
-    ['one on all hosts', withSecond((second) => (second.listen = 'redis://0.0.0.0:6400')), /takes already/],
+    ['one on all hosts', withSecond((second) => (second.listen = 'redis://0.0.0.0:6400')), /uses already/],
     [
       'any free port twice',
       withSecond((second, plan) => (second.listen = plan.shards[0].listen = 'redis://127.0.0.1:0')),
@@ -87,7 +87,7 @@ const groups: Record<string, readonly Case[]> = {
     [
       'the admin on a shard',
       (plan) => (plan.admin = { listen: '127.0.0.1:6400' }),
-      /^admin\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen takes/,
+      /^admin\.listen: is 127\.0\.0\.1:6400, which shards\.0\.listen uses/,
     ],
     [
       'shards with an admin of their own',
@@ -169,12 +169,12 @@ const groups: Record<string, readonly Case[]> = {
     [
       'with a database',
       (plan) => (plan.shards[0].listen = 'redis://127.0.0.1:6400/1'),
-      /^shards\.0\.listen: names a database/,
+      /^shards\.0\.listen: has a database/,
     ],
     [
       'with sentinels',
       (plan) => (plan.shards[0].listen = 'redis+sentinel://h/m'),
-      /^shards\.0\.listen: names a Sentinel/,
+      /^shards\.0\.listen: is a Sentinel URL/,
     ],
   ],
   'percent is for live:': [
@@ -233,7 +233,7 @@ const groups: Record<string, readonly Case[]> = {
         plan.shards[0].owns = { slots: '0-5460,9000' };
         plan.shards[1].owns = { slots: '5461-9000' };
       }),
-      /^shards\.1\.owns: has slots 5461-9000, and shards\[0\] has slots 9000-9000: a key that is in both has two owners/,
+      /^shards\.1\.owns: has slots 5461-9000, and shards\[0\] has slots 9000-9000: a key that matches both would have two owners/,
     ],
     [
       'is shared out in one way',
@@ -241,7 +241,7 @@ const groups: Record<string, readonly Case[]> = {
         plan.shards[0].owns = { slots: '0-5460' };
         plan.shards[1].owns = ['us:*'];
       }),
-      /^shards\.1\.owns: has patterns, and shards\[0\] has slots: a key that is in both has two owners/,
+      /^shards\.1\.owns: has patterns, and shards\[0\] has slots: a key that matches both would have two owners/,
     ],
     [
       'has slots that there are',
@@ -265,7 +265,7 @@ const groups: Record<string, readonly Case[]> = {
         plan.shards[0].owns = ['eu:*'];
         plan.shards[1].owns = ['us:*', 'e*:x'];
       }),
-      /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that is in both has two owners/,
+      /^shards\.1\.owns: has "e\*:x", and shards\[0\] has "eu:\*": a key that matches both would have two owners/,
     ],
   ],
   'active-active': [
@@ -273,7 +273,7 @@ const groups: Record<string, readonly Case[]> = {
     [
       'names each region once',
       (plan) => (plan.topology = { mode: 'active-active', regions: ['eu', 'us', 'eu'] }),
-      /^topology\.regions\.2: is eu, which is named already/,
+      /^topology\.regions\.2: is eu, which is listed already/,
     ],
     [
       'knows where a pinned workload is written',
@@ -281,13 +281,13 @@ const groups: Record<string, readonly Case[]> = {
         plan.workloads[0].writer = 'eu';
         delete plan.shards[0].region;
       }),
-      /^shards\.0\.region: is missing, and who may write sessions depends on it: say in which of topology\.regions \(eu, us\)/,
+      /^shards\.0\.region: is missing, and the writer of sessions depends on it: set the region of the target, one of topology\.regions \(eu, us\)/,
     ],
     ['need not know it otherwise', activeActive((plan) => delete plan.shards[0].region)],
     [
       'has no region besides',
       activeActive((plan) => (plan.shards[0].region = 'asia')),
-      /^shards\.0\.region: is asia, which topology\.regions does not name/,
+      /^shards\.0\.region: is asia, which topology\.regions does not list/,
     ],
     [
       'has one region for each target',
@@ -298,7 +298,7 @@ const groups: Record<string, readonly Case[]> = {
     [
       'refuses a plain counter',
       activeActive((plan) => (plan.workloads[0].class = 'counter')),
-      /^workloads\.0\.class: is counter, and topology\.mode is active-active: two nodes that count at once lose increments\. Give it one writer \(writer: eu\), or a conflict-free layout \(counterLayout: library or per-region\), or use mode primary-replica$/,
+      /^workloads\.0\.class: is counter, and topology\.mode is active-active: two nodes that count at the same time lose increments\. Give it one writer \(writer: eu\), or a conflict-free layout \(counterLayout: library or per-region\), or use mode primary-replica$/,
     ],
     [
       'refuses counters in the rest',
@@ -345,12 +345,12 @@ const groups: Record<string, readonly Case[]> = {
     [
       'has them in a workload of their own',
       activeActive((plan) => Object.assign(plan, { default: { class: 'counter', counterLayout: 'per-region' } })),
-      /^default\.counterLayout: is per-region, and default has the keys that nobody names/,
+      /^default\.counterLayout: is per-region, but default has the keys that match no workload/,
     ],
     [
       'must know their region, on one node too',
       (plan) => Object.assign(plan.workloads[0], { class: 'counter', counterLayout: 'per-region' }),
-      /^shards\.0\.region: is missing, and who may write .* depends on it/,
+      /^shards\.0\.region: is missing, and the writer of .* depends on it/,
     ],
     [
       'has no dots in what names a writer',
@@ -365,12 +365,12 @@ const groups: Record<string, readonly Case[]> = {
     [
       'refuses a writer that is no region',
       activeActive((plan) => Object.assign(plan.workloads[0], { class: 'counter', writer: 'asia' })),
-      /^workloads\.0\.writer: is asia, which topology\.regions does not name: eu, us are allowed/,
+      /^workloads\.0\.writer: is asia, which topology\.regions does not list: eu, us are allowed/,
     ],
     [
       'copies nothing to a second writer',
       activeActive((plan) => Object.assign(plan.workloads[0], { writer: 'us', stage: 'shadow' })),
-      /^workloads\.0\.stage: is shadow, in which keys are copied, but its one writer is us, and shard a is in eu: begin with "off"/,
+      /^workloads\.0\.stage: is shadow, in which keys are copied, but its only writer is us, and shard a is in eu: begin with "off"/,
     ],
     [
       'unless that is only counted',
@@ -399,12 +399,12 @@ const groups: Record<string, readonly Case[]> = {
     [
       'has no regions to write in',
       (plan) => (plan.workloads[0].writer = 'eu'),
-      /^workloads\.0\.writer: is eu, which topology\.regions does not name: it names none; leave writer out/,
+      /^workloads\.0\.writer: is eu, which topology\.regions does not list: the list is empty; leave writer out/,
     ],
     [
       'nor to be in',
       (plan) => (plan.shards[0].region = 'eu'),
-      /^shards\.0\.region: is eu, which topology\.regions does not name/,
+      /^shards\.0\.region: is eu, which topology\.regions does not list/,
     ],
   ],
 };

@@ -55,16 +55,16 @@ describe('a URL of a server', () => {
   });
 
   for (const [url, reason] of [
-    ['http://h', /no URL of a server/],
-    ['h:6379', /no URL of a server/],
+    ['http://h', /not the URL of a server/],
+    ['h:6379', /not the URL of a server/],
     ['redis://h:70000', /port that is not a number from 0 to 65535/],
     ['redis://h:x', /host that cannot be read/],
     ['redis://', /host that cannot be read/],
     ['redis://h1,h2', /several hosts/],
     ['redis://h/x', /database that is not a number/],
     ['redis://h/1/2', /too many parts/],
-    ['redis+sentinel://s1:26379', /names no master/],
-    ['redis://u:%zz@h', /starts no %XX/],
+    ['redis+sentinel://s1:26379', /has no master name/],
+    ['redis://u:%zz@h', /not part of %XX/],
   ] as const) {
     test(`is refused: ${url}`, () => {
       assert.throws(
@@ -157,7 +157,7 @@ test('what people write down has no passwords in it', () => {
 test('an address is a host and a port', () => {
   assert.deepEqual(parseAddress('127.0.0.1:9400'), { host: '127.0.0.1', port: 9400 });
   assert.deepEqual(parseAddress('[::1]:9400'), { host: '::1', port: 9400 });
-  assert.throws(() => parseAddress('127.0.0.1'), /names no port/);
+  assert.throws(() => parseAddress('127.0.0.1'), /has no port/);
   assert.throws(() => parseAddress(':9400'), UrlError);
 });
 

@@ -40,6 +40,6 @@ test('limits that allow more than the process may have are named', () => {
   assert.equal(memoryProblem(plan, 2, limit), null);
   assert.match(
     memoryProblem(plan, 3, limit)!,
-    /^allow 1344 MiB, more than the 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/,
+    /^allow 1344 MiB, more than the memory limit of this process, 1024 MiB .*memory\.max.*each of 3 shards totalClientBytes \(256 MiB\) and queueBytes \(64 MiB\); lower these/,
   );
 });
