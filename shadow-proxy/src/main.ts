@@ -26,19 +26,18 @@ interface Options {
 }
 
 const program = new Command('shadow-proxy')
-  .description('Answers Redis clients from one server, repeats what happened on another, and compares every reply.')
+  .description(
+    'Forwards the commands of Redis clients to one server, replays each write on another, and compares the replies.',
+  )
   .requiredOption('--plan <file>', 'the migration plan, in YAML')
   .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
-  .option('--standby', 'wait until the process that has the shards ends, and take over')
+  .option('--standby', 'wait until the process that serves the shards ends, then take over')
   .option(
     '--first-start',
-    'no proxy has served the shards before, though their target holds keys: begin in the stages of the plan',
+    'confirm that no proxy has served the shards before, although their target holds keys: begin in the stages of the plan',
   )
-  .option(
-    '--check',
-    'check the plan, and its limits against the memory that this process may have; end with 0 it is right, 2 it is not',
-  )
-  .addOption(new Option('--log-level <level>', 'least level of the log').choices(LOG_LEVELS).default('info'))
+  .option('--check', 'check the plan, and its limits against the memory of this process, then exit: 0 valid, 2 invalid')
+  .addOption(new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'))
   .action(async (options: Options) => {
     const plan = loadPlan(options.plan);
     const shards = options.shard === undefined ? plan.shards.length : 1;
@@ -54,10 +53,10 @@ async function serve(plan: Plan, options: Options, problem: string | null): Prom
   if (problem !== null) logger.warn(`limits of the plan ${problem}`);
   let daemon: Daemon | undefined;
   process.on('SIGHUP', () => {
-    if (daemon === undefined) return logger.warn('not serving yet: the plan was not reloaded');
+    if (daemon === undefined) return logger.warn('not serving yet: the plan is not reloaded');
     // The event loop is not held up by more than a file of a few kilobytes.
     void (async () => daemon.reload(loadPlan(options.plan)))().catch((error: Error) =>
-      logger.error({ problem: error.message }, 'the plan was not reloaded'),
+      logger.error({ problem: error.message }, 'the plan is not reloaded: the old plan stays in use'),
     );
   });
   // Only servers and passwords: what shards there are, and where, was settled at the start.
@@ -70,13 +69,13 @@ async function serve(plan: Plan, options: Options, problem: string | null): Prom
       }));
       return { ...current, shards };
     } catch (error) {
-      logger.error({ problem: (error as Error).message }, 'the plan was not read again');
+      logger.error({ problem: (error as Error).message }, 'the plan file cannot be read: the old plan stays in use');
       return current;
     }
   };
   const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, { ...options, reread }));
   void serving.lost.then((reason) => {
-    logger.fatal({ problem: reason.message }, 'ending: another process has taken over');
+    logger.fatal({ problem: reason.message }, 'exiting: the lease is lost');
     process.stderr.write(`${reason.message}\n`);
     process.exit(exitCode.fails);
   });
@@ -86,7 +85,7 @@ async function serve(plan: Plan, options: Options, problem: string | null): Prom
       void serving.stop().then((drained) => process.exit(drained ? exitCode.holds : exitCode.fails));
     },
     (signal) => {
-      logger.warn({ signal }, 'ending at once');
+      logger.warn({ signal }, 'exiting at once, without waiting');
       process.exit(exitCode.fails);
     },
   );
@@ -98,6 +97,6 @@ const pick = (shard: ShardPlan | undefined): Partial<ShardPlan> =>
 const console = (text: string): void => void process.stdout.write(`${text}\n`);
 
 const describe = ({ name, shards, workloads }: Plan): string =>
-  `${name}: the plan is right (${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${workloads.length} ${workloads.length === 1 ? 'workload' : 'workloads'})`;
+  `${name}: the plan is valid (${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${workloads.length} ${workloads.length === 1 ? 'workload' : 'workloads'})`;
 
 await parseArguments(usage(program));

@@ -47,7 +47,7 @@ export async function promoteAll(
     );
     throw new AdminError(
       'gates-closed',
-      `"${wanted.workload}" stays where it is; closed gates: ${names.join('; ')}`,
+      `"${wanted.workload}" keeps its stage; closed gates: ${names.join('; ')}`,
       409,
       { promotions: judged },
     );
@@ -87,11 +87,11 @@ async function undo(
           note: { undone: why },
         });
     } catch (error) {
-      stuck.push(`${shard} did not go back: ${(error as Error).message}`);
+      stuck.push(`${shard} was not moved back: ${(error as Error).message}`);
     }
   }
   if (stuck.length > 0) return `; ${stuck.join('; ')}`;
-  return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to where it was`;
+  return done.length === 0 ? '' : `; ${done.map(({ shard }) => shard).join(', ')} went back to the stage before`;
 }
 
 /**
@@ -103,7 +103,7 @@ export async function rollbackAll(
   { workload, ...wanted }: Omit<z.infer<typeof rollbackRequest>, 'shard'>,
 ): Promise<Of<Rollback>[]> {
   if (workload === undefined && wanted.drill)
-    throw new AdminError('bad-request', 'a drill is of one workload: name it', 400);
+    throw new AdminError('bad-request', 'a rollback drill is for one workload: give --workload', 400);
   const done: Of<Rollback>[] = [];
   const refused: AdminError[] = [];
   for (const shard of shards) {

@@ -69,7 +69,7 @@ export class Clocks {
     mirrors.source.clockAheadMs = -mirrors.target.clockAheadMs;
     logger.warn(
       { targetAheadMs: mirrors.target.clockAheadMs },
-      'the clocks of the two servers differ by so much: moments of expiry are told to each by its own',
+      'the clocks of the two servers differ: absolute expiries are converted for each server',
     );
   }
 
@@ -80,7 +80,7 @@ export class Clocks {
   set({ side }: Server, byMs: number): void {
     this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');
     this.context.suspectWorkloads.markAll(
-      `the clock of the ${side} was set by ${Math.round(byMs)} ms: times to live are off`,
+      `the clock of the ${side} was set by ${Math.round(byMs)} ms: TTLs of its keys changed`,
     );
   }
 }

@@ -38,31 +38,31 @@ export type Decision = { readonly to: StagePoint } | { readonly why: string; rea
 /** Whether the workload's clients are sent to the mirror without anybody asking. Pure. */
 export function decideFailover(facts: FailoverFacts): Decision {
   const { name, stage, dead, policy, suspect, unconfirmed, unsupported } = facts;
-  const back = `bring the ${dead} back`;
+  const back = `start the ${dead} again`;
   if (stage === 'off' || stage === 'complete') return { why: `only the ${dead} has its keys`, next: back };
   const order =
     dead === 'target'
       ? `shadow-compare rollback ${name}`
       : `shadow-compare promote ${name} --to live --percent 100 --force --force-users --reason …`;
-  if (suspect !== null) return { why: `the mirror is not clean: every key is in doubt: ${suspect}`, next: back };
+  if (suspect !== null) return { why: `the mirror is not clean: every key is a suspect: ${suspect}`, next: back };
   if (unconfirmed > 0)
     return {
       why: `the mirror is not clean: it may lack acknowledged writes to ${unconfirmed} keys`,
-      next: `${back}, or lose them: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force`,
+      next: `${back}, or accept the loss of these writes: shadow-compare stage ${name} ${dead === 'target' ? 'shadow' : 'live'} --force`,
     };
   if (stage === 'dualwrite')
     return {
-      why: 'it is in dualwrite: no reply of the mirror was compared',
-      next: `${back}, or go on from the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}`,
+      why: 'the workload is in dualwrite: no reply of the mirror was compared',
+      next: `${back}, or continue on the mirror, which is clean: shadow-compare stage ${name} shadow, then ${order}`,
     };
   if (unsupported > 0)
     return {
       why: `clients use commands that the ${otherSide(dead)} does not support (${unsupported} calls)`,
-      next: `${back}, or go on without them: ${order}`,
+      next: `${back}, or continue without these commands: ${order}`,
     };
   if (policy === 'manual')
     return {
-      why: 'failover is manual, and the mirror is clean: nothing acknowledged would be lost',
+      why: 'failover is manual; the mirror is clean: no acknowledged write would be lost',
       next: `${back}, or ${order}`,
     };
   return { to: { stage: dead === 'source' ? 'live' : 'shadow', percent: 100 } };
@@ -111,12 +111,12 @@ export class Failover {
   /** It has not answered for so long. */
   down(side: Side, silentMs: number): void {
     const seconds = (silentMs / 1000).toFixed(1);
-    void this.#decide(side, `it has not answered for ${seconds} s`, new Date(Date.now() - silentMs));
+    void this.#decide(side, `no answer for ${seconds} s`, new Date(Date.now() - silentMs));
   }
 
   /** Another process answers in its place, which does not hold what was acknowledged. */
   replaced(side: Side): void {
-    void this.#decide(side, 'it came back as another process', new Date());
+    void this.#decide(side, 'restarted or was replaced (run ID changed)', new Date());
   }
 
   /** What the operator should know of an authority that does not answer, or of the last one that did not. */
@@ -168,7 +168,7 @@ export class Failover {
   #refuse(side: Side, how: string): void {
     const server = this.context.servers[side];
     server.refuse(
-      `MASTERDOWN the ${side} ${server.endpoint.label} is lost (${how}): nothing was read or written; shadow-compare status says what can be done`,
+      `MASTERDOWN the ${side} ${server.endpoint.label} is lost (${how}): nothing was read or written; run shadow-compare status for the next step`,
     );
   }
 
@@ -209,7 +209,7 @@ export class Failover {
         ...told,
         movedTo: { stage: workload.stage, percent: workload.percent },
         why: null,
-        next: `when the ${dead} is back, it is verified and repaired by itself; then promote or roll back as you like`,
+        next: `when the ${dead} answers again, its keys are verified and repaired automatically; then promote or roll back`,
         ...lost,
       };
     } catch (problem) {
@@ -220,7 +220,7 @@ export class Failover {
         ...told,
         movedTo: null,
         why: message,
-        next: `it is tried again; or bring the ${dead} back`,
+        next: `the failover is retried; or start the ${dead} again`,
         ...unanswered(workload, this.context),
       };
     } finally {

@@ -76,11 +76,11 @@ export class Trust {
     logger.warn(
       { server: side, change },
       authorities.isFollowed(side) && accepts
-        ? 'the server at this address may hold other data: it is accepted as it is, as the plan says'
+        ? 'the server at this address may hold other data: accepted (onAuthorityChange: accept)'
         : 'the server at this address may hold other data than before',
     );
     if (authorities.isFollowed(side) && !accepts)
-      this.#distrust(side, `${lost} and an authority: what it has lost would be deleted on the mirror`);
+      this.#distrust(side, `${lost}, and is an authority: repairs would delete on the mirror what this server lost`);
     suspectWorkloads.markAll(lost, (workload) => accepts || workload.keylessRule.authority !== side || !workload.whole);
     if (this.#distrusted.has(side)) this.context.distrusted(side);
     this.#rememberSoon();
@@ -97,7 +97,7 @@ export class Trust {
     if (!authorities.isFollowed(side) || onAuthorityChange === 'accept') return;
     this.#distrust(
       side,
-      `the ${side} is a replica of ${master}, and an authority: what it loses would be deleted on the mirror`,
+      `the ${side} is a replica of ${master}, and is an authority: repairs would delete on the mirror what the replica lost`,
     );
     this.context.distrusted(side);
   }
@@ -117,7 +117,7 @@ export class Trust {
     for (const side of this.#distrusted) {
       if (authorities.isFollowed(side)) continue;
       this.#distrusted.delete(side);
-      suspectWorkloads.markAll(`the ${side} came back as another process, and was given up as an authority`);
+      suspectWorkloads.markAll(`the ${side} restarted or was replaced (run ID changed), and is no longer an authority`);
     }
     if (this.#distrusted.size < before) this.#thaw();
   }
@@ -130,11 +130,10 @@ export class Trust {
   async accept(runIds: readonly string[] | null): Promise<Side[]> {
     const { servers, suspectWorkloads, remember } = this.context;
     const sides = [...this.#distrusted];
-    if (sides.length === 0)
-      throw new TrustError('not-frozen', 'nothing is frozen: every authority is the server that it was');
+    if (sides.length === 0) throw new TrustError('not-frozen', 'repairs are not frozen: no authority has changed');
     for (const side of sides) {
       await servers[side].identify().catch((problem: Error) => {
-        throw new TrustError('away', `the ${side} does not answer (${problem.message}): bring it up first`);
+        throw new TrustError('away', `the ${side} does not answer (${problem.message}): start it first`);
       });
       const { runId, identity } = servers[side];
       if (identity !== null && isReplica(identity))
@@ -146,13 +145,13 @@ export class Trust {
       if (runIds !== null && !seen.some((id) => runIds.includes(id)))
         throw new TrustError(
           'changed',
-          `the ${side} has become yet another process since: look again at what it lacks`,
+          `the run ID of the ${side} changed again since then: check again which keys it lacks`,
         );
     }
     for (const side of sides) {
       this.#distrusted.delete(side);
       suspectWorkloads.markAll(
-        `the ${side} came back as another process, and was accepted as it was`,
+        `the ${side} restarted or was replaced (run ID changed), and the operator accepted its data`,
         ({ keylessRule, whole }) => keylessRule.authority === side || !whole,
       );
     }
@@ -181,7 +180,7 @@ export class Trust {
   #rememberSoon(): void {
     const { logger, remember } = this.context;
     remember().catch((problem: Error) =>
-      logger.error({ problem: problem.message }, 'which servers were seen could not be written down'),
+      logger.error({ problem: problem.message }, 'the identities of the servers cannot be saved'),
     );
   }
 }

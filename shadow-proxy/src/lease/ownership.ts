@@ -126,7 +126,7 @@ export class Ownership {
           );
           patienceMs = 0;
         } else if (!standby && seen.some(({ alive }) => alive)) {
-          throw new LeaseError('held', `is another proxy's: ${where}`);
+          throw new LeaseError('held', `is served by another proxy: ${where}`);
         }
         continue;
       }
@@ -262,7 +262,7 @@ export class Ownership {
       if (tenure === null) await lease.endOthers();
       else if (!(await this.#unbroken(lease, tenure)))
         throw this.#lose(
-          `it was lost at the ${lease.side} ${lease.dialer.label} for too long to know that nobody else had it`,
+          `it was lost at the ${lease.side} ${lease.dialer.label} for so long that another proxy may have held it`,
         );
     } catch (error) {
       lease.close();
@@ -306,4 +306,4 @@ export class Ownership {
 }
 
 const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
-  `one at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;
+  `the proxy at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;

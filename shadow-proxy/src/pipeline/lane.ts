@@ -96,9 +96,7 @@ export class Lane implements ConnectionOwner, Carrier {
   submit(operation: Operation): void {
     operation.lane = this;
     if (this.closed) {
-      setImmediate(() =>
-        this.events.lost(this, [operation], new Error('the connection to the server was lost before')),
-      );
+      setImmediate(() => this.events.lost(this, [operation], new Error('the connection to the server is closed')));
       return;
     }
     this.#inFlight.push(operation);
@@ -129,7 +127,7 @@ export class Lane implements ConnectionOwner, Carrier {
     while (reader.next(this.#inFlight.at(0)?.bundle?.replies)) {
       if (reader.buffer[reader.start] === PUSH) continue;
       const operation = this.#inFlight.shift();
-      if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
+      if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply without a request`);
       this.#answered++;
       operation.stalledMs = Math.ceil(Math.min(silentMs, now - operation.submittedAt)) | 0;
       this.events.answered(operation, reader.buffer, reader.start, reader.end, now);

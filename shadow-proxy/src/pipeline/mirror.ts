@@ -400,7 +400,7 @@ export class MirrorLane implements ConnectionOwner {
 
   #take(): Operation {
     const operation = this.#sent.shift();
-    if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply that nothing asked for`);
+    if (operation === undefined) throw new Error(`${this.server.endpoint.label} sent a reply without a request`);
     this.#bytes -= operation.size;
     this.#confirmed++;
     if (this.#detached > 0) this.#detached--;

@@ -197,7 +197,7 @@ function sharedTargets(plan: Plan, say: Say): void {
   if (silent === -1) return;
   eachWorkload(plan, (workload, path) => {
     if (['live', 'rampdown', 'complete'].includes(workload.stage)) {
-      const why = `shards[${silent}] (${plan.shards[silent].name}) shares its target and has no \`owns\``;
+      const why = `shards[${silent}] (${plan.shards[silent].name}) shares its target and has no owns`;
       say([...path, 'stage'], `is ${workload.stage}, but ${why}: add owns to it, or use no stage beyond shadow`);
     }
   });

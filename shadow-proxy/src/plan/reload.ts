@@ -146,7 +146,7 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   if (beyond === undefined) return null;
   const where = `workload ${beyond[0]} is ${show(beyond[1])}`;
   if (shard.sharedTarget && shard.owns === null)
-    return `shard ${shard.name} shares its target and has no \`owns\`, but ${where}: add owns to it`;
+    return `shard ${shard.name} shares its target and has no owns, but ${where}: add owns to it`;
   if (writtenOwns(plan, shard) === before) return null;
   return `owns of shard ${shard.name} changed (before: ${before ?? 'nothing'}), and ${where}: roll it back to shadow first`;
 }

@@ -89,7 +89,7 @@ interface Refusing {
 export function hiddenKeys(clients: Refusing, spec: CommandSpec, route: Route): string | null {
   if (!route.hidden || clients.sequencer.router.oneAuthority) return null;
   clients.counts.addRefused();
-  return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern hides its keys, and is refused while workloads have different authorities`;
+  return `ERR shadow-proxy: ${spec.name.toUpperCase()} with a pattern reads keys that the proxy cannot know, and is refused while workloads have different authorities`;
 }
 
 /** What is to follow on the mirror. */

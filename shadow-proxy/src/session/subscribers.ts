@@ -24,7 +24,7 @@ export interface Subscriber {
   readonly links: Record<Side, Link | null>;
   readonly closed: boolean;
   workloadOf(kind: Kind, name: Buffer): Workload;
-  /** A connection to that server for this client. @throws as `Link.open`, and when the client is gone */
+  /** A connection to that server for this client. @throws as `Link.open`, and when the client disconnected */
   open(side: Side): Promise<Link>;
   /** Resolves when nothing is being subscribed to, or unsubscribed from. */
   settled(): Promise<void>;

@@ -96,7 +96,7 @@ export class Link implements ConnectionOwner {
         continue;
       }
       const [asked] = this.#asked;
-      if (asked === undefined) throw new Error('the server sent a reply that nothing asked for');
+      if (asked === undefined) throw new Error('the server sent a reply without a request');
       const refused = buffer[start] === MINUS;
       if (refused || --asked.left === 0) this.#asked.shift();
       asked.each(buffer, start, end);

@@ -99,7 +99,7 @@ function composeOrder(options: ShardOptions, ground: Ground): Order {
     failed: ({ message }) =>
       ground.logger.error(
         { problem: message },
-        'the journal cannot be written: should the process end now, every key will be suspect',
+        'the journal cannot be written: if the process crashes now, every key is a suspect at the next start',
       ),
   });
   const turn = new Turn(() => journal.flush());
@@ -221,7 +221,7 @@ function composeHealth(parts: Ground & Order & Users): Health {
       silenced[side]++;
       logger.warn(
         { server: side, clientId, silentMs: Math.round(silentMs) },
-        'a connection went silent while the server answers on another one: it is closed, and the keys of its unanswered writes are suspects',
+        'a connection does not answer, but the server answers on another one: closed it; the keys of its unanswered writes are suspects',
       );
     },
   };
@@ -291,7 +291,7 @@ function jobsOf(parts: Ground & Order & Users & Health): Jobs {
         admitted.proven(workloads).catch((problem: Error) => {
           logger.error(
             { problem: problem.message },
-            'that the target holds only what the proxy wrote cannot be written down: it is not known after a restart',
+            'cannot save that the target holds only keys written by the proxy: after a restart this is unknown',
           );
         });
       },
@@ -354,16 +354,16 @@ function connect(parts: Parts): void {
 
 function logServers({ events, logger }: Parts): void {
   events.on('mirror', (mirror, up) =>
-    logger.info({ mirror, up }, up ? 'the mirror is connected' : 'the mirror is not connected'),
+    logger.info({ mirror, up }, up ? 'the mirror is connected' : 'the mirror is disconnected'),
   );
   events.on('usable', ({ side, problem }) => {
-    if (problem === null) logger.info({ server: side }, 'the server can be used again');
-    else logger.error({ server: side, problem }, 'the server is not used');
+    if (problem === null) logger.info({ server: side }, 'the server is usable again');
+    else logger.error({ server: side, problem }, 'the server cannot be used');
   });
   events.on('full', ({ side }) =>
     logger.warn(
       { server: side },
-      'the server has no memory left for what the other one holds: keys that it refuses are in doubt, and copied when there is room (raise maxmemory)',
+      'the server is out of memory and refuses writes: the refused keys are suspects, and are repaired when memory is free (raise maxmemory)',
     ),
   );
 }

@@ -56,15 +56,15 @@ export function hindrance(
   copies: boolean,
 ): string | null {
   if (copies && authorities.frozen !== null) return authorities.frozen;
-  if (sequencer.copiesBarred) return 'a command that runs alone is under way';
-  if (!adjudicator.buried()) return 'a lost connection may still change something';
+  if (sequencer.copiesBarred) return 'a command that needs the shard to itself is running';
+  if (!adjudicator.buried()) return 'a lost connection may still run commands on the server';
   if (copies && admitted.isRecognising)
-    return 'it is being looked up whether the target still holds the keys that were written to it';
+    return 'checking whether the target still holds the keys that were written to it';
   for (const { keylessRule, whole, moving } of sequencer.router.workloads) {
-    if (moving) return 'a stage changes';
+    if (moving) return 'a stage change is in progress';
     for (const side of whole ? [otherSide(keylessRule.authority)] : SIDES) {
       if ((keylessRule.mirrorsWrites || !whole) && !sequencer.mirrors[side].connected)
-        return `the ${side} is not connected`;
+        return `the ${side} is disconnected`;
     }
   }
   return null;

@@ -84,10 +84,7 @@ export class Daemon {
       } catch (error) {
         if (!(error instanceof LaunchError) || !(error.cause instanceof HandshakeRefused)) throw error;
         if (this.#problems.get(name) !== error.message)
-          this.logger.error(
-            { shard: name, problem: error.message },
-            'the shard is not started: trying again each second',
-          );
+          this.logger.error({ shard: name, problem: error.message }, 'the shard cannot start: retrying every second');
         this.#problems.set(name, error.message);
         await sleep(RETRY_MS);
         this.plan = this.reread(this.plan);
@@ -125,7 +122,8 @@ export class Daemon {
   async reload(next: Plan): Promise<void> {
     const problems = new Set(this.#launched.flatMap((launched) => launched.checkReload(next)));
     if (problems.size > 0) {
-      for (const problem of problems) this.logger.error({ problem }, 'the plan was not reloaded');
+      for (const problem of problems)
+        this.logger.error({ problem }, 'the plan is not reloaded: the old plan stays in use');
       return;
     }
     for (const launched of this.#launched) await launched.reload(next);
@@ -147,7 +145,7 @@ export class Daemon {
         else
           this.logger.warn(
             { shard: shard.name, drainMs: this.plan.limits.drainMs },
-            'not everything was confirmed in time: the next start re-checks it',
+            'not all writes were confirmed in time: the next start verifies their keys',
           );
         return clean;
       }),

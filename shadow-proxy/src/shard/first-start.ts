@@ -43,7 +43,7 @@ export async function admitFirst(
     if (alike) throw new StageError('gates-closed', evidence);
     logger.error(
       { workload: name },
-      `the workload stays off, not ${stage} as the plan says: ${evidence}; then: shadow-compare promote ${name}`,
+      `the workload stays off although the plan says ${stage}: ${evidence}; then run: shadow-compare promote ${name}`,
     );
     await keeper.keptOff(workload, evidence);
   }
@@ -69,6 +69,6 @@ async function tellOfMissingKeys({ sequencer, logger }: Needed): Promise<void> {
   const keys = { [authority.side]: counts[0], [mirror.side]: counts[1] };
   logger.warn(
     { keys },
-    `the ${mirror.side} lacks keys that the ${authority.side} has: what was there before is not copied, and differs until it is written`,
+    `the ${mirror.side} lacks keys that the ${authority.side} has: keys from before the proxy started are not copied, and differ until a client writes them`,
   );
 }

@@ -94,7 +94,11 @@ export async function launch(
     const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, consent, firstStart, shards });
     const lost = taken.then(async (reason) => {
       await launched.stop();
-      return new LaunchError('lease', `shard ${shardPlan.name} ${reason.message}. It serves no more`, reason);
+      return new LaunchError(
+        'lease',
+        `shard ${shardPlan.name} ${reason.message}. This proxy stopped serving the shard`,
+        reason,
+      );
     });
     return { ...launched, lost };
   } catch (error) {
@@ -133,7 +137,7 @@ async function acquire(
     if (message !== problem)
       logger.error(
         { shard: name, problem: message },
-        'standing by: a server that the shard needs cannot be used; trying again',
+        'standing by: a server that the shard needs cannot be used; retrying',
       );
     problem = message;
   };
@@ -147,7 +151,7 @@ async function acquire(
     if (error instanceof LeaseError)
       throw new LaunchError(
         'lease',
-        `shard ${name} ${error.message}; stop that one, or start this one as shadow-proxy --standby, to take over when it ends`,
+        `shard ${name} ${error.message}; stop that proxy, or start this one with --standby: it takes over when the other proxy ends`,
         error,
       );
     if (error instanceof StateError) throw error;
@@ -172,7 +176,7 @@ async function start(
   if (firstStart && state.previous !== null)
     logger.warn(
       { shard: shardPlan.name },
-      'the shard has a state: --first-start does nothing, and should not stay in the command',
+      'the shard has a saved state: --first-start has no effect; remove it from the command',
     );
   if (state.previous === null && !alike && !firstStart) await checkNew(ownership, plan, shardPlan);
   await takeOver(plan, shardPlan, state, logger.child({ shard: shardPlan.name }));
@@ -188,7 +192,7 @@ async function start(
     onError: (error) =>
       logger.error(
         { shard: shardPlan.name, file, err: error },
-        'the ledger cannot be written: mismatches are counted only',
+        'the ledger cannot be written: mismatches are counted, but not recorded',
       ),
   });
   let current = plan;
@@ -238,7 +242,7 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
   } catch (error) {
     logger.warn(
       { problem: (error as Error).message },
-      'another key for hashes is made: earlier entries of the ledger cannot be looked up any more',
+      'the key for hashes was replaced: hashes of earlier ledger entries do not match any more',
     );
     return makeHashKey(directory);
   }
@@ -251,13 +255,13 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
 function doubtOf(ownership: Ownership, state: StateStore): string | null {
   const { predecessor } = ownership;
   if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
-  return `taken over from a process (${predecessor.process}) that kept its journal elsewhere: all that it wrote is in doubt`;
+  return `took over from a process (${predecessor.process}) with its journal in another folder: every key that it wrote is a suspect`;
 }
 
 /** Why the mirror may lack keys that are the shard's from now on; null where those are what they were. */
 function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan): string | null {
   if (previous === null || previous.owns === writtenOwns(plan, shardPlan)) return null;
-  return 'the plan says that this shard has other keys than before: what it has now may not be copied yet';
+  return '`owns` of this shard changed in the plan: keys that are new to the shard may not be copied yet';
 }
 
 /**
@@ -269,7 +273,7 @@ function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name
   if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
   throw new LaunchError(
     'lease',
-    `shard ${name} has other stages in ${join(plan.state, name)} than those in which it was served last; use the folder of that process, or a copy of its state.json`,
+    `shard ${name} has other stages in ${join(plan.state, name)} than the last process that served it; use the state folder of that process, or a copy of its state.json`,
   );
 }
 
@@ -280,13 +284,13 @@ async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan
   // The process that we took over from has told its stages, and they are the plan's.
   if ((predecessor?.note ?? '') !== '') return;
   const traces = await tracesOf(plan, shard).catch(
-    (error: Error) => `cannot be asked whether it holds keys (${error.message})`,
+    (error: Error) => `does not answer whether it holds keys (${error.message})`,
   );
   if (traces === null) return;
   throw new StateError(
     'state-missing',
-    `shard ${shard.name} has no state in ${join(plan.state, shard.name)}, but its target ${shard.target.label} ${traces}: if a proxy served the shard before, its clients may belong on the target. ` +
-      'Mount or restore the folder with its state.json. Only if none ever did: start it once with --first-start',
+    `shard ${shard.name} has no state in ${join(plan.state, shard.name)}, but its target ${shard.target.label} ${traces}: if a proxy served this shard before, its clients may have to use the target. ` +
+      'Mount or restore the folder with state.json. Only if no proxy has served this shard before: start once with --first-start',
   );
 }
 
@@ -301,7 +305,7 @@ const digestOf = (stages: Stages): string => {
 
 function explain(error: NodeJS.ErrnoException, { name, listen, source, target }: ShardPlan): LaunchError {
   if (error.syscall === 'listen') {
-    const why = error.code === 'EADDRINUSE' ? 'it is taken' : error.message;
+    const why = error.code === 'EADDRINUSE' ? 'the address is in use' : error.message;
     return new LaunchError(
       'listen',
       `shard ${name} cannot listen at ${listen.label}: ${why}; choose another address`,

@@ -57,7 +57,7 @@ export class StateKeeper implements Persistence {
 
   rememberSoon(): void {
     this.remember().catch((problem: Error) =>
-      this.by.logger.error({ problem: problem.message }, 'which servers were seen could not be written down'),
+      this.by.logger.error({ problem: problem.message }, 'the identities of the servers cannot be saved'),
     );
   }
 
@@ -131,14 +131,14 @@ export class StateKeeper implements Persistence {
       const workload = sequencer.router.named(name);
       if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
     }
-    if (everything !== null) suspectWorkloads.markAll(`the last process ended suddenly: ${everything}`);
+    if (everything !== null) suspectWorkloads.markAll(`the last process crashed: ${everything}`);
     if (doubt !== null) suspectWorkloads.markAll(doubt);
     if (keys.length > 0)
-      logger.warn({ keys: keys.length }, 'the last process ended suddenly: the keys that it was writing are suspect');
+      logger.warn({ keys: keys.length }, 'the last process crashed: the keys that it was writing are suspects');
     if (everything !== null)
       logger.warn(
         { problem: everything },
-        'the journal does not tell all keys that the last process was writing: every key of what is written twice is suspect',
+        'the journal does not name all keys that the last process was writing: every key of each mirrored workload is a suspect',
       );
     journal.turn();
     return everything === null;
@@ -167,7 +167,10 @@ export class StateKeeper implements Persistence {
   job(): JobRecord | null {
     const { value, problem } = readJob(this.by.directory, this.by.author.before);
     if (problem !== null)
-      this.by.logger.warn({ problem }, 'a backfill or verification that was under way does not go on: start it again');
+      this.by.logger.warn(
+        { problem },
+        'the backfill or verification of the last process cannot be resumed: start it again',
+      );
     return value;
   }
 
@@ -177,7 +180,7 @@ export class StateKeeper implements Persistence {
     } catch (problem) {
       this.by.logger.error(
         { problem: (problem as Error).message },
-        'how far the job has come cannot be written: after a restart it begins anew',
+        'the progress of the job cannot be saved: after a restart it begins again',
       );
     }
   }
@@ -187,7 +190,7 @@ export class StateKeeper implements Persistence {
     this.by.state.update({}, event).catch((problem: Error) => {
       this.by.logger.error(
         { keys, problem: problem.message },
-        'that keys of the mirror may be deleted cannot be written into the history',
+        'the history cannot be written: it does not record that keys of the mirror may be deleted',
       );
     });
   }

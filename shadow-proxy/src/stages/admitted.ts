@@ -185,7 +185,7 @@ export class Admitted {
       if (share < 0.5) {
         return logger.error(
           { target: target.endpoint.label, share },
-          'the target restarted or was replaced (run ID changed), and the source has less than half of the keys that it holds: keys that only the target has are kept; compare with shadow-compare verify',
+          'the target restarted or was replaced (run ID changed), and the source has less than half of its keys: keys that only the target has are kept; compare both with shadow-compare verify',
         );
       }
       this.#recognised = changes;
@@ -228,4 +228,4 @@ export class Admitted {
 
 /** @throws {Error} where the answer takes too long */
 const answered = <T>(answer: Promise<T>): Promise<T> =>
-  inTime(answer, ANSWER_MS, () => new Error(`the target has not answered for ${ANSWER_MS / 1000} s`));
+  inTime(answer, ANSWER_MS, () => new Error(`no answer from the target for ${ANSWER_MS / 1000} s`));

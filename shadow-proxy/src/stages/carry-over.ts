@@ -42,7 +42,7 @@ export class Carry {
     this.#counters = await this.context.counters().catch((problem: Error) => {
       throw new StageError(
         'refused',
-        `the target cannot be reached (${problem.message}): bring it up before counters are carried over to it`,
+        `the target cannot be reached (${problem.message}): start it before counters are carried over to it`,
       );
     });
   }
@@ -105,7 +105,7 @@ export class Carry {
     const list = others.slice(0, LISTED);
     throw new StageError(
       'refused',
-      `"${this.workload.name}" stays off: ${others.length} of its keys on the source are no plain counters of database 0 up to ${Number.MAX_SAFE_INTEGER} (${list.slice(0, 3).join(', ')}${others.length > 3 ? ', …' : ''}): delete them, or give them to another workload`,
+      `"${this.workload.name}" stays off: ${others.length} of its keys on the source are not plain counters in database 0 with a value up to ${Number.MAX_SAFE_INTEGER} (${list.slice(0, 3).join(', ')}${others.length > 3 ? ', …' : ''}): delete them, or give them to another workload`,
       { keys: others.length, list },
     );
   }

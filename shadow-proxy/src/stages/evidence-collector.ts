@@ -309,7 +309,7 @@ export class EvidenceCollector {
     } catch (problem) {
       this.context.logger.error(
         { problem: (problem as Error).message },
-        'the evidence cannot be written: after a restart the gates count from what was written last',
+        'the evidence cannot be saved: after a restart the gates count from the last saved state',
       );
     }
   }

@@ -98,7 +98,7 @@ export class Flipper {
 
   /** @throws {StageError} with nothing changed */
   async change(request: StageRequest): Promise<StageChange> {
-    if (this.#busy) throw new StageError('busy', 'another change of stage is under way: try again when it has ended');
+    if (this.#busy) throw new StageError('busy', 'another stage change is in progress: try again when it has ended');
     const { sequencer } = this.context;
     const workload = sequencer.router.named(request.workload);
     if (workload === undefined) {
@@ -151,7 +151,7 @@ export class Flipper {
     if (from.stage === 'complete')
       throw new StageError(
         'no-return',
-        `"${workload.name}" is complete: going back from there is a backfill the other way`,
+        `"${workload.name}" is complete and cannot be rolled back: move it with a backfill in the other direction (runbooks/leave-keydb.md)`,
       );
     const step = STAGES.indexOf(to.stage) - STAGES.indexOf(from.stage);
     // Both give clients the target's replies, and go back to where they get the source's.
@@ -159,38 +159,38 @@ export class Flipper {
     if (workload.perRegion && to.stage !== 'complete') {
       throw new StageError(
         'not-adjacent',
-        `"${workload.name}" has counterLayout per-region: source and target hold other keys, so that it is off or complete, and nothing in between`,
+        `"${workload.name}" has counterLayout per-region: source and target hold different keys; the stages off and complete are allowed`,
       );
     }
     if (!workload.perRegion && Math.abs(step) > 1 && !back) {
       throw new StageError(
         'not-adjacent',
-        `"${workload.name}" is in ${from.stage}: the next stage is ${around(from.stage)}, one step at a time`,
+        `"${workload.name}" is in ${from.stage}: from there, ${around(from.stage)} is allowed, one step at a time`,
       );
     }
     if (to.stage === 'live' && to.percent < 100 && workload.counters.spanning > 0) {
       throw new StageError(
         'refused',
-        `percent is not offered for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or hid their keys; take it whole`,
+        `--percent is refused for "${workload.name}": ${workload.counters.spanning} commands spanned hash slots or did not name their keys; promote all its keys at once`,
       );
     }
     const beyondShadow = STAGES.indexOf(to.stage) > STAGES.indexOf('shadow');
     if (beyondShadow && this.context.sharedTarget) {
       throw new StageError(
         'refused',
-        "the target is shared with other shards of the plan: say with `owns` which keys are this shard's before a workload goes beyond shadow",
+        'the target is shared with other shards of the plan: set `owns` of this shard before a workload goes beyond shadow',
       );
     }
     // Copies of its keys would be writes through a second node.
     if (workload.writtenIn !== null && step > 0 && this.context.sequencer.router.secondWriter === 'refuse') {
       throw new StageError(
         'refused',
-        `the one writer of "${workload.name}" is ${workload.writtenIn}: here it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`,
+        `the only writer of "${workload.name}" is ${workload.writtenIn}: in this region it stays ${from.stage}; point its clients at the proxy of ${workload.writtenIn}`,
       );
     }
     const frozen = this.context.authorities.frozen;
     if (frozen !== null && authorityMoves(from, to) && !force && !failover)
-      throw new StageError('refused', `the authority is not trusted now: ${frozen}`);
+      throw new StageError('refused', `repairs are frozen: ${frozen}; run shadow-compare accept, or restore the data`);
   }
 
   /**
@@ -221,13 +221,13 @@ export class Flipper {
     const { suspects, redact } = this.context;
     const doubts = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isInDoubt(suspect));
     if (workload.suspect === null && doubts.length === 0) return;
-    const why = workload.suspect ?? `${doubts.length} keys are in doubt`;
+    const why = workload.suspect ?? `${doubts.length} suspect ${doubts.length === 1 ? 'key' : 'keys'}`;
     const list = doubts
       .slice(0, LISTED)
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
     throw new StageError(
       'not-clean',
-      `the mirror of "${workload.name}" is not clean: ${why}. Force it only if what the mirror lacks may be lost`,
+      `the mirror of "${workload.name}" is not clean: ${why}. Add --force only if these writes may be lost`,
       { suspect: workload.suspect, keys: doubts.length, list },
     );
   }
@@ -283,7 +283,7 @@ export class Flipper {
           sleep(holdMs, undefined, { ref: false }),
         ]);
       const inTime = this.#deadline(
-        `"${workload.name}" stays in ${from.stage}: the servers did not answer all that was on its way within ${holdMs} ms`,
+        `"${workload.name}" stays in ${from.stage}: the servers did not answer all commands in flight within ${holdMs} ms (limits.flipMs)`,
       );
       await this.#alone(inTime);
       const since = performance.now();
@@ -309,7 +309,7 @@ export class Flipper {
       for (const side of dead)
         this.context.suspectWorkloads.mark(
           workload,
-          `the ${side} was given up, for it did not answer: it is verified when it is back`,
+          `the ${side} was down during a stage change: its keys are verified when it answers again`,
         );
       this.context.moved();
       return performance.now() - since;
@@ -327,7 +327,7 @@ export class Flipper {
   /** Nothing is being published: the workload's subscribers get no message twice, and miss none. */
   async #moveSubscribers(workload: Workload, to: Side, force: boolean): Promise<void> {
     await this.context.clients.subscribers.prepare(workload, to, force).catch((problem: Error) => {
-      throw new StageError('refused', `a client cannot subscribe at the ${to} as it did before: ${problem.message}`);
+      throw new StageError('refused', `the ${to} refuses a client's subscriptions: ${problem.message}`);
     });
   }
 
@@ -373,7 +373,7 @@ export class Flipper {
       await sequencer.servers[side].identify().catch((problem: Error) => {
         throw new StageError(
           'refused',
-          `the ${side} cannot be reached (${problem.message}): bring it up before clients are sent to it`,
+          `the ${side} cannot be reached (${problem.message}): start it before clients are moved to it`,
         );
       });
     }

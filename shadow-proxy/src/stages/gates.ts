@@ -91,29 +91,30 @@ const MAX_USERS = 5;
 
 /** Whether a workload may be written to the target for the first time. */
 export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAnswer {
-  if (facts === null) return unknown('the keys of the target were not looked at');
+  if (facts === null) return unknown('the keys of the target were not counted');
   const { ownSince, keys, of, problem } = facts;
   if (of === null || problem !== null)
-    return unknown(`the keys of the target cannot be counted: ${problem ?? 'it does not answer'}`);
+    return unknown(`the keys of the target cannot be counted: ${problem ?? 'the target does not answer'}`);
   if (of === 0) return says(true, 'the target is empty');
   if (ownSince !== null)
-    return says(true, `all of its keys on the target were written by this shard, since ${ownSince}`);
+    return says(true, `this shard wrote all keys of this workload on the target, since ${ownSince}`);
   if (keys === null)
-    return unknown(
-      `the target holds ${number(of)} keys; those of this workload are counted by promote, and by promote --dry-run`,
-    );
-  const looked = `${number(keys.looked)} of ${number(keys.of)} keys of the target looked at`;
+    return unknown(`the target holds ${number(of)} keys; promote and promote --dry-run count those of this workload`);
+  const looked = `${number(keys.looked)} of ${number(keys.of)} keys of the target checked`;
   if (keys.found === 0)
     return keys.complete
-      ? says(true, `none of its keys is on the target (${looked})`)
-      : unknown(`still counting: ${looked}, none of this workload found yet; ask again`);
+      ? says(true, `no key of this workload is on the target (${looked})`)
+      : unknown(`still counting: ${looked}, no key of this workload yet; run the command again`);
   const foreign = keys.found - keys.onSource;
   const found = `${keys.complete ? '' : 'at least '}${number(keys.found)} keys of this workload are on the target and were not written by this shard: ${number(keys.onSource)} are on the source, too, ${number(foreign)} are foreign keys (examples: ${keys.examples.join(', ')})`;
-  if (!keys.complete) return says(false, `${found}; still counting: ${looked}, ask again`);
+  if (!keys.complete) return says(false, `${found}; still counting: ${looked}; run the command again`);
   const { overwrite, deleteForeign, confirm } = consent;
   if (!overwrite && !deleteForeign) return says(false, `${found}. ${WAYS_ON}`);
   if (!overwrite && keys.onSource > 0)
-    return says(false, `${found}. --delete-foreign does not cover those on the source: add --overwrite`);
+    return says(
+      false,
+      `${found}. --delete-foreign does not apply to keys that are on the source, too: add --overwrite`,
+    );
   if (confirm < keys.found)
     return says(
       false,
@@ -121,34 +122,34 @@ export function judgeTarget(facts: TargetFacts | null, consent: Consent): GateAn
     );
   return says(
     true,
-    `${found}; confirmed: ${overwrite ? 'overwrite what the source has or gets' : 'none is on the source'}, ${deleteForeign ? 'delete' : 'keep'} the foreign keys`,
+    `${found}; confirmed: ${overwrite ? 'overwrite the keys that are on the source' : 'no key is on the source'}, ${deleteForeign ? 'delete' : 'keep'} the foreign keys`,
   );
 }
 
 const WAYS_ON =
-  'Choose: another target; `owns` in the plan, if they belong to another shard; --overwrite, which keeps foreign keys until a client writes them; --delete-foreign, which has backfill delete them. Both ask for the number';
+  'Choose one: another target; `owns` in the plan, if the keys belong to another shard; --overwrite: keep foreign keys until a client writes them; --delete-foreign: backfill deletes them. Both options ask you to confirm the number';
 
 const JUDGES: Readonly<
   Record<GateName, (facts: GateFacts, now: Date, from: StagePoint, to: StagePoint) => GateAnswer>
 > = {
   servers: ({ servers }) => {
-    if (servers === null) return unknown('the servers have not been asked yet');
+    if (servers === null) return unknown('the servers were not checked yet');
     return says(
       servers.length === 0,
-      servers.length === 0 ? 'two servers, no replica among them; the target takes writes' : servers.join('; '),
+      servers.length === 0 ? 'two different servers, both masters; the target accepts writes' : servers.join('; '),
     );
   },
   target: ({ target, consent }) => judgeTarget(target, consent),
 
   users: ({ users, refusedLogins }) => {
-    if (users === null) return unknown('the servers have not been asked yet');
-    const refused = (refusedLogins ?? []).map((name) => `${name} was refused when its login was tried on the target`);
+    if (users === null) return unknown('the servers were not checked yet');
+    const refused = (refusedLogins ?? []).map((name) => `the target refused the login of ${name}`);
     const differences = [...users.differences, ...refused];
     const more = differences.length > MAX_USERS ? `; and ${number(differences.length - MAX_USERS)} more` : '';
     if (differences.length > 0)
       return says(
         false,
-        `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both alike, or name users that no client uses in knownUsers)`,
+        `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both servers alike, or list users that no client uses in knownUsers)`,
       );
     if (users.unknown !== null) return unknown(users.unknown);
     const { same, onlyTarget } = users;
@@ -167,7 +168,7 @@ const JUDGES: Readonly<
     const day = `${hours.length} of 24 hours of the day seen`;
     return says(
       minutes >= minMinutes,
-      `something was compared in ${number(minutes)} of ${number(minMinutes)} minutes (${number(passed)} have passed in this stage, ${day})`,
+      `replies compared in ${number(minutes)} of ${number(minMinutes)} minutes (${number(passed)} minutes in this stage, ${day})`,
     );
   },
 
@@ -191,22 +192,22 @@ const JUDGES: Readonly<
     if (all === 0) return unknown('nothing was compared');
     return says(
       inconclusive / all <= MAX_INCONCLUSIVE,
-      `${number(inconclusive)} pairs could not be told (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
+      `${number(inconclusive)} inconclusive pairs (${percent(inconclusive / all)}), at most ${percent(MAX_INCONCLUSIVE)}`,
     );
   },
 
   suspects: ({ suspects, suspect, frozen }) => {
-    if (frozen !== null) return says(false, `repair is frozen: ${frozen}`);
-    if (suspect !== null) return says(false, `every key is in doubt: ${suspect}`);
-    return says(suspects === 0, `${number(suspects)} keys in doubt`);
+    if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`);
+    if (suspect !== null) return says(false, `every key is a suspect: ${suspect}`);
+    return says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`);
   },
 
   verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
     if (verified === null) return unknown('its keys were never verified: run shadow-compare verify');
     if (verified.keys === 0)
-      return unknown(`the verification of ${verified.endedAt} found none of its keys: nothing was compared`);
+      return unknown(`the verification of ${verified.endedAt} found no keys of this workload: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
-    const found = `${number(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${number(maxVerifyHours)} h), ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`;
+    const found = `${number(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${number(maxVerifyHours)} h), ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} inconclusive`;
     return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);
   },
 
@@ -222,7 +223,9 @@ const JUDGES: Readonly<
         : [`the ${side} does not support ${forms.map((form) => seenForm(form, now)).join(', ')}`];
     });
     if (found.length > 0)
-      found.push(`opens when none is seen for ${hours}, or for those that gates.allowUnsupported names with a reason`);
+      found.push(
+        `opens when clients have not used them for ${hours}, or when gates.allowUnsupported lists them with a reason`,
+      );
     else found.push(`none in the last ${hours}`);
     if (old.length > 0) found.push(`before that: ${old.map((form) => seenForm(form, now)).join(', ')}`);
     if (allowed.length > 0)
@@ -235,15 +238,15 @@ const JUDGES: Readonly<
     if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
       return says(
         false,
-        `the source has run at least so many writes${listed(last.writes)} that the proxy did not send, last seen ${number(minutes(last.at))} minutes ago: somebody writes past it; when it has stopped for ${number(Math.max(1, minMinutes))} minutes, verify --repair`,
+        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} minutes ago; stop them, wait ${number(Math.max(1, minMinutes))} minutes, then run shadow-compare verify --repair`,
       );
     }
     if (bypassing === null) return unknown('the source does not list its clients: allow CLIENT LIST to the kit’s user');
     return says(
       bypassing.length === 0,
       bypassing.length === 0
-        ? `no client is connected to the source beside the proxy${since === null ? '; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)' : `, and for ${number(minutes(since))} minutes its counts of writes are the proxy’s own`}`
-        : `connected beside the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or name them in knownClients)`,
+        ? `no client is connected to the source directly${since === null ? '; call counts could not be compared (scripts run, the target answers clients, or the proxy has just started)' : `, and for ${number(minutes(since))} minutes the source counted only the writes of the proxy`}`
+        : `connected to the source directly, bypassing the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or list them in knownClients)`,
     );
   },
 
@@ -252,21 +255,21 @@ const JUDGES: Readonly<
     if (writtenIn !== null)
       return says(
         false,
-        `its one writer is ${writtenIn}: here it stays off; point its clients at the proxy of ${writtenIn}`,
+        `its only writer is ${writtenIn}: in this region it stays off; point its clients at the proxy of ${writtenIn}`,
       );
-    if (counters === null) return unknown('the nodes of the target do not tell what they are to each other');
-    if (counters === 'none') return says(true, 'no counter by its class, and none was seen');
+    if (counters === null) return unknown('the nodes of the target do not report their replication roles');
+    if (counters === 'none') return says(true, 'the class is not a counter class, and no counter commands were seen');
     const { verdict, why, lost, todo } = counters;
     const evidence = [why, lost, todo].filter((each) => each !== null).join('; ');
     return verdict === 'unknown' ? unknown(evidence) : says(verdict === 'safe', evidence);
   },
 
   evictions: ({ evicted, sourceEvicted }) => {
-    if (evicted === null) return unknown('the target does not tell');
+    if (evicted === null) return unknown('the target does not report its evictions');
     const kept =
       sourceEvicted === 0
         ? ''
-        : `; the source has evicted ${number(sourceEvicted)} since the proxy started, which the target keeps: verify --repair deletes them there`;
+        : `; the source has evicted ${number(sourceEvicted)} keys since the proxy started, and the target still holds them: shadow-compare verify --repair deletes them there`;
     return says(evicted === 0, `the target has evicted ${number(evicted)} keys since it started${kept}`);
   },
 
@@ -278,18 +281,18 @@ const JUDGES: Readonly<
       );
     return needed
       ? unknown('no rollback was rehearsed: run shadow-compare rollback --drill')
-      : says(true, 'not asked for by the plan');
+      : says(true, 'not required by the plan');
   },
 
   steps: ({ spanning, gates: { steps } }, _now, from, to) => {
     const most = nextShare(from);
     if (to.percent <= most) return says(true, `${to.percent} % of the keys; at most ${most} % in this step`);
-    if (!steps) return says(true, 'not asked for by the plan');
+    if (!steps) return says(true, 'not required by the plan');
     if (spanning > 0)
-      return says(true, `taken whole: ${number(spanning)} commands spanned hash slots or hid their keys`);
+      return says(true, `all keys at once: ${number(spanning)} commands spanned hash slots or did not name their keys`);
     return says(
       false,
-      `${to.percent} % of the keys at once, at most ${most} % in this step: leave out --percent, and take ${STEPS.join(', ')} % one after the other`,
+      `${to.percent} % of the keys requested, at most ${most} % allowed in this step: leave out --percent, and promote by ${STEPS.join(', ')} %`,
     );
   },
 };

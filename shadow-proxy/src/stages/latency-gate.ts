@@ -18,7 +18,7 @@ export function judgeLatency(windows: readonly LatencyWindow[], most: number): G
   );
   if (Math.min(replies.source, replies.target) < MIN_REPLIES)
     return unknown(
-      `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed, at least ${number(MIN_REPLIES)} of each are needed`,
+      `${number(replies.source)} replies of the source and ${number(replies.target)} of the target were timed; at least ${number(MIN_REPLIES)} of each are required`,
     );
   const ratios = windows
     .map(({ source, target }) => Math.max(FLOOR_US, target.p99) / Math.max(FLOOR_US, source.p99))

@@ -64,7 +64,7 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
   if ((await readState(directory, shard.name)) === null)
     throw new StageError(
       'refused',
-      `there is no state of shard ${shard.name} in ${directory}, and nothing was changed: run this where the state folder of its proxy is`,
+      `there is no state of shard ${shard.name} in ${directory}; nothing was changed. Run this command on the host with the state folder of the shard's proxy`,
     );
   const dialers = {
     source: new Dialer(shard.source, plan.limits.connectMs),
@@ -73,7 +73,9 @@ export async function rollBackOffline(plan: Plan, shard: ShardPlan, request: Off
   const ownership = new Ownership({ shard: shard.name, dialers, lost: () => undefined });
   let fenced: string | null = null;
   const late = (): Error =>
-    new Error(`the lease of shard ${shard.name} was not to be had within ${ACQUIRE_MS / 1000} s: is the source up?`);
+    new Error(
+      `the lease of shard ${shard.name} could not be acquired within ${ACQUIRE_MS / 1000} s: check that the source is up`,
+    );
   try {
     const acquired = ownership.acquire({
       standby: true,
@@ -112,7 +114,7 @@ async function rollBack(
   if (moving.length === 0)
     throw new StageError(
       'refused',
-      `the target answers ${wanted === null ? 'no workload' : `nothing of "${wanted}"`} in shard ${shard.name}: there is nothing to roll back`,
+      `nothing to roll back in shard ${shard.name}: the target answers clients of ${wanted === null ? 'no workload' : `no key of "${wanted}"`}`,
     );
   const { healed, lost } = await heal(
     shard.name,
@@ -125,7 +127,7 @@ async function rollBack(
   if (lost.length > 0 && !force) {
     throw new StageError(
       'not-clean',
-      `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again to heal it from the target, or add --force to lose it`,
+      `shard ${shard.name} is fenced, and not rolled back: the source may lack ${lost.join('; ')}. Start the proxy again: it repairs the source from the target. Or add --force, and lose these writes`,
       { lost },
     );
   }
@@ -158,9 +160,9 @@ async function heal(
   dialers: { source: Dialer; target: Dialer },
 ): Promise<{ healed: number; lost: string[] }> {
   const lost = moving.flatMap(({ name }) =>
-    left.workloads.has(name) ? [`keys of ${name} (every key is in doubt: ${left.workloads.get(name)!})`] : [],
+    left.workloads.has(name) ? [`keys of ${name} (every key is a suspect: ${left.workloads.get(name)!})`] : [],
   );
-  if (left.everything !== null) lost.push(`writes whose keys are not known (${left.everything})`);
+  if (left.everything !== null) lost.push(`writes to unknown keys (${left.everything})`);
   const keys: CopiedKey[] = left.keys
     .map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) }))
     .filter(({ workload }) => moving.includes(workload));

@@ -81,7 +81,7 @@ const DRILL_PERCENT = 1;
 
 /** What comes after this point. @throws {StageError} where nothing does */
 export function nextPoint({ stage, percent, spanning, perRegion }: Standing): StagePoint {
-  if (stage === 'complete') throw new StageError('no-return', 'it is complete: there is no next stage');
+  if (stage === 'complete') throw new StageError('no-return', 'the workload is complete: there is no next stage');
   if (perRegion) return { stage: 'complete', percent: 100 };
   if (stage === 'shadow') return { stage: 'live', percent: spanning > 0 ? 100 : nextShare({ stage, percent }) };
   if (stage === 'live' && percent < 100) return { stage, percent: nextShare({ stage, percent }) };
@@ -95,7 +95,10 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   const next = nextPoint(from);
   const stage = request.to ?? next.stage;
   if (request.percent !== undefined && stage !== 'live')
-    throw new StageError('refused', `percent goes with live, and "${workload}" would go to ${stage}: leave it out`);
+    throw new StageError(
+      'refused',
+      `--percent is for stage live only, and "${workload}" would move to ${stage}: leave it out`,
+    );
   const to = {
     stage,
     percent: stage === 'live' ? (request.percent ?? (next.stage === 'live' ? next.percent : 100)) : 100,
@@ -106,11 +109,11 @@ export async function promote(context: PromotionContext, request: PromoteRequest
   ) {
     throw new StageError(
       'refused',
-      `"${workload}" is in ${from.stage} ${from.percent} %: that is no promotion; going back is \`rollback\``,
+      `"${workload}" is in ${from.stage} ${from.percent} %: the requested stage is not a later one; to go back, use \`rollback\``,
     );
   }
   if ((force || forceUsers) && !reason)
-    throw new StageError('refused', 'to force a gate is written down: say why with --reason');
+    throw new StageError('refused', 'a forced gate is recorded in the history: give the reason with --reason');
   const facts = await context.facts(workload, request.consent);
   const gates = judgeGates(facts, from, to, new Date());
   const targetKeys = facts.target?.keys ?? null;
@@ -156,7 +159,7 @@ export async function rollback(context: PromotionContext, request: RollbackReque
   if (end === -1 || end >= at)
     throw new StageError(
       'refused',
-      `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is nothing before it' : `${to} is not before it`}`,
+      `"${workload}" is in ${from.stage}: ${to === undefined ? 'there is no earlier stage' : `${to} is not an earlier stage`}`,
     );
   const changes: StageChange[] = [];
   const note = { by, reason, rollback: true };
@@ -169,13 +172,13 @@ export async function rollback(context: PromotionContext, request: RollbackReque
 
 /** Why a workload that is complete cannot be rolled back, and what to do instead. */
 export const noReturn = (workload: string): string =>
-  `"${workload}" is complete and cannot be rolled back: only the target has been written since. Leave it there, or move it with a backfill the other way (runbooks/leave-keydb.md)`;
+  `"${workload}" is complete and cannot be rolled back: since then, only the target gets writes. Leave it there, or move it with a backfill in the other direction (runbooks/leave-keydb.md)`;
 
 /** A share of the keys to the target and back; commands that span slots forbid a share, then it is all of them. */
 async function rehearse(context: PromotionContext, { workload, by }: RollbackRequest): Promise<Rollback> {
   const { stage, spanning } = context.standing(workload);
   if (stage !== 'shadow')
-    throw new StageError('refused', `"${workload}" is in ${stage}: a rollback is rehearsed from shadow`);
+    throw new StageError('refused', `"${workload}" is in ${stage}: a rollback drill is possible in shadow only`);
   const facts = await context.facts(workload);
   const bar = judgeGates(
     facts,
@@ -186,7 +189,7 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
   if (bar.length > 0)
     throw new StageError(
       'gates-closed',
-      `"${workload}" is not ready for a rehearsal: ${bar.map(({ name }) => name).join(', ')}`,
+      `"${workload}" is not ready for a rollback drill: closed gates: ${bar.map(({ name }) => name).join(', ')}`,
       { workload, gates: bar },
     );
   const percent = spanning > 0 ? 100 : DRILL_PERCENT;

@@ -75,7 +75,7 @@ async function findOwned(connection: Connection, databases: readonly number[], m
       if (keys.items!.some(({ data }) => mine(data!, 0, data!.length))) return 'holds keys that this shard owns';
       seen += keys.items!.length;
       if (seen > MAX_KEYS)
-        return `holds so many keys that only the first ${seen} were looked at; none of them is this shard's`;
+        return `holds too many keys to check: the first ${seen} were checked, and none of them belongs to this shard`;
       cursor = text(next);
     }
   }

@@ -85,16 +85,16 @@ export function serverProblems(
     if (identity === null) problems.push(`the ${side} cannot be used: ${unreachable}`);
     else if (identity.mode === 'cluster')
       problems.push(
-        `the ${side} is in cluster mode, which is not supported: it would redirect clients to servers behind the proxy`,
+        `the ${side} is in cluster mode, which is not supported: it would redirect clients to servers that the proxy does not serve`,
       );
     else if (identity.mode === 'sentinel')
-      problems.push(`the ${side} is a Sentinel: write redis+sentinel://host:port/master`);
+      problems.push(`the ${side} is a Sentinel: use a URL redis+sentinel://host:port/master`);
   }
   if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId)
     problems.push(oneServer('target', to.runId));
   if (from !== null && isReplica(from))
     problems.push(
-      `the source is a replica of ${from.replicates ?? 'another server'}, and takes no writes: name its master as the source, or promote it`,
+      `the source is a replica of ${from.replicates ?? 'another server'}, and accepts no writes: use its master as the source, or promote it`,
     );
   if (to !== null && follows(to, source))
     problems.push(
@@ -102,18 +102,18 @@ export function serverProblems(
     );
   else if (to !== null && isReplica(to))
     problems.push(
-      `the target is a replica of ${to.replicates ?? 'another server'}, which replaces its data: name its master as the target, or promote it`,
+      `the target is a replica of ${to.replicates ?? 'another server'}, which replaces its data: use its master as the target, or promote it`,
     );
   else if (target.refusal !== null) problems.push(`the target refuses writes: ${target.refusal}`);
   const others = (shards: readonly string[], allowed: readonly string[]): string[] =>
     shards.filter((name) => name !== shard && !allowed.includes(name));
   for (const name of others(source.shards, []))
     problems.push(
-      `a proxy of shard ${name} uses the source, too, and writes to it bypassing this one: each source belongs to one shard`,
+      `a proxy of shard ${name} uses the source, too, and its writes bypass this proxy: each source belongs to one shard`,
     );
   for (const name of others(target.shards, sharing))
     problems.push(
-      `a proxy of shard ${name} uses the target, too, and the plan does not say so: give both shards the same address of the target, and say with \`owns\` which keys are whose`,
+      `a proxy of shard ${name} uses the target, too, but the plan has another address for it: give both shards the same target address, and set \`owns\` of each shard`,
     );
   return problems;
 }

@@ -70,7 +70,7 @@ export interface LedgerOptions {
   readonly file: string | null;
   /** Bytes of one file. Default 16 MiB. */
   readonly maxBytes?: number;
-  /** Files kept, the one being written included. Default 4. */
+  /** Number of files that are kept, including the current one. Default 4. */
   readonly files?: number;
   /** Default true. */
   readonly redact?: boolean;

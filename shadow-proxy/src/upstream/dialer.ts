@@ -74,7 +74,7 @@ export class Dialer {
         failures.push(`${sentinel.host}:${sentinel.port}: ${(error as Error).message}`);
       }
     }
-    throw new SentinelError(`no sentinel names a master "${endpoint.master}" (${failures.join('; ')})`);
+    throw new SentinelError(`no Sentinel knows a master "${endpoint.master}" (${failures.join('; ')})`);
   }
 
   async connect(address: Address): Promise<Socket> {
@@ -114,7 +114,7 @@ export class Dialer {
         }
         const { reply } = decodeReply(received, at);
         socket.destroy();
-        if (isNull(reply)) reject(new Error('does not know this master'));
+        if (isNull(reply)) reject(new Error('does not know this master name'));
         else if (!reply.items) reject(new Error(text(reply)));
         else resolve({ host: text(reply.items[0]), port: Number(text(reply.items[1])) });
       });
@@ -132,14 +132,14 @@ function open({ host, port }: Address, tls: ClientTls | null, timeoutMs: number)
     const socket: Socket = tls ? connectTls(options) : connectTcp({ host, port, noDelay: true });
     const late = (): string =>
       tls && !socket.connecting
-        ? `${host}:${port} did not answer a TLS handshake within ${timeoutMs} ms: name its TLS port`
+        ? `${host}:${port} did not answer a TLS handshake within ${timeoutMs} ms: use the TLS port of the server`
         : `no connection to ${host}:${port} within ${timeoutMs} ms`;
     const timer = setTimeout(() => socket.destroy(new Error(late())), timeoutMs);
     const failed = (error: NodeJS.ErrnoException): void => {
       clearTimeout(timer);
       // OpenSSL's word for a first answer that is no TLS record, such as an error reply in plaintext.
       const plaintext = error.code === 'ERR_SSL_WRONG_VERSION_NUMBER';
-      reject(plaintext ? new Error(`${host}:${port} does not speak TLS: name its TLS port`) : error);
+      reject(plaintext ? new Error(`${host}:${port} does not speak TLS: use the TLS port of the server`) : error);
     };
     socket.once('error', failed);
     socket.once(tls ? 'secureConnect' : 'connect', () => {

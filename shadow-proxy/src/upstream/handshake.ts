@@ -21,7 +21,7 @@ export class HandshakeRefused extends Error {
 /** What a server's refusal means, for people: a password that the plan does not give is named. */
 export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: string): string =>
   credentials === undefined && refusal.startsWith('NOAUTH')
-    ? `the ${side} ${label} wants a password, and the plan gives none (${refusal}): write it into the URL, or name a passwordFile`
+    ? `the ${side} ${label} requires a password, and the plan has none (${refusal}): add it to the URL, or set passwordFile`
     : `the ${side} ${label} refuses: ${refusal}`;
 
 export type Ask = (...args: Argument[]) => Promise<Reply>;
@@ -68,7 +68,7 @@ export async function greet(
 export async function requireMaster(connection: Connection, label: string): Promise<void> {
   const role = await connection.ask('ROLE');
   if (role.items && text(role.items[0]) !== 'master')
-    throw new Error(`${label} is a ${text(role.items[0])}, waiting for the failover to end`);
+    throw new Error(`${label} is a ${text(role.items[0])}, not a master: waiting until the failover ends`);
 }
 
 /** The server's connections: a line of `field=value` for each number. @throws {HandshakeRefused} */
@@ -93,7 +93,7 @@ export async function killClient(ask: Ask, id: number, label: string): Promise<v
   const killed = await ask('CLIENT', 'KILL', 'ID', id);
   if (isError(killed)) throw new HandshakeRefused(text(killed));
   while ((await listClients(ask, 'ID', id)).has(id)) {
-    if (performance.now() > deadline) throw new Error(`connection ${id} does not end at ${label}`);
+    if (performance.now() > deadline) throw new Error(`connection ${id} is still open at ${label} after CLIENT KILL`);
     await sleep(5);
   }
 }

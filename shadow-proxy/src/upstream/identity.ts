@@ -56,11 +56,11 @@ export const fingerprint = ({ runId, replId }: KnownIdentity): string => (replId
 export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number): string | null {
   if (before.runId === '') return null;
   if (before.runId !== now.runId)
-    return `is another process than before (run id ${short(before.runId)} → ${short(now.runId)})`;
+    return `restarted or was replaced (run ID changed: ${short(before.runId)} → ${short(now.runId)})`;
   // Active replicas merge what their peers hold; their IDs tell nothing about that.
   if (before.replId === '' || now.replId === '' || before.replId === now.replId || now.role === 'active-replica')
     return null;
-  const replaced = `was made a replica of another server (replication ID ${short(before.replId)} → ${short(now.replId)})`;
+  const replaced = `was a replica of another server meanwhile (replication ID changed: ${short(before.replId)} → ${short(now.replId)})`;
   if (isReplica(now)) return replaced;
   if (now.replIdBefore === before.replId) return null;
   return now.replIdBefore === '' && sinceMs < TOLD_FOR_MS ? null : replaced;
@@ -68,6 +68,6 @@ export function changeOf(before: KnownIdentity, now: Identity, sinceMs: number):
 
 /** The refusal where both addresses of a shard lead to one server. */
 export const oneServer = (side: Side, runId: string): string =>
-  `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would be made twice; name two servers`;
+  `the ${side} is the same server as the ${otherSide(side)} (run ID ${short(runId)}): every write would run twice; configure two different servers`;
 
 const short = (id: string): string => `${id.slice(0, 8)}…`;

@@ -97,7 +97,7 @@ export class Liveness {
       else if (!isSilent(lines.get(connection.clientId))) Object.assign(seen, { since: listenedMs(), strikes: 0 });
       else if (++seen.strikes >= STRIKES) {
         this.context.closed(this.server, connection, listenedMs() - seen.since);
-        connection.destroy(new Error('the connection went silent: the server answers on another one'));
+        connection.destroy(new Error('the connection does not answer, but the server answers on another one'));
       }
     }
   }

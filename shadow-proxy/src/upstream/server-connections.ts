@@ -182,7 +182,7 @@ export class ServerConnections {
     const socket = await dialer.connect(address);
     if (this.#ended || closed !== this.#closed) {
       socket.destroy();
-      throw new ConnectionLost(this.#ended ? 'the shard is closed' : 'the server was given up');
+      throw new ConnectionLost(this.#ended ? 'the shard is closed' : 'the server is considered down');
     }
     this.#address = address;
     const connection = new Connection(socket, this.by.turn, intake);

@@ -100,8 +100,7 @@ export class Jobs {
   }
 
   #assertRestorable(frozen: string | null): void {
-    if (frozen === null)
-      throw new JobError('nothing-to-do', 'nothing is frozen: every authority is the server that it was');
+    if (frozen === null) throw new JobError('nothing-to-do', 'repairs are not frozen: no authority has changed');
     if (this.context.since() === null) {
       throw new JobError(
         'nothing-to-do',

@@ -7,7 +7,7 @@ import { encodeCommand, type Argument } from '../../resp/encode.js';
 import type { Workload } from '../../route/router.js';
 import { CopyError } from '../key/copier.js';
 
-/** From this size on a key is copied in parts. */
+/** A key of this size or more is copied in chunks. */
 export interface Thresholds {
   readonly bytes: number;
   readonly elements: number;

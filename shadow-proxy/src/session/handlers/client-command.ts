@@ -25,7 +25,7 @@ const OF_A_PROXY = /^shadow-proxy(-[a-z]+)?:/;
 /** The refusal of a client by its name; null where there is none. */
 export const refusalOfName = (name: string): string | null =>
   OF_A_PROXY.test(name)
-    ? 'ERR this is a shadow-proxy, not a server: name the servers themselves as source and target'
+    ? 'ERR this is a shadow-proxy, not a server: set source and target to the addresses of the servers'
     : null;
 /** The highest client id: of no client. */
 const NOBODY = '9223372036854775807';

@@ -258,4 +258,4 @@ export async function databasesSwapped(
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));
 
 const withDeadline = <T>(wait: Promise<T>): Promise<T> =>
-  inTime(wait, DRAIN_MS, () => new Error('the lanes did not empty in time'));
+  inTime(wait, DRAIN_MS, () => new Error('the lanes did not become empty in time'));

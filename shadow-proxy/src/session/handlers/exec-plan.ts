@@ -63,7 +63,7 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
     // The stage may have changed since it was queued.
     if (router.rewrites && rewrittenIn(router, spec, parser).workload !== null)
       return new Error(
-        'EXECABORT shadow-proxy: counters of the transaction are counted in parts since it began: send it again',
+        'EXECABORT shadow-proxy: the counters of this transaction became per-region after MULTI: send the transaction again',
       );
     const route = routeKeys(router, spec, parser);
     if (route === null) return 'held';
@@ -90,7 +90,9 @@ export function planOf(context: CommandContext, queue: readonly Queued[]): ExecP
       const refused = refusalOfEveryKey(context.clients, spec);
       if (refused !== null) return new Error(refused);
       if (router.rewrites)
-        return new Error(`ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while counters are counted in parts`);
+        return new Error(
+          `ERR shadow-proxy: ${spec.name.toUpperCase()} is refused while a workload has counterLayout per-region`,
+        );
       const follow = router.mirrors && !router.mayHoldForeignKeys ? WRITE : NOTHING;
       commands.push({ frame, spec, workload: router.default, follow, mustCopy: false, keys: own, db });
       continue;

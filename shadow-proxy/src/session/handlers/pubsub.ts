@@ -215,7 +215,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     return this.#change;
   }
 
-  /** A connection to that server for this client. @throws as `Link.open`, and when the client is gone */
+  /** A connection to that server for this client. @throws as `Link.open`, and when the client disconnected */
   async open(side: Side): Promise<Link> {
     const { context } = this;
     const link = await Link.open(context.clients.sequencer.servers[side], context.client.identity, {
@@ -227,7 +227,7 @@ export class Subscriptions implements Subscribed, Subscriber {
     });
     if (!this.closed) return link;
     link.close();
-    throw new ConnectionLost('the client is gone');
+    throw new ConnectionLost('the client disconnected');
   }
 
   /** Confirmations come whatever CLIENT REPLY says; anything else is a reply. */

@@ -31,11 +31,11 @@ export function takeRegional(context: CommandContext, spec: CommandSpec): boolea
   } else if (beside !== null) {
     context.clients.counts.addRefused();
     context.refuse(
-      `ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": ask for the keys of each by themselves`,
+      `ERR shadow-proxy: ${name} spans ${layout}, and "${beside.name}": send one command for each workload`,
     );
   } else if (context.client.db !== 0) {
     context.refuse(
-      `ERR shadow-proxy: ${name} is refused on ${layout}, in database ${context.client.db}: such counters are in database 0`,
+      `ERR shadow-proxy: ${name} is refused on ${layout}, in database ${context.client.db}: per-region counters exist in database 0 only`,
     );
   } else if (context.client.transaction !== null) context.client.transaction.queueRegional(spec, workload);
   else answerAlone(context, spec, workload);
@@ -74,9 +74,9 @@ function refuseHidden(context: CommandContext, spec: CommandSpec): boolean {
     hiddenBy(sequencer, spec, context.command, sequencer.router.default.keylessRule.authority) === 'nothing'
   )
     return false;
-  const todo = spec.handling === 'script' ? 'declare its keys' : 'delete keys by their names';
+  const todo = spec.handling === 'script' ? 'declare the keys of the script' : 'delete keys by their names';
   context.refuse(
-    `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not tell its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`,
+    `ERR shadow-proxy: ${spec.name.replace('|', ' ').toUpperCase()} does not name its keys, and may touch "${workload.name}", whose counterLayout is per-region: ${todo}`,
   );
   return true;
 }

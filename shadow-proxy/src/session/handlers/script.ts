@@ -140,5 +140,5 @@ export function refusalOf(
     return `ERR shadow-proxy: ${name} of a script with SWAPDB is refused while workloads have different authorities`;
   const { reads, writes } = scripts.undeclared(args, table);
   if (reads?.length === 0 && writes?.length === 0) return null;
-  return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that it touches as KEYS[1], KEYS[2], ...`;
+  return `ERR shadow-proxy: ${name} without declared keys is refused while workloads have different authorities: pass the keys that the script touches as KEYS[1], KEYS[2], ...`;
 }

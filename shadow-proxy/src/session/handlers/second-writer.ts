@@ -24,10 +24,10 @@ export function takeSecondWriter(context: CommandContext, spec: CommandSpec, aga
   const name = spec.name.replace('|', ' ').toUpperCase();
   const here = router.region ?? 'another region';
   const what = hidden
-    ? `${name} does not tell its keys, and may write to "${workload.name}", whose`
-    : `"${workload.name}" is not written here: its`;
+    ? `${name} does not name its keys, and may write to "${workload.name}":`
+    : `"${workload.name}" must not be written here:`;
   context.refuse(
-    `ERR shadow-proxy: ${what} one writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`,
+    `ERR shadow-proxy: ${what} its only writer is ${workload.writtenIn}, and this is the proxy of ${here}: ${hidden ? 'declare the keys, or send it' : 'send writes'} to the proxy of ${workload.writtenIn}`,
   );
   return true;
 }

@@ -53,7 +53,7 @@ export class Transaction implements OpenTransaction {
     else if ((this.bytes += bytes + QUEUED_BYTES) <= transactionBytes) return true;
     else
       context.refuse(
-        `ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send it in parts, or raise the limit`,
+        `ERR shadow-proxy: the transaction takes more than ${transactionBytes} bytes (limits.transactionBytes of the plan): send smaller transactions, or raise the limit`,
       );
     return false;
   }
@@ -156,7 +156,7 @@ export class Transaction implements OpenTransaction {
       context.client.watch?.end();
       return context.reply(
         error(
-          `EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, has nothing else in it, and no WATCH before it`,
+          `EXECABORT shadow-proxy: a transaction with counters of "${workload.name}", whose counterLayout is per-region, may contain no other commands, and no WATCH before MULTI`,
         ),
       );
     }

@@ -102,11 +102,11 @@ describe('the daemon', () => {
       first.disconnect();
       reload((plan) => (plan.workloads = []));
       await daemon.prints(
-        /"problem":"workloads changed: restart the proxy for that","msg":"the plan was not reloaded"/,
+        /"problem":"workloads changed: restart the proxy for that","msg":"the plan is not reloaded: the old plan stays in use"/,
       );
       reload((plan) => (plan.shards[0].source = 'redis://127.0.0.1:1'));
       await daemon.prints(
-        /"problem":"source of shard a changed: restart the proxy for that","msg":"the plan was not reloaded"/,
+        /"problem":"source of shard a changed: restart the proxy for that","msg":"the plan is not reloaded: the old plan stays in use"/,
       );
       writeFileSync(file, 'version: 2\n');
       daemon.signal('SIGHUP');

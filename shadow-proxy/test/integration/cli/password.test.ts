@@ -22,7 +22,7 @@ test('the daemon says that the source wants a password, is not ready, and starts
     const began = performance.now();
     const daemon = new Program(t, 'shadow-proxy', ['--plan', file]);
     await daemon.prints(
-      /the source redis:\/\/127\.0\.0\.1:\d+ wants a password, and the plan gives none \(NOAUTH [^)]*\): write it into the URL, or name a passwordFile.*trying again each second/,
+      /the source redis:\/\/127\.0\.0\.1:\d+ requires a password, and the plan has none \(NOAUTH [^)]*\): add it to the URL, or set passwordFile.*retrying every second/,
     );
     t.diagnostic(`said after ${Math.round(performance.now() - began)} ms with the start of the program`);
     const ready = await fetch(`${admin}/readyz`);
@@ -30,7 +30,7 @@ test('the daemon says that the source wants a password, is not ready, and starts
     const { stdout } = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
     assert.match(
       stdout,
-      /^shard a\nNOT STARTED, tried again each second: shard a cannot start: the source .* wants a password/,
+      /^shard a\nNOT STARTED, tried again each second: shard a cannot start: the source .* requires a password/,
     );
     plan.shards[0].source = servers.source.url.replace('//', '//:pw@');
     writeFileSync(file, stringify(plan));
@@ -44,7 +44,7 @@ test('a run ends at once, with 3, where a password is missing or wrong', async (
   if (!(await needsKeydb(t))) return;
   await withServers(async ({ source, target }) => {
     for (const [url, text] of [
-      [source.url, /wants a password, and the plan gives none/],
+      [source.url, /requires a password, and the plan has none/],
       [source.url.replace('//', '//:wrong@'), /WRONGPASS/],
     ] as const) {
       const { code, stderr } = await runProgram(t, 'shadow-compare', [
@@ -76,7 +76,7 @@ test('a target that refuses the login is named in the status, and not used', asy
             shard.snapshot().target.problem!,
             url.includes('@')
               ? /^the target .* refuses: WRONGPASS/
-              : /^the target .* wants a password, and the plan gives none/,
+              : /^the target .* requires a password, and the plan has none/,
           );
           assert.notEqual(shard.snapshot().target.up, true);
           assert.equal(shard.snapshot().workloads[0].stage, 'off', 'nothing is written to it');

@@ -121,7 +121,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal(closed.code, 1);
     assert.match(
       closed.stdout.replace(/[\s│]+/g, ' '),
-      /NO bypass connected beside the proxy: exporter at 127\.0\.0\.1.*nothing was changed/,
+      /NO bypass connected to the source directly, bypassing the proxy: exporter at 127\.0\.0\.1.*nothing was changed/,
     );
     assert.equal(await stage(), 'off 100');
     running.reload((planned) => Object.assign(planned, { knownClients: ['exporter'] }));
@@ -162,7 +162,10 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     // All of it at once is for those who say so.
     const whole = await tool('promote', 'sessions', '--percent', '100');
     assert.equal(whole.code, 1);
-    assert.match(whole.stdout.replace(/[\s│]+/g, ' '), /NO steps 100 % of the keys at once, at most 1 % in this step/);
+    assert.match(
+      whole.stdout.replace(/[\s│]+/g, ' '),
+      /NO steps 100 % of the keys requested, at most 1 % allowed in this step/,
+    );
     assert.equal(await stage(), 'shadow 100');
     running.reload((planned) => Object.assign(planned, { gates: { ...GATES, steps: false } }));
     await running.daemon.prints(/the plan was reloaded[^]*the plan was reloaded/);
@@ -199,7 +202,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     assert.equal(await stage(), 'complete 100');
     const none = await tool('rollback', 'sessions');
     assert.equal(none.code, 1);
-    assert.match(none.stderr, /backfill the other way/);
+    assert.match(none.stderr, /backfill in the other direction/);
 
     // What nobody names goes there, too, and the source is shut down: who was connected, and who comes, notices
     // nothing.
@@ -267,7 +270,7 @@ test('several shards go together, or none does', async (t) => {
       assert.equal((await tool('promote', 'sessions', '--force')).code, 1, 'a reason is asked for');
       assert.match(
         (await tool('promote', 'sessions', '--percent', '5')).stderr,
-        /percent goes with live, and "sessions" would go to/,
+        /--percent is for stage live only, and "sessions" would move to/,
       );
     });
   });
@@ -330,6 +333,6 @@ for (const hangs of [true, false])
       assert.equal((await status(again.admin))[0].workloads[0].stage, 'shadow');
       const nothing = await offline();
       assert.equal(nothing.code, 1);
-      assert.match(nothing.stderr, /there is nothing to roll back/);
+      assert.match(nothing.stderr, /nothing to roll back/);
     });
   });

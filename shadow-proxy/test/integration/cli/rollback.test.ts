@@ -8,7 +8,7 @@ import { runProgram } from './process.js';
 import { planFor, start, status } from './running.js';
 
 const STUCK =
-  /a: "gone" is complete and cannot be rolled back: only the target has been written since\. Leave it there, or move it with a backfill the other way/;
+  /a: "gone" is complete and cannot be rolled back: since then, only the target gets writes\. Leave it there, or move it with a backfill in the other direction/;
 
 test('rollback --all names what is complete, rolls the others back, and ends with 1; also without the proxy', async (t) => {
   if (!(await needsKeydb(t))) return;

@@ -185,7 +185,9 @@ describe('shadow-compare run', () => {
       assert.deepEqual(
         [
           taken.code,
-          /^shard run cannot listen at redis:\/\/localhost:\d+: it is taken; choose another address/.test(taken.stderr),
+          /^shard run cannot listen at redis:\/\/localhost:\d+: the address is in use; choose another address/.test(
+            taken.stderr,
+          ),
         ],
         [2, true],
         taken.stderr,
@@ -209,7 +211,7 @@ test('a shard that does not start has written all it will', async (t) => {
     for (let i = 0; i < 20; i++) {
       const stateDir = scratch(t);
       // The servers are met while the address is found taken.
-      await assert.rejects(startTestShard({ ...servers, stateDir, port }), /cannot listen at .* it is taken/);
+      await assert.rejects(startTestShard({ ...servers, stateDir, port }), /cannot listen at .* the address is in use/);
       const files = (): string[] =>
         readdirSync(join(stateDir, 'test')).map((name) => `${name} ${statSync(join(stateDir, 'test', name)).ino}`);
       const before = files();

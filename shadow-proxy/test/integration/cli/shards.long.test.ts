@@ -53,7 +53,7 @@ test('of three shards none goes where the second refuses, at its gates or at its
     assert.equal(await stages(), 'shadow shadow shadow');
     const refused = await tool('promote', 'sessions', '--force', '--force-users', '--reason', 'to see it');
     assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /s1: the target cannot be reached.*s0 went back to where it was/);
+    assert.match(refused.stderr, /s1: the target cannot be reached.*s0 went back to the stage before/);
     assert.equal(await stages(), 'shadow shadow shadow');
     await pairs[1].target.start();
     await until(
@@ -73,7 +73,7 @@ test('of three shards none goes where the second refuses, at its gates or at its
     await pairs[1].source.kill('SIGKILL');
     const stuck = await tool('rollback', 'sessions');
     assert.equal(stuck.code, 1);
-    assert.match(stuck.stderr, /s1: the source cannot be reached.*s0 went back to where it was/);
+    assert.match(stuck.stderr, /s1: the source cannot be reached.*s0 went back to the stage before/);
     assert.equal(await stages(), 'live live live');
     // The emergency rollback takes back what it can, and says what it could not.
     const red = await tool('rollback', '--all');

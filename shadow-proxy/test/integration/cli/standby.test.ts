@@ -164,7 +164,7 @@ test('a second process refuses to serve, names the first, and leaves the state a
     assert.equal(await second.exit(), 1);
     assert.match(
       second.stderr,
-      /^shard a is another proxy's: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target) redis:.* for \d+ s; stop that one, or start this one as shadow-proxy --standby/,
+      /^shard a is served by another proxy: the proxy at 127\.0\.0\.1:\d+ has held the lease at the (source|target) redis:.* for \d+ s; stop that proxy, or start this one with --standby/,
     );
     assert.equal(readFileSync(file, 'utf8'), before);
     const other = start([], (changed) => {
@@ -184,7 +184,7 @@ test('a second process refuses to serve, names the first, and leaves the state a
       '1s',
     ]);
     assert.equal(run.code, 1, run.stderr);
-    assert.match(run.stderr, /^shard run is another proxy's/);
+    assert.match(run.stderr, /^shard run is served by another proxy/);
     first.signal('SIGTERM');
     assert.equal(await first.exit(), 0);
     await start().prints(/"listening"/);
@@ -234,7 +234,7 @@ test('a standby takes over within seconds when the first is killed in mid-traffi
     await second.prints(/"listening"/);
     const tookMs = performance.now() - killed;
     assert.ok(tookMs < TAKEOVER_MS, `it took ${tookMs} ms`);
-    assert.match(second.stdout, /the last process ended suddenly: the keys that it was writing are suspect/);
+    assert.match(second.stdout, /the last process crashed: the keys that it was writing are suspects/);
     await traffic.goesOn();
     await traffic.stop();
     const { mismatches, workloads } = await settled(admin);
@@ -278,7 +278,7 @@ for (const folder of ['the same', 'another'] as const) {
       assert.equal(await first.exit(), 1);
       assert.match(
         first.stderr,
-        /^shard a has lost its lease: one at 127\.0\.0\.1:\d+ has held the lease at the (source|target)/,
+        /^shard a has lost its lease: the proxy at 127\.0\.0\.1:\d+ has held the lease at the (source|target)/,
       );
       assert.equal(await sent, 'refused');
       late.disconnect();
@@ -328,6 +328,6 @@ test('a standby whose own folder knows of other stages does not serve', async (t
     first.signal('SIGTERM');
     assert.equal(await first.exit(), 0);
     assert.equal(await second.exit(), 1);
-    assert.match(second.stderr, /^shard a has other stages in \S+-other\/a than those in which it was served last/);
+    assert.match(second.stderr, /^shard a has other stages in \S+-other\/a than the last process that served it/);
   });
 });

@@ -64,7 +64,7 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     ['shadow-compare', ['status', '--admin', 'u:hunter2@h:x'], /--admin holds a user or password/],
     ['shadow-compare', ['report', '--format', 'pdf'], /Allowed choices are html, md, json/],
     ['shadow-compare', ['assess'], /give URLs of sources, or --plan/],
-    ['shadow-compare', ['assess', 'http://u:hunter2@h'], /<source> is no URL of a server: write redis:/],
+    ['shadow-compare', ['assess', 'http://u:hunter2@h'], /<source> is not the URL of a server: write redis:/],
     [
       'shadow-compare',
       ['assess', 'redis://h', '--requires', 'magic'],
@@ -123,7 +123,7 @@ shards:
 test('--check says whether a plan is right, and starts nothing', async (t) => {
   const directory = scratch(t, { 'good.yaml': PLAN, 'bad.yaml': `${PLAN}stat: x\n` });
   const good = await runProgram(t, 'shadow-proxy', ['--plan', join(directory, 'good.yaml'), '--check']);
-  assert.deepEqual([good.code, good.stdout], [0, 'test: the plan is right (1 shard, 0 workloads)\n']);
+  assert.deepEqual([good.code, good.stdout], [0, 'test: the plan is valid (1 shard, 0 workloads)\n']);
   const bad = await runProgram(t, 'shadow-proxy', ['--plan', join(directory, 'bad.yaml'), '--check']);
   assert.equal(bad.code, 2);
   assert.match(bad.stderr, /bad\.yaml:5:1: stat is not known here: did you mean state\?/);

@@ -140,7 +140,7 @@ test('back in dualwrite, what the shard wrote before is its own: stale keys of i
     const { gates } = await shard.promote({ workload: 'default', dryRun: true });
     assert.match(
       gates.find(({ name }) => name === 'target')!.evidence,
-      /all of its keys on the target were written by this shard/,
+      /this shard wrote all keys of this workload on the target/,
     );
     await shard.changeStage(toDualwrite);
     const { copied, overwritten, deleted, keptForeign } = await run(rig, { kind: 'backfill' });

@@ -76,7 +76,7 @@ export async function dies(t: TestContext, { stage, percent, side, how, policy =
         );
       // Who was given up is not trusted when it is back: every key of it is in doubt until it is verified, and repaired
       // from the other.
-      if (how !== 'restarts empty') assert.match(shard.snapshot().workloads[0].suspect ?? '', /given up/);
+      if (how !== 'restarts empty') assert.match(shard.snapshot().workloads[0].suspect ?? '', /was down/);
       if (how === 'killed') await dead.start();
       else if (how === 'hangs') await dead.kill('SIGCONT');
       await until(
@@ -105,13 +105,13 @@ async function decideByHand(shard: TestShard, side: Side, how: Death['how']): Pr
     assert.match(
       await wire.ask('SET', 'k:x', 'y'),
       new RegExp(
-        `^-MASTERDOWN the ${side} redis://127\\.0\\.0\\.1:\\d+ is lost \\(it has not answered for [\\d.]+ s\\): nothing was read or written`,
+        `^-MASTERDOWN the ${side} redis://127\\.0\\.0\\.1:\\d+ is lost \\(no answer for [\\d.]+ s\\): nothing was read or written`,
       ),
     );
     wire.destroy();
   }
   const { outage, workloads } = shard.snapshot();
-  assert.match(outage!.workloads[0].why!, /failover is manual, and the mirror is clean/);
+  assert.match(outage!.workloads[0].why!, /failover is manual; the mirror is clean/);
   assert.match(
     outage!.workloads[0].next,
     side === 'source' ? /shadow-compare promote default --to live/ : /shadow-compare rollback default/,

@@ -54,11 +54,11 @@ test('a mirror that is not clean is not gone to by itself', async (t) => {
       await sleep(1_000);
       const { outage, workloads, failovers } = shard.snapshot();
       assert.deepEqual([workloads[0].stage, failovers, outage!.endedAt], ['shadow', 0, null]);
-      assert.match(outage!.workloads[0].why!, /every key is in doubt/);
+      assert.match(outage!.workloads[0].why!, /every key is a suspect/);
       const wire = await Wire.open({ port: shard.port });
       assert.match(
         await wire.ask('GET', 'k:old'),
-        /^-MASTERDOWN the source redis:\/\/127\.0\.0\.1:\d+ is lost \(it has not answered for [\d.]+ s\): nothing was read or written/,
+        /^-MASTERDOWN the source redis:\/\/127\.0\.0\.1:\d+ is lost \(no answer for [\d.]+ s\): nothing was read or written/,
       );
       writers.kill();
       assert.deepEqual(await lostOn(target, writers), []);

@@ -26,7 +26,7 @@ async function giveUp(scene: Scene): Promise<void> {
   const { t, authority, mirror, witness } = scene;
   await until(async () => (await scene.status()).mirror.queuedEffects === 0, 20_000);
   const { frozen, suspects } = await scene.status();
-  assert.match(frozen ?? 'not frozen', /is another process than before .* and an authority/);
+  assert.match(frozen ?? 'not frozen', /restarted or was replaced .* and is an authority/);
   const [lost, unconfirmed] = await Promise.all([witness.missingOn(authority), witness.missingOn(mirror)]);
   t.diagnostic(
     `frozen with ${suspects.total} keys in doubt; of ${witness.acknowledged.length} acknowledged the authority has lost ${lost.length}, and the mirror has not confirmed ${unconfirmed.length}`,

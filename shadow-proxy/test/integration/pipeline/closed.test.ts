@@ -23,6 +23,6 @@ test('what is sent on a lane that is closed is lost', async () => {
         lane,
       );
     });
-    assert.equal(outcome, 'the connection to the server was lost before');
+    assert.equal(outcome, 'the connection to the server is closed');
   });
 });

@@ -168,7 +168,7 @@ describe('which keys a shard has on a shared target', () => {
     );
     assert.match(
       said(shared(null, ['b']), null, live)!,
-      /^shard a shares its target and has no \`owns\`, but workload sessions is live 10 %: add owns to it$/,
+      /^shard a shares its target and has no owns, but workload sessions is live 10 %: add owns to it$/,
     );
   });
 });

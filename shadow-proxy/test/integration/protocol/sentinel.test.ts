@@ -185,11 +185,11 @@ test('a master that no Sentinel knows is told at the start', async (t) => {
     try {
       await assert.rejects(
         startTestShard({ source: url.replace('/main', '/other'), target }),
-        /no sentinel names a master "other"/,
+        /no Sentinel knows a master "other"/,
       );
       await assert.rejects(
         startTestShard({ source: 'redis+sentinel://127.0.0.1:1/main', target }),
-        /no sentinel names a master "main" .*127\.0\.0\.1:1/,
+        /no Sentinel knows a master "main" .*127\.0\.0\.1:1/,
       );
       // The first of several Sentinels may be away.
       const shard = await startTestShard({ source: url.replace('//127', '//127.0.0.1:1,127'), target });
@@ -260,30 +260,30 @@ test('rediss+sentinel asks the Sentinel over TLS, verified, and tells nobody els
 
     await assert.rejects(
       start(asked.port, {}),
-      /no sentinel names a master "main" .*(self-signed certificate|unable to verify|unable to get)/,
+      /no Sentinel knows a master "main" .*(self-signed certificate|unable to verify|unable to get)/,
     );
     await assert.rejects(
       start(asked.port, { ca: theirs.ca }),
-      /no sentinel names .*(self-signed certificate|unable to verify|signature)/,
+      /no Sentinel knows .*(self-signed certificate|unable to verify|signature)/,
     );
     await assert.rejects(
       start(asked.port, { ca, servername: 'elsewhere' }),
-      /no sentinel names .*does not match certificate/,
+      /no Sentinel knows .*does not match certificate/,
     );
     await assert.rejects(
       start(inPlaintext.port, { ca }),
-      /no sentinel names .*did not answer a TLS handshake within 2000 ms: name its TLS port/,
+      /no Sentinel knows .*did not answer a TLS handshake within 2000 ms: use the TLS port of the server/,
     );
 
     await assert.rejects(
       start(await portOf(plaintext), { ca }),
-      /no sentinel names .*does not speak TLS: name its TLS port/,
+      /no Sentinel knows .*does not speak TLS: use the TLS port of the server/,
     );
     assert.ok(heard.length > 0, 'the handshake');
     assert.doesNotMatch(Buffer.concat(heard.splice(0)).toString('latin1'), /of-the-sentinel|AUTH|SENTINEL/);
     await assert.rejects(
       start(await portOf(stranger), { ca }),
-      /no sentinel names .*(self-signed certificate|unable to verify|signature)/,
+      /no Sentinel knows .*(self-signed certificate|unable to verify|signature)/,
     );
     assert.equal(Buffer.concat(heard).toString('latin1'), '', 'nothing to a peer that is not verified');
   } finally {

@@ -98,7 +98,7 @@ test('no stage beyond shadow without a word on which keys each shard owns', asyn
     // Nor does a start with another plan: the stage holds, and the keys are where they are.
     await assert.rejects(
       shared.start([['a:*'], undefined]),
-      /s1 shares its target and has no \`owns\`, but workload default is live/,
+      /s1 shares its target and has no owns, but workload default is live/,
     );
     await assert.rejects(
       shared.start([['a:*', 'c:*'], ['b:*']]),

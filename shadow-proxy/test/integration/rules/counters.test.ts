@@ -24,7 +24,7 @@ const pinned = (
 
 const stray = ({ shard }: Rig): number => shard.snapshot().workloads.find(({ name }) => name === 'rl')!.strayWrites;
 const refused =
-  /"rl" is not written here: its one writer is eu, and this is the proxy of us: send writes to the proxy of eu/;
+  /"rl" must not be written here: its only writer is eu, and this is the proxy of us: send writes to the proxy of eu/;
 
 test('a workload that another region writes is refused here, and read', async (t) => {
   if (!(await needsKeydb(t))) return;
@@ -47,7 +47,7 @@ test('a workload that another region writes is refused here, and read', async (t
     ] as const) {
       await assert.rejects(
         client.call(command, ...args),
-        /does not tell its keys, and may write to "rl", whose one writer is eu/,
+        /does not name its keys, and may write to "rl": its only writer is eu/,
         command,
       );
     }
@@ -74,7 +74,7 @@ test('while the source alone has it, it is nobody else’s', async (t) => {
     );
     await assert.rejects(
       rig.shard.shard.changeStage({ workload: 'rl', stage: 'dualwrite', force: true }),
-      /the one writer of "rl" is eu: here it stays off/,
+      /the only writer of "rl" is eu: in this region it stays off/,
       'its copies would be writes',
     );
   });

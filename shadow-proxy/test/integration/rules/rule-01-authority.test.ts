@@ -42,7 +42,7 @@ test('an authority that restarts empty freezes heals, and the mirror keeps what 
     await scene.source.kill('SIGKILL');
     await scene.source.start();
     await readAll(scene);
-    assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+    assert.match(scene.shard.snapshot().frozen ?? '', /source restarted or was replaced/);
     await passTime(scene);
     assert.equal(await countOn(scene, 'source'), 0);
     assert.equal(await countOn(scene, 'target'), KEYS.length);
@@ -71,14 +71,14 @@ for (const how of ['at once', 'drained'] as const) {
       await scene.stopShard(how);
       await scene.source.restart();
       await scene.startShard();
-      assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+      assert.match(scene.shard.snapshot().frozen ?? '', /source restarted or was replaced/);
       await readAll(scene);
       await passTime(scene);
       assert.equal(await countOn(scene, 'target'), KEYS.length);
       // It is not forgotten by the next process either.
       await scene.stopShard();
       await scene.startShard();
-      assert.match(scene.shard.snapshot().frozen ?? '', /source is another process/);
+      assert.match(scene.shard.snapshot().frozen ?? '', /source restarted or was replaced/);
     });
   });
 }
@@ -93,7 +93,7 @@ test('the target is an authority like any other once it is live', async (t) => {
     await scene.stopShard();
     await scene.target.restart();
     await scene.startShard();
-    assert.match(scene.shard.snapshot().frozen ?? '', /target is another process/);
+    assert.match(scene.shard.snapshot().frozen ?? '', /target restarted or was replaced/);
     await readAll(scene);
     await passTime(scene);
     assert.equal(await countOn(scene, 'target'), 0);
@@ -141,7 +141,7 @@ test('a mirror that restarts empty makes all of the shard suspect, bars the way 
     for (const workload of ['a', 'default']) {
       await assert.rejects(scene.shard.shard.changeStage({ workload, stage: 'live' }), {
         code: 'not-clean',
-        message: /another process/,
+        message: /restarted or was replaced/,
       });
     }
     // The authority is as it was: nobody has to ask for the repair.
@@ -292,7 +292,7 @@ test('an authority that was a replica for a moment, and is empty under the same 
       await source.call('REPLICAOF', 'NO', 'ONE');
       await readAll(scene);
       await until(() => scene.shard.snapshot().frozen !== null, 5_000);
-      assert.match(scene.shard.snapshot().frozen!, /^the source (was made|is) a replica of /);
+      assert.match(scene.shard.snapshot().frozen!, /^the source (was|is) a replica of /);
       await passTime(scene);
       assert.equal(await countOn(scene, 'source'), 0);
       assert.equal(await countOn(scene, 'target'), KEYS.length, 'no read deletes anything on the mirror');
@@ -302,7 +302,7 @@ test('an authority that was a replica for a moment, and is empty under the same 
       // The next process knows of it, too.
       await scene.stopShard();
       await scene.startShard();
-      assert.match(scene.shard.snapshot().frozen ?? '', /^the source was made a replica of another server/);
+      assert.match(scene.shard.snapshot().frozen ?? '', /^the source was a replica of another server meanwhile/);
       // Not by the ID of before: whoever says so has not seen what it holds now.
       await assert.rejects(scene.shard.shard.acceptAuthority([`${before.runId}/${before.replId}`]), {
         code: 'changed',
@@ -327,7 +327,7 @@ test('an authority that is a replica freezes repairs, and is not accepted as lon
     await until(() => scene.shard.snapshot().frozen !== null, 5_000);
     assert.equal(
       scene.shard.snapshot().frozen,
-      'the source is a replica of 127.0.0.1:1, and an authority: what it loses would be deleted on the mirror',
+      'the source is a replica of 127.0.0.1:1, and is an authority: repairs would delete on the mirror what the replica lost',
     );
     await assert.rejects(scene.shard.shard.acceptAuthority(null), { code: 'replica', message: /promote it first/ });
     await source.call('REPLICAOF', 'NO', 'ONE');

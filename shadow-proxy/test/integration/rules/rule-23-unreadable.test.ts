@@ -51,12 +51,9 @@ for (const [what, damage] of [
       await endWithKeysMissing(scene);
       damage(file(scene, 'journal-a'));
       await scene.startShard();
-      assert.match(
-        suspicions(scene)[0]!,
-        /^the last process ended suddenly: .*journal-a (is|was) (damaged|cut|missing)/,
-      );
+      assert.match(suspicions(scene)[0]!, /^the last process crashed: .*journal-a (is|was) (damaged|cut|missing)/);
       assert.equal(suspicions(scene)[1], null, 'what is written once cannot differ');
-      assert.match(suspicions(scene)[2]!, /ended suddenly/);
+      assert.match(suspicions(scene)[2]!, /last process crashed/);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
       const [event] = (await scene.shard.shard.history()).filter((each) => each.event === 'suspect');
       assert.deepEqual(event.workloads, ['a', 'default']);
@@ -154,7 +151,7 @@ test('without its state folder a shard does not start where its target holds key
         assert.equal(error.code, 'state-missing');
         assert.match(
           error.message,
-          /^shard test has no state in \S+, but its target redis:\S+ holds 1 keys: .* Mount or restore the folder .* start it once with --first-start$/,
+          /^shard test has no state in \S+, but its target redis:\S+ holds 1 keys: .* Mount or restore the folder .* start once with --first-start$/,
         );
         return true;
       });

@@ -24,7 +24,7 @@ const words = (text: string): string =>
     .replace(/ \([a-z-]+ #(, [a-z-]+ #)*\)/g, '')
     .replace(/ writing now: \S+ \([\w|]+\)(, \S+ \([\w|]+\))*/g, '')
     .replace(
-      /beside the proxy(, and for # minutes its counts of writes are the proxy’s own|; its counts of calls could not be compared \([^)]*\))/g,
-      'beside the proxy',
+      /connected to the source directly(, and for # minutes the source counted only the writes of the proxy|; call counts could not be compared \([^)]*\))/g,
+      'connected to the source directly',
     )
     .trim();

@@ -50,7 +50,7 @@ test('two addresses of one server are refused at the start', async () => {
     await assert.rejects(shard, {
       code: 'one-server',
       message:
-        /target is the same server as the source \(run ID \w{8}…\): every write would be made twice; name two servers/,
+        /target is the same server as the source \(run ID \w{8}…\): every write would run twice; configure two different servers/,
     });
   });
 });
@@ -86,7 +86,7 @@ test('roles close the gate: a replica as the source, then as the target, and a r
       await source.replicaof('127.0.0.1', master.port);
       assert.equal(
         await closed(rig),
-        `the source is a replica of 127.0.0.1:${master.port}, and takes no writes: name its master as the source, or promote it`,
+        `the source is a replica of 127.0.0.1:${master.port}, and accepts no writes: use its master as the source, or promote it`,
       );
       await source.call('REPLICAOF', 'NO', 'ONE');
       await target.replicaof('127.0.0.1', other.port);
@@ -133,7 +133,7 @@ test('another proxy is no server, and a server that another shard has closes the
       const proxy = `redis://127.0.0.1:${rig.shard.port}`;
       await assert.rejects(
         startTestShard({ ...OFF, name: 'b', source: proxy, target: third }),
-        /this is a shadow-proxy, not a server: name the servers themselves/,
+        /this is a shadow-proxy, not a server: set source and target/,
       );
       for (const [source, target, text] of [
         [spare.url, proxy, /^the target cannot be used: ERR this is a shadow-proxy, not a server/],
@@ -141,7 +141,7 @@ test('another proxy is no server, and a server that another shard has closes the
         [
           spare.url,
           rig.target.url.replace('127.0.0.1', 'localhost'),
-          /^a proxy of shard a uses the target, too, and the plan does not say so/,
+          /^a proxy of shard a uses the target, too, but the plan has another address/,
         ],
       ] as const) {
         const shard = await startTestShard({ ...OFF, name: 'b', source, target });

@@ -164,10 +164,10 @@ test('the gate on real servers: closed where users differ, whatever --force says
           promote({ forceUsers: true, reason: 'test' }),
           (problem: Error) => /closed gates: /.test(problem.message) && !/users/.test(problem.message),
         );
-        await assert.rejects(promote({ force: true, forceUsers: true }), /say why/);
+        await assert.rejects(promote({ force: true, forceUsers: true }), /give the reason/);
         await assert.rejects(
           shard.shard.rollback({ workload: 'default', drill: true }),
-          /not ready for a rehearsal: .*users/,
+          /not ready for a rollback drill: .*users/,
         );
         await withWire(target.port, async (direct) => {
           assert.equal(await direct.ask('ACL', 'SETUSER', ...reader.split(' ')), '+OK');
@@ -203,7 +203,7 @@ test('where ACL LIST is denied, the gate is unknown, and closed by a login of a 
         });
         const [answer, evidence] = await gate();
         assert.equal(answer, 'no');
-        assert.match(evidence, /^alice was refused when its login was tried on the target/);
+        assert.match(evidence, /^the target refused the login of alice/);
       } finally {
         await shard.stop();
       }

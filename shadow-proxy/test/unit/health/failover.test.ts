@@ -30,22 +30,22 @@ test('anything else waits for the operator, and says what is known and what can 
   const cases: [Partial<FailoverFacts>, RegExp][] = [
     [
       { policy: 'manual' },
-      /^failover is manual, and the mirror is clean.*\| bring the source back, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/,
+      /^failover is manual; the mirror is clean.*\| start the source again, or shadow-compare promote sessions --to live --percent 100 --force --force-users --reason/,
     ],
     [
       { policy: 'manual', stage: 'live', dead: 'target' },
-      /\| bring the target back, or shadow-compare rollback sessions$/,
+      /\| start the target again, or shadow-compare rollback sessions$/,
     ],
     [
       { suspect: 'not copied' },
-      /^the mirror is not clean: every key is in doubt: not copied \| bring the source back$/,
+      /^the mirror is not clean: every key is a suspect: not copied \| start the source again$/,
     ],
     [{ unconfirmed: 3 }, /^the mirror is not clean.*3 keys \| .*shadow-compare stage sessions live --force$/],
     [{ unconfirmed: 3, stage: 'live', dead: 'target' }, /shadow-compare stage sessions shadow --force$/],
-    [{ stage: 'dualwrite' }, /^it is in dualwrite: no reply of the mirror was compared/],
+    [{ stage: 'dualwrite' }, /^the workload is in dualwrite: no reply of the mirror was compared/],
     [{ unsupported: 4 }, /^clients use commands that the target does not support \(4 calls\)/],
-    [{ stage: 'off' }, /^only the source has its keys \| bring the source back$/],
-    [{ stage: 'complete', dead: 'target' }, /^only the target has its keys \| bring the target back$/],
+    [{ stage: 'off' }, /^only the source has its keys \| start the source again$/],
+    [{ stage: 'complete', dead: 'target' }, /^only the target has its keys \| start the target again$/],
   ];
   for (const [changes, expected] of cases) assert.match(decide(changes), expected);
 });

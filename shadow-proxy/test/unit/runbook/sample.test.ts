@@ -15,8 +15,8 @@ test('figures, units, wrapped tables and the rules that excused something may di
   );
   assert.ok(
     shows(
-      'beside the proxy, and for 1 minutes its counts of writes are the proxy’s own',
-      'beside the proxy; its counts of calls could not be compared (scripts run, the target answers clients, or it has just begun)',
+      'connected to the source directly, and for 1 minutes the source counted only the writes of the proxy',
+      'connected to the source directly; call counts could not be compared (scripts run)',
     ),
   );
   const busy = '│ increment: incr │\n│ 10 writing now: │\n│ shadow-proxy:a… │\n│ (set)           │';

@@ -39,7 +39,7 @@ test('inside a transaction a blocking command is queued, as any other', async ()
 test('a write that is not of this region is refused before a transaction takes it', async () => {
   const { client } = await connect({ w: { stage: 'live', writer: 'eu' }, default: 'live' }, { region: 'us' });
   client.send('MULTI').send('INCR', 'w:n').send('EXEC');
-  assert.match(client.replies[1], /"w" is not written here/);
+  assert.match(client.replies[1], /"w" must not be written here/);
   assert.match(client.replies[2], /^-EXECABORT/);
 });
 

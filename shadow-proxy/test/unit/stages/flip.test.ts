@@ -135,7 +135,7 @@ test('suspects have 2,000 ms to be repaired before its commands are held; then i
   // It looks each 5 ms.
   await clock.advance(5);
   assert.equal((flip.reason as { code: string }).code, 'not-clean');
-  assert.match(String(flip.reason), /1 keys are in doubt/);
+  assert.match(String(flip.reason), /1 suspect key/);
 });
 
 test('one that is repaired by then lets it go on; with --force, none is waited for', async () => {
@@ -188,5 +188,5 @@ test('an authority that is down is given up, and its answers are not waited for'
 test('nothing is changed while the authority is not trusted', async () => {
   const { state, change } = setting();
   state.frozen = 'another process';
-  await assert.rejects(change(), { code: 'refused', message: /not trusted now: another process/ });
+  await assert.rejects(change(), { code: 'refused', message: /repairs are frozen: another process/ });
 });

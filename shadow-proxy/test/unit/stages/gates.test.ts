@@ -89,17 +89,17 @@ test('with all of the evidence every gate is open', () => {
 test('each gate closes by itself, and says what was seen and what is wanted', () => {
   const cases: [gate: string, answer: string, text: RegExp, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
     ['servers', 'no', /^the source is a replica of a:1; b$/, { servers: ['the source is a replica of a:1', 'b'] }],
-    ['servers', 'unknown', /not been asked/, { servers: null }],
+    ['servers', 'unknown', /were not checked yet/, { servers: null }],
     [
       'users',
       'no',
-      /^bob is missing on the target \(make both alike/,
+      /^bob is missing on the target \(make both servers alike/,
       { users: { differences: ['bob is missing on the target'], unknown: null, same: 2, onlyTarget: [] } },
     ],
     [
       'users',
       'no',
-      /^alice was refused when its login was tried/,
+      /^the target refused the login of alice/,
       {
         users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] },
         refusedLogins: ['alice'],
@@ -109,18 +109,21 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       'users',
       'unknown',
       /^the target does not tell$/,
-      { users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] }, refusedLogins: [] },
+      {
+        users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] },
+        refusedLogins: [],
+      },
     ],
-    ['users', 'unknown', /not been asked/, { users: null }],
+    ['users', 'unknown', /were not checked yet/, { users: null }],
     ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
-    ['time', 'no', /in 59 of 60 minutes \(180 have passed .*3 of 24 hours/, {}, { minutes: 59 }],
+    ['time', 'no', /in 59 of 60 minutes \(180 minutes in this stage, 3 of 24 hours/, {}, { minutes: 59 }],
     ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
     ['allowed', 'no', /^30 % of the pairs \(unordered 60,000\), at most 25 %/, {}, { allowed: { unordered: 60_000 } }],
     ['allowed', 'unknown', /nothing was compared/, {}, { compared: 0, allowed: {} }],
-    ['inconclusive', 'no', /^300 pairs could not be told/, {}, { inconclusive: 300 }],
-    ['suspects', 'no', /^3 keys in doubt/, { suspects: 3 }],
-    ['suspects', 'no', /every key is in doubt: not copied/, { suspect: 'not copied' }],
-    ['suspects', 'no', /repair is frozen: lost/, { frozen: 'lost' }],
+    ['inconclusive', 'no', /^300 inconclusive pairs/, {}, { inconclusive: 300 }],
+    ['suspects', 'no', /^3 suspect keys/, { suspects: 3 }],
+    ['suspects', 'no', /every key is a suspect: not copied/, { suspect: 'not copied' }],
+    ['suspects', 'no', /repairs are frozen: lost/, { frozen: 'lost' }],
     ['verify', 'unknown', /never verified: run shadow-compare verify/, {}, { verified: null }],
     [
       'verify',
@@ -130,13 +133,13 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       { verified: { ...evidence.verified!, endedAt: '2026-03-03T11:00:00Z' } },
     ],
     ['verify', 'no', /2 differed/, {}, { verified: { ...evidence.verified!, differences: 2 } }],
-    ['verify', 'no', /1 could not be told/, {}, { verified: { ...evidence.verified!, failed: 1 } }],
+    ['verify', 'no', /1 inconclusive/, {}, { verified: { ...evidence.verified!, failed: 1 } }],
     ['latency', 'no', /is 1\.50 times the source's/, { latencies: [window(2_000, 3_000)] }],
     ['latency', 'unknown', /999 replies of the source/, { latencies: [window(2_000, 2_000, 999)] }],
     [
       'unsupported',
       'no',
-      /^the target does not support lmpop \(4, last 1.0 h ago\); opens when none is seen for 24 h/,
+      /^the target does not support lmpop \(4, last 1.0 h ago\); opens when clients have not used them for 24 h/,
       {},
       { unsupported: { lmpop: seen('11:00') } },
     ],
@@ -150,13 +153,13 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     [
       'bypass',
       'no',
-      /connected beside the proxy: api at 10\.0\.0\.9 \(set\)/,
+      /connected to the source directly, bypassing the proxy: api at 10\.0\.0\.9 \(set\)/,
       { bypassing: ['api at 10.0.0.9 (set)'] },
     ],
     [
       'bypass',
       'no',
-      /at least so many writes \(set 12\) that the proxy did not send, last seen 20 minutes ago/,
+      /at least these writes \(set 12\), last seen 20 minutes ago/,
       { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } },
     ],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
@@ -173,7 +176,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       /^two nodes write; ask it$/,
       { counters: { ...counter, verdict: 'unknown', todo: 'ask it' } },
     ],
-    ['counters', 'no', /its one writer is us: here it stays off/, { writtenIn: 'us' }],
+    ['counters', 'no', /its only writer is us: in this region it stays off/, { writtenIn: 'us' }],
     ['evictions', 'no', /evicted 7 keys/, { evicted: 7 }],
     [
       'evictions',
@@ -181,7 +184,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       /evicted 7 keys since it started; the source has evicted 1,364 .* verify --repair/,
       { evicted: 7, sourceEvicted: 1_364 },
     ],
-    ['evictions', 'unknown', /does not tell/, { evicted: null }],
+    ['evictions', 'unknown', /does not report/, { evicted: null }],
     ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],
   ];
   for (const [name, answer, text, changes, seen] of cases) {
@@ -333,7 +336,7 @@ test('live is refused at once where smaller steps are offered, and the plan asks
   assert.equal(steps({ stage: 'live', percent: 50 }, 100).answer, 'yes');
   assert.match(
     steps(SHADOW, 100).evidence,
-    /^100 % of the keys at once, at most 1 % in this step: leave out --percent, and take 1, 10, 50, 100 % one after the other$/,
+    /^100 % of the keys requested, at most 1 % allowed in this step: leave out --percent, and promote by 1, 10, 50, 100 %$/,
   );
   assert.equal(steps(SHADOW, 100, { spanning: 3 }).answer, 'yes');
   assert.equal(steps(SHADOW, 100, { gates: { ...facts.gates, steps: false } }).answer, 'yes');

@@ -184,6 +184,12 @@ test('what is cut is said: six users differ, five are named; six clients pass by
   const [five, six] = [['a', 'b', 'c', 'd', 'e'], [...'abcdef']];
   assert.equal(named('users', users(five)), 'a; b; c; d; e');
   assert.equal(named('users', users(six)), 'a; b; c; d; e; and 1 more');
-  assert.equal(named('bypass', { bypassing: five }), 'connected beside the proxy: a, b, c, d, e');
-  assert.equal(named('bypass', { bypassing: six }), 'connected beside the proxy: a, b, c, d, e and 1 more');
+  assert.equal(
+    named('bypass', { bypassing: five }),
+    'connected to the source directly, bypassing the proxy: a, b, c, d, e',
+  );
+  assert.equal(
+    named('bypass', { bypassing: six }),
+    'connected to the source directly, bypassing the proxy: a, b, c, d, e and 1 more',
+  );
 });

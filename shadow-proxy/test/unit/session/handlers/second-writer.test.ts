@@ -13,7 +13,7 @@ test('a write is refused by the names of the workload and both regions, and coun
   const { client, proxy } = await scene('live');
   client.send('INCR', 'w:n');
   assert.deepEqual(client.replies, [
-    '-ERR shadow-proxy: "w" is not written here: its one writer is eu, and this is the proxy of us: send writes to the proxy of eu',
+    '-ERR shadow-proxy: "w" must not be written here: its only writer is eu, and this is the proxy of us: send writes to the proxy of eu',
   ]);
   assert.deepEqual([proxy.took(), proxy.workload('w').strayWrites], [[], 1]);
 });
@@ -25,7 +25,7 @@ test('reads, and writes of other workloads, go their way; a second key is looked
   assert.equal(proxy.took().length, 3);
   client.send('MSET', 'k', '1', 'w:n', '2');
   proxy.answer('$-1', '+OK', ':0');
-  assert.match(client.replies.at(-1)!, /"w" is not written here/);
+  assert.match(client.replies.at(-1)!, /"w" must not be written here/);
   assert.equal(proxy.workload('w').strayWrites, 1);
 });
 
@@ -52,8 +52,8 @@ test('what is only counted is counted once, however often it has to wait', async
 test('what does not tell its keys may write there: refused; a script that writes nothing is not', async () => {
   const { client, proxy } = await scene('live');
   client.send('FLUSHALL').send('EVAL', "return redis.call('SET', ARGV[1], 'v')", '0', 'k');
-  assert.match(client.replies[0], /FLUSHALL does not tell its keys, and may write to "w", whose one writer is eu/);
-  assert.match(client.replies[1], /EVAL does not tell its keys.* declare the keys, or send it to the proxy of eu$/);
+  assert.match(client.replies[0], /FLUSHALL does not name its keys, and may write to "w": its only writer is eu/);
+  assert.match(client.replies[1], /EVAL does not name its keys.* declare the keys, or send it to the proxy of eu$/);
   client.send('EVAL', "return redis.call('GET', KEYS[1])", '1', 'w:n').send('EVAL_RO', 'return 1', '0');
   assert.equal(client.replies.length, 2);
   assert.equal(proxy.workload('w').strayWrites, 2);
