@@ -169,7 +169,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       /^two nodes write; the sum; give it one writer$/,
       { counters: { ...counter, verdict: 'unsafe', lost: 'the sum', todo: 'give it one writer' } },
     ],
-    ['counters', 'unknown', /do not tell/, { counters: null }],
+    ['counters', 'unknown', /do not report their replication roles/, { counters: null }],
     [
       'counters',
       'unknown',
