@@ -1,11 +1,12 @@
 /**
- * `shadow-compare accept`: the operator's word on an authority that came back as another process. Lists what it lacks
- * or has otherwise than its mirror, and, when that is confirmed, has it taken as it is: the mirror is made equal to it.
+ * `shadow-compare accept`: accepts an authority that was restarted or replaced (its run ID changed). Lists the
+ * keys that differ from the mirror. After a confirmation, repairs resume: the mirror is made equal to the authority.
  */
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { fingerprint } from '../upstream/identity.js';
 import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
+import { count } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
@@ -22,15 +23,15 @@ export function addAccept(program: Command): void {
   const command = program
     .command('accept')
     .description(
-      'An authority came back as another process: list what it lacks or has otherwise than the mirror, and take it as it is',
+      'Accept an authority that was restarted or replaced (run ID changed): list the keys that differ, then resume repairs',
     )
-    .option('--shard <name>', 'this shard only (default: all that are frozen)')
-    .option('--dry-run', 'only list')
+    .option('--shard <name>', 'only this shard (default: all shards whose repairs are frozen)')
+    .option('--dry-run', 'only list the differences')
     .option(
       '--from-mirror',
-      'first give back what it has lost, from the mirror: keys that were confirmed there and not written since',
+      'first restore lost keys from the mirror: keys that the mirror confirmed and that were not written since',
     )
-    .option('--yes', 'do not ask: what only the mirror has is deleted there')
+    .option('--yes', 'do not ask: delete the keys that only the mirror has')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (options: AcceptOptions) => {
     process.exitCode = await accept(options);
@@ -44,12 +45,12 @@ async function accept(options: AcceptOptions): Promise<number> {
   if (options.shard !== undefined && !shards.some(({ name }) => name === options.shard))
     throw new CliError(
       'unknown-shard',
-      `there is no shard ${options.shard} here: ${shards.map(({ name }) => name).join(', ')}`,
+      `--shard ${options.shard}: the proxy has no such shard. Its shards: ${shards.map(({ name }) => name).join(', ')}`,
       exitCode.usage,
     );
   const frozen = shards.filter(({ name, frozen: why }) => why !== null && (options.shard ?? name) === name);
   if (frozen.length === 0) {
-    print(options.json ? '[]' : 'Nothing is frozen: every authority is the server that it was.');
+    print(options.json ? '[]' : 'Repairs are not frozen on any shard: there is nothing to accept.');
     return exitCode.holds;
   }
   const found = await list(client, frozen, options.json === true);
@@ -64,11 +65,11 @@ async function accept(options: AcceptOptions): Promise<number> {
   if (unfinished !== undefined)
     throw new CliError(
       'not-listed',
-      `nothing was changed: what differs could not be listed (${unfinished.job.reason})`,
+      `Nothing was changed. The differences could not be listed: ${unfinished.job.reason}. Run accept again`,
       exitCode.inconclusive,
     );
   if (!options.yes) await confirm(found, options.fromMirror === true);
-  if (options.fromMirror) await giveBack(client, frozen, options.json === true);
+  if (options.fromMirror) await restoreLost(client, frozen, options.json === true);
   const accepted = [];
   for (const { name, source, target } of frozen)
     accepted.push(
@@ -88,13 +89,13 @@ async function accept(options: AcceptOptions): Promise<number> {
   else
     for (const { shard, servers } of accepted)
       print(
-        `${shard}: the ${servers.join(' and the ')} is accepted as it is; its mirror is being verified and repaired (shadow-compare status)`,
+        `${shard}: accepted the ${servers.join(' and the ')}. The mirror is now verified and repaired; watch it with shadow-compare status`,
       );
   return exitCode.holds;
 }
 
-/** @throws {CliError} where not all of it could be given back: then nothing is accepted */
-async function giveBack(client: AdminClient, frozen: readonly ShardSnapshot[], json: boolean): Promise<void> {
+/** @throws {CliError} where not every key could be restored: then nothing is accepted */
+async function restoreLost(client: AdminClient, frozen: readonly ShardSnapshot[], json: boolean): Promise<void> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
   const ended = await follow(client, begun, json);
@@ -103,12 +104,12 @@ async function giveBack(client: AdminClient, frozen: readonly ShardSnapshot[], j
   if (short !== undefined)
     throw new CliError(
       'not-restored',
-      `${short.shard}: not everything could be given back, and nothing was accepted; what was given back stays. Try again, or accept it without --from-mirror`,
+      `${short.shard}: not every lost key could be restored, and nothing was accepted. Restored keys stay. Try again, or accept without --from-mirror`,
       exitCode.fails,
     );
 }
 
-/** Both servers are walked over; nothing is changed. */
+/** Scans both servers; changes nothing. */
 async function list(
   client: AdminClient,
   frozen: readonly ShardSnapshot[],
@@ -121,21 +122,22 @@ async function list(
 
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
 async function confirm(found: readonly EndedJob[], fromMirror: boolean): Promise<void> {
-  const count = found.reduce((keys, { job }) => keys + (job.differences.extra ?? 0), 0);
+  const keys = found.reduce((all, { job }) => all + (job.differences.extra ?? 0), 0);
   const what = fromMirror
-    ? `what cannot be given back of ${count} keys that only the mirror has is`
-    : `${count} keys that only the mirror has are`;
+    ? `of ${count(keys, 'key')} that only the mirror has, those that cannot be restored are`
+    : `${count(keys, 'key')} that only the mirror ${keys === 1 ? 'has is' : 'has are'}`;
   if (!process.stdin.isTTY) {
     throw new CliError(
       'not-confirmed',
-      `nothing was changed: ${what} to be deleted there; confirm with --yes, or give the authority up (shadow-compare stage … --force)`,
+      `Nothing was changed: ${what} deleted from the mirror. Confirm with --yes, or keep the mirror's data instead: shadow-compare stage WORKLOAD STAGE --force`,
       exitCode.usage,
     );
   }
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question(`Take it? ${what} deleted there. Type yes: `);
+  const answer = await terminal.question(`Accept the authority? ${what} deleted from the mirror. Type yes: `);
   terminal.close();
-  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'nothing was changed', exitCode.fails);
+  if (answer.trim() !== 'yes')
+    throw new CliError('not-confirmed', 'Not confirmed: nothing was changed', exitCode.fails);
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -49,8 +49,8 @@ const TIMEOUT_MS = 30_000;
 
 export const addAdminOptions = (command: Command): Command =>
   command
-    .option('--admin <url>', 'admin address of the proxy (default: that of --plan, else http://127.0.0.1:9400)')
-    .option('--plan <file>', 'take admin address and token from this plan')
+    .option('--admin <url>', 'admin address of the proxy (default: from --plan, else http://127.0.0.1:9400)')
+    .option('--plan <file>', 'read the admin address and token from this plan')
     .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
 
 /** The admin addresses of a plan's processes, each once. */
@@ -149,7 +149,7 @@ export class AdminClient {
       const why = (cause as Error | undefined)?.message ?? message;
       throw new CliError(
         'unreachable',
-        `no proxy answers at ${url} (${why}): start it, or name its admin address with --admin or --plan`,
+        `no proxy answers at ${url} (${why}). Start the proxy, or give its admin address with --admin or --plan`,
         exitCode.inconclusive,
       );
     }
@@ -160,7 +160,11 @@ export class AdminClient {
 
 function refusal(status: number, error: { code: string; message: string; details?: unknown } | undefined): CliError {
   if (error === undefined)
-    return new CliError('http', `the admin address answered HTTP ${status}: is it a proxy?`, exitCode.inconclusive);
+    return new CliError(
+      'http',
+      `the admin address answered HTTP ${status} without a reason. Check that --admin is the address of a proxy`,
+      exitCode.inconclusive,
+    );
   const details = error.details === undefined ? '' : `\n${JSON.stringify(error.details, null, 2)}`;
   const hint = status === 401 ? ' (set SHADOW_PROXY_TOKEN, or use --token-file)' : '';
   const wrongUse = status === 400 || status === 401 || status === 403 || status === 404;
@@ -170,15 +174,15 @@ function refusal(status: number, error: { code: string; message: string; details
 function normalise(url: string): string {
   const text = url.includes('://') ? url : `http://${url}`;
   const parsed = URL.canParse(text) ? new URL(text) : null;
-  // Whatever stands before an @ is a secret, and not repeated.
+  // Text before an @ is a secret: never print it.
   if (text.includes('@'))
     throw new CliError(
       'option',
-      '--admin holds a user or password: write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file',
+      '--admin must not hold a user or password. Write http://host:port, and give the token with SHADOW_PROXY_TOKEN or --token-file',
       exitCode.usage,
     );
   if (parsed === null)
-    throw new CliError('option', `--admin ${url} is no address: http://host:port is allowed`, exitCode.usage);
+    throw new CliError('option', `--admin ${url} is not an address: write http://host:port`, exitCode.usage);
   return parsed.href.replace(/\/+$/, '');
 }
 

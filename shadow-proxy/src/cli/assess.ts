@@ -38,32 +38,32 @@ const MAX_MONITOR_MS = 60_000;
 export function addAssess(program: Command): void {
   program
     .command('assess')
-    .description('Say whether a migration to KeyDB is worth it, and what has to be done first, from the live servers')
-    .argument('[source...]', 'URL of each Redis that would be left')
-    .option('--plan <file>', 'those of this plan instead')
-    .option('--target <url>', 'the KeyDB that would be adopted, where there is one')
-    .option('--for <duration>', 'how long load and latency are watched: take a busy hour', duration, 10_000)
+    .description('Assess live servers: is a migration to KeyDB worth it, and what must be done first')
+    .argument('[source...]', 'URL of each source Redis')
+    .option('--plan <file>', 'read the sources from this plan instead')
+    .option('--target <url>', 'URL of the target KeyDB, if there is one already')
+    .option('--for <duration>', 'how long to measure load and latency; choose a busy hour', duration, 10_000)
     .option(
       '--monitor <duration>',
-      'then look at the options of commands with MONITOR for so long, at most 60s: it costs the sources throughput',
+      'then run MONITOR for this long (at most 60s) to see which options commands use; slows the sources down',
       monitorTime,
     )
-    .option('--ca <file>', 'authority of the certificates of rediss:// servers')
+    .option('--ca <file>', 'CA certificate for rediss:// servers')
     .addOption(
-      new Option('--requires <what...>', 'what only a managed service gives and you cannot do without')
+      new Option('--requires <what...>', 'features of a managed service that you need')
         .choices(Object.keys(MANAGED_ONLY))
         .default([]),
     )
     .option(
       '--proxy-ops <number>',
-      'commands a second that one proxy takes on your machines (docs/capacity.md)',
+      'commands per second that one proxy handles on your machines (see docs/capacity.md)',
       positive,
       PROXY_OPS,
     )
-    .option('--node-memory <GiB>', 'memory of one KeyDB node', positive)
-    .option('--node-ops <number>', 'commands a second that one KeyDB node was measured to take', positive)
-    .option('--source-price <number>', 'a month of one Redis', price)
-    .option('--target-price <number>', 'a month of one KeyDB node', price)
+    .option('--node-memory <GiB>', 'memory of one KeyDB node, in GiB', positive)
+    .option('--node-ops <number>', 'commands per second that one KeyDB node handled in your own measurement', positive)
+    .option('--source-price <number>', 'monthly price of one Redis', price)
+    .option('--target-price <number>', 'monthly price of one KeyDB node, in the same currency', price)
     .option('--json', 'print JSON')
     .action(async (sources: readonly string[], options: AssessOptions) => {
       process.exitCode = await assess(sources, options);
@@ -95,7 +95,7 @@ async function readAll(
   options: AssessOptions,
 ): Promise<[InstanceFacts[], InstanceFacts | null]> {
   if ((urls.length === 0) === (options.plan === undefined))
-    throw new CliError('option', 'give URLs of sources, or --plan with a plan that has them', exitCode.usage);
+    throw new CliError('option', 'give either the URLs of the sources or --plan, not both', exitCode.usage);
   const endpoints =
     options.plan === undefined
       ? urls.map((url) => endpointOf('<source>', url, options.ca))
@@ -121,7 +121,7 @@ function monitorAll(
 ): Promise<InstanceFacts[]> {
   const count = `${endpoints.length} ${endpoints.length === 1 ? 'source' : 'sources'}`;
   process.stderr.write(
-    `MONITOR on ${count} for ${ms / 1000} s: it costs throughput, and shows this tool every command with its arguments. Nothing of them is kept but counts.\n`,
+    `Running MONITOR on ${count} for ${ms / 1000} s. It lowers throughput and shows this tool every command with its arguments; only counts are kept.\n`,
   );
   return Promise.all(sources.map(async (source, i) => ({ ...source, monitored: await monitor(endpoints[i], ms) })));
 }
@@ -155,7 +155,7 @@ function endpointOf(option: string, url: string, ca: string | undefined): Endpoi
 
 function price(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value >= 0)) throw new InvalidArgumentError('A number is allowed, in whatever currency.');
+  if (!(value >= 0)) throw new InvalidArgumentError('Give a number of 0 or more, in any currency.');
   return value;
 }
 
@@ -177,7 +177,7 @@ const WORD: Readonly<Record<Weight, string>> = {
   first: 'FIRST',
   note: 'note',
 };
-const WIDTH = 100;
+const WIDTH = 80;
 
 function render(
   sources: readonly InstanceFacts[],
@@ -213,12 +213,12 @@ function render(
     '',
     ...lines,
     '',
-    'KeyDB, told plainly',
+    'What to know about KeyDB',
     ...truths,
     '',
     renderSizing(sizing, sources.length),
     '',
-    `${conclusion.toUpperCase()}: ${because}`,
+    fold(`${conclusion.toUpperCase()}: ${because}`),
   ].join('\n');
 }
 
@@ -229,11 +229,12 @@ const entry = (word: string, what: string, means: string): string =>
     ...wrap(`→ ${means}`).map((line) => `${''.padEnd(INDENT)}${line}`),
   ].join('\n');
 
-function wrap(text: string): string[] {
+const fold = (text: string): string => wrap(text, WIDTH).join('\n');
+
+function wrap(text: string, width = WIDTH - INDENT): string[] {
   const lines: string[] = [''];
-  for (const word of text.split(' ')) {
-    if (lines[lines.length - 1].length + word.length + 1 > WIDTH - INDENT && lines[lines.length - 1] !== '')
-      lines.push(word);
+  for (const word of text.split(/\s+/)) {
+    if (lines[lines.length - 1].length + word.length + 1 > width && lines[lines.length - 1] !== '') lines.push(word);
     else lines[lines.length - 1] += lines[lines.length - 1] === '' ? word : ` ${word}`;
   }
   return lines;
@@ -243,13 +244,17 @@ function renderSizing(
   { opsPerSecond, memory, byMemory, byOps, nodes, costNow, costThen }: Sizing,
   instances: number,
 ): string {
-  const load = `Sizing: ${number(Math.round(opsPerSecond))} commands a second, ${(memory / GIB).toFixed(1)} GiB with room for fragmentation and growth`;
+  const load = `Sizing: ${number(Math.round(opsPerSecond))} commands per second, ${(memory / GIB).toFixed(1)} GiB including fragmentation and growth`;
   if (byMemory === null || byOps === null) {
-    return `${load}.\nSay --node-memory, and --node-ops as you measured it on your own KeyDB (loadtest/), for the number of nodes: KeyDB runs commands one at a\ntime, so that nobody else's figure holds for your commands.`;
+    return fold(
+      `${load}. For the number of nodes, give --node-memory and --node-ops. Measure --node-ops on your own KeyDB with your own commands (loadtest/): other people's figures do not apply.`,
+    );
   }
   const cost =
     costNow === null || costThen === null
-      ? 'say --source-price and --target-price for the cost'
-      : `${number(Math.round(costThen))} a month instead of ${number(Math.round(costNow))}`;
-  return `${load}: ${nodes} KeyDB ${nodes === 1 ? 'node' : 'nodes'} instead of ${instances} (${byMemory} for memory, ${byOps} for commands), without replicas; ${cost}.`;
+      ? 'for the cost, give --source-price and --target-price'
+      : `${number(Math.round(costThen))} per month instead of ${number(Math.round(costNow))}`;
+  return fold(
+    `${load}: ${nodes} KeyDB ${nodes === 1 ? 'node' : 'nodes'} instead of ${instances} (${byMemory} for memory, ${byOps} for commands), without replicas; ${cost}.`,
+  );
 }

@@ -1,4 +1,4 @@
-/** `shadow-compare backfill`: copies what was there before the dual write, through a running proxy. */
+/** `shadow-compare backfill`: copies the existing keys to the mirror, through a running proxy. */
 import type { Command } from 'commander';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
@@ -16,17 +16,15 @@ interface BackfillOptions extends JobOptions {
 export function addBackfill(program: Command): void {
   const command = program
     .command('backfill')
-    .description(
-      'Copy the keys that were there before the dual write, while clients go on; again after an interruption, it goes on',
-    )
-    .option('--again', 'copy everything once more, though it was copied and nothing came in doubt since')
+    .description('Copy the existing keys while clients work; after an interruption, the same command continues')
+    .option('--again', 'copy every key again, even where the last copy is complete and no key is suspect')
     .option(
       '--dry-run',
-      'only count the keys that would be copied, overwritten, deleted and kept, and check the memory of the target',
+      'only count the keys that would be copied, overwritten, deleted or kept, and check the memory of the target',
     )
     .option(
       '--delete-foreign',
-      'delete keys of the target that the source does not have and the proxy did not write; asks for their number',
+      'delete foreign keys: keys on the target that the source does not have and the kit did not write; asks for their number',
     )
     .option(...YES, keysConfirmed);
   addJobOptions(command).action(async (options: BackfillOptions) => {
@@ -44,8 +42,7 @@ async function backfill(options: BackfillOptions): Promise<readonly EndedJob[]> 
     (await runJob({ ...order, dryRun: true }, options)).map(({ shard, job }) => [shard, job.keptForeign]),
   );
   const keys = [...foreign.values()].reduce((a, b) => a + b, 0);
-  if (keys > 0)
-    await confirmKeys(keys, 'Foreign keys of the target, which the source does not have, are deleted', options);
+  if (keys > 0) await confirmKeys(keys, 'Foreign keys (on the target, not on the source) will be deleted', options);
   return runJob(order, options, foreign);
 }
 

@@ -7,10 +7,10 @@ import { CliError, exitCode } from './exit.js';
 /** For `--yes <number>`. */
 export function keysConfirmed(text: string): number {
   if (/^\d{1,15}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('A whole number is allowed: how many keys may be deleted or overwritten.');
+  throw new InvalidArgumentError('Give a whole number: how many keys may be deleted or overwritten.');
 }
 
-export const YES = ['--yes <number>', 'confirm so many keys without a question, as a script has to'] as const;
+export const YES = ['--yes <number>', 'confirm this number of keys without a prompt (for scripts)'] as const;
 
 /**
  * Asks for the number of keys on the terminal, unless `yes` gives it.
@@ -27,18 +27,18 @@ export async function confirmKeys(
     new CliError('not-confirmed', `${told}. ${why}`, exit);
   if (yes !== undefined) {
     if (yes >= keys) return;
-    throw refused(`--yes ${yes} is less: nothing of that was done`);
+    throw refused(`--yes ${yes} is too small: nothing was deleted or overwritten`);
   }
   if (json === true || !process.stdin.isTTY)
     throw refused(
-      `This is no terminal to ask on: confirm with --yes ${keys}. Nothing of that was done`,
+      `No terminal to ask on: confirm with --yes ${keys}. Nothing was deleted or overwritten`,
       exitCode.usage,
     );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     process.stderr.write(`${told}.\n`);
-    if ((await terminal.question(`Type ${keys} to go on: `)).trim() !== String(keys))
-      throw refused('Nothing of that was done');
+    if ((await terminal.question(`Type ${keys} to continue: `)).trim() !== String(keys))
+      throw refused('Not confirmed: nothing was deleted or overwritten');
   } finally {
     terminal.close();
   }

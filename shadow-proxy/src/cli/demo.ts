@@ -33,10 +33,10 @@ export function addDemo(program: Command): void {
   program
     .command('demo')
     .description(
-      'See it work: a Redis, a KeyDB, traffic, and a difference that is caught (takes under a minute, leaves nothing)',
+      'See it work: starts a Redis, a KeyDB and traffic, and detects a changed value (under a minute, leaves no files)',
     )
     .option('--for <duration>', 'how long the traffic runs', duration, 15_000)
-    .option('--json', 'print one JSON object at the end, and nothing before')
+    .option('--json', 'print one JSON object at the end')
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
     });
@@ -51,7 +51,7 @@ interface Finding {
   readonly allowed: Readonly<Record<string, number>>;
   readonly errors: { readonly errors: number; readonly first: string | null };
   readonly caught: LedgerEntry | null;
-  readonly healed: boolean;
+  readonly repaired: boolean;
 }
 
 async function demo(options: DemoOptions): Promise<number> {
@@ -115,15 +115,15 @@ async function observe(
     if (signal.aborted) return null;
     const { operations, compared, mismatches, allowed } = launched.shard.snapshot();
     direct = await connectApps(target.port);
-    say('\nNow one value is changed in the target, behind the proxy’s back …');
-    const { caught, healed } = await tamper(launched, apps[0], direct[0]);
+    say('\nNow one value is changed directly on the target, bypassing the proxy …');
+    const { caught, repaired } = await tamper(launched, apps[0], direct[0]);
     say(
       caught
-        ? `… and a client reads it. Caught:\n  ${renderMismatch(caught)}`
-        : '… and a client reads it. It was NOT caught.',
+        ? `… and a client reads it. Detected:\n  ${renderMismatch(caught)}`
+        : '… and a client reads it. The mismatch was NOT detected.',
     );
-    if (healed) say('The proxy has copied the key again: both servers hold the same.');
-    return { operations, compared, mismatches, allowed, errors, caught, healed };
+    if (repaired) say('The proxy has repaired the key: both servers hold the same value.');
+    return { operations, compared, mismatches, allowed, errors, caught, repaired };
   } finally {
     for (const app of [...apps, ...direct]) app.close();
     await launched.stop();
@@ -146,12 +146,12 @@ async function traffic(
   return errors;
 }
 
-/** Changes a value that nobody else writes any more, and lets a client read it. */
+/** Changes a value that no client writes any more, and lets a client read it. */
 async function tamper(
   { shard, ledger }: Launched,
   client: App,
   direct: App,
-): Promise<{ caught: LedgerEntry | null; healed: boolean }> {
+): Promise<{ caught: LedgerEntry | null; repaired: boolean }> {
   await client.call(['SADD', TAMPERED, 'everybody']);
   await settled(() => shard.snapshot().mirror.queuedEffects === 0);
   const before = ledger.total;
@@ -159,10 +159,10 @@ async function tamper(
   const right = JSON.stringify(sorted(await client.call(['SMEMBERS', TAMPERED])));
   await settled(() => ledger.total > before);
   const caught = ledger.total > before ? (ledger.latest().at(-1) ?? null) : null;
-  const healed =
+  const repaired =
     caught !== null &&
     (await settled(async () => JSON.stringify(sorted(await direct.call(['SMEMBERS', TAMPERED]))) === right));
-  return { caught, healed };
+  return { caught, repaired };
 }
 
 const sorted = (members: unknown): string[] => (members as string[]).map(String).sort();
@@ -178,16 +178,16 @@ const isFine = ({ compared, mismatches, errors, caught }: Finding): boolean =>
   compared > 0 && sum(mismatches) === 0 && errors.errors === 0 && caught !== null;
 
 function summary({ operations, compared, mismatches, allowed, errors, caught }: Finding, fine: boolean): string {
-  const explanation = sum(allowed) === 0 ? '' : `, ${number(sum(allowed))} of them allowed (${list(allowed)})`;
+  const allowedPart = sum(allowed) === 0 ? '' : `, ${number(sum(allowed))} of them allowed (${list(allowed)})`;
   return [
-    `${number(operations)} operations, ${number(compared)} pairs of replies compared${explanation}, ${number(sum(mismatches))} mismatches in the traffic${sum(mismatches) === 0 ? '' : ` (${list(mismatches)})`}.`,
+    `${number(operations)} operations, ${number(compared)} pairs of replies compared${allowedPart}, ${number(sum(mismatches))} mismatches in the traffic${sum(mismatches) === 0 ? '' : ` (${list(mismatches)})`}.`,
     ...(errors.errors === 0 ? [] : [`${number(errors.errors)} commands failed, the first with: ${errors.first}`]),
-    caught
-      ? 'The value that was changed behind the proxy’s back was caught.'
-      : 'The value that was changed behind the proxy’s back was NOT caught.',
-    fine ? 'It works. Next: shadow-compare run --source URL --target URL' : 'It does NOT work here: see above.',
+    caught ? 'The changed value was detected.' : 'The changed value was NOT detected.',
+    fine
+      ? 'It works. Next: shadow-compare run --source URL --target URL'
+      : 'It does NOT work here: see the lines above.',
   ].join('\n');
 }
 
 const standInNotice = (target: LocalServer): string =>
-  `NOTE: there is no KeyDB on this machine, so ${target.standIn} stands in for it. Set KEYDB_SERVER, or start Docker, to see the real thing.`;
+  `NOTE: no KeyDB was found on this machine: ${target.standIn} takes its place. To use KeyDB, set KEYDB_SERVER or start Docker.`;

@@ -2,11 +2,12 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { redactUrl } from '../plan/endpoint.js';
 
-/** 0 it holds, 1 it does not, 2 wrong usage or plan, 3 it could not be told. */
+/** 0: it holds. 1: it does not hold, or was refused. 2: wrong option, argument or plan. 3: inconclusive. */
 export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3 } as const;
 
-/** What a proxy is that answers, and has nothing to tell. */
-export const NO_SHARD = 'the proxy has no shard: it is starting, or stands by for another one (see /readyz)';
+/** Printed where the proxy answers but serves no shard. */
+export const NO_SHARD =
+  'the proxy serves no shard: it is starting, or it is the standby of another proxy (see /readyz)';
 
 /** The command cannot go on; its message is all that the operator needs. */
 export class CliError extends Error {
@@ -68,26 +69,26 @@ const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h:
 export function duration(text: string): number {
   const [, digits, unit] = /^(\d+)(ms|s|m|h)$/.exec(text) ?? [];
   const value = Number(digits) * UNITS[unit];
-  if (!(value > 0)) throw new InvalidArgumentError('A number and its unit is allowed: 500ms, 60s, 5m or 1h.');
+  if (!(value > 0)) throw new InvalidArgumentError('Give a number with a unit, such as 500ms, 60s, 5m or 1h.');
   return value;
 }
 
 /** `host:port`, or a whole URL. */
 export function listenAddress(text: string): string {
   if (text.includes('://') || /:\d+$/.test(text)) return text;
-  throw new InvalidArgumentError('An address is allowed, such as 127.0.0.1:6400.');
+  throw new InvalidArgumentError('Give an address, such as 127.0.0.1:6400.');
 }
 
 /** A number from 0 to 100. */
 export function percentage(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value >= 0 && value <= 100)) throw new InvalidArgumentError('A number from 0 to 100 is allowed.');
+  if (!(value >= 0 && value <= 100)) throw new InvalidArgumentError('Give a number from 0 to 100.');
   return value;
 }
 
 /** A number above 0. */
 export function positive(text: string): number {
   const value = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
-  if (!(value > 0)) throw new InvalidArgumentError('A number above 0 is allowed.');
+  if (!(value > 0)) throw new InvalidArgumentError('Give a number above 0.');
   return value;
 }

@@ -1,5 +1,6 @@
 /**
- * `shadow-compare guard`: whether counters are safe on the target's nodes as they are, and what would make a heal full.
+ * `shadow-compare guard`: whether counters are safe on the target's nodes, and what would turn a reconnect
+ * into a full resync.
  */
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -44,16 +45,19 @@ export function addGuard(program: Command): void {
   const command = program
     .command('guard')
     .description(
-      'Say whether counters are safe on the live target nodes, and what would make the heal of a cut link a full resync',
+      'Check whether counters are safe on the live target nodes, and what would turn a reconnect into a full resync',
     )
-    .option('--no-proxy', 'do not ask the proxy what it has seen: only what the plan calls a counter is judged')
+    .option(
+      '--no-proxy',
+      'do not ask the proxy which commands it has seen: judge only the workloads that the plan calls counters',
+    )
     .option(
       '--for <duration>',
-      'how long the nodes are watched: take a busy time, the backlog is reckoned by it',
+      'how long to measure the nodes; choose a busy time, it gives the backlog size',
       duration,
       2_000,
     )
-    .option('--watch', 'again every 10 s, until Ctrl-C; tells of each full resync, and of each verdict that changes')
+    .option('--watch', 'repeat every 10 s until Ctrl-C; print each full resync and each changed verdict')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (options: GuardOptions) => {
     const plan = loadPlan(planFile(options));
@@ -67,7 +71,7 @@ export function addGuard(program: Command): void {
 function planFile({ plan }: GuardOptions): string {
   if (plan !== undefined) return plan;
   if (existsSync(DEFAULT_PLAN)) return DEFAULT_PLAN;
-  throw new CliError('option', `--plan is needed: there is no ${DEFAULT_PLAN} here`, exitCode.usage);
+  throw new CliError('option', `--plan is missing, and there is no ${DEFAULT_PLAN} in this directory`, exitCode.usage);
 }
 
 async function look(plan: Plan, options: GuardOptions): Promise<Guard> {
@@ -101,7 +105,7 @@ async function askProxy(options: GuardOptions): Promise<Pick<Guard, 'sightings' 
     if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
     return {
       sightings: null,
-      proxyProblem: `${error.message}; or leave it out with --no-proxy: then counters that the plan does not name are not looked for`,
+      proxyProblem: `${error.message}; or use --no-proxy: then only counters that the plan names are judged`,
       operations: 0,
     };
   }
@@ -141,7 +145,7 @@ export function changes(before: Guard, now: Guard): string[] {
     const was = known.find((node) => node.runId === runId)?.syncFull ?? (known.length > 0 ? 0 : syncFull);
     return syncFull > was
       ? [
-          `ALERT: ${label} has served ${syncFull - was} full ${syncFull - was === 1 ? 'resync' : 'resyncs'} (sync_full ${syncFull}): plain counters that two nodes wrote have lost increments; look at them`,
+          `ALERT: ${label} has served ${syncFull - was} full ${syncFull - was === 1 ? 'resync' : 'resyncs'} (sync_full ${syncFull}): counters that two nodes wrote have lost increments; check them`,
         ]
       : [];
   });
@@ -168,7 +172,7 @@ const BARE = { head: [], border: [] };
 /** Fits 80 columns. */
 function render({ verdict, workloads, hazards, clusters, proxyProblem, operations }: Guard): string {
   const nodes = new Table({
-    head: ['node', 'role', 'writes', 'counting commands since its start'],
+    head: ['node', 'role', 'writes', 'counting commands since start'],
     style: BARE,
     colWidths: [23, 23, 8, 21],
     wordWrap: true,
@@ -181,7 +185,7 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem, operation
         acceptsWrites(node) ? 'yes' : 'no',
         callsAt(node),
       ]);
-    for (const { label, why } of cluster.unread) nodes.push([label, 'NOT ASKED', '?', why]);
+    for (const { label, why } of cluster.unread) nodes.push([label, 'UNREAD', '?', why]);
   }
   const verdicts = new Table({
     head: ['workload', 'counters', 'why'],
@@ -198,26 +202,28 @@ function render({ verdict, workloads, hazards, clusters, proxyProblem, operation
         .join('\n'),
     ]);
   }
-  const heals = new Table({ style: BARE, colWidths: [11, 66], wordWrap: true });
-  for (const { about, what, todo } of hazards) heals.push([about, `${what}\n→ ${todo}`]);
+  const resyncs = new Table({ style: BARE, colWidths: [11, 66], wordWrap: true });
+  for (const { about, what, todo } of hazards) resyncs.push([about, `${what}\n→ ${todo}`]);
   return [
     nodes.toString(),
     workloads.length === 0
-      ? 'No workload is a counter by its class, or was seen to be used as one.'
+      ? 'No workload has the class counter, and none was seen to be used as one.'
       : verdicts.toString(),
-    ...(hazards.length === 0 ? [] : ['What makes a heal full, or a full one worse:', heals.toString()]),
+    ...(hazards.length === 0
+      ? []
+      : ['What turns a reconnect into a full resync, or makes one worse:', resyncs.toString()]),
     ...(proxyProblem === null ? [] : [`UNKNOWN: ${proxyProblem}`]),
     ...(sawNothing({ workloads, operations, clusters })
-      ? ['UNKNOWN: no command of a client was seen: ask the proxy again when clients have been at work']
+      ? ['UNKNOWN: the proxy has seen no client command yet: run guard again under traffic']
       : []),
-    `${WORDS[verdict]}${verdict === 'safe' ? ': no counter is written on two nodes in a way that loses' : ''}`,
+    `${WORDS[verdict]}${verdict === 'safe' ? ': no counter can lose increments by being written on two nodes' : ''}`,
   ].join('\n');
 }
 
 /** A node counts what its peers sent it, too; scripts only where clients sent them. */
 function callsAt({ calls, writers }: NodeFacts): string {
   const kinds = byKind(Object.fromEntries([...calls].sort()));
-  const told = Object.entries(kinds).map(
+  const counts = Object.entries(kinds).map(
     ([kind, commands]) =>
       `${kind}: ${Object.entries(commands)
         .map(([name, times]) => `${name} ${number(times)}`)
@@ -226,9 +232,9 @@ function callsAt({ calls, writers }: NodeFacts): string {
   const clients = [...new Set((writers ?? []).map(({ who, command }) => `${who} (${command})`))].slice(0, 3);
   return (
     [
-      ...told,
+      ...counts,
       ...(clients.length === 0 ? [] : [`writing now: ${clients.join(', ')}`]),
-      ...(writers === null ? ['does not list its clients'] : []),
+      ...(writers === null ? ['client list unavailable'] : []),
     ].join('\n') || 'none'
   );
 }

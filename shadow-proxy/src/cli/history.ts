@@ -4,7 +4,7 @@ import { describeEvent } from '../storage/history.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 
 export function addHistory(program: Command): void {
-  addAdminOptions(program.command('history').description('Show the changes of a running proxy, oldest first'))
+  addAdminOptions(program.command('history').description('List the changes made through a running proxy, oldest first'))
     .option('--json', 'print JSON, with the evidence of each change')
     .action(async (options: AdminClientOptions & { readonly json?: boolean }) => {
       const shards = await new AdminClient(options).history();

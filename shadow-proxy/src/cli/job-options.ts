@@ -21,12 +21,12 @@ export interface JobOptions extends AdminClientOptions {
 
 export const addJobOptions = (command: Command): Command =>
   addAdminOptions(command)
-    .option('--workload <names...>', 'only these workloads (default: all that are written to both servers)')
-    .option('--shard <name>', 'this shard only (default: all shards of the proxy)')
-    .option('--keys-per-second <n>', 'no more keys than this', positive)
-    .option('--bytes-per-second <n>', 'no more bytes than this', positive)
-    .option('--max-p99-ms <n>', "slow down where the authority's p99 is above this", positive)
-    .option('--stop', 'stop the one that is under way; the same command goes on from there')
+    .option('--workload <names...>', 'only these workloads (default: all workloads written to both servers)')
+    .option('--shard <name>', 'only this shard (default: all shards of the proxy)')
+    .option('--keys-per-second <n>', 'at most this many keys per second', positive)
+    .option('--bytes-per-second <n>', 'at most this many bytes per second', positive)
+    .option('--max-p99-ms <n>', "slow down while the authority's p99 is above this, in ms", positive)
+    .option('--stop', 'stop the running job; the same command without --stop continues it')
     .option('--json', 'print JSON; progress as JSON lines on standard error');
 
 export type Order = Pick<JobRequest, 'kind'> & Partial<Omit<JobRequest, 'deletes'>>;
@@ -47,7 +47,7 @@ export async function runJob(
   if (options.stop === true) {
     shards = shardsOf(await client.stopJobs());
     if (shards.length === 0)
-      throw new CliError('none', 'no backfill or verification is under way: nothing was stopped', exitCode.fails);
+      throw new CliError('none', 'no backfill or verify job is running: nothing was stopped', exitCode.fails);
   } else {
     const wanted: JobOrder = {
       ...order,
@@ -62,11 +62,11 @@ export async function runJob(
         shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
   }
   const ended = await follow(client, shards, json);
-  const untold = shards.filter((name) => !ended.some(({ shard }) => shard === name));
-  if (untold.length === 0 && shards.length > 0) return ended;
+  const lost = shards.filter((name) => !ended.some(({ shard }) => shard === name));
+  if (lost.length === 0 && shards.length > 0) return ended;
   throw new CliError(
     'no-result',
-    `nothing is known of the ${order.kind} of ${untold.join(', ') || 'any shard'}: the proxy was started again, or its state is new. Run it again`,
+    `the result of the ${order.kind} of ${lost.join(', ') || 'any shard'} is lost: the proxy restarted, or its state is new. Run ${order.kind} again`,
     exitCode.inconclusive,
   );
 }
@@ -102,7 +102,7 @@ async function begin(client: AdminClient, order: JobOrder): Promise<readonly str
     const running = (await client.jobs()).filter(({ job }) => job?.state === 'running' && job.kind === order.kind);
     // It has ended in between.
     if (running.length === 0) return shardsOf(await client.startJob(order));
-    process.stderr.write(`A ${order.kind} is under way already: following that one.\n`);
+    process.stderr.write(`A ${order.kind} job is running already: following it.\n`);
     return shardsOf(running);
   }
 }

@@ -1,39 +1,39 @@
-/** A backfill or verification until its end: a bar for each shard, or JSON lines where there is no terminal. */
+/** A backfill or verification until its end: a bar for each shard; without a terminal, lines of text or JSON. */
 import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { bytes, duration, list, number } from '../text/figures.js';
+import { bytes, count, duration, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import type { AdminClient, ShardJob } from './admin-client.js';
 import type { CliError } from './exit.js';
 
 const POLL_MS = 250;
 const LINE_MS = 2_000;
-/** A proxy that is started again goes on; one that does not come back in this time is given up. */
-const AWAY_MS = 60_000;
+/** A restarted proxy continues the job. After this time without an answer, following ends with an error. */
+const DISCONNECTED_MS = 60_000;
 
 /** How the last job of a shard ended. */
 export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
 
 /**
  * Resolves when none of the jobs runs any more.
- * @throws {CliError} where the proxy stays away
+ * @throws {CliError} where the proxy stays unreachable
  */
 export async function follow(
   client: AdminClient,
   shards: readonly string[],
   json: boolean,
 ): Promise<readonly EndedJob[]> {
-  const show = process.stderr.isTTY && !json ? bars(shards) : lines();
-  let awaySince: number | null = null;
+  const show = process.stderr.isTTY && !json ? bars(shards) : lines(json);
+  let disconnectedSince: number | null = null;
   try {
     for (;;) {
       const jobs = await client.jobs().catch((error: CliError) => {
-        awaySince ??= performance.now();
-        if (error.code !== 'unreachable' || performance.now() - awaySince > AWAY_MS) throw error;
+        disconnectedSince ??= performance.now();
+        if (error.code !== 'unreachable' || performance.now() - disconnectedSince > DISCONNECTED_MS) throw error;
         return null;
       });
       if (jobs !== null) {
-        awaySince = null;
+        disconnectedSince = null;
         const followed = jobs.filter((each): each is EndedJob => shards.includes(each.shard) && each.job !== null);
         show.update(followed);
         if (followed.every(({ job }) => job.state !== 'running')) return followed;
@@ -52,7 +52,7 @@ interface Display {
 
 function bars(shards: readonly string[]): Display {
   const all = new MultiBar({
-    format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} errors{why}',
+    format: '{shard} [{bar}] {percentage} % | {keys} keys | {size} | {rate} keys/s | {left} | {failed} failed{why}',
     hideCursor: true,
     clearOnComplete: false,
     emptyOnZero: true,
@@ -90,48 +90,57 @@ function texts(job: JobSnapshot | null): Record<string, string> {
   };
 }
 
-function lines(): Display {
+function lines(json: boolean): Display {
   let at = -Infinity;
   return {
     update(jobs) {
       const ended = jobs.every(({ job }) => job.state !== 'running');
       if (!ended && performance.now() - at < LINE_MS) return;
       at = performance.now();
-      for (const { shard, job } of jobs) process.stderr.write(`${JSON.stringify({ shard, ...job })}\n`);
+      if (json) for (const { shard, job } of jobs) process.stderr.write(`${JSON.stringify({ shard, ...job })}\n`);
+      // The result follows on standard output.
+      else if (!ended) for (const each of jobs) process.stderr.write(`${renderProgress(each)}\n`);
     },
     end: () => undefined,
   };
 }
 
+/** One line of a running job. */
+export function renderProgress({ shard, job }: EndedJob): string {
+  const { keys, size, rate, left, failed } = texts(job);
+  const total = job.total > job.seen ? ` of ${number(job.total)}` : '';
+  return `${shard}: ${job.kind} ${job.state}: ${keys}${total} keys, ${size}, ${rate} keys/s, ${left}, ${failed} failed`;
+}
+
 /** The result for people. */
 export function renderJob({ shard, job }: EndedJob): string {
   const { kind, state, reason } = job;
-  const toOthers = `${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} kept foreign`;
+  const toOthers = `${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${count(job.keptForeign, 'foreign key')} kept`;
   const did = job.dryRun
-    ? `${number(job.seen)} keys would be copied, ${toOthers}`
+    ? `${count(job.seen, 'key')} would be copied, ${toOthers}`
     : kind === 'backfill'
-      ? `${number(job.copied)} keys copied (${bytes(job.bytes)}), ${toOthers}`
-      : `${number(job.verified)} keys ${kind === 'restore' ? 'looked at' : 'compared'}`;
+      ? `${count(job.copied, 'key')} copied (${bytes(job.bytes)}), ${toOthers}`
+      : `${count(job.verified, 'key')} ${kind === 'restore' ? 'checked' : 'compared'}`;
   const found = sum(job.differences) > 0 ? ` (${list(job.differences)})` : '';
   const differences =
     kind === 'verify'
       ? `, ${number(sum(job.differences))} differ${found}`
-      : found && `, ${number(sum(job.differences))} left out${found}`;
+      : found && `, ${number(sum(job.differences))} not copied${found}`;
   const listed = sum(job.listed) > 0 ? `, listed: ${list(job.listed)}` : '';
-  const restored = kind === 'restore' ? `, ${number(job.repaired)} given back` : '';
+  const restored = kind === 'restore' ? `, ${number(job.repaired)} restored` : '';
   const deleted =
     job.deleted + job.keptForeign > 0
-      ? ` (${number(job.deleted)} deleted, ${number(job.keptForeign)} that only the mirror has kept)`
+      ? ` (${number(job.deleted)} deleted, ${count(job.keptForeign, 'foreign key')} kept)`
       : '';
   const repaired = job.repair ? `, ${number(job.repaired)} repaired${deleted}` : '';
   const unsure =
     job.unsure > 0
-      ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since, or in doubt before, and left' : 'in doubt and being healed'}`
+      ? `, ${number(job.unsure)} ${kind === 'restore' ? 'written since or suspect, left unchanged' : 'suspect, repair pending'}`
       : '';
   const failed = job.failed > 0 ? `, ${number(job.failed)} failed` : '';
   const nothing =
     state === 'done' && (kind === 'verify' ? job.verified : job.seen) === 0
-      ? `\n  Inconclusive: no key of ${job.workloads.join(', ')} was found. Check the patterns, --workload and --sample`
+      ? `\n  Inconclusive: no key of ${job.workloads.join(', ')} was found. Check the key patterns, --workload and --sample`
       : '';
   const examples = job.examples.map(({ db, key, kind: how }) => `\n  db ${db} ${key}: ${DIFFERENCES[how] ?? how}`);
   const failures = job.failures.map(({ db, key, why }) => `\n  db ${db} ${key}: ${why}`);
@@ -141,11 +150,11 @@ export function renderJob({ shard, job }: EndedJob): string {
 /** What a difference is, for people. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   extra: 'only the mirror has it',
-  foreign: 'only the mirror has it, and the proxy is not known to have written it',
-  missing: 'the mirror lacks it',
-  type: 'of another type on the mirror',
-  value: 'another value on the mirror',
-  ttl: 'another time to live on the mirror',
+  foreign: 'foreign key: only the mirror has it, and the kit did not write it',
+  missing: 'missing on the mirror',
+  type: 'different type on the mirror',
+  value: 'different value on the mirror',
+  ttl: 'different TTL on the mirror',
 };
 
 /** The shards that were begun, or that had begun already. */

@@ -1,4 +1,4 @@
-/** `shadow-compare key-hash`: under which hash a key stands in the ledger, the log and the reports of each shard. */
+/** `shadow-compare key-hash`: the hash that stands for a key in the ledger, the log and the reports of each shard. */
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { hashKey } from '../compare/redact.js';
@@ -25,12 +25,10 @@ interface KeyHash {
 export function addKeyHash(program: Command): void {
   program
     .command('key-hash')
-    .description(
-      "Show the hash of a key, as it stands in each shard's ledger; where the state folder of the proxy is, as a user who may read it",
-    )
-    .argument('<key>', 'the key, as clients give it')
+    .description('Show the hash that stands for a key in each ledger; run it where the state directory is readable')
+    .argument('<key>', 'the key, as clients write it')
     .requiredOption('--plan <file>', 'the migration plan, in YAML')
-    .option('--shard <name>', 'of this shard only (default: all shards of the plan)')
+    .option('--shard <name>', 'only this shard (default: all shards of the plan)')
     .option('--json', 'print JSON')
     .action((key: string, options: KeyHashOptions) => {
       const hashes = hashesOf(Buffer.from(key), options);
@@ -49,7 +47,7 @@ function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): rea
   if (names.length === 0)
     throw new CliError(
       'unknown-shard',
-      `there is no shard ${only} in the plan: ${plan.shards.map(({ name }) => name).join(', ')}`,
+      `--shard ${only}: the plan has no such shard. Its shards: ${plan.shards.map(({ name }) => name).join(', ')}`,
       exitCode.usage,
     );
   const workload = new Router(plan.workloads, plan.default).match(key, 0, key.length);
@@ -62,7 +60,7 @@ function hashesOf(key: Buffer, { plan: file, shard: only }: KeyHashOptions): rea
   if (hashes.length > 0) return hashes;
   throw new CliError(
     'no-hash-key',
-    `${names.map((name) => join(plan.state, name, 'hash-key')).join(', ')}: not there. Run this where the state folder of the proxy is`,
+    `${names.map((name) => join(plan.state, name, 'hash-key')).join(', ')}: not found. Run this command on the machine that has the state directory of the proxy`,
     exitCode.fails,
   );
 }

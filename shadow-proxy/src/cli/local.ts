@@ -1,6 +1,6 @@
 /**
  * `shadow-compare local`: a migration on this machine to practise on. A Redis, a KeyDB and the proxy between them,
- * started as the demo starts them; they stay until they are told to go. Terraform's environments/local is these
+ * started as the demo starts them; they run until `local down`. Terraform's environments/local is these
  * commands.
  */
 import { spawn } from 'node:child_process';
@@ -16,6 +16,7 @@ import { createLogger } from '../telemetry/log.js';
 import { loadPlan } from '../plan/load.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
+import { count } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
 
@@ -35,29 +36,27 @@ const DIRECTORY = './local-migration';
 export function addLocal(program: Command): void {
   const local = program
     .command('local')
-    .description(
-      'A migration on this machine to practise on: a Redis, a KeyDB and the proxy between them, all workloads in stage off',
-    );
+    .description('Practise on this machine: a Redis, a KeyDB and the proxy between them, all workloads in stage off');
   const command = (name: string, description: string, hidden = false): Command =>
     local
       .command(name, { hidden })
       .description(description)
-      .option('--directory <folder>', 'its plan, state and log', DIRECTORY);
+      .option('--directory <folder>', 'directory for plan, state and log', DIRECTORY);
   const withServers = (into: Command): Command =>
     into
-      .option('--redis-port <port>', 'of the source (default: a free one)', port)
-      .option('--keydb-port <port>', 'of the target (default: a free one)', port)
-      .option('--proxy-port <port>', 'where clients connect to (default: a free one)', port)
-      .option('--admin-port <port>', 'of the admin HTTP (default: a free one)', port)
-      .option('--id <text>', 'kept in running.json: who started it', 'by hand');
-  withServers(command('up', 'Start it, and come back when it serves'))
+      .option('--redis-port <port>', 'port of the source (default: a free port)', port)
+      .option('--keydb-port <port>', 'port of the target (default: a free port)', port)
+      .option('--proxy-port <port>', 'port that clients connect to (default: a free port)', port)
+      .option('--admin-port <port>', 'port of the admin address and status page (default: a free port)', port)
+      .option('--id <text>', 'note for running.json: who started it', 'by hand');
+  withServers(command('up', 'Start it, and return when it serves'))
     .option('--json', 'print one JSON object')
     .action(up);
-  withServers(command('serve', 'Be it: the process that up starts, and that stays', true)).action(serve);
-  command('down', 'End it, and leave nothing').action(down);
-  command('traffic', 'Send it what two client libraries send: 70 % reads, 30 % writes, on six workloads')
-    .option('--for <duration>', 'how long', duration, 30_000)
-    .option('--rate <n>', 'about so many commands a second (default: as many as are answered)', positive)
+  withServers(command('serve', 'The process that up starts', true)).action(serve);
+  command('down', 'Stop it, and remove its directory').action(down);
+  command('traffic', 'Send traffic with two client libraries: 70 % reads, 30 % writes, on six workloads')
+    .option('--for <duration>', 'how long to send', duration, 30_000)
+    .option('--rate <n>', 'about this many commands per second (default: as fast as replies come)', positive)
     .action(traffic);
 }
 
@@ -74,10 +73,10 @@ async function up(options: UpOptions): Promise<void> {
     const running = await folder.running();
     if (running === null) continue;
     child.unref();
-    process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running));
+    process.stdout.write(options.json ? `${JSON.stringify(running, null, 2)}\n` : describe(running, folder));
     return;
   }
-  const reason = folder.log() || `it did not serve within ${START_MS / 1000} s`;
+  const reason = folder.log() || `the proxy did not start within ${START_MS / 1000} s`;
   if (!ended) child.kill('SIGKILL');
   folder.remove();
   throw new CliError('start', reason, exitCode.fails);
@@ -133,7 +132,11 @@ async function serve(options: UpOptions): Promise<void> {
 async function down({ directory }: { readonly directory: string }): Promise<void> {
   const folder = new Folder(directory);
   const ran = await folder.end();
-  process.stdout.write(ran ? `The migration in ${folder.path} has ended.\n` : `Nothing runs in ${folder.path}.\n`);
+  process.stdout.write(
+    ran
+      ? `Stopped the migration in ${folder.path}, and removed the directory.\n`
+      : `No migration runs in ${folder.path}.\n`,
+  );
 }
 
 async function traffic({
@@ -149,7 +152,7 @@ async function traffic({
   if (running === null)
     throw new CliError(
       'down',
-      `nothing runs in ${directory}: start it with shadow-compare local up --directory ${directory}`,
+      `no migration runs in ${directory}: start it with shadow-compare local up --directory ${directory}`,
       exitCode.usage,
     );
   const apps = await connectApps(Number(new URL(running.proxy).port));
@@ -157,7 +160,9 @@ async function traffic({
     const until = Date.now() + forMs;
     const { errors, first } = await drive(apps, () => Date.now() >= until, rate);
     process.stdout.write(
-      errors === 0 ? 'No client saw an error.\n' : `${errors} commands failed, the first with: ${first}\n`,
+      errors === 0
+        ? 'No client received an error.\n'
+        : `${count(errors, 'command')} failed, the first with: ${first}\n`,
     );
     process.exitCode = errors === 0 ? exitCode.holds : exitCode.fails;
   } finally {
@@ -186,21 +191,27 @@ function planOf(source: LocalServer, target: LocalServer, proxy: number, admin: 
     admin: { listen: `127.0.0.1:${admin}` },
     state: './state',
   };
-  return `# For practice: the gates are small, and say nothing about a real migration.\n${stringify(plan)}`;
+  return `# For practice: the gates are small, and prove nothing about a real migration.\n${stringify(plan)}`;
 }
 
-const describe = ({ source, target, proxy, plan }: Running): string =>
+const describe = ({ source, target, proxy, admin, plan }: Running, folder: Folder): string =>
   [
     ...(target.standIn === null
       ? []
-      : [`NOTE: there is no KeyDB on this machine, so ${target.standIn} stands in for it.`]),
+      : [`NOTE: no KeyDB was found on this machine: ${target.standIn} takes its place.`]),
     `Source: ${source.label} at ${source.url}. Target: ${target.label} at ${target.url}.`,
-    `Clients connect to ${proxy}. Next: shadow-compare status --plan ${plan}`,
+    `Clients connect to ${proxy}.`,
+    `Status page: ${admin}/`,
+    'Next:',
+    `  npx shadow-compare local traffic --directory ${folder.path}`,
+    `  npx shadow-compare runbook week-1 --plan ${plan}`,
+    `  npx shadow-compare status --plan ${plan}`,
+    `Stop it: npx shadow-compare local down --directory ${folder.path}`,
     '',
   ].join('\n');
 
 function port(text: string): number {
   const value = /^\d+$/.test(text) ? Number(text) : NaN;
-  if (!(value >= 1 && value <= 65535)) throw new InvalidArgumentError('A number from 1 to 65535 is allowed.');
+  if (!(value >= 1 && value <= 65535)) throw new InvalidArgumentError('Give a port from 1 to 65535.');
   return value;
 }

@@ -5,6 +5,7 @@
  * Called by: no room.
  * Calls: every room before it.
  */
+import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { usage } from './exit.js';
 
@@ -27,14 +28,21 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command) => void
   local: async () => (await import('./local.js')).addLocal,
 };
 
+/** Of the package that is installed. */
+function version(): string {
+  const file = new URL('../../../../package.json', import.meta.url);
+  return (JSON.parse(readFileSync(file, 'utf8')) as { version: string }).version;
+}
+
 /**
  * The program with the command of this name alone, whose file is all that is loaded; with every command where there is
  * none of that name: help lists them, and an error offers the one that is like it.
  */
 export async function operatorProgram(name?: string): Promise<Command> {
   const program = new Command('shadow-compare').description(
-    'Compares a Redis and the KeyDB that is to replace it, reply by reply.',
+    'Moves a Redis to KeyDB step by step: compares every reply, copies the keys, moves workloads from stage to stage.',
   );
+  program.version(version(), '--version', 'print the version');
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
   return usage(program);

@@ -9,7 +9,7 @@ import { closedGates, type Gate } from '../stages/gates.js';
 import type { PromoteRequest } from '../stages/promotion.js';
 import { formatPoint } from '../storage/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
-import { number } from '../text/figures.js';
+import { count } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
@@ -34,29 +34,26 @@ export function addPromote(program: Command): void {
     .command('promote')
     .description('Move a workload to its next stage, if its gates are open')
     .argument('<workload>', 'name of the workload, or default')
-    .option('--shard <name>', 'on this shard only (default: on all shards of the proxy, or on none)')
+    .option('--shard <name>', 'only on this shard (default: all shards of the proxy, or none)')
     .addOption(new Option('--to <stage>', 'the stage (default: the next one)').choices(STAGES))
     .option('--percent <number>', 'share of the keys, with live (default: 1, then 10, 50, 100)', percentage)
-    .option('--dry-run', 'only judge the gates')
+    .option('--dry-run', 'only judge the gates; change nothing')
     .option(
       '--force',
-      'go on where gates are closed, but not the gates target and users; needs --reason, and is written into the history',
+      'continue although gates are closed (not the gates target and users); needs --reason, which is kept in the history',
     )
     .option(
       '--force-users',
-      'go on where the gate users is closed: clients may be locked out, or others let in; needs --reason',
+      'continue although the gate users is closed: clients may lose access, or gain it; needs --reason',
     )
     .option(
       '--overwrite',
-      'to dualwrite: keys of the target that the proxy did not write may be overwritten; asks for their number',
+      'with dualwrite: allow overwriting keys on the target that the kit did not write; asks for their number',
     )
-    .option(
-      '--delete-foreign',
-      'to dualwrite: backfill may delete those that the source does not have; asks for their number',
-    )
+    .option('--delete-foreign', 'with dualwrite: allow backfill to delete foreign keys; asks for their number')
     .option(...YES, keysConfirmed)
-    .option('--reason <text>', 'why, for the history')
-    .option('--point-of-no-return <workload>', 'with complete: the name of the workload once more')
+    .option('--reason <text>', 'reason, kept in the history')
+    .option('--point-of-no-return <workload>', 'with complete: repeat the name of the workload')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (workload: string, options: PromoteOptions) => {
     process.exitCode = await promote(workload, options);
@@ -87,7 +84,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
 /** Where only the gate `users` is left, because the others were forced. */
 const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions): string =>
   force && !forceUsers && closed.some(({ name }) => name === 'users')
-    ? '\n--force does not open the gate users: make the users of both servers alike, or add --force-users.'
+    ? '\n--force does not open the gate users: give both servers the same users, or add --force-users.'
     : '';
 
 /**
@@ -109,28 +106,29 @@ async function judge(
   if (dryRun || found === 0 || uncovered || keys.some(({ complete }) => !complete))
     return [first, { overwrite, deleteForeign, confirm: yes }];
   const kept = found - keys.reduce((all, { onSource }) => all + onSource, 0);
-  const foreign = `${number(kept)} that only the target has are ${deleteForeign ? 'deleted by the backfill' : 'kept, until a client writes them'}`;
-  const what = `Keys of "${request.workload}" on the target that the proxy did not write: ${number(found - kept)} that the source has, too, are overwritten, ${foreign}`;
+  const foreign = `${count(kept, 'foreign key')}: ${deleteForeign ? 'deleted by the backfill' : 'kept until a client writes them'}`;
+  const what = `Keys of "${request.workload}" on the target that the kit did not write: ${count(found - kept, 'key')} also on the source: overwritten; ${foreign}`;
   await confirmKeys(found, what, options);
   const consent = { overwrite, deleteForeign, confirm: found };
   return [await judged(consent), consent];
 }
 
-/** Asked twice: nothing leads back from there but a backfill the other way. */
+/** Asked twice: the only way back is a backfill from the target to the source. */
 async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOptions): Promise<void> {
-  const warning = `"${workload}" goes to complete: from then on the source is not written any more. This is the point of no return: what is written afterwards is on the target alone, and going back is a backfill the other way.`;
+  const warning = `Point of no return: in stage complete, "${workload}" is written to the target only. The only way back is a backfill from the target to the source.`;
   const refused = (what: string): CliError => new CliError('point-of-no-return', `${warning}\n${what}`, exitCode.usage);
   if (pointOfNoReturn !== undefined) {
     if (pointOfNoReturn === workload) return;
-    throw refused(`--point-of-no-return ${pointOfNoReturn} is not its name: nothing was changed`);
+    throw refused(`--point-of-no-return ${pointOfNoReturn} is not the name of the workload: nothing was changed`);
   }
-  if (json || !process.stdin.isTTY) throw refused(`Say it twice: add --point-of-no-return ${workload}`);
+  if (json || !process.stdin.isTTY)
+    throw refused(`Nothing was changed. To confirm, add --point-of-no-return ${workload}`);
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   try {
     process.stderr.write(`${warning}\n`);
-    const first = await terminal.question('Go on? (yes or no) ');
-    if (first !== 'yes' || (await terminal.question('Write the name of the workload: ')) !== workload)
-      throw refused('Nothing was changed');
+    const first = await terminal.question('Continue? (yes or no) ');
+    if (first !== 'yes' || (await terminal.question('Type the name of the workload: ')) !== workload)
+      throw refused('Not confirmed: nothing was changed');
   } finally {
     terminal.close();
   }
@@ -139,7 +137,7 @@ async function confirmEnd(workload: string, { pointOfNoReturn, json }: PromoteOp
 const WORDS: Readonly<Record<Answer, string>> = { yes: 'yes', no: 'NO', unknown: 'UNKNOWN' };
 
 function render({ shard, workload, from, to, gates, change }: ShardPromotion): string {
-  const head = `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}${change === null ? '' : `, done (held its commands for ${change.heldMs.toFixed(1)} ms)`}`;
+  const head = `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}${change === null ? '' : `, done (commands held for ${change.heldMs.toFixed(1)} ms)`}`;
   return `${head}\n${renderGates(gates)}`;
 }
 

@@ -1,5 +1,5 @@
 /**
- * `shadow-compare report`: the evidence for who has to approve a change, in one file; from the durable state where no
+ * `shadow-compare report`: the evidence for an approval, in one file; from the durable state where no
  * proxy answers.
  */
 import { writeFileSync } from 'node:fs';
@@ -25,16 +25,14 @@ interface ReportOptions extends AdminClientOptions {
 export function addReport(program: Command): void {
   const command = program
     .command('report')
-    .description(
-      'Write stages, gates with their evidence, verifications, mismatches, latency and history into one file',
-    )
+    .description('Write one file with a recommendation, gates, mismatches, verifications, latency and history')
     .addOption(
       new Option(
         '--format <format>',
-        'html is one self-contained file (default: by the name of --out, else html)',
+        'html is one self-contained file (default: from the name of --out, else html)',
       ).choices(FORMATS),
     )
-    .option('--out <file>', 'write it there (default: standard output)');
+    .option('--out <file>', 'file to write (default: standard output)');
   addAdminOptions(command).action(async (options: ReportOptions) => {
     process.exitCode = await report(options);
   });
@@ -47,10 +45,10 @@ async function report(options: ReportOptions): Promise<number> {
   const text = WRITERS[format](made);
   if (out === undefined) process.stdout.write(text);
   else write(out, text);
-  const untold = made.shards.filter(({ from }) => from === 'state');
-  for (const { shard, problem } of untold)
+  const offline = made.shards.filter(({ from }) => from === 'state');
+  for (const { shard, problem } of offline)
     process.stderr.write(`${shard}: from the durable state, not from a running proxy: ${problem}\n`);
-  return untold.length > 0 ? exitCode.inconclusive : exitCode.holds;
+  return offline.length > 0 ? exitCode.inconclusive : exitCode.holds;
 }
 
 const WRITERS: Readonly<Record<Format, (report: Report) => string>> = {
@@ -101,7 +99,7 @@ async function ask(client: AdminClient): Promise<Answered> {
       job: snapshot.job,
       history: history.find(({ shard }) => shard === snapshot.name)?.events ?? [],
     }));
-    return { facts, problem: 'the proxy that answers does not have this shard: it is starting, or stands by' };
+    return { facts, problem: 'the proxy does not serve this shard: it is starting, or it is a standby' };
   } catch (error) {
     if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
     return { facts: [], problem: error.message };
@@ -125,7 +123,7 @@ async function withStates(plan: Plan | null, { facts, problem }: Answered): Prom
     if (facts.length > 0) return facts;
     throw new CliError(
       'unreachable',
-      `${problem}; with --plan, the report is made from the durable state`,
+      `${problem}; with --plan, the report can be made from the durable state`,
       exitCode.inconclusive,
     );
   }

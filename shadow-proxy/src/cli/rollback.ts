@@ -1,4 +1,4 @@
-/** `shadow-compare rollback`: back to where clients get the source's replies, in seconds. */
+/** `shadow-compare rollback`: back to a stage in which clients get the source's replies. */
 import { userInfo } from 'node:os';
 import { Option, type Command } from 'commander';
 import { STAGES, type Stage } from '../route/stage.js';
@@ -7,6 +7,7 @@ import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-c
 import { rollBackOffline, type OfflineRollback } from '../stages/offline-rollback.js';
 import { redactSecrets } from '../plan/endpoint.js';
 import { loadPlan } from '../plan/load.js';
+import { count } from '../text/figures.js';
 import { noReturn } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
@@ -25,18 +26,18 @@ interface RollbackOptions extends AdminClientOptions {
 export function addRollback(program: Command): void {
   const command = program
     .command('rollback')
-    .description('Take a workload back: from live and rampdown to shadow, from the others to the stage before')
+    .description('Roll a workload back: from live and rampdown to shadow, from other stages to the stage before')
     .argument('[workload]', 'name of the workload, or default')
-    .option('--all', 'every workload that the target answers: the red button')
-    .option('--shard <name>', 'on this shard only (default: on all shards of the proxy)')
-    .addOption(new Option('--to <stage>', 'back to this stage').choices(STAGES))
-    .option('--drill', 'rehearse it from shadow: a share of the keys to the target and back, on record')
+    .option('--all', 'emergency rollback: every workload that the target answers')
+    .option('--shard <name>', 'only on this shard (default: all shards of the proxy)')
+    .addOption(new Option('--to <stage>', 'roll back to this stage').choices(STAGES))
+    .option('--drill', 'rehearse a rollback from shadow: move 1 % of the keys to the target and back, and record it')
     .option(
       '--offline',
-      'where the proxy does not answer: ends it, copies what it had on its way, and has the next one start in shadow; needs --plan',
+      'if the proxy does not answer: stop it, copy its unconfirmed writes to the source, start the next one in shadow; needs --plan',
     )
-    .option('--force', 'go on where the mirror is not clean, and lose what the refusal lists')
-    .option('--reason <text>', 'why, for the history')
+    .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
+    .option('--reason <text>', 'reason, kept in the history')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (workload: string | undefined, options: RollbackOptions) => {
     process.exitCode = await rollback(workload, options);
@@ -46,7 +47,7 @@ export function addRollback(program: Command): void {
 async function rollback(workload: string | undefined, options: RollbackOptions): Promise<number> {
   const { shard, all, to, drill, force, reason, json } = options;
   if ((workload === undefined) === (all !== true))
-    throw new CliError('option', 'name a workload, or say --all', exitCode.usage);
+    throw new CliError('option', 'name a workload, or give --all', exitCode.usage);
   if (options.offline) return rollBackWithoutProxy(workload ?? null, options);
   const done = await new AdminClient(options).rollback({
     shard,
@@ -60,11 +61,11 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
   const lines = done.flatMap(({ shard: name, workload: each, changes }) =>
     changes.map(
       ({ from, to: then, heldMs }) =>
-        `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (held its commands for ${heldMs.toFixed(1)} ms)`,
+        `${name}: ${each} ${formatPoint(from)} → ${formatPoint(then)} (commands held for ${heldMs.toFixed(1)} ms)`,
     ),
   );
   process.stdout.write(
-    `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`,
+    `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'No workload is answered by the target: there is nothing to roll back.' : lines.join('\n')}\n`,
   );
   return exitCode.holds;
 }
@@ -76,7 +77,7 @@ async function rollBackWithoutProxy(
   if (file === undefined)
     throw new CliError(
       'option',
-      '--offline needs --plan: the shards, their servers and the folder of their state',
+      '--offline needs --plan: it names the shards, their servers and the state directory',
       exitCode.usage,
     );
   const plan = loadPlan(file);
@@ -84,7 +85,7 @@ async function rollBackWithoutProxy(
   if (shards.length === 0)
     throw new CliError(
       'option',
-      `there is no shard ${only} in the plan: ${plan.shards.map(({ name }) => name).join(', ')}`,
+      `--shard ${only}: the plan has no such shard. Its shards: ${plan.shards.map(({ name }) => name).join(', ')}`,
       exitCode.usage,
     );
   const done: OfflineRollback[] = [];
@@ -103,20 +104,20 @@ async function rollBackWithoutProxy(
       }),
     );
   }
-  process.stdout.write(`${json ? JSON.stringify(done, null, 2) : done.map(told).join('\n')}\n`);
+  process.stdout.write(`${json ? JSON.stringify(done, null, 2) : done.map(render).join('\n')}\n`);
   const stuck = done.flatMap((each) => each.stuck.map((name) => `${each.shard}: ${noReturn(name)}\n`));
   process.stderr.write(stuck.join(''));
   return stuck.length > 0 ? exitCode.fails : exitCode.holds;
 }
 
-function told({ shard, fenced, changes, healed, lost }: OfflineRollback): string {
+function render({ shard, fenced, changes, healed, lost }: OfflineRollback): string {
   const lines = changes.map(
     ({ workload, from, to }) => `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}`,
   );
-  const ended = fenced === null ? 'no process had it' : `the process that had it was ended (${fenced})`;
+  const ended = fenced === null ? 'no proxy served it' : `stopped the proxy that served it (${fenced})`;
   return [
     ...lines,
-    `${shard}: ${ended}; ${healed} keys that were on their way were copied to the source${lost.length > 0 ? `; LOST: ${lost.join('; ')}` : ''}`,
-    `${shard}: start the proxy again: clients get the source's replies`,
+    `${shard}: ${ended}; ${count(healed, 'key')} with unconfirmed writes copied to the source${lost.length > 0 ? `; LOST: ${lost.join('; ')}` : ''}`,
+    `${shard}: now start the proxy again: clients get the source's replies`,
   ].join('\n');
 }

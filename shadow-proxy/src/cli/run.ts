@@ -1,4 +1,4 @@
-/** `shadow-compare run`: a proxy for as long as the operator wants, without a plan file, and then the verdict. */
+/** `shadow-compare run`: a proxy without a plan file, until its time is over or Ctrl-C, then a verdict. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -42,24 +42,25 @@ export function addRun(program: Command): void {
     .description('Proxy between two servers, compare every reply, and end with a verdict (no plan file)')
     .requiredOption(
       '--source <url>',
-      'the Redis being left: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable',
+      'the source Redis: redis://, rediss:// or redis+sentinel://; ${NAME} is an environment variable',
     )
-    .requiredOption('--target <url>', 'the KeyDB being adopted')
-    .option('--listen <address>', 'where clients connect to', listenAddress, '127.0.0.1:6400')
-    .option('--for <duration>', 'end after 30s, 5m, 1h … (default: at Ctrl-C)', duration)
-    .addOption(new Option('--stage <stage>', 'stage of all keys').choices(STAGES).default('shadow'))
-    .option('--overwrite', 'clients may overwrite keys that only the target has: confirm their number with --yes')
+    .requiredOption('--target <url>', 'the target KeyDB')
+    .option('--listen <address>', 'address that clients connect to', listenAddress, '127.0.0.1:6400')
+    .option('--for <duration>', 'stop after this time, such as 30s, 5m or 1h (default: run until Ctrl-C)', duration)
+    .addOption(new Option('--stage <stage>', 'stage for all keys').choices(STAGES).default('shadow'))
+    .option('--overwrite', 'allow clients to overwrite keys that only the target has; confirm their number with --yes')
     .option(...YES, keysConfirmed)
-    .option('--ca <file>', 'authority of the certificates of rediss:// servers')
-    .option('--cert <file>', "the proxy's own certificate for them")
-    .option('--key <file>', "the proxy's own key for them")
-    .option('--ledger <directory>', 'keep the record of mismatches there')
-    .option('--no-redact', 'show keys and replies in full, here and in the ledger')
-    .option('--json', 'print one JSON object at the end, and nothing before')
+    .option('--ca <file>', 'CA certificate for rediss:// servers')
+    .option('--cert <file>', "the proxy's client certificate for rediss:// servers")
+    .option('--key <file>', 'the key of that certificate')
+    .option('--ledger <directory>', 'keep the ledger of mismatches in this directory')
+    .option('--no-redact', 'show keys and replies in full, in the output and in the ledger')
+    .option('--json', 'print one JSON object at the end')
     .addOption(
-      new Option('--log-level <level>', 'least level of the log on stderr').choices(LOG_LEVELS).default('warn'),
+      new Option('--log-level <level>', 'lowest level of log messages on standard error')
+        .choices(LOG_LEVELS)
+        .default('warn'),
     )
-    .addHelpText('after', '\nExit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 it could not be told.')
     .action(async (options: RunOptions) => {
       process.exitCode = await run(options);
     });
@@ -161,7 +162,7 @@ export function runPlan(options: RunOptions, state: string): Plan {
     return planFrom(value, 'shadow-compare run', { directory: process.cwd(), env: process.env });
   } catch (error) {
     if (!(error instanceof PlanError)) throw error;
-    // What is wrong stands in an option, so it is told by the option's name.
+    // The values come from options: name the option in the error.
     const problems = error.problems.map(({ path, message }) => ({
       path: [`--${String(path[2] === 'tls' ? (path[4] ?? 'ca') : path[2])}`],
       message,

@@ -1,6 +1,6 @@
 /**
- * `shadow-compare runbook`: walks a page of runbooks/ step by step against the plan. Keeps where you are, asks before
- * anything that changes, and writes what was changed by whom with which result into the history of the migration.
+ * `shadow-compare runbook`: runs a page of runbooks/ step by step against the plan. Keeps the position, asks before
+ * each change, and records who changed what, with which result, in the history of the migration.
  */
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
@@ -40,28 +40,25 @@ export function addRunbook(program: Command): void {
   program
     .command('runbook')
     .description(
-      'Walk a runbook: show where you are, run its next step, undo one, or check that what it expects still holds',
+      'Follow a runbook: show the position, run steps, undo a step, or check that its expectations still hold',
     )
-    .argument('[name]', 'such as week-1, or a file of your own that ends in .md (default: list them)')
+    .argument('[name]', 'runbook, such as week-1, or your own file ending in .md (default: list all)')
     .option('--plan <file>', `the migration plan (default: ${DEFAULT_PLAN})`)
-    .option('--workload <names...>', 'only these workloads (default: all that a step is for)')
+    .option('--workload <names...>', 'only these workloads (default: all workloads of a step)')
     .option('--next', 'run the next step')
     .option('--step <id>', 'run this step, such as dualwrite:sessions')
     .option('--undo <id>', 'run the undo of this step')
-    .option('--check', 'run the steps so far that change nothing, and say which expectations do not hold any more')
-    .option('--again', 'begin anew')
-    .option('--yes', 'do not ask before a step that changes something')
-    .option(
-      '--log <file>',
-      'where it is kept what was done (default: runbooks.jsonl beside the state directory of the plan)',
-    )
+    .option('--check', 'run the finished read-only steps again, and list the expectations that no longer hold')
+    .option('--again', 'start from the first step; undoes nothing')
+    .option('--yes', 'do not ask before a change')
+    .option('--log <file>', 'record of the steps done (default: runbooks.jsonl beside the state directory of the plan)')
     .option(
       '--token-file <file>',
-      'file with the admin token, to tell the proxy (default: SHADOW_PROXY_TOKEN, then --plan)',
+      'file with the admin token, for the history (default: SHADOW_PROXY_TOKEN, then --plan)',
     )
-    .option('--json', 'print one JSON object; what the commands print goes to standard error')
+    .option('--json', 'print one JSON object; output of the steps goes to standard error')
     .action(async (name: string | undefined, options: RunbookOptions) => {
-      process.exitCode = name === undefined ? list(options.json === true) : await walk(name, options);
+      process.exitCode = name === undefined ? list(options.json === true) : await follow(name, options);
     });
 }
 
@@ -84,12 +81,12 @@ function list(json: boolean): number {
   return exitCode.holds;
 }
 
-async function walk(name: string, options: RunbookOptions): Promise<number> {
+async function follow(name: string, options: RunbookOptions): Promise<number> {
   const modes = MODES.filter((mode) => options[mode] !== undefined);
   if (modes.length > 1)
     throw new CliError(
       'option',
-      `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see where you are`,
+      `${modes.map((mode) => `--${mode}`).join(' and ')}: give one of them, or none to see the position`,
       exitCode.usage,
     );
   const place = await Place.open(name, options);
@@ -103,7 +100,7 @@ async function walk(name: string, options: RunbookOptions): Promise<number> {
   return place.show();
 }
 
-/** A runbook, a plan, and how far the one was walked with the other. */
+/** A runbook, a plan, and the steps done so far. */
 class Place {
   private constructor(
     private readonly runbook: Runbook,
@@ -118,23 +115,27 @@ class Place {
   static async open(name: string, options: RunbookOptions): Promise<Place> {
     const runbook = opened(name);
     if (runbook.steps.length === 0)
-      throw new CliError('no-steps', `${runbook.name}.md has no steps to run: it is for reading`, exitCode.usage);
+      throw new CliError('no-steps', `${runbook.name}.md has no steps to run: read it`, exitCode.usage);
     const planFile = resolve(options.plan ?? DEFAULT_PLAN);
     if (options.plan === undefined && !existsSync(planFile))
-      throw new CliError('option', `--plan is needed: there is no ${DEFAULT_PLAN} here`, exitCode.usage);
+      throw new CliError(
+        'option',
+        `--plan is missing, and there is no ${DEFAULT_PLAN} in this directory`,
+        exitCode.usage,
+      );
     const plan = loadPlan(planFile);
     const unknown =
       options.workload?.filter((each) => !plan.workloads.some((workload) => workload.name === each)) ?? [];
     if (unknown.length > 0)
       throw new CliError(
         'option',
-        `--workload ${unknown.join(' ')} is none of the plan's: ${plan.workloads.map((workload) => workload.name).join(', ')}`,
+        `--workload ${unknown.join(' ')}: the plan has no such workload. Its workloads: ${plan.workloads.map((workload) => workload.name).join(', ')}`,
         exitCode.usage,
       );
     if (options.workload === undefined && runbook.steps.some(({ each }) => each === 'named'))
       throw new CliError(
         'option',
-        `${runbook.name}.md is for the workloads that you name: add --workload ${plan.workloads[0]?.name ?? 'NAME'}`,
+        `${runbook.name}.md needs the workloads by name: add --workload ${plan.workloads[0]?.name ?? 'NAME'}`,
         exitCode.usage,
       );
     const stops = layOut(runbook, plan.workloads, options.workload ?? null);
@@ -163,7 +164,7 @@ class Place {
     const allowed = found.length === 0 ? this.stops : found;
     throw new CliError(
       'option',
-      `${id} is ${found.length === 0 ? 'no step' : 'several steps'} of ${this.runbook.name}.md: ${allowed.map((stop) => stop.id).join(', ')}`,
+      `${id} is ${found.length === 0 ? 'not a step' : 'several steps'} of ${this.runbook.name}.md. Allowed: ${allowed.map((stop) => stop.id).join(', ')}`,
       exitCode.usage,
     );
   }
@@ -192,7 +193,7 @@ class Place {
 
   async beginAnew(): Promise<number> {
     await appendLog(this.file, this.#entry(null, 'again', null, null, []));
-    this.say(`${this.runbook.name}: begun anew; nothing was undone`);
+    this.say(`${this.runbook.name}: starts from the first step again; nothing was undone`);
     if (this.options.json) print(JSON.stringify({ runbook: this.runbook.name, begun: 'anew' }));
     return exitCode.holds;
   }
@@ -204,7 +205,7 @@ class Place {
     if (command === undefined)
       throw new CliError(
         'no-undo',
-        `${stop.id} ${step.irreversible === undefined ? 'changes nothing: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`,
+        `${stop.id} ${step.irreversible === undefined ? 'is read-only: there is nothing to undo' : `cannot be undone: ${step.irreversible}`}`,
         exitCode.usage,
       );
     this.say(`${smallGatesNote(this.plan.gates)}${renderStop(stop, command, kind === 'undo')}`);
@@ -251,7 +252,7 @@ class Place {
       );
     this.say(
       results.length === 0
-        ? 'There is nothing to check so far.'
+        ? 'There is no finished read-only step to check.'
         : `${results.length - broken.length} of ${results.length} expectations hold.${broken.map(({ entry }) => `\n  ${entry.stop}: ${entry.failed.join('; ')}`).join('')}`,
     );
     // Nothing was shown.
@@ -295,7 +296,7 @@ class Place {
     };
   }
 
-  /** Each process of the plan has its history; one that does not answer is told of, and the walk goes on. */
+  /** Each process of the plan has its history; one that does not answer is reported, and the run continues. */
   async #tell({ runbook, stop, kind, by, command, exit, failed }: LogEntry): Promise<void> {
     for (const admin of adminsOf(this.plan)) {
       const client = new AdminClient({ tokenFile: this.options.tokenFile }, admin);
@@ -311,7 +312,9 @@ class Place {
         })
         .catch((error: unknown) => {
           if (!(error instanceof CliError)) throw error;
-          process.stderr.write(`Not in the migration's history, only in ${this.file}: ${error.message}\n`);
+          process.stderr.write(
+            `Recorded in ${this.file} only, not in the history of the migration: ${error.message}\n`,
+          );
         });
     }
   }
@@ -348,17 +351,17 @@ function opened(name: string): Runbook {
 
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
 async function confirm({ id, step }: Stop, kind: 'run' | 'undo'): Promise<void> {
-  const what = kind === 'undo' ? `${id} would be undone` : `${id} changes something: ${step.changes!}`;
+  const what = kind === 'undo' ? `${id} would be undone` : `${id} makes a change: ${step.changes!}`;
   if (!process.stdin.isTTY)
     throw new CliError(
       'not-confirmed',
-      `${what}. This is no terminal to ask on: nothing was run; confirm with --yes`,
+      `${what}. No terminal to ask on: nothing was run. Confirm with --yes`,
       exitCode.usage,
     );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await terminal.question('Run it? Type yes: ');
   terminal.close();
-  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'nothing was run', exitCode.fails);
+  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'Not confirmed: nothing was run', exitCode.fails);
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -15,26 +15,26 @@ interface StageOptions extends AdminClientOptions {
 export function addStage(program: Command): void {
   const command = program
     .command('stage')
-    .description('Move a workload to its next or previous stage')
+    .description('Move a workload to its next or previous stage, without gates')
     .argument('<workload>', 'name of the workload, or default')
     .addArgument(new Argument('<stage>').choices(STAGES))
-    .option('--shard <name>', 'on this shard only (default: on all shards of the proxy, one after the other)')
+    .option('--shard <name>', 'only on this shard (default: all shards of the proxy, one after the other)')
     .option('--percent <number>', 'share of the hash slots, with stage live', percentage)
-    .option('--force', 'go on where the mirror is not clean, and lose what the refusal lists')
+    .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--json', 'print JSON');
   addAdminOptions(command).action(async (workload: string, stage: Stage, options: StageOptions) => {
     const { shard, percent, force, json } = options;
     if (percent !== undefined && stage !== 'live') {
       throw new CliError(
         'option',
-        `--percent goes with stage live only, not with ${stage}: leave it out`,
+        `--percent is allowed with stage live only, not with ${stage}: leave it out`,
         exitCode.usage,
       );
     }
     const changes = await new AdminClient(options).changeStage({ shard, workload, stage, percent, force });
     const lines = changes.map(
       (c) =>
-        `${c.shard}: ${c.workload} ${formatPoint(c.from)} → ${formatPoint(c.to)} (held its commands for ${c.heldMs.toFixed(1)} ms)`,
+        `${c.shard}: ${c.workload} ${formatPoint(c.from)} → ${formatPoint(c.to)} (commands held for ${c.heldMs.toFixed(1)} ms)`,
     );
     process.stdout.write(`${json ? JSON.stringify(changes, null, 2) : lines.join('\n')}\n`);
   });

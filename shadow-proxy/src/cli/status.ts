@@ -1,4 +1,4 @@
-/** `shadow-compare status`: what a running proxy says of its shards, in 80 columns. */
+/** `shadow-compare status`: the shards and workloads of a running proxy, in 80 columns. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
@@ -32,7 +32,7 @@ const WATCH_MS = 1_000;
 
 export function addStatus(program: Command): void {
   addAdminOptions(program.command('status').description('Show the shards and workloads of a running proxy'))
-    .option('--watch', 'again each second, until Ctrl-C')
+    .option('--watch', 'repeat every second until Ctrl-C')
     .option('--json', 'print JSON')
     .action(async (options: StatusOptions) => {
       const client = new AdminClient(options);
@@ -44,7 +44,7 @@ export function addStatus(program: Command): void {
     });
 }
 
-/** Drawn in place on a terminal, else one after the other. A proxy that is away is waited for. */
+/** Drawn in place on a terminal, else one after the other. Waits while the proxy is unreachable. */
 async function watch(client: AdminClient, json: boolean): Promise<never> {
   for (;;) {
     const drawn = await look(client, json).catch((error: unknown) => {
@@ -62,11 +62,13 @@ async function look(client: AdminClient, json: boolean): Promise<string> {
   if (json) return JSON.stringify(shards, null, 2);
   return [
     ...shards.map(renderShard),
-    ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, tried again each second: ${problem}`),
+    ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, next try in 1 s: ${problem}`),
   ].join('\n\n');
 }
 
-const NAME_COLUMNS = 9;
+const NAME_COLUMNS = 13;
+/** What the other columns leave of 80: a longer name is wrapped. */
+const MAX_WORKLOAD_COLUMNS = 20;
 /** No lines: a terminal is small. */
 const PLAIN = {
   chars: {
@@ -94,7 +96,11 @@ export function renderShard(shard: ShardSnapshot): string {
   for (const [name, value] of factsOf(shard)) facts.push([name, value]);
   const workloads = new Table({
     ...PLAIN,
-    head: ['workload', 'stage', 'cmds', 'compared', 'excused', 'differ', 'untold', 'doubt'],
+    chars: { ...PLAIN.chars, middle: ' ' },
+    wordWrap: true,
+    wrapOnWordBoundary: false,
+    colWidths: [Math.min(MAX_WORKLOAD_COLUMNS, Math.max(...shard.workloads.map(({ name }) => name.length), 8))],
+    head: ['workload', 'stage', 'cmds', 'compared', 'allowed', 'mismatch', 'incon-\nclusive', 'suspect'],
     colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
   });
   for (const w of shard.workloads)
@@ -139,32 +145,36 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
   const facts: [string, string][] = [
     ['source', server(source)],
     ['target', server(target)],
-    ['commands', `${number(operations)}, ${number(clients)} clients`],
+    ['commands', `${number(operations)}, ${count(clients, 'client')}`],
     ['p50 / p99', `source ${times(latency.source)}, target ${times(latency.target)}`],
     [
       'mirror',
-      `${mirror.connected ? '' : 'NOT CONNECTED, '}${number(mirror.lagMs)} ms behind, ${number(mirror.queuedEffects)} effects wait${mirror.dropped > 0 ? `, ${number(mirror.dropped)} given up` : ''}`,
+      `${mirror.connected ? '' : 'DISCONNECTED, '}${number(mirror.lagMs)} ms behind, ${count(mirror.queuedEffects, 'effect')} queued${mirror.dropped > 0 ? `, ${number(mirror.dropped)} dropped` : ''}`,
     ],
   ];
   const more: [boolean, string, string][] = [
-    [sum(mismatches) > 0, 'DIFFER', list(mismatches)],
+    [sum(mismatches) > 0, 'MISMATCHES', list(mismatches)],
     [sum(allowed) > 0, 'allowed', list(allowed)],
-    [sum(inconclusive) > 0, 'untold', list(inconclusive)],
-    [suspects.total > 0, 'in doubt', `${number(suspects.total)} keys: ${list(suspects.byReason)}`],
-    [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HANG', reserved(reservations)],
+    [sum(inconclusive) > 0, 'inconclusive', list(inconclusive)],
+    [suspects.total > 0, 'suspects', `${count(suspects.total, 'key')}: ${list(suspects.byReason)}`],
+    [reservations.oldestMs >= OLD_RESERVATION_MS, 'KEYS HELD', reserved(reservations)],
     ...SIDES.map((side): [boolean, string, string] => [
       sum(shard.clientErrors[side]) > 0,
       'errors',
-      `clients got from the ${side}: ${list(shard.clientErrors[side])}`,
+      `clients received from the ${side}: ${list(shard.clientErrors[side])}`,
     ]),
-    [sum(shard.clientsClosed) > 0, 'closed', `clients, by the limit they were beyond: ${list(shard.clientsClosed)}`],
+    [
+      sum(shard.clientsClosed) > 0,
+      'closed',
+      `clients closed, by the limit they exceeded: ${list(shard.clientsClosed)}`,
+    ],
     [sum(unsupported) > 0, 'unsupported', `only one server supports: ${list(unsupported)}`],
-    [elsewhere > 0, 'elsewhere', `${number(elsewhere)} commands on other shards’ keys`],
-    [clockAheadMs !== 0, 'clocks', `the target's is ahead by ${number(clockAheadMs)} ms`],
+    [elsewhere > 0, 'other shards', `${count(elsewhere, 'command')} on keys of other shards`],
+    [clockAheadMs !== 0, 'clocks', `the clock of the target is ${number(clockAheadMs)} ms ahead`],
     [
       unplanned(shard) !== '',
       'counters',
-      `${unplanned(shard)}\nby their class these are none: see shadow-compare guard`,
+      `${unplanned(shard)}\nthe plan does not class these as counters: run shadow-compare guard`,
     ],
     ...SIDES.map((side): [boolean, string, string] => [
       shard[side].evicted > 0,
@@ -177,22 +187,20 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
   return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
 }
 
-/** Keys that a command has had to itself for too long. */
+/** Keys that one command has held for too long. */
 const reserved = ({ byAge, oldestMs, longestWaitMs }: ReservationsSnapshot): string =>
-  `${count(byAge.older, 'reservation')} of keys, the oldest ${duration(oldestMs / 1000)} old; a command waits for ${duration(longestWaitMs / 1000)}` +
+  `${count(byAge.older, 'old reservation')}, the oldest for ${duration(oldestMs / 1000)}; a command has waited for ${duration(longestWaitMs / 1000)}` +
   '\nnext: runbooks/KeysReserved.md';
 
 /** What happened to each workload, and what can be done. */
 function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
   const head =
-    endedAt === null
-      ? `the ${side} has not answered since ${since}`
-      : `the ${side} did not answer from ${since} to ${endedAt}`;
+    endedAt === null ? `the ${side} is down since ${since}` : `the ${side} was down from ${since} to ${endedAt}`;
   const each = workloads.map(({ name, movedTo, why, next, unanswered, keys }) => {
     const lost =
       unanswered === 0
         ? ''
-        : `; ${number(unanswered)} writes were in flight, and nobody was told whether they ran: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
+        : `; ${count(unanswered, 'write')} in flight, result unknown: ${keys.join(', ')}${unanswered > keys.length ? ', …' : ''}`;
     return `${name}: ${movedTo === null ? `no failover: ${why ?? ''}` : `failed over to ${formatPoint(movedTo)}`}${lost}; next: ${next}`;
   });
   return [head, ...each].join('\n');
@@ -200,20 +208,22 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
 
 /** What an operator has to do about it. */
 function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot): string[] {
-  const errors = `${name}: the target gave clients ${number(sum(newErrors))} errors that the source would not have given: ${list(newErrors)}`;
+  const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
   const stray = [
     ...(sum(newErrors) === 0 ? [] : [`${errors}; next: shadow-compare rollback ${name}`]),
-    ...strayNotes(name, strayWrites),
+    ...secondWriterNotes(name, strayWrites),
   ];
   if (suspect === null) return stray;
   return [
     ...stray,
-    `${name}: every key is in doubt: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`,
+    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`,
   ];
 }
 
-const strayNotes = (name: string, strayWrites: number): string[] =>
-  strayWrites === 0 ? [] : [`${name}: ${number(strayWrites)} writes came here, and another region is its one writer`];
+const secondWriterNotes = (name: string, strayWrites: number): string[] =>
+  strayWrites === 0
+    ? []
+    : [`${name}: ${count(strayWrites, 'write')} arrived here, but another region is the only writer`];
 
 const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): string =>
   `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;

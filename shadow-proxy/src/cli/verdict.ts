@@ -16,7 +16,7 @@ export interface RunVerdict {
   readonly exitCode: number;
 }
 
-/** Pairs that could not be told, as a share of all: more than this leaves the run open. */
+/** Inconclusive pairs as a share of all: above this, the run is inconclusive. */
 export const MAX_INCONCLUSIVE_SHARE = 0.001;
 
 /**
@@ -30,52 +30,52 @@ export function judge(snapshot: ShardSnapshot, drained: boolean): RunVerdict {
   if (against.length > 0) return { outcome: 'does not hold', reasons: against, notes, exitCode: exitCode.fails };
   const open = gaps(snapshot, drained);
   if (open.length > 0) return { outcome: 'inconclusive', reasons: open, notes, exitCode: exitCode.inconclusive };
-  const reasons = [`${count(snapshot.compared, 'pair')} of replies compared, none differed beyond the rules`];
+  const reasons = [`${count(snapshot.compared, 'pair')} of replies compared, no mismatch`];
   return { outcome: 'holds', reasons, notes, exitCode: exitCode.holds };
 }
 
 function contradictions({ mismatches, frozen }: ShardSnapshot): string[] {
   const found: string[] = [];
   if (sum(mismatches) > 0) found.push(`${count(sum(mismatches), 'mismatch', 'mismatches')}: ${list(mismatches)}`);
-  if (frozen !== null) found.push(`repair is frozen: ${frozen}`);
+  if (frozen !== null) found.push(`repairs are frozen: ${frozen}`);
   return found;
 }
 
 function gaps(snapshot: ShardSnapshot, drained: boolean): string[] {
   const { operations, compared, inconclusive, mirror, suspects, unsupported, workloads } = snapshot;
-  const untold = sum(inconclusive);
+  const open = sum(inconclusive);
   const whole = workloads.filter((workload) => !workload.clean && workload.suspects === 0);
   const why = whole.map(({ name, suspect }) => (suspect === null ? name : `${name} (${suspect})`));
   const checks: [boolean, string][] = [
-    [operations === 0, 'no client sent a command: point one at the proxy'],
-    [operations > 0 && compared === 0, 'nothing was compared: only stages that write twice compare'],
-    [!mirror.connected, 'the mirror is not connected'],
+    [operations === 0, 'no client sent a command: point a client at the proxy'],
+    [operations > 0 && compared === 0, 'nothing was compared: only stages that write to both servers compare replies'],
+    [!mirror.connected, 'the mirror is disconnected'],
     [mirror.dropped > 0, `${count(mirror.dropped, 'effect')} did not reach the mirror`],
-    [!drained, 'not everything was confirmed before time ran out'],
-    [suspects.total > 0, `${count(suspects.total, 'key')} in doubt: ${list(suspects.byReason)}`],
-    [drained && suspects.total === 0 && whole.length > 0, `the mirror is not clean for ${why.join(', ')}`],
+    [!drained, 'some writes were not confirmed by the mirror in time'],
+    [suspects.total > 0, `${count(suspects.total, 'suspect key')}: ${list(suspects.byReason)}`],
+    [drained && suspects.total === 0 && whole.length > 0, `the mirror is not verified for ${why.join(', ')}`],
     [
-      untold > MAX_INCONCLUSIVE_SHARE * (compared + untold),
-      `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`,
+      open > MAX_INCONCLUSIVE_SHARE * (compared + open),
+      `${count(open, 'pair')} of replies inconclusive: ${list(inconclusive)}`,
     ],
-    [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} only one server supports: ${list(unsupported)}`],
+    [sum(unsupported) > 0, `${count(sum(unsupported), 'command')} that only one server supports: ${list(unsupported)}`],
   ];
   return checks.filter(([applies]) => applies).map(([, reason]) => reason);
 }
 
 function notesOf({ inconclusive, compared, crossWorkload, unmirroredErrors, ...servers }: ShardSnapshot): string[] {
-  const untold = sum(inconclusive);
+  const open = sum(inconclusive);
   const notes: [boolean, string][] = [
     [
-      untold > 0 && untold <= MAX_INCONCLUSIVE_SHARE * (compared + untold),
-      `${count(untold, 'pair')} of replies could not be told: ${list(inconclusive)}`,
+      open > 0 && open <= MAX_INCONCLUSIVE_SHARE * (compared + open),
+      `${count(open, 'pair')} of replies inconclusive: ${list(inconclusive)}`,
     ],
-    [crossWorkload.split > 0, `${count(crossWorkload.split, 'command')} over several workloads were split`],
+    [crossWorkload.split > 0, `${count(crossWorkload.split, 'command')} across several workloads split`],
     [
       crossWorkload.refused > 0,
-      `${count(crossWorkload.refused, 'command')} over several workloads were refused: put their keys into one workload`,
+      `${count(crossWorkload.refused, 'command')} across several workloads refused: put their keys into one workload`,
     ],
-    [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} were refused by the authority, and so not repeated`],
+    [unmirroredErrors > 0, `${count(unmirroredErrors, 'command')} refused by the authority, and so not replicated`],
     ...SIDES.map((side): [boolean, string] => [
       servers[side].evicted > 0,
       evictionNote(side, servers[side], Date.now()),

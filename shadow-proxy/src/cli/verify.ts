@@ -1,4 +1,4 @@
-/** `shadow-compare verify`: compares both servers key by key at one place in the order, through a running proxy. */
+/** `shadow-compare verify`: compares every key of both servers through a running proxy. */
 import type { Command } from 'commander';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
@@ -15,11 +15,12 @@ interface VerifyOptions extends JobOptions {
 export function addVerify(program: Command): void {
   const command = program
     .command('verify')
-    .description(
-      'Compare every key on both servers: value, type, time to live, in both directions; no false alarm under load',
+    .description('Compare every key on both servers (value, type, TTL, in both directions) while clients work')
+    .option('--sample <percent>', 'only this share of the keys; each run chooses other keys', percentage)
+    .option(
+      '--repair',
+      'repair the differences from the authority; asks before it deletes keys that only the mirror has',
     )
-    .option('--sample <percent>', 'only this share of the keys, other ones each time', percentage)
-    .option('--repair', 'copy what differs from the authority; asks before it deletes keys that only the mirror has')
     .option(...YES, keysConfirmed);
   addJobOptions(command).action(async (options: VerifyOptions) => {
     const ended = await verify(options);
@@ -32,14 +33,14 @@ export function addVerify(program: Command): void {
 async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   const { sample = 100, repair = false, yes, stop } = options;
   if (yes !== undefined && !repair)
-    throw new CliError('option', '--yes confirms what --repair deletes: add --repair', exitCode.usage);
+    throw new CliError('option', '--yes confirms the deletions of --repair: add --repair', exitCode.usage);
   const order = { kind: 'verify', sample, repair } as const;
   const ended = await runJob(order, options);
   const kept = keptBy(ended);
   if (!repair || stop === true || kept.size === 0) return ended;
   if (options.json !== true) printJobs(ended, options);
   const keys = [...kept.values()].reduce((a, b) => a + b, 0);
-  await confirmKeys(keys, 'Keys that only the mirror has are deleted there', options).catch((refused: Error) => {
+  await confirmKeys(keys, 'Keys that only the mirror has will be deleted', options).catch((refused: Error) => {
     if (options.json === true) printJobs(ended, options);
     throw refused;
   });
@@ -47,7 +48,7 @@ async function verify(options: VerifyOptions): Promise<readonly EndedJob[]> {
   return [...ended.filter(({ shard }) => !kept.has(shard)), ...repaired];
 }
 
-/** What was not looked at is not equal: it is inconclusive. */
+/** Keys that were not compared are not equal: the result is inconclusive. */
 function exitOf({ differences, repair, repaired, state, failed, unsure, verified }: JobSnapshot): number {
   if (sum(differences) > (repair ? repaired : 0)) return exitCode.fails;
   return state !== 'done' || failed > 0 || unsure > 0 || verified === 0 ? exitCode.inconclusive : exitCode.holds;

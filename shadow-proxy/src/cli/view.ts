@@ -3,7 +3,7 @@
  */
 import Table from 'cli-table3';
 import logUpdate from 'log-update';
-import { list, milliseconds, number, unlessUp } from '../text/figures.js';
+import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
 import type { RunVerdict } from './verdict.js';
@@ -22,12 +22,15 @@ export interface Frame {
 /** The live table. Without colours where the terminal has none: nothing depends on them. */
 export function renderTable({ now, before, leftMs }: Frame): string {
   const table = new Table({ style: { head: [], border: [] } });
-  const left = leftMs === null ? 'Ctrl-C ends it with the verdict' : `${Math.ceil(leftMs / 1000)} s left`;
+  const left = leftMs === null ? 'Ctrl-C stops and prints the verdict' : `${Math.ceil(leftMs / 1000)} s left`;
   table.push(
     ['source', server(now.source)],
     ['target', server(now.target)],
-    ['operations', `${number(now.operations)} (${number(rate(now, before))} a second), ${number(now.clients)} clients`],
-    ['compared', `${number(now.compared)}: ${number(now.matched)} equal, ${number(sum(now.allowed))} allowed`],
+    [
+      'operations',
+      `${number(now.operations)} (${number(rate(now, before))} per second), ${count(now.clients, 'client')}`,
+    ],
+    ['compared', `${number(now.compared)}: ${number(now.matched)} matched, ${number(sum(now.allowed))} allowed`],
     ['allowed by', list(now.allowed) || '–'],
     ['mismatches', list(now.mismatches) || '0'],
     ['inconclusive', list(now.inconclusive) || '0'],
@@ -37,15 +40,15 @@ export function renderTable({ now, before, leftMs }: Frame): string {
     ['suspects', now.suspects.total === 0 ? '0' : `${number(now.suspects.total)}: ${list(now.suspects.byReason)}`],
   );
   if (sum(now.unsupported) > 0) table.push(['unsupported', list(now.unsupported)]);
-  if (now.elsewhere > 0) table.push(['other shards’ keys', `${number(now.elsewhere)} commands on them`]);
-  if (now.clockAheadMs !== 0) table.push(['clocks', `the target's is ahead by ${number(now.clockAheadMs)} ms`]);
+  if (now.elsewhere > 0) table.push(['other shards', `${count(now.elsewhere, 'command')} on keys of other shards`]);
+  if (now.clockAheadMs !== 0) table.push(['clocks', `the clock of the target is ${number(now.clockAheadMs)} ms ahead`]);
   if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${UNFREEZE}`]);
   return `${table.toString()}\n${left}`;
 }
 
 /** How a freeze ends. */
 export const UNFREEZE =
-  'shadow-compare accept lists what it lost, and takes it as it is; shadow-compare stage … --force gives it up for the mirror';
+  'next: shadow-compare accept lists the lost keys and resumes repairs; shadow-compare stage WORKLOAD STAGE --force keeps the data of the mirror instead';
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {
@@ -56,7 +59,7 @@ export function renderLine({ now, before }: Frame): string {
     `${number(sum(now.allowed))} allowed`,
     `${number(sum(now.mismatches))} mismatches`,
     `p99 ${milliseconds(now.latency.source.p99)} / ${milliseconds(now.latency.target.p99)}`,
-    now.mirror.connected ? `lag ${number(now.mirror.lagMs)} ms` : 'mirror not connected',
+    now.mirror.connected ? `lag ${number(now.mirror.lagMs)} ms` : 'mirror disconnected',
     `${number(now.suspects.total)} suspects`,
   ].join(', ');
 }
@@ -68,13 +71,13 @@ export function rate(now: ShardSnapshot, before: ShardSnapshot | null): number {
 }
 
 const server = ({ url, version, up, full }: ServerSnapshot): string =>
-  `${url}${version === null ? '' : ` (${version})`}${unlessUp(up)}${full ? ', without memory for more' : ''}`;
+  `${url}${version === null ? '' : ` (${version})`}${unlessUp(up)}${full ? ', OUT OF MEMORY' : ''}`;
 const latency = ({ p50, p99, count }: LatencySnapshot): string =>
   count === 0 ? '–' : `${milliseconds(p50)} / ${milliseconds(p99)}`;
 
 function mirror({ mirror: { connected, lagMs, queuedEffects, queuedBytes, dropped } }: ShardSnapshot): string {
-  const lost = dropped === 0 ? '' : `, ${number(dropped)} given up`;
-  return `${connected ? '' : 'not connected, '}${number(lagMs)} ms behind, ${number(queuedEffects)} effects (${number(queuedBytes)} bytes) wait${lost}`;
+  const lost = dropped === 0 ? '' : `, ${number(dropped)} dropped`;
+  return `${connected ? '' : 'disconnected, '}${number(lagMs)} ms behind, ${count(queuedEffects, 'effect')} (${number(queuedBytes)} bytes) queued${lost}`;
 }
 
 /** One mismatch in two lines. */
@@ -85,7 +88,7 @@ export function renderMismatch(entry: LedgerEntry): string {
     const { type, bytes, hash, reply: full } = entry[side];
     return `${side} ${full ?? `${type} ${bytes} bytes ${hash}`}`;
   };
-  const where = entry.differsAt < 0 ? 'the frames are equal' : `they differ from byte ${entry.differsAt} on`;
+  const where = entry.differsAt < 0 ? 'the bytes are equal' : `first difference at byte ${entry.differsAt}`;
   const pattern = entry.pattern === null ? '' : ` (${entry.pattern})`;
   return `${entry.kind} in ${entry.workload}${pattern}: ${entry.command}, ${key}\n    ${reply('source')}; ${reply('target')}; ${where}`;
 }

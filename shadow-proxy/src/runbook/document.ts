@@ -24,17 +24,17 @@ import { parseDocument } from 'yaml';
 import { z } from 'zod';
 import { WORKLOAD_CLASSES } from '../plan/plan.js';
 
-const pattern = z.string().refine((text) => compiles(text), { message: 'is no regular expression' });
+const pattern = z.string().refine((text) => compiles(text), { message: 'is not a regular expression' });
 const json = z
   .record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()]))
   .superRefine((wanted, context) => {
     for (const path of Object.keys(wanted))
-      if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is no JSONPath (RFC 9535)' });
+      if (!isPath(path)) context.addIssue({ code: 'custom', path: [path], message: 'is not a JSONPath (RFC 9535)' });
   });
 
 const stepSchema = z
   .strictObject({
-    id: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'small letters, digits and - are allowed'),
+    id: z.string().regex(/^[a-z0-9]+(-[a-z0-9]+)*$/, 'only small letters, digits and - are allowed'),
     each: z.union([z.literal('all'), z.literal('named'), z.array(z.enum(WORKLOAD_CLASSES)).min(1)]).optional(),
     run: z.string().trim().min(1),
     expect: z.strictObject({
@@ -62,10 +62,14 @@ const stepSchema = z
       context.addIssue({
         code: 'custom',
         path: ['undo'],
-        message: 'a step that changes something has an undo, or says with irreversible what to do instead',
+        message: 'a step with changes needs undo, or irreversible with the reason and what to do instead',
       });
     if (changes === undefined && ways > 0)
-      context.addIssue({ code: 'custom', path: ['changes'], message: 'a step with an undo says what it changes' });
+      context.addIssue({
+        code: 'custom',
+        path: ['changes'],
+        message: 'a step with undo or irreversible needs changes',
+      });
   });
 
 export type Step = Readonly<z.infer<typeof stepSchema>> & {
@@ -105,7 +109,7 @@ export function parseRunbook(name: string, markdown: string): Runbook {
   }
   for (const [at, { id, line: here }] of steps.entries()) {
     const first = steps.findIndex((step) => step.id === id);
-    if (first !== at) say(here, `id ${id} is that of the step in line ${steps[first].line}, too: each needs its own`);
+    if (first !== at) say(here, `id ${id} is used in line ${steps[first].line} already: each step needs its own id`);
   }
   if (problems.length > 0) throw new RunbookError(problems.join('\n'));
   return { name, title: title ?? name, steps };
@@ -116,13 +120,13 @@ type Say = (line: number, what: string) => void;
 function takeFence({ lang = '', text }: Tokens.Code, line: number, steps: Step[], say: Say): void {
   if (lang === SAMPLE) {
     const last = steps.at(-1);
-    if (last === undefined) say(line, `\`${SAMPLE}\` belongs to the step before it, and there is none`);
+    if (last === undefined) say(line, `\`${SAMPLE}\` must follow a step, and there is none before it`);
     else steps[steps.length - 1] = { ...last, sample: text };
   } else if (lang === STEP) {
     const step = readStep(text, line, say);
     if (step !== null) steps.push(step);
   } else if (/^(yaml|text) \S/.test(lang)) {
-    say(line, `a fence \`${lang}\` is none: \`${STEP}\` and \`${SAMPLE}\` are`);
+    say(line, `unknown fence \`${lang}\`: allowed are \`${STEP}\` and \`${SAMPLE}\``);
   }
 }
 
@@ -144,7 +148,7 @@ function checkNested(token: Token, line: number, say: Say): void {
   ];
   for (const each of inside) {
     if (each.type === 'code' && [STEP, SAMPLE].includes((each as Tokens.Code).lang ?? ''))
-      say(line, 'a step stands at the margin, not inside a list or a quotation');
+      say(line, 'a step must not be inside a list or a quotation');
     checkNested(each, line, say);
   }
 }

@@ -21,12 +21,12 @@ export function misses(
 ): readonly string[] {
   const codes = [expect.exit].flat();
   const found: string[] = [];
-  if (exit === null) found.push('it was ended, or could not be started');
-  else if (!codes.includes(exit)) found.push(`exit code ${exit}, and not ${codes.join(' or ')}`);
+  if (exit === null) found.push('the command was killed, or could not be started');
+  else if (!codes.includes(exit)) found.push(`exit code ${exit}, expected ${codes.join(' or ')}`);
   const text = flatten(printed);
   for (const pattern of [expect.output].flat()) {
     if (!new RegExp(fill(pattern, variables, escape)).test(text))
-      found.push(`nothing printed matches /${fill(pattern, variables)}/`);
+      found.push(`the output does not match /${fill(pattern, variables)}/`);
   }
   if (Object.keys(expect.json).length > 0) found.push(...missesIn(expect.json, stdout, variables));
   return found;
@@ -37,7 +37,7 @@ function missesIn(wanted: Expectation['json'], stdout: string, variables: Variab
   try {
     value = JSON.parse(stdout);
   } catch {
-    return ['what it printed is no JSON'];
+    return ['the output is not JSON'];
   }
   return Object.entries(wanted).flatMap(([path, expected]) => {
     const query = fill(path, variables);
@@ -45,7 +45,7 @@ function missesIn(wanted: Expectation['json'], stdout: string, variables: Variab
     const right = typeof expected === 'string' ? fill(expected, variables) : expected;
     if (values.length > 0 && values.every((each) => each === right)) return [];
     return [
-      `${query} is ${values.length === 0 ? 'not there' : values.map((each) => JSON.stringify(each)).join(', ')}, and not ${JSON.stringify(right)}`,
+      `${query} is ${values.length === 0 ? 'missing' : values.map((each) => JSON.stringify(each)).join(', ')}, expected ${JSON.stringify(right)}`,
     ];
   });
 }

@@ -1,4 +1,4 @@
-/** How a walk through a runbook looks on a terminal of 80 columns. Pure. */
+/** What a runbook prints, in 80 columns. Pure. */
 import type { Gates } from '../plan/plan.js';
 import { GATES } from '../plan/schema.js';
 import type { Runbook } from './document.js';
@@ -19,7 +19,7 @@ export function smallGates(gates: Gates): readonly string[] {
 export const smallGatesNote = (gates: Gates): string =>
   smallGates(gates).length === 0
     ? ''
-    : `NOTE: this plan's gates are smaller than the defaults:\n${smallGates(gates)
+    : `NOTE: the gates of this plan ask for less than the defaults:\n${smallGates(gates)
         .map((gate) => `  ${gate}\n`)
         .join('')}`;
 
@@ -28,13 +28,15 @@ export function renderWalk({ name, title }: Runbook, stops: readonly Stop[], don
   const next = nextOf(stops, done);
   const width = Math.max(0, ...stops.map(({ id }) => id.length));
   const lines = stops.map((stop) =>
-    `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${stop.id.padEnd(width)}  ${stop.step.changes === undefined ? '' : 'changes something'}`.trimEnd(),
+    `  ${done.has(stop.id) ? '✓' : stop === next ? '→' : ' '} ${stop.id.padEnd(width)}  ${stop.step.changes === undefined ? '' : 'makes a change'}`.trimEnd(),
   );
-  const what = next?.step.changes === undefined ? 'changes nothing' : `changes: ${next.step.changes}`;
+  const what = next?.step.changes === undefined ? 'read-only' : `change: ${next.step.changes}`;
   return [
     `${title} (${name}.md)`,
     ...lines,
-    next === null ? 'All of it is done; --again begins anew.' : `Next: --next runs ${next.id}, which ${what}`,
+    next === null
+      ? 'All steps are done. --again starts from the first step.'
+      : `Next: --next runs ${next.id} (${what})`,
   ].join('\n');
 }
 
@@ -49,7 +51,7 @@ export function renderStop({ id, step }: Stop, command: string, undoing: boolean
       ? []
       : [step.undo === undefined ? `  irreversible: ${step.irreversible!}` : `  undo: ${step.undo.trim()}`];
   return [
-    `${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `: changes ${step.changes}`}`,
+    `${undoing ? 'Undo ' : ''}${id}${step.changes === undefined || undoing ? '' : `, a change: ${step.changes}`}`,
     ...lines,
     ...back,
   ].join('\n');

@@ -30,7 +30,9 @@ export const logFile = (stateDirectory: string): string => join(dirname(stateDir
 export async function readLog(file: string): Promise<readonly LogEntry[]> {
   const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return '';
-    throw new LogError(`${file} cannot be read (${error.code}): where a runbook stands is in it`);
+    throw new LogError(
+      `${file} cannot be read (${error.code}): it records the steps done. Make it readable, or name another file with --log`,
+    );
   });
   const lines = text.split('\n');
   const cut = lines.pop();
@@ -40,7 +42,7 @@ export async function readLog(file: string): Promise<readonly LogEntry[]> {
       const parsed = entry.safeParse(fromJson(line));
       if (!parsed.success)
         throw new LogError(
-          `${file}:${at + 1} is no entry: put the line right, or move the file away, and every runbook begins anew`,
+          `${file}:${at + 1} is not a valid entry: correct the line, or move the file away; then every runbook starts from its first step`,
         );
       return parsed.data;
     });
@@ -66,7 +68,7 @@ export async function appendLog(file: string, line: LogEntry): Promise<void> {
     }
   } catch (error) {
     throw new LogError(
-      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}): run it as somebody who may, or name another with --log`,
+      `${file} cannot be written (${(error as NodeJS.ErrnoException).code}): run it as a user who may write it, or name another file with --log`,
     );
   }
 }

@@ -1,5 +1,5 @@
 /**
- * Where a walk through a runbook is. Pure: steps are laid out over the plan's workloads, and what was done is folded
+ * The position in a runbook. Pure: steps are laid out over the plan's workloads, and what was done is folded
  * from the log.
  */
 import type { WorkloadPlan } from '../plan/plan.js';

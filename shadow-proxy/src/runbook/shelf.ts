@@ -26,7 +26,7 @@ export function openRunbook(wanted: string): Runbook {
   if (found.length === 1) return parseRunbook(found[0], read(join(SHELF, `${found[0]}.md`)));
   const allowed = found.length === 0 ? names : found;
   throw new RunbookError(
-    `${wanted} ${found.length === 0 ? 'is no runbook' : 'may be several'}: ${allowed.join(', ')}, or a file that ends in .md`,
+    `${wanted} ${found.length === 0 ? 'is not a runbook' : 'is ambiguous'}. Allowed: ${allowed.join(', ')}, or a file that ends in .md`,
   );
 }
 

@@ -58,22 +58,19 @@ export class Folder {
     if (running !== null)
       throw new CliError(
         'running',
-        `a migration runs in ${this.path} already (process ${running.pid}): end it with shadow-compare local down --directory ${this.path}`,
+        `a migration runs in ${this.path} already (process ${running.pid}): stop it with npx shadow-compare local down --directory ${this.path}`,
         exitCode.fails,
       );
     if (existsSync(this.path) && readdirSync(this.path).length > 0 && !this.#isMarked()) {
       throw new CliError(
         'directory',
-        `--directory ${this.path} holds other files: name a folder that is empty or not there`,
+        `--directory ${this.path} holds other files: give an empty or new directory`,
         exitCode.usage,
       );
     }
     this.remove();
     mkdirSync(this.path, { recursive: true, mode: 0o700 });
-    writeFileSync(
-      join(this.path, MARK),
-      'shadow-compare local: this folder is removed when the migration in it ends\n',
-    );
+    writeFileSync(join(this.path, MARK), 'shadow-compare local: `local down` removes this directory\n');
   }
 
   write(running: Running): void {

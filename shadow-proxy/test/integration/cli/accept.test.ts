@@ -1,4 +1,4 @@
-/** The operator's word on an authority that came back as another process. */
+/** Accepts an authority that was restarted or replaced (run ID changed). */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Redis } from 'ioredis';
@@ -25,7 +25,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
 
     assert.deepEqual(
       [(await accept()).stdout, (await accept('--json')).stdout],
-      ['Nothing is frozen: every authority is the server that it was.\n', '[]\n'],
+      ['Repairs are not frozen on any shard: there is nothing to accept.\n', '[]\n'],
     );
     const client = connect();
     await Promise.all(Array.from({ length: KEYS }, (_, i) => client.set(`session:${i}`, i)));
@@ -51,12 +51,12 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     );
     const unsaid = await accept();
     assert.equal(unsaid.code, 2);
-    assert.match(unsaid.stderr, new RegExp(`nothing was changed: ${KEYS - 1} keys`));
+    assert.match(unsaid.stderr, new RegExp(`Nothing was changed: ${KEYS - 1} keys`));
     assert.equal(await mirror.dbsize(), KEYS);
 
     const said = await accept('--yes', '--shard', 'a');
     assert.equal(said.code, 0, said.stderr);
-    assert.match(said.stdout, /a: the source is accepted as it is/);
+    assert.match(said.stdout, /a: accepted the source/);
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
     assert.deepEqual(
       [await mirror.dbsize(), await mirror.get('session:0'), (await status(admin))[0].frozen],
@@ -77,7 +77,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     assert.equal(given.code, 0, given.stderr);
     assert.match(
       given.stdout,
-      new RegExp(`a: restore done: ${KEYS} keys looked at, ${KEYS - 1} given back, 1 written since`),
+      new RegExp(`a: restore done: ${KEYS} keys checked, ${KEYS - 1} restored, 1 written since`),
     );
     await until(async () => (await status(admin))[0].workloads[0].clean, 20_000);
     assert.equal(await mirror.dbsize(), KEYS);

@@ -46,19 +46,22 @@ describe('keys of the target that the proxy did not write', () => {
       );
       assert.match(
         await tell(2, 'promote', 'sessions', '--overwrite'),
-        /1 that the source has, too, are overwritten, 2 that only the target has are kept.*confirm with --yes 3/,
+        /1 key also on the source: overwritten; 2 foreign keys: kept until a client writes them.*confirm with --yes 3/,
       );
       assert.match(await tell(1, 'promote', 'sessions', '--delete-foreign', '--yes', '3'), /add --overwrite/);
-      assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is less/);
+      assert.match(await tell(1, 'promote', 'sessions', '--overwrite', '--yes', '2'), /--yes 2 is too small/);
       await tell(0, 'promote', 'sessions', '--overwrite', '--yes', '3');
       assert.match(
         await tell(0, 'backfill', '--dry-run'),
-        /2 keys would be copied, 1 overwritten, 0 deleted, 2 kept foreign/,
+        /2 keys would be copied, 1 overwritten, 0 deleted, 2 foreign keys kept/,
       );
-      assert.match(await tell(2, 'backfill', '--delete-foreign'), /Foreign keys of the target.*: 2 keys.*--yes 2/);
-      assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 kept foreign/);
+      assert.match(
+        await tell(2, 'backfill', '--delete-foreign'),
+        /Foreign keys \(on the target, not on the source\) will be deleted: 2 keys.*--yes 2/,
+      );
+      assert.match(await tell(0, 'backfill'), /2 keys copied .*1 overwritten, 0 deleted, 2 foreign keys kept/);
       assert.equal(await direct.dbsize(), 4);
-      assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 kept foreign/);
+      assert.match(await tell(0, 'backfill', '--delete-foreign', '--yes', '2'), /2 keys copied .*0 foreign keys kept/);
       assert.deepEqual(await differences(servers.source, servers.target), []);
       const told = await tell(0, 'history');
       assert.match(
@@ -119,17 +122,17 @@ describe('backfill and verify', () => {
       assert.equal(found.code, 1);
       assert.match(
         found.stdout,
-        /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (another value on the mirror|only the mirror has it)\n){2}$/,
+        /^a: verify done: 12,001 keys compared, 2 differ \((1 value, 1 extra|1 extra, 1 value)\)\n( {2}db 0 session:<\d+ bytes, [0-9a-f]{16}>: (different value on the mirror|only the mirror has it)\n){2}$/,
       );
       const report = readFileSync(join(second.directory, 'state', 'a', 'differences.jsonl'), 'utf8');
       assert.match(report, /"key":"session:<\d+ bytes, [0-9a-f]{16}>"/);
       assert.ok(!/secret|changed|session:7/.test(report), report);
       const asked = await runProgram(t, 'shadow-compare', ['verify', '--repair', ...options]);
       assert.equal(asked.code, 2);
-      assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 that only the mirror has kept\)/);
+      assert.match(asked.stdout, /2 differ .*1 repaired \(0 deleted, 1 foreign key kept\)/);
       assert.match(
         asked.stderr,
-        /Keys that only the mirror has are deleted there: 1 key\. This is no terminal to ask on: confirm with --yes 1/,
+        /Keys that only the mirror has will be deleted: 1 key\. No terminal to ask on: confirm with --yes 1/,
       );
       const repaired = await runProgram(t, 'shadow-compare', ['verify', '--repair', '--yes', '1', ...options]);
       assert.equal(repaired.code, 0, repaired.stderr);
@@ -159,12 +162,9 @@ describe('backfill and verify', () => {
       );
       assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*from 0 to 100/);
-      assert.match(
-        await tell('backfill', '--stop'),
-        /^1 no backfill or verification is under way: nothing was stopped/,
-      );
-      assert.match(await tell('accept', '--shard', 'b'), /^2 there is no shard b here: a/);
-      assert.match(await tell('verify', '--yes', '3'), /^2 --yes confirms what --repair deletes: add --repair/);
+      assert.match(await tell('backfill', '--stop'), /^1 no backfill or verify job is running: nothing was stopped/);
+      assert.match(await tell('accept', '--shard', 'b'), /^2 --shard b: the proxy has no such shard\. Its shards: a/);
+      assert.match(await tell('verify', '--yes', '3'), /^2 --yes confirms the deletions of --repair: add --repair/);
       assert.match(await tell('promote', 'sessions', '--yes', 'many'), /^2 .*--yes.*whole number/);
       assert.match(await tell('backfill', '--keys-per-second', '-1'), /^2 .*--keys-per-second.*above 0/);
     });

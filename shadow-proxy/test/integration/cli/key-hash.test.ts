@@ -49,7 +49,7 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
       ),
       [['default', null]],
     );
-    assert.match((await ask('k', '--shard', 'b')).stderr, /^there is no shard b in the plan: a/);
+    assert.match((await ask('k', '--shard', 'b')).stderr, /^--shard b: the plan has no such shard\. Its shards: a/);
     writeFileSync(join(directory, 'state', 'a', 'hash-key'), 'not a key');
     const damaged = await ask('k');
     assert.deepEqual([damaged.code, /hash-key is damaged: it is not 64 hex digits/.test(damaged.stderr)], [1, true]);
@@ -57,7 +57,12 @@ test('key-hash gives the hash under which a mismatch of the key is in the ledger
     writeFileSync(running.file, JSON.stringify(plan));
     const missing = await ask('k');
     assert.deepEqual(
-      [missing.code, /elsewhere\/a\/hash-key: not there\. Run this where the state folder/.test(missing.stderr)],
+      [
+        missing.code,
+        /elsewhere\/a\/hash-key: not found\. Run this command on the machine that has the state directory/.test(
+          missing.stderr,
+        ),
+      ],
       [1, true],
     );
   });

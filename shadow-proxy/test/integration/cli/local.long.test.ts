@@ -25,7 +25,7 @@ test('a proxy that is fenced leaves the servers to the next one', async (t) => {
   });
   const { plan, proxy } = JSON.parse(await run('local', 'up', '--directory', directory, '--json')) as Running;
   for (const stage of ['dualwrite', 'shadow', 'live']) await run('stage', 'sessions', stage, '--plan', plan);
-  assert.match(await run('rollback', '--all', '--offline', '--plan', plan), /the process that had it was ended/);
+  assert.match(await run('rollback', '--all', '--offline', '--plan', plan), /stopped the proxy that served it/);
   const next = new Program(t, 'shadow-proxy', ['--plan', plan]);
   await next.prints(/"listening"/, PATIENCE_MS);
   const client = new Redis(proxy);

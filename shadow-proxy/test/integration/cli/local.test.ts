@@ -22,9 +22,11 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   const directory = folder(t);
   const local = (command: string, ...args: string[]): ReturnType<typeof runProgram> =>
     runProgram(t, 'shadow-compare', ['local', command, '--directory', directory, ...args]);
-  const { code, stdout, stderr } = await local('up', '--json');
+  const { code, stdout, stderr } = await local('up');
   assert.equal(code, 0, stderr);
-  const running = JSON.parse(stdout) as Running;
+  const running = JSON.parse(readFileSync(join(directory, 'running.json'), 'utf8')) as Running;
+  for (const said of [`Status page: ${running.admin}/`, 'local traffic', 'runbook week-1', 'local down'])
+    assert.ok(stdout.includes(said), `${said}: ${stdout}`);
   const client = new Redis(running.proxy);
   t.after(() => client.disconnect());
   assert.equal(await client.set('greeting', 'a'), 'OK');
@@ -35,11 +37,11 @@ test('up serves, a second up is refused, down leaves nothing', async (t) => {
   assert.equal(again.code, 1);
   assert.match(again.stderr, /runs in .* already/);
   const worked = await local('traffic', '--for', '500ms');
-  assert.deepEqual([worked.code, worked.stdout], [0, 'No client saw an error.\n']);
+  assert.deepEqual([worked.code, worked.stdout], [0, 'No client received an error.\n']);
   client.disconnect();
-  assert.match((await local('down')).stdout, /has ended/);
+  assert.match((await local('down')).stdout, /Stopped the migration/);
   assert.ok(!existsSync(directory));
-  assert.match((await local('down')).stdout, /Nothing runs/);
+  assert.match((await local('down')).stdout, /No migration runs/);
   for (const { pid } of [running, running.source, running.target]) assert.equal(await commandOf(pid), '');
 });
 

@@ -188,7 +188,7 @@ test('the whole story: each step on its gates, a rollback, and no write is lost'
     // The point of no return is asked for twice.
     const warned = await tool('promote', 'sessions', '--force', '--reason', 'the test ends');
     assert.equal(warned.code, 2);
-    assert.match(warned.stderr, /point of no return/);
+    assert.match(warned.stderr, /Point of no return/);
     assert.equal(
       (await tool('promote', 'sessions', '--force', '--reason', 'the test ends', '--point-of-no-return', 'session'))
         .code,
@@ -315,7 +315,7 @@ for (const hangs of [true, false])
       assert.equal(code, 0, stderr);
       assert.match(
         stdout,
-        /a: sessions live → shadow\n.*the process that had it was ended.*\d+ keys that were on their way/,
+        /a: sessions live → shadow\n.*stopped the proxy that served it.*\d+ keys? with unconfirmed writes/,
       );
       hung = true;
       client.disconnect();

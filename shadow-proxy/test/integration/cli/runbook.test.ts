@@ -57,7 +57,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     assert.deepEqual([refused.code, made()], [2, false]);
     assert.match(
       refused.stderr,
-      /make changes something: a file is there. This is no terminal to ask on: nothing was run; confirm with --yes/,
+      /make makes a change: a file is there\. No terminal to ask on: nothing was run\. Confirm with --yes/,
     );
     const done = await walk('--next', '--yes', '--json');
     assert.deepEqual([done.code, made()], [0, true], done.stderr);
@@ -67,7 +67,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     writeFileSync(join(running.directory, 'broken'), '');
     const failed = await walk('--next');
     assert.equal(failed.code, 1);
-    assert.match(failed.stdout, /✗ end: exit code 1, and not 0/);
+    assert.match(failed.stdout, /✗ end: exit code 1, expected 0/);
 
     assert.equal((await walk('--undo', 'make', '--yes')).code, 0);
     assert.deepEqual([made(), await next()], [false, 'make']);
@@ -86,7 +86,10 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     await running.daemon.exit();
     const alone = await walk('--step', 'make', '--yes');
     assert.deepEqual([alone.code, made()], [0, true]);
-    assert.match(alone.stderr, /Not in the migration's history, only in .*runbooks\.jsonl: no proxy answers/);
+    assert.match(
+      alone.stderr,
+      /Recorded in .*runbooks\.jsonl only, not in the history of the migration: no proxy answers/,
+    );
 
     assert.match((await walk('--check')).stdout, /1 of 1 expectations hold\./, 'as far as the walk has come');
     assert.equal((await walk('--again')).code, 0);
@@ -106,14 +109,20 @@ test('wrong use is named', async (t) => {
   writeFileSync(broken, PAGE.replace('undo: ', 'undoes: '));
   const cases: readonly (readonly [args: readonly string[], said: RegExp])[] = [
     [['week-1', '--plan', join(directory, 'none.yaml')], /none\.yaml: cannot be read/],
-    [['week-9', '--plan', plan], /week-9 is no runbook: .*week-1-shadow/],
-    [['week', '--plan', plan], /may be several/],
-    [['week-1', '--plan', plan, '--workload', 'session'], /--workload session is none of the plan's: sessions/],
-    [['week-1', '--plan', plan, '--step', 'dual'], /dual is no step of week-1-shadow\.md: .*dualwrite:sessions/],
+    [['week-9', '--plan', plan], /week-9 is not a runbook\. Allowed: .*week-1-shadow/],
+    [['week', '--plan', plan], /is ambiguous/],
+    [
+      ['week-1', '--plan', plan, '--workload', 'session'],
+      /--workload session: the plan has no such workload\. Its workloads: sessions/,
+    ],
+    [
+      ['week-1', '--plan', plan, '--step', 'dual'],
+      /dual is not a step of week-1-shadow\.md\. Allowed: .*dualwrite:sessions/,
+    ],
     [['week-1', '--plan', plan, '--next', '--check'], /--next and --check: give one of them/],
-    [['rollback', '--plan', plan], /is for the workloads that you name: add --workload sessions/],
+    [['rollback', '--plan', plan], /needs the workloads by name: add --workload sessions/],
     [['week-4', '--plan', plan, '--undo', 'complete', '--yes'], /cannot be undone: .*leave-keydb\.md/],
-    [[page, '--plan', plan, '--undo', 'look'], /look:sessions changes nothing: there is nothing to undo/],
+    [[page, '--plan', plan, '--undo', 'look'], /look:sessions is read-only: there is nothing to undo/],
     [[broken, '--plan', plan], /broken\.md:10: .*undoes/],
     [[page, '--plan', plan, '--log', directory], /cannot be read \(EISDIR\)/],
   ];

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { join } from 'node:path';
 import { duration, percentage } from '../../../src/cli/exit.js';
@@ -13,7 +14,7 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     [
       'shadow-compare',
       ['run', ...SERVERS, '--for', '60'],
-      /option '--for <duration>' argument '60' is invalid\. A number and its unit is allowed: 500ms, 60s/,
+      /option '--for <duration>' argument '60' is invalid\. Give a number with a unit, such as 500ms, 60s/,
     ],
     [
       'shadow-compare',
@@ -30,7 +31,7 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     [
       'shadow-compare',
       ['run', ...SERVERS, '--listen', '6400'],
-      /'--listen <address>' argument '6400' is invalid\. An address is allowed, such as 127\.0\.0\.1:6400/,
+      /'--listen <address>' argument '6400' is invalid\. Give an address, such as 127\.0\.0\.1:6400/,
     ],
     [
       'shadow-compare',
@@ -46,9 +47,9 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     [
       'shadow-compare',
       ['stage', 'sessions', 'shadow', '--percent', '5'],
-      /--percent goes with stage live only, not with shadow/,
+      /--percent is allowed with stage live only, not with shadow/,
     ],
-    ['shadow-compare', ['stage', 'sessions', 'live', '--percent', '500'], /A number from 0 to 100 is allowed/],
+    ['shadow-compare', ['stage', 'sessions', 'live', '--percent', '500'], /Give a number from 0 to 100/],
     [
       'shadow-compare',
       ['status', '--token-file', '/nowhere/token'],
@@ -59,11 +60,11 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     [
       'shadow-compare',
       ['status', '--admin', 'http://u:hunter2@127.0.0.1:1'],
-      /--admin holds a user or password: write http:\/\/host:port/,
+      /--admin must not hold a user or password. Write http:\/\/host:port/,
     ],
-    ['shadow-compare', ['status', '--admin', 'u:hunter2@h:x'], /--admin holds a user or password/],
+    ['shadow-compare', ['status', '--admin', 'u:hunter2@h:x'], /--admin must not hold a user or password/],
     ['shadow-compare', ['report', '--format', 'pdf'], /Allowed choices are html, md, json/],
-    ['shadow-compare', ['assess'], /give URLs of sources, or --plan/],
+    ['shadow-compare', ['assess'], /give either the URLs of the sources or --plan/],
     ['shadow-compare', ['assess', 'http://u:hunter2@h'], /<source> is not the URL of a server: write redis:/],
     [
       'shadow-compare',
@@ -83,10 +84,18 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
   }
 });
 
+test('--version prints the version of the package', async (t) => {
+  const { version } = JSON.parse(readFileSync(new URL('../../../../../package.json', import.meta.url), 'utf8')) as {
+    version: string;
+  };
+  const { code, stdout } = await runProgram(t, 'shadow-compare', ['--version']);
+  assert.deepEqual([code, stdout], [0, `${version}\n`]);
+});
+
 test('help is no error', async (t) => {
   const { code, stdout } = await runProgram(t, 'shadow-compare', ['run', '--help']);
   assert.equal(code, 0);
-  assert.match(stdout, /Exit codes: 0 it holds, 1 it does not, 2 wrong usage, 3 it could not be told/);
+  assert.match(stdout, /--source <url>/);
 });
 
 test('a proxy that does not answer leaves it open', async (t) => {
@@ -144,8 +153,7 @@ test('a shard that the plan does not have is told with those that it has', async
 
 test('durations and percentages are read with their units', () => {
   assert.deepEqual(['500ms', '60s', '5m', '1h'].map(duration), [500, 60_000, 300_000, 3_600_000]);
-  for (const wrong of ['', '0s', '-1s', '1.5s', '60', '1d', 's'])
-    assert.throws(() => duration(wrong), /is allowed/, wrong);
+  for (const wrong of ['', '0s', '-1s', '1.5s', '60', '1d', 's']) assert.throws(() => duration(wrong), /Give a/, wrong);
   assert.deepEqual(['0', '12.5', '100'].map(percentage), [0, 12.5, 100]);
-  for (const wrong of ['', '-1', '100.1', 'x', '1e1']) assert.throws(() => percentage(wrong), /is allowed/, wrong);
+  for (const wrong of ['', '-1', '100.1', 'x', '1e1']) assert.throws(() => percentage(wrong), /Give a/, wrong);
 });

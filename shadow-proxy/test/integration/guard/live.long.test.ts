@@ -164,7 +164,7 @@ test('guard asks the running proxy for counters that the plan does not know, and
   const ask = (...args: readonly string[]) => runProgram(t, 'shadow-compare', [...args, '--plan', file]);
   const nobody = await ask('guard', '--for', '100ms');
   assert.equal(nobody.code, 3);
-  assert.match(nobody.stdout, /UNKNOWN: no command of a client was seen/);
+  assert.match(nobody.stdout, /UNKNOWN: the proxy has seen no client command yet/);
   const client = connect();
   await client.set('session:1', 'x');
   assert.equal((await ask('guard', '--for', '100ms')).code, 0, 'nothing counts yet');
@@ -194,13 +194,13 @@ test('guard says that it cannot tell where a node does not answer', async (t) =>
   };
   const { code, stdout } = await guard(t, plan);
   assert.equal(code, 3);
-  assert.match(stdout, /NOT ASKED/);
+  assert.match(stdout, /UNREAD/);
 });
 
 test('guard needs a plan, and a proxy unless it is told otherwise', async (t) => {
   const without = await runProgram(t, 'shadow-compare', ['guard']);
   assert.equal(without.code, 2);
-  assert.match(without.stderr, /--plan is needed/);
+  assert.match(without.stderr, /--plan is missing/);
   const file = join(scratch(t), 'plan.yaml');
   writeFileSync(
     file,

@@ -13,7 +13,7 @@ test('a run holds where everything was compared and nothing differed', () => {
   const verdict = judge(shardSnapshot(), true);
   assert.deepEqual(verdict, {
     outcome: 'holds',
-    reasons: ['990 pairs of replies compared, none differed beyond the rules'],
+    reasons: ['990 pairs of replies compared, no mismatch'],
     notes: [],
     exitCode: 0,
   });
@@ -26,7 +26,7 @@ describe('a run does not hold', () => {
     [
       'with a frozen repair',
       { frozen: 'the source is another process' },
-      'repair is frozen: the source is another process',
+      'repairs are frozen: the source is another process',
     ],
     [
       'with a mismatch, whatever else is open',
@@ -45,28 +45,28 @@ describe('a run is inconclusive', () => {
   for (const [name, change, reason] of [
     ['without a client', { operations: 0, compared: 0, matched: 0, allowed: {} }, /^no client sent a command/],
     ['without a comparison', { compared: 0, matched: 0, allowed: {} }, /^nothing was compared/],
-    ['without its mirror', mirror({ connected: false }), /^the mirror is not connected/],
+    ['without its mirror', mirror({ connected: false }), /^the mirror is disconnected/],
     ['with effects that were given up', mirror({ dropped: 1 }), /^1 effect did not reach the mirror/],
-    ['with suspects', { suspects: { total: 2, byReason: { outage: 2 } } }, /^2 keys in doubt: 2 outage/],
+    ['with suspects', { suspects: { total: 2, byReason: { outage: 2 } } }, /^2 suspect keys: 2 outage/],
     [
       'with a workload that is in doubt as a whole',
       { workloads: [workloadSnapshot({ clean: false })] },
-      /^the mirror is not clean for sessions$/,
+      /^the mirror is not verified for sessions$/,
     ],
     [
       'and why',
       { workloads: [workloadSnapshot({ clean: false, suspect: 'a copy is missing' })] },
-      /^the mirror is not clean for sessions \(a copy is missing\)$/,
+      /^the mirror is not verified for sessions \(a copy is missing\)$/,
     ],
     [
       'with too many pairs that could not be told',
       { inconclusive: { lost: 2 } },
-      /^2 pairs of replies could not be told: 2 lost/,
+      /^2 pairs of replies inconclusive: 2 lost/,
     ],
     [
       'with commands that only one server supports',
       { unsupported: { LCS: 1 } },
-      /^1 command only one server supports: 1 LCS/,
+      /^1 command that only one server supports: 1 LCS/,
     ],
   ] as [string, Partial<ShardSnapshot>, RegExp][]) {
     test(name, () => {
@@ -78,13 +78,13 @@ describe('a run is inconclusive', () => {
 
   test('where the mirror had not confirmed everything in time', () => {
     const { outcome, reasons } = judge(shardSnapshot({ workloads: [workloadSnapshot({ clean: false })] }), false);
-    assert.deepEqual([outcome, reasons], ['inconclusive', ['not everything was confirmed before time ran out']]);
+    assert.deepEqual([outcome, reasons], ['inconclusive', ['some writes were not confirmed by the mirror in time']]);
   });
 });
 
-test('few pairs that could not be told are noted, and do not decide', () => {
+test('few inconclusive pairs are noted, and do not decide', () => {
   const { outcome, notes } = judge(shardSnapshot({ compared: 10_000, inconclusive: { lost: 5 } }), true);
-  assert.deepEqual([outcome, notes], ['holds', ['5 pairs of replies could not be told: 5 lost']]);
+  assert.deepEqual([outcome, notes], ['holds', ['5 pairs of replies inconclusive: 5 lost']]);
 });
 
 test('what a plan can fix is noted', () => {

@@ -15,13 +15,13 @@ test('the table shows what a run is about', () => {
   );
   for (const expected of [
     /source +│ redis:\/\/127\.0\.0\.1:6379 \(7\.0\.15\) /,
-    /operations +│ 12,345 \(2,000 a second\), 3 clients/,
-    /compared +│ 990: 980 equal, 10 allowed/,
+    /operations +│ 12,345 \(2,000 per second\), 3 clients/,
+    /compared +│ 990: 980 matched, 10 allowed/,
     /allowed by +│ 8 unordered, 2 ttl/,
     /mismatches +│ 0 /,
     /source p50 \/ p99 │ 0\.10 ms \/ 0\.25 ms/,
     /target p50 \/ p99 │ 0\.12 ms \/ 0\.30 ms/,
-    /mirror +│ 0 ms behind, 0 effects \(0 bytes\) wait/,
+    /mirror +│ 0 ms behind, 0 effects \(0 bytes\) queued/,
     /suspects +│ 0 /,
     /unsupported +│ 4 LCS/,
     /5 s left$/,
@@ -68,7 +68,7 @@ test('a mismatch is told without its key and values, or with them where the ledg
   };
   assert.match(
     told(true),
-    /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; they differ from byte 4 on$/,
+    /^value in flags \(flag:\*\): get, key [0-9a-f]{16} \(6 bytes, redacted\)\n {4}source \$ 7 bytes [0-9a-f]{16}; target .*; first difference at byte 4$/,
   );
   assert.match(told(false), /^value in flags \(flag:\*\): get, flag:x\n {4}source \$1\\x0d\\x0aa\\x0d\\x0a; target /);
 });
@@ -95,8 +95,9 @@ test('the status of a shard fits 80 columns, has a line for each workload, and s
   assert.match(text, /^shard cache-0\nsource +redis:/);
   assert.match(text, /\nrate-limits-of-api +live 10 % +123\.5M +99,999 +10 +0 +0 +0\n/);
   assert.match(text, /\ndefault +shadow .* all\n/);
-  assert.match(text, /\nDIFFER +2 value\n/);
-  assert.match(text, /default: every key is in doubt: .*; next: shadow-compare backfill --workload default/);
+  assert.match(text, /\nworkload +stage +cmds +compared +allowed +mismatch +incon- +suspect\n +clusive\n/);
+  assert.match(text, /\nMISMATCHES +2 value\n/);
+  assert.match(text, /default: every key is suspect: .*; next: shadow-compare backfill --workload default/);
   const table = text.split('\n').filter((line) => !line.startsWith('default:'));
   assert.deepEqual(
     table.filter((line) => line.length > 80),

@@ -37,25 +37,28 @@ test('steps in their order, with line and sample; other fences are for reading',
 
 test('what is wrong is named: the line, what, and what is allowed', () => {
   const cases: readonly (readonly [page: string, problem: RegExp])[] = [
-    [step('id: A b\nrun: date\nexpect: {}'), /^p\.md:1: id: small letters, digits and - are allowed$/m],
+    [step('id: A b\nrun: date\nexpect: {}'), /^p\.md:1: id: only small letters, digits and - are allowed$/m],
     [step('id: a\nexpect: {}'), /run: /],
     [step('id: a\nrun: date'), /expect: /],
-    [step('id: a\nrun: date\nexpect: { output: "(" }'), /is no regular expression/],
-    [step('id: a\nrun: date\nexpect: { json: { "$[": 1 } }'), /is no JSONPath/],
-    [step('id: a\nrun: date\nexpect: {}\nchanges: x'), /undo: a step that changes something has an undo/],
-    [step('id: a\nrun: date\nexpect: {}\nundo: x'), /changes: a step with an undo says what it changes/],
+    [step('id: a\nrun: date\nexpect: { output: "(" }'), /is not a regular expression/],
+    [step('id: a\nrun: date\nexpect: { json: { "$[": 1 } }'), /is not a JSONPath/],
+    [step('id: a\nrun: date\nexpect: {}\nchanges: x'), /undo: a step with changes needs undo/],
+    [step('id: a\nrun: date\nexpect: {}\nundo: x'), /changes: a step with undo or irreversible needs changes/],
     [step('id: a\nrun: date\nexpect: {}\nchanges: x\nundo: y\nirreversible: z'), /undo: /],
     [step('id: a\nrun: date\nexpect: {}\nsurprise: 1'), /surprise/],
     [step('id: a\nrun: date\nexpect: {}\neach: [counters]'), /each: /],
     [step('id: a\n  run: [date\nexpect: {}'), /^p\.md:\d+: /],
     [
       `${step('id: a\nrun: date\nexpect: {}')}${step('id: a\nrun: date\nexpect: {}')}`,
-      /^p\.md:6: id a is that of the step in line 1, too/,
+      /^p\.md:6: id a is used in line 1 already/,
     ],
-    [fence('yaml steps', 'id: a'), /`yaml step` and `text output` are/],
-    [fence('yaml step foo', 'id: a'), /`yaml step` and `text output` are/],
-    [fence('text output', 'x'), /belongs to the step before it/],
-    [`- one\n\n  ${step('id: a\nrun: date\nexpect: {}').replaceAll('\n', '\n  ')}`, /at the margin/],
+    [fence('yaml steps', 'id: a'), /allowed are `yaml step` and `text output`/],
+    [fence('yaml step foo', 'id: a'), /allowed are `yaml step` and `text output`/],
+    [fence('text output', 'x'), /must follow a step/],
+    [
+      `- one\n\n  ${step('id: a\nrun: date\nexpect: {}').replaceAll('\n', '\n  ')}`,
+      /must not be inside a list or a quotation/,
+    ],
   ];
   for (const [page, problem] of cases) {
     assert.throws(

@@ -34,8 +34,8 @@ test('every page parses; its steps have ids of their own, and each that changes 
       assert.ok(changes === undefined || (undo ?? irreversible) !== undefined, `${name} ${id}`);
   }
   assert.equal(openRunbook('week-1').name, 'week-1-shadow', 'the beginning of a name is enough');
-  assert.throws(() => openRunbook('week'), /week may be several: week-0.*week-4/);
-  assert.throws(() => openRunbook('weak-1'), /is no runbook: .*week-1-shadow/);
+  assert.throws(() => openRunbook('week'), /week is ambiguous\. Allowed: week-0.*week-4/);
+  assert.throws(() => openRunbook('weak-1'), /is not a runbook\. Allowed: .*week-1-shadow/);
 });
 
 test('every walked page says when to stop, how to go back, whom to tell, how long it takes', () => {

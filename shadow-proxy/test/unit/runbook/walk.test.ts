@@ -84,8 +84,8 @@ test('what was expected and did not come is said, one by one', () => {
   });
   const none = {};
   assert.deepEqual(misses(expect({}), outcome(''), none), []);
-  assert.deepEqual(misses(expect({ exit: [0, 3] }), outcome('', 1), none), ['exit code 1, and not 0 or 3']);
-  assert.deepEqual(misses(expect({}), outcome('', null), none), ['it was ended, or could not be started']);
+  assert.deepEqual(misses(expect({ exit: [0, 3] }), outcome('', 1), none), ['exit code 1, expected 0 or 3']);
+  assert.deepEqual(misses(expect({}), outcome('', null), none), ['the command was killed, or could not be started']);
   assert.deepEqual(
     misses(
       expect({ output: ['yes bypass no client', 'late'] }),
@@ -96,7 +96,7 @@ test('what was expected and did not come is said, one by one', () => {
     'a table wraps; standard error counts',
   );
   assert.deepEqual(misses(expect({ output: 'done$' }), outcome('done, not'), none), [
-    'nothing printed matches /done$/',
+    'the output does not match /done$/',
   ]);
   assert.deepEqual(misses(expect({ output: '^$WORKLOAD$' }), outcome('a.b'), { WORKLOAD: 'a.b' }), []);
   assert.equal(
@@ -115,17 +115,17 @@ test('what was expected and did not come is said, one by one', () => {
   const path = "$[*].workloads[?@.name == '$WORKLOAD'].stage";
   assert.deepEqual(misses(expect({ json: { [path]: 'live' } }), outcome(json, 0, 'progress'), { WORKLOAD: 'a' }), []);
   assert.deepEqual(misses(expect({ json: { [path]: 'live' } }), outcome(json), { WORKLOAD: 'b' }), [
-    `$[*].workloads[?@.name == 'b'].stage is "off", and not "live"`,
+    `$[*].workloads[?@.name == 'b'].stage is "off", expected "live"`,
   ]);
   assert.deepEqual(misses(expect({ json: { [path]: 'live' } }), outcome(json), { WORKLOAD: 'c' }), [
-    `$[*].workloads[?@.name == 'c'].stage is not there, and not "live"`,
+    `$[*].workloads[?@.name == 'c'].stage is missing, expected "live"`,
   ]);
   assert.equal(
     misses(expect({ json: { '$[*].workloads[*].n': 0 } }), outcome(json), none).length,
     1,
     'each value counts',
   );
-  assert.deepEqual(misses(expect({ json: { $: 1 } }), outcome('no'), none), ['what it printed is no JSON']);
+  assert.deepEqual(misses(expect({ json: { $: 1 } }), outcome('no'), none), ['the output is not JSON']);
 });
 
 test('gates that ask for less than the defaults are told', () => {
