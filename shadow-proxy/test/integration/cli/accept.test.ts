@@ -40,7 +40,7 @@ test('accept lists what an authority has lost, changes nothing without a word, a
     await until(async () => (await status(admin))[0].frozen !== null);
 
     const shown = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
-    assert.match(shown.stdout, /FROZEN[\s\S]*source\s+is\s+another\s+process[\s\S]*shadow-compare\s+accept/);
+    assert.match(shown.stdout, /FROZEN[\s\S]*source\s+restarted\s+or\s+was\s+replaced[\s\S]*shadow-compare\s+accept/);
     const dry = await accept('--dry-run');
     assert.equal(dry.code, 1, dry.stderr);
     assert.match(

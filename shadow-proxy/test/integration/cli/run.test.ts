@@ -156,7 +156,10 @@ describe('shadow-compare run', () => {
         '--for',
         '1s',
       ]);
-      assert.match(stderr, /the target lacks keys that the source has: what was there before is not copied/);
+      assert.match(
+        stderr,
+        /the target lacks keys that the source has: keys from before the proxy started are not copied/,
+      );
       assert.match(stderr, /"keys":\{"source":2,"target":0\}/);
     });
   });

@@ -25,7 +25,7 @@ describe('wrong usage exits with 2, names the option and says what is allowed:',
     [
       'shadow-compare',
       ['run', '--source', 'redis://u:hunter2@h:1x', '--target', 'redis://h'],
-      /^shadow-compare run: --source has a host that cannot be read: write host:port/,
+      /^shadow-compare run: --source has an invalid host: write host:port/,
     ],
     ['shadow-compare', ['run', '--source', 'redis://h', '--target', 'redis://h'], /--target is the source itself/],
     [
