@@ -91,7 +91,7 @@ test('--monitor names options that the target refuses, in scripts too, and is bo
     clearInterval(work);
     const refused = await runProgram(t, 'shadow-compare', ['assess', source.url, '--monitor', '2m']);
     await client.quit();
-    assert.match(stderr, /^MONITOR on 1 source for 1 s: it costs throughput/);
+    assert.match(stderr, /^Running MONITOR on 1 source for 1 s. It lowers throughput/);
     const { findings } = JSON.parse(stdout) as { findings: { about: string; weight: string; what: string }[] };
     const found = findings.find(({ about }) => about === 'options')!;
     assert.deepEqual([code, found.weight], [1, 'no-go']);

@@ -30,7 +30,7 @@ test('the daemon says that the source wants a password, is not ready, and starts
     const { stdout } = await runProgram(t, 'shadow-compare', ['status', '--admin', admin]);
     assert.match(
       stdout,
-      /^shard a\nNOT STARTED, tried again each second: shard a cannot start: the source .* requires a password/,
+      /^shard a\nNOT STARTED, next try in 1 s: shard a cannot start: the source .* requires a password/,
     );
     plan.shards[0].source = servers.source.url.replace('//', '//:pw@');
     writeFileSync(file, stringify(plan));
