@@ -6,17 +6,9 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
 import { readGlossary, refusedBy } from './glossary.js';
+import { type Finding } from './finding.js';
 import { lintMarkdown } from './markdown.js';
 import { lintMessages } from './messages.js';
-
-export interface Finding {
-  readonly check: 'terms' | 'sentences';
-  /** Relative to the root. */
-  readonly file: string;
-  /** From 1 on. */
-  readonly line: number;
-  readonly message: string;
-}
 
 /** For each check the files that are not clean yet. */
 export type Todo = Readonly<Record<Finding['check'], readonly string[]>>;

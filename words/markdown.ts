@@ -7,7 +7,7 @@
  */
 import { TextlintKernel, type TextlintRuleModule } from '@textlint/kernel';
 import markdown from '@textlint/textlint-plugin-markdown';
-import { type Finding } from './findings.js';
+import { type Finding } from './finding.js';
 import { type Refused } from './glossary.js';
 
 /** Words of a sentence at most. */

@@ -6,7 +6,7 @@
  * YAML: values of `summary` and `description`. Terraform: `description` and `error_message`.
  */
 import ts from 'typescript';
-import { type Finding } from './findings.js';
+import { type Finding } from './finding.js';
 import { type Refused } from './glossary.js';
 import { refusal } from './markdown.js';
 

@@ -14,15 +14,6 @@ export const MAX_SPREAD = 0.3;
 /** With fewer rounds there is no spread to speak of. */
 const LEAST_FOR_SPREAD = 4;
 
-/** What the load host says about itself; null where the system does not tell. */
-export interface Machine {
-  readonly cores: number;
-  /** Load average of the last minute, before the first measurement. */
-  readonly loadBefore: number;
-  /** Share of the processor time between the first measurement and the last, 0 to 1. */
-  readonly steal: number | null;
-}
-
 /** Why the machine counts as contended, a sentence part each; empty where it does not. */
 export function contentionOf({ machine, samples, sides, points, soak }: Results): readonly string[] {
   const { cores = 1, loadBefore = 0, steal = null } = machine ?? {};

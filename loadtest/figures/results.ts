@@ -2,10 +2,18 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Driven } from '../driver/driver.js';
-import type { Machine } from './contention.js';
 import { LoadtestError } from '../rig/errors.js';
 import type { Role } from '../sides/side.js';
 import type { Profile } from '../workload/profile.js';
+
+/** What the load host says about itself; null where the system does not tell. */
+export interface Machine {
+  readonly cores: number;
+  /** Load average of the last minute, before the first measurement. */
+  readonly loadBefore: number;
+  /** Share of the processor time between the first measurement and the last, 0 to 1. */
+  readonly steal: number | null;
+}
 
 export const FORMAT = 1;
 export const RESULTS_FILE = 'results.json';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contentionOf, MAX_LOAD, MAX_SPREAD, MAX_STEAL, type Machine } from '../figures/contention.js';
-import type { Results, Sample } from '../figures/results.js';
+import { contentionOf, MAX_LOAD, MAX_SPREAD, MAX_STEAL } from '../figures/contention.js';
+import type { Machine, Results, Sample } from '../figures/results.js';
 import { summarise } from '../figures/summary.js';
 import { asText } from '../report/text.js';
 import { verdicts } from '../report/story.js';

@@ -100,6 +100,7 @@ export function renderShard(shard: ShardSnapshot): string {
     wordWrap: true,
     wrapOnWordBoundary: false,
     colWidths: [Math.min(MAX_WORKLOAD_COLUMNS, Math.max(...shard.workloads.map(({ name }) => name.length), 8))],
+    // cspell:ignore incon nclusive
     head: ['workload', 'stage', 'cmds', 'compared', 'allowed', 'mismatch', 'incon-\nclusive', 'suspect'],
     colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
   });

@@ -82,3 +82,12 @@ run "refuses_no_days" {
   }
   expect_failures = [var.keep_backups_days]
 }
+
+run "refuses_a_transfer_bucket_with_capitals" {
+  command = plan
+
+  variables {
+    transfer_name = "Checkout-Transfer"
+  }
+  expect_failures = [var.transfer_name]
+}

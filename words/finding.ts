@@ -1,0 +1,10 @@
+/** What the linter found in one line. */
+
+export interface Finding {
+  readonly check: 'terms' | 'sentences';
+  /** Relative to the root. */
+  readonly file: string;
+  /** From 1 on. */
+  readonly line: number;
+  readonly message: string;
+}
