@@ -103,7 +103,7 @@ export async function rollbackAll(
   { workload, ...wanted }: Omit<z.infer<typeof rollbackRequest>, 'shard'>,
 ): Promise<Of<Rollback>[]> {
   if (workload === undefined && wanted.drill)
-    throw new AdminError('bad-request', 'a rollback drill is for one workload: give --workload', 400);
+    throw new AdminError('bad-request', 'a rollback drill is for one workload: name it', 400);
   const done: Of<Rollback>[] = [];
   const refused: AdminError[] = [];
   for (const shard of shards) {

@@ -25,7 +25,7 @@ interface ReportOptions extends AdminClientOptions {
 export function addReport(program: Command): void {
   const command = program
     .command('report')
-    .description('Write one file with a recommendation, gates, mismatches, verifications, latency and history')
+    .description('Write one file with stages, gates, mismatches, verifications, latency and history')
     .addOption(
       new Option(
         '--format <format>',

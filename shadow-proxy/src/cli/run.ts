@@ -61,6 +61,7 @@ export function addRun(program: Command): void {
         .choices(LOG_LEVELS)
         .default('warn'),
     )
+    .addHelpText('after', '\nExit codes: 0 holds, 1 does not hold, 2 wrong usage, 3 inconclusive.')
     .action(async (options: RunOptions) => {
       process.exitCode = await run(options);
     });
