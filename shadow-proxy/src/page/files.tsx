@@ -12,7 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { renderToStaticMarkup } from 'preact-render-to-string';
 import { digest, PLOT_FILES } from '../html/document.js';
 import { STYLE } from '../html/style.js';
-import { runbookPages } from './runbooks.js';
+import { runbookPage } from './runbooks.js';
 import { VIEW_STYLE } from './style.js';
 
 const ASSETS = '/assets/';
@@ -33,7 +33,12 @@ let files: ReadonlyMap<string, PageFile> | null = null;
 
 /** The page's file at this path; null where there is none. */
 export function pageFile(path: string): PageFile | null {
-  if (path !== '/' && !path.startsWith(ASSETS) && !path.startsWith(RUNBOOKS)) return null;
+  // One at a time, when it is asked for: all of them hold up the clients of the process for tens of ms.
+  if (path.startsWith(RUNBOOKS)) {
+    const html = runbookPage(path.slice(RUNBOOKS.length));
+    return html === null ? null : documentFile(html);
+  }
+  if (path !== '/' && !path.startsWith(ASSETS)) return null;
   files ??= readFiles();
   return files.get(path) ?? null;
 }
@@ -57,7 +62,6 @@ function readFiles(): ReadonlyMap<string, PageFile> {
       ASSETS + at,
       read(fileURLToPath(import.meta.resolve(name))),
     ]),
-    ...runbookPages().map(({ name, html }): [string, PageFile] => [`${RUNBOOKS}${name}.md`, documentFile(html)]),
     ...modulesOf(APP).map((module): [string, PageFile] => [ASSETS + module, read(new URL(module, SOURCES))]),
   ]);
 }

@@ -1,17 +1,11 @@
 /** The runbooks that come with the kit, as pages: whoever reads the status page can follow its links from anywhere. */
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Marked } from 'marked';
 import { htmlDocument } from '../html/document.js';
 
 const FOLDER = fileURLToPath(new URL('../../../../runbooks', import.meta.url));
-
-export interface RunbookPage {
-  /** Without its ending. */
-  readonly name: string;
-  readonly html: string;
-}
 
 /** Links lead to other runbooks; a file that is not served is named instead. */
 const marked = new Marked({
@@ -26,21 +20,20 @@ const marked = new Marked({
   },
 });
 
-/** Empty where the kit was installed without its runbooks. */
-export function runbookPages(): readonly RunbookPage[] {
-  let files: string[];
+/** @param file of `runbooks/`, such as `ServerDown.md`; null where there is none, or the kit came without runbooks */
+export function runbookPage(file: string): string | null {
+  if (!/^[\w-]+\.md$/.test(file)) return null;
+  let text: string;
   try {
-    files = readdirSync(FOLDER).filter((file) => file.endsWith('.md'));
+    text = readFileSync(join(FOLDER, file), 'utf8');
   } catch {
-    return [];
+    return null;
   }
-  return files.map((file) => {
-    const name = file.slice(0, -'.md'.length);
-    const html = marked.parse(readFileSync(join(FOLDER, file), 'utf8'), { async: false });
-    return {
-      name,
-      html: htmlDocument({ title: name, body: <main dangerouslySetInnerHTML={{ __html: html }} />, css: CSS }),
-    };
+  const html = marked.parse(text, { async: false });
+  return htmlDocument({
+    title: file.slice(0, -'.md'.length),
+    body: <main dangerouslySetInnerHTML={{ __html: html }} />,
+    css: CSS,
   });
 }
 
