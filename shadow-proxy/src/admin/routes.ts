@@ -7,16 +7,11 @@ import type { z } from 'zod';
 import { jobOrder, acceptRequest, noteRequest, promoteRequest, rollbackRequest, stageRequest } from './requests.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { SERIES_STEP_MS } from '../telemetry/series.js';
-import type { JobSnapshot } from '../telemetry/snapshot.js';
+import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
 import type { Side } from '../route/stage.js';
 import { AdminError } from './errors.js';
 import type { ShardControl } from './shard-control.js';
 import { changeAll, promoteAll, rollbackAll } from './stages.js';
-
-export interface NotStarted {
-  readonly shard: string;
-  readonly problem: string;
-}
 
 /** What the handlers may ask. */
 export interface AdminContext {

@@ -18,10 +18,11 @@ import { formatAddress, isLoopback } from '../plan/endpoint.js';
 import { Metrics } from '../telemetry/metrics.js';
 import { refusalOf } from './admission.js';
 import { AdminError, asAdminError } from './errors.js';
-import { routeAt, ROUTES, type AdminContext, type Answer, type NotStarted } from './routes.js';
+import type { NotStarted } from '../telemetry/snapshot.js';
+import { routeAt, ROUTES, type AdminContext, type Answer } from './routes.js';
 import type { ShardControl } from './shard-control.js';
 
-export { AdminError, type NotStarted };
+export { AdminError };
 
 export interface AdminOptions {
   readonly host: string;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import type { Note } from '../admin/shard-control.js';
 import type { StageChange, StageRequest } from '../stages/stage-change.js';
-import type { NotStarted } from '../admin/server.js';
+import type { NotStarted } from '../telemetry/snapshot.js';
 import type { ShardEvidence } from '../stages/next-stage.js';
 import type { PromoteRequest, Promotion, Rollback, RollbackRequest } from '../stages/promotion.js';
 import { formatAddress } from '../plan/endpoint.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
 import type { Command } from 'commander';
 import logUpdate from 'log-update';
-import { NOT_COPIED } from '../copy/job/job.js';
+import { NOT_COPIED } from '../telemetry/snapshot.js';
 import { SIDES } from '../route/stage.js';
 import { evictionNote } from '../telemetry/evictions.js';
 import { count, duration, list, number, unlessUp } from '../text/figures.js';

@@ -52,8 +52,8 @@ class PlotView extends HTMLElement {
     if (same && this.#plot !== null) return this.#plot.setData(data, !isZoomed(this.#plot));
     this.#plot?.destroy();
     const Plot = (globalThis as unknown as { uPlot: typeof UPlot }).uPlot;
-    const options = optionsOf(spec, Math.max(200, this.clientWidth), getComputedStyle(this));
     const style = getComputedStyle(this);
+    const options = optionsOf(spec, Math.max(200, this.clientWidth), style);
     const marks = (plot: UPlot): void => drawMarks(plot, this.#drawn?.marks ?? [], style);
     this.#plot = new Plot({ ...options, hooks: { draw: [marks] } }, data, this);
   }

@@ -5,6 +5,7 @@
 import { render } from 'preact';
 import type { JSX } from 'preact';
 import '../html/draw.js';
+import type { NotStarted } from '../telemetry/snapshot.js';
 import { Poller, type Feed } from './feed.js';
 import { Runbook } from './command.js';
 import { headlineOf, titleOf, type ShardNeeds } from './headline.js';
@@ -25,13 +26,14 @@ function draw(feed: Feed): void {
   render(<Page {...feed} now={Date.now()} />, root);
 }
 
+const notStarted = ({ shard, problem }: NotStarted): string =>
+  `Shard ${shard} is not started: ${problem}. The proxy tries again each second.`;
+
 /** Shards that are not started yet stand before those that run. */
 const needsOf = ({ shards, starting }: Feed): readonly ShardNeeds[] => [
   ...starting.map(({ shard, problem }): ShardNeeds => ({
     shard,
-    attention: [
-      { level: 'act', text: `Shard ${shard} is not started: ${problem}. The proxy tries again each second.` },
-    ],
+    attention: [{ level: 'act', text: notStarted({ shard, problem }) }],
   })),
   ...shards.map(({ snapshot, attention }) => ({ shard: snapshot.name, attention })),
 ];
@@ -61,10 +63,8 @@ function Page(feed: Feed & { now: number }): JSX.Element {
       )}
       {!stale && !wantsToken && answeredAt !== null && <Summary needs={needsOf(feed)} />}
       <div class={stale || wantsToken ? 'stale' : undefined}>
-        {starting.map(({ shard, problem: why }) => (
-          <p class="banner no">
-            Shard {shard} is not started: {why}. The proxy tries again each second.
-          </p>
+        {starting.map((shard) => (
+          <p class="banner no">{notStarted(shard)}</p>
         ))}
         {shards.length > 1 && (
           <nav>

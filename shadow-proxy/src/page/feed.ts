@@ -2,7 +2,7 @@
 /** In the browser: asks the proxy again and again, and keeps what it said. It only ever reads. */
 import type { ShardEvidence } from '../stages/next-stage.js';
 import { COLUMNS, type Column, type SeriesSnapshot } from '../telemetry/series.js';
-import type { ShardSnapshot } from '../telemetry/snapshot.js';
+import type { NotStarted, ShardSnapshot } from '../telemetry/snapshot.js';
 import type { HistoryEvent } from '../storage/history.js';
 import type { ShardView } from './shard.js';
 import { attentionOf } from './attention.js';
@@ -14,12 +14,6 @@ const TIMEOUT_MS = 10_000;
 /** Of a series: as many as the proxy keeps. */
 const MAX_POINTS = 2_880;
 const TOKEN = 'shadow-proxy-token';
-
-/** A shard of this process that is not started yet, and why. */
-export interface NotStarted {
-  readonly shard: string;
-  readonly problem: string;
-}
 
 export interface Feed {
   /** The plan's name; null before the first answer. */

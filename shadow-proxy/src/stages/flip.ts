@@ -9,7 +9,7 @@
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PlainCounters } from '../../../counters/src/index.js';
-import { NOT_COPIED } from '../copy/job/job.js';
+import { NOT_COPIED } from '../telemetry/snapshot.js';
 import type { Authorities } from '../pipeline/authorities.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';

@@ -232,6 +232,12 @@ export const RESERVATION_AGES = ['under-1s', 'under-10s', 'older'] as const;
 /** A reservation that is older than this, in ms, has outlived its operation, or its server does not answer. */
 export const OLD_RESERVATION_MS = 10_000;
 
+/** A shard of this process that is not started yet, and why. */
+export interface NotStarted {
+  readonly shard: string;
+  readonly problem: string;
+}
+
 export interface ShardSnapshot {
   readonly name: string;
   readonly source: ServerSnapshot;

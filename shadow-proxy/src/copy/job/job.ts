@@ -49,9 +49,7 @@ export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | '
   readonly logger: Logger;
 }
 
-/** What is in a workload before its first backfill. Only an operator begins that. */
-export { NOT_COPIED };
-/** Likewise where keys were left out. */
+/** Why a workload is suspect whose keys were left out; only an operator begins its next backfill. */
 export const CONTESTED = 'keys that several sources hold are not copied: say with `owns` whose they are';
 
 /** What was walked over already is in doubt again. */

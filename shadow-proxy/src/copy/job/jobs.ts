@@ -6,7 +6,8 @@ import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
 import type { JobSnapshot } from '../../telemetry/snapshot.js';
 import type { Workload } from '../../route/router.js';
-import { CONTESTED, Job, NOT_COPIED, type JobContext } from './job.js';
+import { NOT_COPIED } from '../../telemetry/snapshot.js';
+import { CONTESTED, Job, type JobContext } from './job.js';
 
 export type JobErrorCode =
   /** Another one is under way. */

@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { NOT_COPIED } from '../../../src/copy/job/job.js';
+import { NOT_COPIED } from '../../../src/telemetry/snapshot.js';
 import { ask, ended, job } from '../../support/jobs.js';
 import { startOn } from '../../support/rig.js';
 import { needsKeydb, withServers } from '../../support/servers.js';

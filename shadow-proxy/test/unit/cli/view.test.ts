@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { NOT_COPIED } from '../../../src/copy/job/job.js';
+import { NOT_COPIED } from '../../../src/telemetry/snapshot.js';
 import { renderShard } from '../../../src/cli/status.js';
 import { rate, renderLine, renderMismatch, renderTable, renderVerdict } from '../../../src/cli/view.js';
 import { Ledger } from '../../../src/telemetry/ledger.js';
