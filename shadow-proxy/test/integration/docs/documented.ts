@@ -59,7 +59,8 @@ export function commandsIn(page: string): Documented[] {
       if (opens !== undefined) fence = fence === null ? opens : null;
       else if (fence === null)
         found.push(...mentioned(line).map((text) => read(text, where, text.startsWith('npx '))!));
-      else if (['', 'sh', 'console'].includes(fence))
+      // A console shows what the commands print, too.
+      else if (['', 'sh'].includes(fence) || (fence === 'console' && line.startsWith('$ ')))
         found.push(...partsOf(line).flatMap((text) => read(text, where, true) ?? []));
       else if (fence === 'yaml step')
         found.push(

@@ -73,9 +73,7 @@ test('where the authority does not name them, every workload is suspect', async 
     const wire = await rig.wire();
     await wire.ask('EVAL', STRAYING, 1, 'k', 'x');
     const suspects = (): (string | null)[] => rig.shard.snapshot().workloads.map(({ suspect }) => suspect);
-    await until(() =>
-      suspects().every((suspect) => suspect !== null && /keys are not known/.test(suspect)),
-    );
+    await until(() => suspects().every((suspect) => suspect !== null && /keys are not known/.test(suspect)));
     await until(() => suspects().every((suspect) => suspect === null));
     await rig.assertEqual();
     assert.equal(await rig.client({ of: rig.target }).exists('a:x'), 1);
