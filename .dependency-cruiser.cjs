@@ -34,8 +34,8 @@ const ROOMS = [
   'runbook',
   'local',
   'assess',
-  'docs',
   'cli',
+  'docs',
 ];
 
 /** Rooms that may import less than all before them. */

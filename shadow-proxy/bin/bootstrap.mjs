@@ -6,6 +6,7 @@
  *   node shadow-proxy/bin/bootstrap.mjs schema                      writes the JSON Schema of a plan, and docs/plan.md
  *   node shadow-proxy/bin/bootstrap.mjs docs                        writes docs/commands.md
  *   node shadow-proxy/bin/bootstrap.mjs docs:metrics                writes docs/metrics.md
+ *   node shadow-proxy/bin/bootstrap.mjs docs:cli                    writes docs/cli.md
  *   node shadow-proxy/bin/bootstrap.mjs build                       installs and compiles only
  */
 import { spawn } from 'node:child_process';
@@ -192,6 +193,14 @@ async function writeMetrics() {
   writeFileSync(join(ROOT, 'docs', 'metrics.md'), renderMetrics());
 }
 
+async function writeCli() {
+  const load = (file) => import(pathToFileURL(join(DIST, 'shadow-proxy/src', file)).href);
+  const [{ renderCli }, { proxyProgram }, { operatorProgram }] = await Promise.all(
+    ['docs/cli.js', 'cli/proxy-program.js', 'cli/program.js'].map(load),
+  );
+  writeFileSync(join(ROOT, 'docs', 'cli.md'), renderCli([proxyProgram(), await operatorProgram()]));
+}
+
 /** Runs a command in silence; where it fails, prints what it said and ends. */
 async function must(command, args, message) {
   const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -246,6 +255,7 @@ if (process.argv[1] && fileURLToPath(import.meta.url) === process.argv[1]) {
     schema: writeSchema,
     docs: writeDocs,
     'docs:metrics': writeMetrics,
+    'docs:cli': writeCli,
     build: () => undefined,
   };
   if (!Object.hasOwn(jobs, what ?? '')) fail(`${what ?? 'nothing'} cannot be run: ${Object.keys(jobs).join(', ')} can`);

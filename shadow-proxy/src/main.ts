@@ -6,49 +6,27 @@
  *
  * It ends with 1 where another process has, or takes over, one of its shards.
  */
-import { Command, Option } from 'commander';
 import { Daemon } from './shard/daemon.js';
-import { createLogger, LOG_LEVELS, type LogLevel } from './telemetry/log.js';
+import { createLogger } from './telemetry/log.js';
 import { exitCode, parseArguments, usage } from './cli/exit.js';
+import { proxyProgram, type ProxyOptions } from './cli/proxy-program.js';
 import { PlanError } from './plan/errors.js';
 import { loadPlan } from './plan/load.js';
 import { memoryLimit, memoryProblem } from './plan/memory.js';
 import type { Plan, ShardPlan } from './plan/plan.js';
 import { onStop } from './io/signals.js';
 
-interface Options {
-  readonly plan: string;
-  readonly shard?: string;
-  readonly standby?: boolean;
-  readonly firstStart?: boolean;
-  readonly check?: boolean;
-  readonly logLevel: LogLevel;
-}
-
-const program = new Command('shadow-proxy')
-  .description(
-    'Forwards the commands of Redis clients to one server, replays each write on another, and compares the replies.',
-  )
-  .requiredOption('--plan <file>', 'the migration plan, in YAML')
-  .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
-  .option('--standby', 'wait until the process that serves the shards ends, then take over')
-  .option(
-    '--first-start',
-    'confirm that no proxy has served the shards before, although their target holds keys: begin in the stages of the plan',
-  )
-  .option('--check', 'check the plan, and its limits against the memory of this process, then exit: 0 valid, 2 invalid')
-  .addOption(new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'))
-  .action(async (options: Options) => {
-    const plan = loadPlan(options.plan);
-    const shards = options.shard === undefined ? plan.shards.length : 1;
-    const problem = memoryProblem(plan, shards, memoryLimit());
-    if (!options.check) return serve(plan, options, problem);
-    if (problem !== null) throw new PlanError(options.plan, [{ path: ['limits'], message: problem }]);
-    console(describe(plan));
-  });
+const program = proxyProgram().action(async (options: ProxyOptions) => {
+  const plan = loadPlan(options.plan);
+  const shards = options.shard === undefined ? plan.shards.length : 1;
+  const problem = memoryProblem(plan, shards, memoryLimit());
+  if (!options.check) return serve(plan, options, problem);
+  if (problem !== null) throw new PlanError(options.plan, [{ path: ['limits'], message: problem }]);
+  console(describe(plan));
+});
 
 /** @param problem what is wrong with its limits on this machine */
-async function serve(plan: Plan, options: Options, problem: string | null): Promise<void> {
+async function serve(plan: Plan, options: ProxyOptions, problem: string | null): Promise<void> {
   const logger = createLogger(options.logLevel);
   if (problem !== null) logger.warn(`limits of the plan ${problem}`);
   let daemon: Daemon | undefined;

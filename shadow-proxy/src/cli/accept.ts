@@ -9,6 +9,7 @@ import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { count } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
+import { NO_PROXY, withManual } from './manual.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
 
 interface AcceptOptions extends AdminClientOptions {
@@ -33,6 +34,11 @@ export function addAccept(program: Command): void {
     )
     .option('--yes', 'do not ask: delete the keys that only the mirror has')
     .option('--json', 'print JSON');
+  withManual(command, 'npx shadow-compare accept --dry-run', {
+    0: 'accepted, or repairs are not frozen; with --dry-run: no key differs',
+    1: 'not confirmed, or lost keys not restored; with --dry-run: keys differ',
+    3: `the differences could not be listed; ${NO_PROXY}`,
+  });
   addAdminOptions(command).action(async (options: AcceptOptions) => {
     process.exitCode = await accept(options);
   });

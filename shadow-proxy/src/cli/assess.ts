@@ -14,6 +14,7 @@ import { PlanError } from '../plan/errors.js';
 import type { Endpoint } from '../plan/endpoint.js';
 import { number } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
+import { withManual } from './manual.js';
 
 interface AssessOptions {
   readonly plan?: string;
@@ -36,13 +37,17 @@ const GIB = 2 ** 30;
 const MAX_MONITOR_MS = 60_000;
 
 export function addAssess(program: Command): void {
-  program
+  const command = program
     .command('assess')
     .description('Assess live servers: is a migration to KeyDB worth it, and what must be done first')
     .argument('[source...]', 'URL of each source Redis')
     .option('--plan <file>', 'read the sources from this plan instead')
     .option('--target <url>', 'URL of the target KeyDB, if there is one already')
-    .option('--for <duration>', 'how long to measure load and latency; choose a busy hour', duration, 10_000)
+    .addOption(
+      new Option('--for <duration>', 'how long to measure load and latency; choose a busy hour')
+        .argParser(duration)
+        .default(10_000, '10s'),
+    )
     .option(
       '--monitor <duration>',
       'then run MONITOR for this long (at most 60s) to see which options commands use; slows the sources down',
@@ -68,6 +73,11 @@ export function addAssess(program: Command): void {
     .action(async (sources: readonly string[], options: AssessOptions) => {
       process.exitCode = await assess(sources, options);
     });
+  withManual(command, 'npx shadow-compare assess --plan migration.yaml --for 1m', {
+    0: 'GO',
+    1: 'NO-GO',
+    3: 'UNKNOWN, or a server does not answer',
+  });
 }
 
 async function assess(urls: readonly string[], options: AssessOptions): Promise<number> {

@@ -5,6 +5,7 @@ import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { exitCode } from './exit.js';
 import { addJobOptions, printJobs, runJob, type JobOptions } from './job-options.js';
 import type { EndedJob } from './job-progress.js';
+import { NO_PROXY, withManual } from './manual.js';
 
 interface BackfillOptions extends JobOptions {
   readonly dryRun?: boolean;
@@ -27,6 +28,11 @@ export function addBackfill(program: Command): void {
       'delete foreign keys: keys on the target that the source does not have and the kit did not write; asks for their number',
     )
     .option(...YES, keysConfirmed);
+  withManual(command, 'npx shadow-compare backfill --workload sessions --max-p99-ms 2', {
+    0: 'all keys are copied; with --dry-run: counted',
+    1: 'keys were not copied, the job was stopped, or it was refused',
+    3: `no key was found, or the result is lost; ${NO_PROXY}`,
+  });
   addJobOptions(command).action(async (options: BackfillOptions) => {
     const ended = await backfill(options);
     printJobs(ended, options);

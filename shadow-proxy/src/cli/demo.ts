@@ -7,7 +7,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { launch, type Launched } from '../shard/launch.js';
 import { afterDeath } from '../local/guard.js';
 import { startRedis, startTarget, stopServers, type LocalServer } from '../local/servers.js';
@@ -19,6 +19,7 @@ import { sum } from '../telemetry/snapshot.js';
 import { onStop } from '../io/signals.js';
 import { connectApps, drive, WORKLOADS, type App } from './demo/traffic.js';
 import { duration, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 import { LiveView, renderMismatch } from './view.js';
 
 interface DemoOptions {
@@ -30,16 +31,21 @@ const SETTLE_MS = 5_000;
 const TAMPERED = 'flag:checkout';
 
 export function addDemo(program: Command): void {
-  program
+  const command = program
     .command('demo')
     .description(
       'See it work: starts a Redis, a KeyDB and traffic, and detects a changed value (under a minute, leaves no files)',
     )
-    .option('--for <duration>', 'how long the traffic runs', duration, 15_000)
+    .addOption(new Option('--for <duration>', 'how long the traffic runs').argParser(duration).default(15_000, '15s'))
     .option('--json', 'print one JSON object at the end')
     .action(async (options: DemoOptions) => {
       process.exitCode = await demo(options);
     });
+  withManual(command, 'npx shadow-compare demo', {
+    0: 'it works: no mismatch, and the changed value was detected',
+    1: 'it does not work here',
+    3: 'there is no redis-server on this machine',
+  });
 }
 
 /** What the demo found. */

@@ -5,7 +5,7 @@
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import Table from 'cli-table3';
-import type { Command } from 'commander';
+import { Option, type Command } from 'commander';
 import { byKind } from '../command/counting.js';
 import { judgeAll, sightingsOf } from '../stages/counters-gate.js';
 import { acceptsWrites, type Cluster, type NodeFacts } from '../guard/facts.js';
@@ -17,6 +17,7 @@ import type { Plan } from '../plan/plan.js';
 import { number } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, duration, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 
 interface GuardOptions extends AdminClientOptions {
   /** False with `--no-proxy`. */
@@ -51,14 +52,18 @@ export function addGuard(program: Command): void {
       '--no-proxy',
       'do not ask the proxy which commands it has seen: judge only the workloads that the plan calls counters',
     )
-    .option(
-      '--for <duration>',
-      'how long to measure the nodes; choose a busy time, it gives the backlog size',
-      duration,
-      2_000,
+    .addOption(
+      new Option('--for <duration>', 'how long to measure the nodes; choose a busy time, it gives the backlog size')
+        .argParser(duration)
+        .default(2_000, '2s'),
     )
     .option('--watch', 'repeat every 10 s until Ctrl-C; print each full resync and each changed verdict')
     .option('--json', 'print JSON');
+  withManual(command, 'npx shadow-compare guard --plan migration.yaml', {
+    0: 'safe: the counters are safe on these nodes',
+    1: 'unsafe',
+    3: 'unknown: a node or the proxy does not answer, or nothing was judged',
+  });
   addAdminOptions(command).action(async (options: GuardOptions) => {
     const plan = loadPlan(planFile(options));
     if (options.watch) return watch(plan, options);

@@ -2,9 +2,12 @@
 import type { Command } from 'commander';
 import { describeEvent } from '../storage/history.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { NO_PROXY, withManual } from './manual.js';
 
 export function addHistory(program: Command): void {
-  addAdminOptions(program.command('history').description('List the changes made through a running proxy, oldest first'))
+  const command = program.command('history').description('List the changes made through a running proxy, oldest first');
+  withManual(command, 'npx shadow-compare history', { 0: 'listed', 3: NO_PROXY });
+  addAdminOptions(command)
     .option('--json', 'print JSON, with the evidence of each change')
     .action(async (options: AdminClientOptions & { readonly json?: boolean }) => {
       const shards = await new AdminClient(options).history();

@@ -6,6 +6,7 @@ import { loadPlan } from '../plan/load.js';
 import { readHashKey } from '../storage/hash-key.js';
 import { Router } from '../route/router.js';
 import { CliError, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 
 interface KeyHashOptions {
   readonly plan: string;
@@ -23,7 +24,7 @@ interface KeyHash {
 }
 
 export function addKeyHash(program: Command): void {
-  program
+  const command = program
     .command('key-hash')
     .description('Show the hash that stands for a key in each ledger; run it where the state directory is readable')
     .argument('<key>', 'the key, as clients write it')
@@ -38,6 +39,10 @@ export function addKeyHash(program: Command): void {
       );
       process.stdout.write(`${options.json ? JSON.stringify(hashes, null, 2) : lines.join('\n')}\n`);
     });
+  withManual(command, 'npx shadow-compare key-hash session:42 --plan migration.yaml', {
+    0: 'shown',
+    1: 'the state directory is not on this machine, or cannot be read',
+  });
 }
 
 /** @throws {CliError} where no shard has a key for hashes here, or one cannot be read */

@@ -6,7 +6,7 @@
 import { spawn } from 'node:child_process';
 import { closeSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import getPort from 'get-port';
 import { stringify } from 'yaml';
 import { Daemon } from '../shard/daemon.js';
@@ -19,6 +19,7 @@ import { connectApps, drive, WORKLOADS } from './demo/traffic.js';
 import { count } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { Folder, type Running, type Server } from './local/folder.js';
+import { withManual } from './manual.js';
 
 interface UpOptions {
   readonly directory: string;
@@ -49,15 +50,21 @@ export function addLocal(program: Command): void {
       .option('--proxy-port <port>', 'port that clients connect to (default: a free port)', port)
       .option('--admin-port <port>', 'port of the admin address and status page (default: a free port)', port)
       .option('--id <text>', 'note for running.json: who started it', 'by hand');
-  withServers(command('up', 'Start it, and return when it serves'))
+  const started = withServers(command('up', 'Start it, and return when it serves'))
     .option('--json', 'print one JSON object')
     .action(up);
+  withManual(started, 'npx shadow-compare local up', { 0: 'started', 1: 'it did not start' });
   withServers(command('serve', 'The process that up starts', true)).action(serve);
-  command('down', 'Stop it, and remove its directory').action(down);
-  command('traffic', 'Send traffic with two client libraries: 70 % reads, 30 % writes, on six workloads')
-    .option('--for <duration>', 'how long to send', duration, 30_000)
+  const stopped = command('down', 'Stop it, and remove its directory').action(down);
+  withManual(stopped, 'npx shadow-compare local down', { 0: 'stopped, or it was not running' });
+  const sent = command('traffic', 'Send traffic with two client libraries: 70 % reads, 30 % writes, on six workloads')
+    .addOption(new Option('--for <duration>', 'how long to send').argParser(duration).default(30_000, '30s'))
     .option('--rate <n>', 'about this many commands per second (default: as fast as replies come)', positive)
     .action(traffic);
+  withManual(sent, 'npx shadow-compare local traffic --rate 500', {
+    0: 'no client received an error',
+    1: 'commands failed',
+  });
 }
 
 async function up(options: UpOptions): Promise<void> {

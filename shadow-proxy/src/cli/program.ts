@@ -2,7 +2,7 @@
  * The operator's program, with its commands: one file for each, in the order in which help lists them.
  *
  * Room: cli: the operator's commands and their output.
- * Called by: no room.
+ * Called by: docs.
  * Calls: every room before it.
  */
 import { readFileSync } from 'node:fs';

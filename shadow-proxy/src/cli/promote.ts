@@ -13,6 +13,7 @@ import { count } from '../text/figures.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
+import { NO_PROXY, withManual } from './manual.js';
 
 interface PromoteOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -55,6 +56,11 @@ export function addPromote(program: Command): void {
     .option('--reason <text>', 'reason, kept in the history')
     .option('--point-of-no-return <workload>', 'with complete: repeat the name of the workload')
     .option('--json', 'print JSON');
+  withManual(command, 'npx shadow-compare promote sessions --dry-run', {
+    0: 'the workload was moved; with --dry-run: all gates are open',
+    1: 'a gate is closed (NO), or the move was refused: nothing was changed',
+    3: `gates are UNKNOWN, and none is NO: nothing was changed; ${NO_PROXY}`,
+  });
   addAdminOptions(command).action(async (workload: string, options: PromoteOptions) => {
     process.exitCode = await promote(workload, options);
   });

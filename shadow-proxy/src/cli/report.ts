@@ -13,6 +13,7 @@ import { factsFromState } from '../report/state.js';
 import { notCovered } from '../report/uncovered.js';
 import { AdminClient, addAdminOptions, adminsOf, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 
 const FORMATS = ['html', 'md', 'json'] as const;
 type Format = (typeof FORMATS)[number];
@@ -33,6 +34,10 @@ export function addReport(program: Command): void {
       ).choices(FORMATS),
     )
     .option('--out <file>', 'file to write (default: standard output)');
+  withManual(command, 'npx shadow-compare report --plan migration.yaml --out report.html', {
+    0: 'written, all shards as their proxies report them',
+    3: 'written, but a shard did not answer: it is shown from its durable state',
+  });
   addAdminOptions(command).action(async (options: ReportOptions) => {
     process.exitCode = await report(options);
   });

@@ -11,6 +11,7 @@ import { count } from '../text/figures.js';
 import { noReturn } from '../stages/promotion.js';
 import { StageError } from '../stages/stage-change.js';
 import { CliError, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 
 interface RollbackOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -39,6 +40,11 @@ export function addRollback(program: Command): void {
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--reason <text>', 'reason, kept in the history')
     .option('--json', 'print JSON');
+  withManual(command, 'npx shadow-compare rollback sessions --reason "slow replies"', {
+    0: 'rolled back, or nothing to roll back',
+    1: 'refused, or not every workload could be rolled back',
+    3: 'no proxy answers; with --offline: a server does not answer',
+  });
   addAdminOptions(command).action(async (workload: string | undefined, options: RollbackOptions) => {
     process.exitCode = await rollback(workload, options);
   });

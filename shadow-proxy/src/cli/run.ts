@@ -14,6 +14,7 @@ import { STAGES, type Stage } from '../route/stage.js';
 import { onStop } from '../io/signals.js';
 import { keysConfirmed, YES } from './confirm.js';
 import { duration, exitCode, listenAddress } from './exit.js';
+import { withManual } from './manual.js';
 import { judge, type RunVerdict } from './verdict.js';
 import { LiveView, renderMismatch, renderVerdict } from './view.js';
 
@@ -37,7 +38,7 @@ export interface RunOptions {
 const SHOWN_MISMATCHES = 5;
 
 export function addRun(program: Command): void {
-  program
+  const command = program
     .command('run')
     .description('Proxy between two servers, compare every reply, and end with a verdict (no plan file)')
     .requiredOption(
@@ -61,10 +62,18 @@ export function addRun(program: Command): void {
         .choices(LOG_LEVELS)
         .default('warn'),
     )
-    .addHelpText('after', '\nExit codes: 0 holds, 1 does not hold, 2 wrong usage, 3 inconclusive.')
     .action(async (options: RunOptions) => {
       process.exitCode = await run(options);
     });
+  withManual(
+    command,
+    'npx shadow-compare run --source redis://10.0.0.11:6379 --target redis://10.0.0.21:6379 --for 10m',
+    {
+      0: 'holds: every pair of replies was compared, and none is a mismatch',
+      1: 'does not hold: a mismatch, or a server was restarted or replaced',
+      3: 'inconclusive: nothing compared, suspects left, or a server does not answer',
+    },
+  );
 }
 
 async function run(options: RunOptions): Promise<number> {

@@ -18,6 +18,7 @@ import { runCommand } from '../runbook/run.js';
 import { openRunbook, ROOT, runbookNames } from '../runbook/shelf.js';
 import { AdminClient, adminsOf } from './admin-client.js';
 import { CliError, exitCode } from './exit.js';
+import { withManual } from './manual.js';
 
 interface RunbookOptions {
   readonly plan?: string;
@@ -37,7 +38,7 @@ const DEFAULT_PLAN = 'migration.yaml';
 const MODES = ['next', 'step', 'undo', 'check', 'again'] as const;
 
 export function addRunbook(program: Command): void {
-  program
+  const command = program
     .command('runbook')
     .description(
       'Follow a runbook: show the position, run steps, undo a step, or check that its expectations still hold',
@@ -60,6 +61,11 @@ export function addRunbook(program: Command): void {
     .action(async (name: string | undefined, options: RunbookOptions) => {
       process.exitCode = name === undefined ? list(options.json === true) : await follow(name, options);
     });
+  withManual(command, 'npx shadow-compare runbook week-1 --plan migration.yaml --next', {
+    0: 'shown, or every expectation of the step holds',
+    1: 'an expectation does not hold, or a change was not confirmed',
+    3: 'the step was inconclusive, or there was nothing to check',
+  });
 }
 
 function list(json: boolean): number {

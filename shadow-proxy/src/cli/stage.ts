@@ -4,6 +4,7 @@ import { STAGES, type Stage } from '../route/stage.js';
 import { formatPoint } from '../storage/state.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, percentage } from './exit.js';
+import { NO_PROXY, withManual } from './manual.js';
 
 interface StageOptions extends AdminClientOptions {
   readonly shard?: string;
@@ -17,11 +18,16 @@ export function addStage(program: Command): void {
     .command('stage')
     .description('Move a workload to its next or previous stage, without gates')
     .argument('<workload>', 'name of the workload, or default')
-    .addArgument(new Argument('<stage>').choices(STAGES))
+    .addArgument(new Argument('<stage>', 'the next or the previous stage').choices(STAGES))
     .option('--shard <name>', 'only on this shard (default: all shards of the proxy, one after the other)')
     .option('--percent <number>', 'share of the hash slots, with stage live', percentage)
     .option('--force', 'continue although the mirror has suspects, and lose the writes that the refusal lists')
     .option('--json', 'print JSON');
+  withManual(command, 'npx shadow-compare stage sessions shadow', {
+    0: 'the workload was moved',
+    1: 'refused; shards that were moved before stay moved',
+    3: NO_PROXY,
+  });
   addAdminOptions(command).action(async (workload: string, stage: Stage, options: StageOptions) => {
     const { shard, percent, force, json } = options;
     if (percent !== undefined && stage !== 'live') {

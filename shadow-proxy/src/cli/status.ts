@@ -21,6 +21,7 @@ import { countsByClass } from '../plan/counters.js';
 import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { renderJob } from './job-progress.js';
+import { NO_PROXY, withManual } from './manual.js';
 import { UNFREEZE } from './view.js';
 
 interface StatusOptions extends AdminClientOptions {
@@ -31,7 +32,9 @@ interface StatusOptions extends AdminClientOptions {
 const WATCH_MS = 1_000;
 
 export function addStatus(program: Command): void {
-  addAdminOptions(program.command('status').description('Show the shards and workloads of a running proxy'))
+  const command = program.command('status').description('Show the shards and workloads of a running proxy');
+  withManual(command, 'npx shadow-compare status --watch', { 0: 'shown', 3: `${NO_PROXY}, or it serves no shard` });
+  addAdminOptions(command)
     .option('--watch', 'repeat every second until Ctrl-C')
     .option('--json', 'print JSON')
     .action(async (options: StatusOptions) => {

@@ -5,6 +5,7 @@ import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
 import { addJobOptions, evictionNotes, keptBy, printJobs, runJob, type JobOptions } from './job-options.js';
 import type { EndedJob } from './job-progress.js';
+import { NO_PROXY, withManual } from './manual.js';
 
 interface VerifyOptions extends JobOptions {
   readonly sample?: number;
@@ -22,6 +23,11 @@ export function addVerify(program: Command): void {
       'repair the differences from the authority; asks before it deletes keys that only the mirror has',
     )
     .option(...YES, keysConfirmed);
+  withManual(command, 'npx shadow-compare verify --workload sessions', {
+    0: 'all keys are equal; with --repair: all differences are repaired',
+    1: 'keys differ, or the job was refused',
+    3: `not every key was compared, or the result is lost; ${NO_PROXY}`,
+  });
   addJobOptions(command).action(async (options: VerifyOptions) => {
     const ended = await verify(options);
     printJobs(ended, options);

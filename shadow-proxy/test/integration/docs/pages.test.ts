@@ -4,6 +4,9 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { RULES } from '../../../src/compare/compare.js';
+import { operatorProgram } from '../../../src/cli/program.js';
+import { proxyProgram } from '../../../src/cli/proxy-program.js';
+import { renderCli } from '../../../src/docs/cli.js';
 import { renderCommands } from '../../../src/docs/commands.js';
 import { renderMetrics } from '../../../src/docs/metrics.js';
 import { renderPlan } from '../../../src/docs/plan.js';
@@ -21,6 +24,10 @@ test('docs/plan.md is what the schema says', () => {
 
 test('docs/metrics.md is what the table says', () => {
   assert.equal(page('metrics.md'), renderMetrics(), 'run: npm run docs:metrics');
+});
+
+test('docs/cli.md is what commander knows of both programs', async () => {
+  assert.equal(page('cli.md'), renderCli([proxyProgram(), await operatorProgram()]), 'run: npm run docs:cli');
 });
 
 test('docs/comparison-rules.md has a section for each rule, with its sentence', () => {

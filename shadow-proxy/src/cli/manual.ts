@@ -1,0 +1,42 @@
+/** What `--help` and docs/cli.md say of a command beside its arguments and options: its exit codes, and an example. */
+import type { Command } from 'commander';
+import { exitCode } from './exit.js';
+
+export interface Manual {
+  /** A command line that can be copied. */
+  readonly example: string;
+  /** What each exit code means for this command, in the order of the codes. */
+  readonly exits: readonly (readonly [code: number, meaning: string])[];
+}
+
+/** What a command says of its exit codes; 2 is the same for all of them. */
+interface Exits {
+  readonly 0: string;
+  readonly 1?: string;
+  readonly 3?: string;
+}
+
+export const USAGE = 'wrong option, argument or plan';
+/** For code 3 of the commands that ask a proxy. */
+export const NO_PROXY = 'no proxy answers';
+
+const manuals = new WeakMap<Command, Manual>();
+
+/** Adds them to the help of a command. */
+export function withManual(command: Command, example: string, { 0: holds, 1: fails, 3: inconclusive }: Exits): Command {
+  const exits = [
+    [exitCode.holds, holds],
+    [exitCode.fails, fails],
+    [exitCode.usage, USAGE],
+    [exitCode.inconclusive, inconclusive],
+  ] as const;
+  const manual = {
+    example,
+    exits: exits.flatMap(([code, meaning]) => (meaning === undefined ? [] : [[code, meaning] as const])),
+  };
+  manuals.set(command, manual);
+  const lines = manual.exits.map(([code, meaning]) => `  ${code}  ${meaning}`);
+  return command.addHelpText('after', `\nExit codes:\n${lines.join('\n')}\n\nExample:\n  ${example}`);
+}
+
+export const manualOf = (command: Command): Manual | undefined => manuals.get(command);

@@ -1,0 +1,35 @@
+/** The options of `shadow-proxy`, the daemon. */
+import { Command, Option } from 'commander';
+import { LOG_LEVELS, type LogLevel } from '../telemetry/log.js';
+import { withManual } from './manual.js';
+
+export interface ProxyOptions {
+  readonly plan: string;
+  readonly shard?: string;
+  readonly standby?: boolean;
+  readonly firstStart?: boolean;
+  readonly check?: boolean;
+  readonly logLevel: LogLevel;
+}
+
+/** The program without its action. */
+export function proxyProgram(): Command {
+  const program = new Command('shadow-proxy')
+    .description(
+      'Forwards the commands of Redis clients to one server, replays each write on another, and compares the replies.',
+    )
+    .requiredOption('--plan <file>', 'the migration plan, in YAML')
+    .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
+    .option('--standby', 'wait until the process that serves the shards ends, then take over')
+    .option(
+      '--first-start',
+      'confirm that no proxy has served the shards before, although their target holds keys: begin in the stages of the plan',
+    )
+    .option('--check', 'only check the plan, and its limits against the memory of this process')
+    .addOption(new Option('--log-level <level>', 'lowest level that is logged').choices(LOG_LEVELS).default('info'));
+  return withManual(program, 'npx shadow-proxy --plan migration.yaml', {
+    0: 'stopped, and every write was confirmed; with --check: the plan is valid',
+    1: 'stopped with unconfirmed writes, or another proxy serves a shard',
+    3: 'a server does not answer at the start',
+  });
+}

@@ -1,0 +1,105 @@
+/** docs/cli.md: both programs and their commands, from what commander knows of them (`npm run docs:cli`). */
+import type { Argument, Command, Option } from 'commander';
+import { exitCode } from '../cli/exit.js';
+import { USAGE, manualOf } from '../cli/manual.js';
+
+const ABOUT = `# Command line
+
+<!-- Written by \`npm run docs:cli\` from shadow-proxy/src/cli. Do not edit. -->
+
+\`shadow-proxy\` is the daemon that clients connect to. \`shadow-compare\` is the operator's program.
+\`--help\` shows the same text as this page.
+
+## Exit codes
+
+| code | meaning |
+| --- | --- |
+| 0 | success: what was asked for was done, or what was checked holds |
+| 1 | failure: it does not hold, it was refused, or an unexpected error occurred |
+| 2 | ${USAGE}: nothing was done |
+| 3 | inconclusive: nothing, or not enough, was looked at |
+| 130 | stopped with Ctrl-C |
+
+2 and 130 mean the same for every command. What 0, 1 and 3 mean is listed for each command.`;
+
+/** The page, as Markdown. @throws {Error} where a command has no exit codes or no example (`withManual`) */
+export const renderCli = (programs: readonly Command[]): string =>
+  `${[ABOUT, ...programs.flatMap((program) => sectionsOf(program))].join('\n\n')}\n`;
+
+/** A command and those below it, as help lists them. */
+function sectionsOf(command: Command): string[] {
+  const below = command
+    .createHelp()
+    .visibleCommands(command)
+    .filter((each) => each.name() !== 'help');
+  const heading = `${command.parent === null ? '##' : '###'} ${pathOf(command)}`;
+  const tables = [table('argument', command.registeredArguments.map(argumentRow)), table('option', optionsOf(command))];
+  if (below.length > 0)
+    return [
+      [heading, command.description(), `Commands: ${below.map(linkTo).join(', ')}.`, ...tables]
+        .filter((part) => part !== '')
+        .join('\n\n'),
+      ...below.flatMap(sectionsOf),
+    ];
+  const manual = manualOf(command);
+  if (manual === undefined) throw new Error(`${pathOf(command)} has no exit codes and no example: add withManual`);
+  const exits = manual.exits
+    .filter(([code]) => code !== exitCode.usage)
+    .map(([code, meaning]) => `| ${code} | ${escape(meaning)} |`);
+  return [
+    [
+      heading,
+      `${command.description().replace(/\.$/, '')}.`,
+      `\`\`\`text\n${pathOf(command)} ${command.usage()}\n\`\`\``,
+      ...tables,
+      `| exit code | meaning |\n| --- | --- |\n${exits.join('\n')}`,
+      `\`\`\`\n${manual.example}\n\`\`\``,
+    ]
+      .filter((part) => part !== '')
+      .join('\n\n'),
+  ];
+}
+
+const pathOf = (command: Command): string =>
+  command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`;
+const linkTo = (command: Command): string => `[\`${command.name()}\`](#${pathOf(command).replaceAll(' ', '-')})`;
+
+type Row = readonly [name: string, byDefault: string, meaning: string];
+
+const table = (what: string, rows: readonly Row[]): string =>
+  rows.length === 0
+    ? ''
+    : `| ${what} | default | meaning |\n| --- | --- | --- |\n${rows.map((row) => `| ${row.join(' | ')} |`).join('\n')}`;
+
+const optionsOf = (command: Command): Row[] => command.options.filter(({ hidden }) => !hidden).map(optionRow);
+
+function optionRow(option: Option): Row {
+  const { flags, mandatory, defaultValue, defaultValueDescription, argChoices, description } = option;
+  const [text, stated] = parted(description);
+  const empty = defaultValue === undefined || (Array.isArray(defaultValue) && defaultValue.length === 0);
+  const value = defaultValueDescription ?? (empty || option.negate ? undefined : String(defaultValue));
+  const byDefault = mandatory ? '**required**' : value === undefined ? (stated ?? '–') : `\`${value}\``;
+  return [`\`${flags}\``, escape(byDefault), `${escape(text)}${choices(argChoices)}`];
+}
+
+function argumentRow(argument: Argument): Row {
+  const [text, stated] = parted(argument.description);
+  const named = `${argument.name()}${argument.variadic ? '...' : ''}`;
+  const name = argument.required ? `<${named}>` : `[${named}]`;
+  return [
+    `\`${name}\``,
+    argument.required ? '**required**' : (stated ?? '–'),
+    `${escape(text)}${choices(argument.argChoices)}`,
+  ];
+}
+
+/** A default that no value stands for is said in the description. */
+function parted(description: string): [text: string, byDefault: string | undefined] {
+  const [, text, byDefault] = /^([^]*?) \(default: ([^]*)\)$/.exec(description) ?? [];
+  return text === undefined ? [description, undefined] : [text, byDefault];
+}
+
+const choices = (allowed: readonly string[] | undefined): string =>
+  allowed === undefined ? '' : `: ${allowed.map((value) => `\`${value}\``).join(', ')}`;
+
+const escape = (text: string): string => text.replaceAll('|', '\\|').replaceAll('<', '&lt;');
