@@ -53,6 +53,22 @@ export const addAdminOptions = (command: Command): Command =>
     .option('--plan <file>', 'read the admin address and token from this plan')
     .option('--token-file <file>', 'file with the admin token (default: SHADOW_PROXY_TOKEN, then --plan)');
 
+/**
+ * A command to type, with the options that reach the same proxy.
+ * @param text of `shadow-compare`, without the program
+ */
+export function commandLine(
+  text: string,
+  { admin, plan, tokenFile, shard }: AdminClientOptions & { readonly shard?: string },
+): string {
+  const options = { '--shard': shard, '--admin': admin, '--plan': plan, '--token-file': tokenFile };
+  const given = Object.entries(options).flatMap(([name, value]) => (value === undefined ? [] : [name, quoted(value)]));
+  return ['npx shadow-compare', text, ...given].join(' ');
+}
+
+/** As a shell takes it. */
+const quoted = (text: string): string => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
+
 /** The admin addresses of a plan's processes, each once. */
 export const adminsOf = ({ shards, admin }: Plan): readonly AdminPlan[] => [
   ...new Map(shards.map((shard) => shard.admin ?? admin).map((each) => [`${each.host} ${each.port}`, each])).values(),

@@ -10,7 +10,13 @@ import type { PromoteRequest } from '../stages/promotion.js';
 import { formatPoint } from '../storage/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
 import { count } from '../text/figures.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions, type ShardPromotion } from './admin-client.js';
+import {
+  AdminClient,
+  addAdminOptions,
+  commandLine,
+  type AdminClientOptions,
+  type ShardPromotion,
+} from './admin-client.js';
 import { confirmKeys, keysConfirmed, YES } from './confirm.js';
 import { CliError, exitCode, percentage } from './exit.js';
 import { NO_PROXY, withManual } from './manual.js';
@@ -76,7 +82,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const closed = closedGates(all, dryRun ? {} : options);
   if (dryRun || closed.length > 0) {
     process.stdout.write(
-      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}`}`}\n`,
+      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${nextOf(closed, options)}`}`}\n`,
     );
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
@@ -92,6 +98,14 @@ const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions):
   force && !forceUsers && closed.some(({ name }) => name === 'users')
     ? '\n--force does not open the gate users: give both servers the same users, or add --force-users.'
     : '';
+
+/** What to run, each command on a line of its own, so that it can be copied. */
+function nextOf(closed: readonly Gate[], options: PromoteOptions): string {
+  const commands = new Set(closed.flatMap(({ command }) => (command === undefined ? [] : [command])));
+  return commands.size === 0
+    ? ''
+    : `\nNext:\n${[...commands].map((each) => `  ${commandLine(each, options)}`).join('\n')}`;
+}
 
 /**
  * The gates; where an operator allows that keys of the target are overwritten or deleted, with their number confirmed.

@@ -135,10 +135,16 @@ const WORDS: Readonly<Record<Answer, string>> = { yes: 'open', no: 'CLOSED', unk
 
 export const GateList = ({ gates }: { gates: readonly Gate[] }): JSX.Element => (
   <ul class="gates">
-    {gates.map(({ name, answer, evidence }) => (
+    {gates.map(({ name, answer, evidence, command }) => (
       <li data-gate={name}>
         <span class={`badge ${answer}`}>{WORDS[answer]}</span> <strong title={GATE_TERMS[name]}>{name}</strong>{' '}
         <span>{evidence}</span>
+        {command !== undefined && (
+          <>
+            {' '}
+            <Command text={command} />
+          </>
+        )}
       </li>
     ))}
   </ul>

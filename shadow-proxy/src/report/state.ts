@@ -57,6 +57,7 @@ function outlook(
   const evidence =
     known?.stage === point.stage && known.percent === point.percent ? known : noEvidence(point, new Date());
   const facts: GateFacts = {
+    workload: workload.name,
     evidence,
     gates: workload.gates,
     latencies: latencies.filter(({ at }) => at >= evidence.since),
@@ -69,7 +70,9 @@ function outlook(
     new Date(),
     (...args) =>
       judgeGates(...args).map((gate) =>
-        LIVE.has(gate.name) ? { ...gate, answer: 'unknown', evidence: 'only a running proxy can tell' } : gate,
+        LIVE.has(gate.name)
+          ? { name: gate.name, answer: 'unknown', evidence: 'only a running proxy reports it' }
+          : gate,
       ),
   );
 }

@@ -185,6 +185,7 @@ export class EvidenceCollector {
       ...(running.source.count > 0 && running.target.count > 0 ? [running] : []),
     ];
     return {
+      workload: name,
       evidence,
       gates: this.#planned(workload).gates,
       suspects: this.context.suspects(workload),

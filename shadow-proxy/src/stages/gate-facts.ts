@@ -41,6 +41,8 @@ export interface Consent {
 export const NO_CONSENT: Consent = { overwrite: false, deleteForeign: false, confirm: 0 };
 
 export interface GateFacts {
+  /** The workload's name. */
+  readonly workload: string;
   /** Before the first write to the target; else null. */
   readonly target: TargetFacts | null;
   readonly consent: Consent;

@@ -5,7 +5,7 @@
 import type { Gates, StagePoint } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';
 import type { UnsupportedForm, WorkloadEvidence } from '../storage/evidence.js';
-import { sum } from '../telemetry/snapshot.js';
+import { NOT_COPIED, sum } from '../telemetry/snapshot.js';
 import type { Stage } from '../route/stage.js';
 import { number } from '../text/figures.js';
 import { says, unknown, type GateAnswer } from './gate-answer.js';
@@ -61,8 +61,29 @@ export function gatesFor(from: Stage, to: Stage): readonly GateName[] {
 }
 
 /** Those of them that the step needs, each with its answer at `now`. */
-export const judgeGates = (facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] =>
-  gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
+export function judgeGates(facts: GateFacts, from: StagePoint, to: StagePoint, now: Date): Gate[] {
+  const gates = gatesFor(from.stage, to.stage).map((name) => ({ name, ...JUDGES[name](facts, now, from, to) }));
+  const before = closedGates(gates).filter(({ name }) => DRILL_NEEDS.has(name));
+  return before.length === 0 ? gates : gates.map((gate) => (gate.name === 'drill' ? later(gate, before) : gate));
+}
+
+/** Gates without which a drill is refused: clients could get wrong replies, if only for a moment. */
+export const DRILL_NEEDS: ReadonlySet<GateName> = new Set([
+  'servers',
+  'users',
+  'suspects',
+  'mismatches',
+  'verify',
+  'counters',
+  'unsupported',
+  'bypass',
+]);
+
+/** A drill is offered when it can be done. */
+const later = ({ command, ...gate }: Gate, before: readonly Gate[]): Gate =>
+  command === undefined
+    ? gate
+    : { ...gate, evidence: `${gate.evidence}; open these gates first: ${before.map(({ name }) => name).join(', ')}` };
 
 /** Gates that `force` does not pass: what would happen has to be confirmed with its number. */
 const NOT_FORCED: ReadonlySet<GateName> = new Set(['target']);
@@ -196,19 +217,30 @@ const JUDGES: Readonly<
     );
   },
 
-  suspects: ({ suspects, suspect, frozen }) => {
-    if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`);
-    if (suspect !== null) return says(false, `every key is a suspect: ${suspect}`);
+  suspects: ({ workload, suspects, suspect, frozen }) => {
+    if (frozen !== null) return says(false, `repairs are frozen: ${frozen}`, 'accept --dry-run');
+    if (suspect !== null)
+      return says(
+        false,
+        `every key is a suspect: ${suspect}`,
+        suspect === NOT_COPIED ? `backfill --workload ${workload}` : undefined,
+      );
     return says(suspects === 0, `${number(suspects)} suspect ${suspects === 1 ? 'key' : 'keys'}`);
   },
 
-  verify: ({ evidence: { verified }, gates: { maxVerifyHours } }, now) => {
-    if (verified === null) return unknown('its keys were never verified: run shadow-compare verify');
+  verify: ({ workload, evidence: { verified }, gates: { maxVerifyHours } }, now) => {
+    const verify = `verify --workload ${workload}`;
+    if (verified === null) return unknown('its keys were never verified', verify);
     if (verified.keys === 0)
       return unknown(`the verification of ${verified.endedAt} found no keys of this workload: nothing was compared`);
     const hours = (now.getTime() - Date.parse(verified.endedAt)) / HOUR_MS;
     const found = `${number(verified.keys)} keys ${hours.toFixed(1)} h ago (at most ${number(maxVerifyHours)} h), ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} inconclusive`;
-    return says(hours <= maxVerifyHours && verified.differences + verified.failed + verified.unsure === 0, found);
+    const equal = verified.differences === 0;
+    return says(
+      hours <= maxVerifyHours && equal && verified.failed + verified.unsure === 0,
+      found,
+      equal ? verify : `${verify} --repair`,
+    );
   },
 
   latency: ({ latencies, gates: { maxP99Ratio } }) => judgeLatency(latencies, maxP99Ratio),
@@ -233,12 +265,13 @@ const JUDGES: Readonly<
     return says(blocking.length === 0, found.join('; '));
   },
 
-  bypass: ({ bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
+  bypass: ({ workload, bypassing, passed: { since, last }, gates: { minMinutes } }, now) => {
     const minutes = (at: string): number => Math.floor((now.getTime() - Date.parse(at)) / 60_000);
     if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
       return says(
         false,
-        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} minutes ago; stop them, wait ${number(Math.max(1, minMinutes))} minutes, then run shadow-compare verify --repair`,
+        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} minutes ago; stop them, wait ${number(Math.max(1, minMinutes))} minutes, then repair what the target missed`,
+        `verify --repair --workload ${workload}`,
       );
     }
     if (bypassing === null) return unknown('the source does not list its clients: allow CLIENT LIST to the kit’s user');
@@ -269,18 +302,18 @@ const JUDGES: Readonly<
     const kept =
       sourceEvicted === 0
         ? ''
-        : `; the source has evicted ${number(sourceEvicted)} keys since the proxy started, and the target still holds them: shadow-compare verify --repair deletes them there`;
+        : `; the source has evicted ${number(sourceEvicted)} keys since the proxy started, and the target still holds them: verify --repair deletes them there`;
     return says(evicted === 0, `the target has evicted ${number(evicted)} keys since it started${kept}`);
   },
 
-  drill: ({ evidence: { drill }, gates: { drill: needed } }) => {
+  drill: ({ workload, evidence: { drill }, gates: { drill: needed } }) => {
     if (drill !== null)
       return says(
         true,
         `a rollback of ${drill.percent} % was rehearsed at ${drill.at}, commands held for ${drill.heldMs.toFixed(0)} ms`,
       );
     return needed
-      ? unknown('no rollback was rehearsed: run shadow-compare rollback --drill')
+      ? unknown('no rollback was rehearsed', `rollback ${workload} --drill`)
       : says(true, 'not required by the plan');
   },
 

@@ -5,7 +5,7 @@
 import type { Drill } from '../storage/evidence.js';
 import { STAGES, stageRule, type Stage } from '../route/stage.js';
 import { NO_CONSENT, type Consent, type GateFacts } from './gate-facts.js';
-import { closedGates, isOpen, judgeGates, nextShare, type Gate } from './gates.js';
+import { closedGates, DRILL_NEEDS, isOpen, judgeGates, nextShare, type Gate } from './gates.js';
 import type { TargetKeys } from '../copy/foreign/target-keys.js';
 import { StageError, type StageChange, type StageRequest } from './stage-change.js';
 import type { StagePoint } from '../plan/plan.js';
@@ -185,7 +185,7 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
     { stage: 'shadow', percent: 100 },
     { stage: 'live', percent: DRILL_PERCENT },
     new Date(),
-  ).filter(({ name, answer }) => answer !== 'yes' && MUST_BE_OPEN.has(name));
+  ).filter(({ name, answer }) => answer !== 'yes' && DRILL_NEEDS.has(name));
   if (bar.length > 0)
     throw new StageError(
       'gates-closed',
@@ -204,15 +204,3 @@ async function rehearse(context: PromotionContext, { workload, by }: RollbackReq
     context.drilling(workload, false);
   }
 }
-
-/** Without these, clients could be told what is wrong, be it for a moment. */
-const MUST_BE_OPEN: ReadonlySet<string> = new Set([
-  'servers',
-  'users',
-  'suspects',
-  'mismatches',
-  'verify',
-  'counters',
-  'unsupported',
-  'bypass',
-]);

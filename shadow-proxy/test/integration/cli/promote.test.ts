@@ -336,3 +336,30 @@ for (const hangs of [true, false])
       assert.match(nothing.stderr, /nothing to roll back/);
     });
   });
+
+test('the commands that promote prints work as printed, one after the other, until only counting is left', async (t) => {
+  await withServers(async (pair) => {
+    const running = await start(
+      t,
+      await planFor(pair, (planned) => {
+        planned.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }];
+        Object.assign(planned, { gates: GATES });
+      }),
+    );
+    const client = running.connect();
+    for (let i = 0; i < 50; i++) await client.set(`session:${i}`, i);
+    const asked = ['promote', 'sessions', '--dry-run', '--plan', running.file];
+    const printed = async (): Promise<string[]> => {
+      const { stdout } = await runProgram(t, 'shadow-compare', asked);
+      return [...stdout.matchAll(/^ {2}npx shadow-compare (.*)$/gm)].map(([, command]) => command!);
+    };
+    assert.deepEqual(await printed(), [`verify --workload sessions --plan ${running.file}`]);
+    const verified = await runProgram(t, 'shadow-compare', (await printed())[0]!.split(' '));
+    assert.equal(verified.code, 0, verified.stderr);
+    assert.deepEqual(await printed(), [`rollback sessions --drill --plan ${running.file}`]);
+    const drilled = await runProgram(t, 'shadow-compare', (await printed())[0]!.split(' '));
+    assert.match(drilled.stdout, /^a: sessions shadow → live 1 % .*\na: sessions live 1 % → shadow /, drilled.stderr);
+    assert.equal(drilled.code, 0);
+    assert.deepEqual(await printed(), []);
+  });
+});

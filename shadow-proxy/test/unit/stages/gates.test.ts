@@ -30,6 +30,7 @@ const window = (source: number, target: number, count = 10_000) => {
   return { at: '2026-03-04T10:00:00Z', source: times(source), target: times(target) };
 };
 const facts: GateFacts = {
+  workload: 'sessions',
   evidence,
   target: { ownSince: null, keys: null, of: 0, problem: null },
   consent: NO_CONSENT,
@@ -124,7 +125,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ['suspects', 'no', /^3 suspect keys/, { suspects: 3 }],
     ['suspects', 'no', /every key is a suspect: not copied/, { suspect: 'not copied' }],
     ['suspects', 'no', /repairs are frozen: lost/, { frozen: 'lost' }],
-    ['verify', 'unknown', /never verified: run shadow-compare verify/, {}, { verified: null }],
+    ['verify', 'unknown', /^its keys were never verified$/, {}, { verified: null }],
     [
       'verify',
       'no',
@@ -185,7 +186,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       { evicted: 7, sourceEvicted: 1_364 },
     ],
     ['evictions', 'unknown', /does not report/, { evicted: null }],
-    ['drill', 'unknown', /rollback --drill/, {}, { drill: null }],
+    ['drill', 'unknown', /^no rollback was rehearsed$/, {}, { drill: null }],
   ];
   for (const [name, answer, text, changes, seen] of cases) {
     const gates = judge(changes, seen);
@@ -340,4 +341,28 @@ test('live is refused at once where smaller steps are offered, and the plan asks
   );
   assert.equal(steps(SHADOW, 100, { spanning: 3 }).answer, 'yes');
   assert.equal(steps(SHADOW, 100, { gates: { ...facts.gates, steps: false } }).answer, 'yes');
+});
+
+test('a closed gate names the whole command that opens it; the drill comes after the gates that it needs', () => {
+  const verified = evidence.verified!;
+  const passed = { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 1 } } };
+  const cases: [gate: string, command: string | undefined, Partial<GateFacts>, Partial<WorkloadEvidence>?][] = [
+    ['verify', 'verify --workload sessions', {}, { verified: null }],
+    ['verify', 'verify --workload sessions', {}, { verified: { ...verified, endedAt: '2026-03-01T11:00:00Z' } }],
+    ['verify', 'verify --workload sessions', {}, { verified: { ...verified, unsure: 1 } }],
+    ['verify', 'verify --workload sessions --repair', {}, { verified: { ...verified, differences: 1 } }],
+    ['verify', undefined, {}],
+    ['suspects', 'accept --dry-run', { frozen: 'lost' }],
+    ['suspects', 'backfill --workload sessions', { suspect: 'keys from before the dual write are not copied yet' }],
+    ['suspects', undefined, { suspects: 1 }],
+    ['bypass', 'verify --repair --workload sessions', { passed }],
+    ['drill', 'rollback sessions --drill', {}, { drill: null }],
+    ['drill', undefined, { suspects: 1 }, { drill: null }],
+  ];
+  for (const [name, command, changes, seen] of cases) assert.equal(judge(changes, seen)[name].command, command, name);
+  assert.equal(
+    judge({ suspects: 1 }, { drill: null, verified: null }).drill.evidence,
+    'no rollback was rehearsed; open these gates first: suspects, verify',
+  );
+  assert.doesNotMatch(judge({ suspects: 1 }).drill.evidence, /first/, 'an open gate asks for nothing');
 });

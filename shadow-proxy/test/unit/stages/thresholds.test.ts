@@ -24,6 +24,7 @@ const evidence: WorkloadEvidence = {
   unsupported: {},
 };
 const facts: GateFacts = {
+  workload: 'sessions',
   evidence,
   target: null,
   consent: NO_CONSENT,
