@@ -5,6 +5,13 @@ const SESSION = 'shadow-proxy/src/session/';
 
 export const BLOCKING: readonly Fault[] = [
   {
+    id: 'a-command-sent-again-is-unblocked-a-second-time',
+    file: `${SESSION}handlers/blocking.ts`,
+    from: 'this.#lane === lane && wanted();',
+    to: 'this.#lane === lane;',
+    tests: ['unit/session/handlers/blocking'],
+  },
+  {
     id: 'a-blocking-command-does-not-wait-for-its-own-client',
     file: `${SESSION}handlers/blocking.ts`,
     from: "if (context.lanes.inFlight > 0) return context.flow.retryWhen('idle');",
@@ -537,6 +544,20 @@ export const LANES: readonly Fault[] = [
 ];
 
 export const EXCLUSIVE: readonly Fault[] = [
+  {
+    id: 'swapdb-while-clients-block-crashes-keydb',
+    file: `${SESSION}handlers/exclusive.ts`,
+    from: "if (spec.name === 'swapdb' || scriptSwaps) await unblockAll(clients, lane.server.side);",
+    to: '',
+    tests: ['rules/rule-25-databases'],
+  },
+  {
+    id: 'a-transaction-with-swapdb-while-clients-block-crashes-keydb',
+    file: `${SESSION}handlers/exec.ts`,
+    from: 'if (swaps) await unblockAll(context.clients, plan.authority);',
+    to: '',
+    tests: ['rules/rule-25-databases'],
+  },
   {
     id: 'flushall-takes-what-other-shards-have',
     file: `${SESSION}handlers/exclusive.ts`,

@@ -466,9 +466,10 @@ export class Blocked implements BlockedCommand {
     else void this.#unblock();
   }
 
-  /** It may be still under way to the server, and block only then. */
+  /** It may be still under way to the server, and block only then. Sent again, it may have the same lane. */
   async #unblock(): Promise<void> {
-    for (const lane = this.#lane!; this.#lane === lane; await sleep(UNBLOCK_MS))
+    const wanted = (): boolean => this.#abandoned || this.#interrupted.length > 0;
+    for (const lane = this.#lane!; this.#lane === lane && wanted(); await sleep(UNBLOCK_MS))
       await this.unblock('TIMEOUT').catch(() => undefined);
   }
 }

@@ -172,6 +172,8 @@ async function run(
   const { clients, parser } = context;
   const { sequencer } = clients;
   const { frame, start, end } = parser;
+  const scriptSwaps = spec.handling === 'script' && sequencer.scripts.swapDatabases(context.command);
+  if (spec.name === 'swapdb' || scriptSwaps) await unblockAll(clients, lane.server.side);
   clients.counts.sent(spec, workload);
   if (spec.handling === 'script') sequencer.router.hid();
   if (mirrored) sequencer.suspects.note(context.client.db, frame, start);
@@ -205,7 +207,7 @@ async function run(
     sequencer.suspects.swapped(frame, start);
     await databasesSwapped(context, side, mirrored);
   }
-  if (spec.handling === 'script' && sequencer.scripts.swapDatabases(context.command)) {
+  if (scriptSwaps) {
     // Which databases, and whether the mirror has done the same, nothing tells.
     if (mirrored) sequencer.suspects.hidden('swapped');
     await databasesSwapped(context, side, mirrored);
@@ -213,6 +215,15 @@ async function run(
   if (spec.name === 'script|flush' && reply[0] === PLUS) sequencer.scripts.flushed();
   if (spec.name.startsWith('function|')) sequencer.scripts.functions.forget();
   context.reply(reply);
+}
+
+/**
+ * Before a SWAPDB, or a script that may call it: KeyDB 6.3.4 crashes when it unblocks a client whose database was
+ * swapped meanwhile (`unblockClientWaitingData` asserts). Blocked commands are sent again afterwards.
+ */
+export async function unblockAll({ blocked, sequencer }: Clients, side: Side): Promise<void> {
+  if (!sequencer.servers[side].isKeydb) return;
+  await withDeadline(Promise.all([...blocked].map((each) => each.interrupt())));
 }
 
 /**
@@ -251,8 +262,6 @@ export async function databasesSwapped(
     mirror.append(again);
     mirror.afterAppended(() => selectAgain(other));
   }
-  // KeyDB wakes clients that block by the database as it was.
-  if (sequencer.servers[side].isKeydb) await Promise.all([...clients.blocked].map((blocked) => blocked.interrupt()));
 }
 
 const [PLUS, MINUS] = ['+', '-'].map((sign) => sign.charCodeAt(0));

@@ -11,7 +11,7 @@ import { HandshakeRefused } from '../../upstream/server.js';
 import type { Watching } from '../client-state.js';
 import type { CommandContext } from '../context.js';
 import { isKeyed, leavesDatabase, planOf, type ExecPlan, type Queued } from './exec-plan.js';
-import { alone, databasesSwapped, hidesKeys, isAboutEveryKey, mayBegin } from './exclusive.js';
+import { alone, databasesSwapped, hidesKeys, isAboutEveryKey, mayBegin, unblockAll } from './exclusive.js';
 import { hiddenBy, prepared } from './script.js';
 import { crossing } from './split.js';
 
@@ -193,6 +193,10 @@ export class Exec {
       const shared = (lanes.size === 1 ? [...lanes.values()][0] : undefined) ?? own;
       const lane = watch?.take(shared) ?? shared;
       if (lane.closed) throw new ConnectionLost('the connection to the authority was lost');
+      const swaps = plan.commands.some(
+        ({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame),
+      );
+      if (swaps) await unblockAll(context.clients, plan.authority);
       // Noted before it is sent; and after it, for a verification may have begun in between.
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
       const reply = await new Promise<Buffer>((resolve, reject) => {
@@ -206,9 +210,7 @@ export class Exec {
       });
       watch?.giveBack();
       if (tooWide !== undefined) sequencer.suspects.hidden(tooWide.spec.name);
-      if (
-        plan.commands.some(({ spec, frame }) => spec.handling === 'script' && sequencer.scripts.swapDatabases(frame))
-      ) {
+      if (swaps) {
         const mirrored = plan.commands.some(({ follow }) => follow === WRITE);
         if (mirrored) sequencer.suspects.hidden('swapped');
         await databasesSwapped(context, plan.authority, mirrored);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Argument } from '../../../src/resp/encode.js';
 import type { Stage } from '../../../src/route/stage.js';
 import { needsKeydb } from '../../support/servers.js';
 import { until } from '../../support/shard.js';
@@ -102,3 +103,35 @@ test('a lane that is being opened while databases are swapped is in the one that
     await scene.assertEqual();
   });
 });
+
+for (const [how, swap] of [
+  ['SWAPDB', [['SWAPDB', 2, 3]]],
+  ['a script that calls SWAPDB', [['EVAL', SWAP_IN_SCRIPT, 0]]],
+  ['a transaction with that script', [['MULTI'], ['EVAL', SWAP_IN_SCRIPT, 0], ['EXEC']]],
+] as [string, Argument[][]][]) {
+  // KeyDB 6.3.4 crashes when it unblocks a client whose database was swapped.
+  test(`${how} in live leaves KeyDB and the clients that block in both databases alive`, async (t) => {
+    if (!(await needsKeydb(t))) return;
+    await withScene({ default: { stage: 'live' } }, async (scene) => {
+      const target = scene.client({ of: scene.target });
+      const [writer, ...clients] = await Promise.all(Array.from({ length: 4 }, () => scene.wire()));
+      for (const [i, db] of [2, 3, 3].entries()) await clients[i].ask('SELECT', db);
+      clients[0].send('BLPOP', 'l', 0);
+      clients[1].send('BLPOP', 'l', 0);
+      clients[2].send('XREAD', 'BLOCK', 0, 'STREAMS', 's', '$');
+      await until(async () => /blocked_clients:3\r/.test(await target.info('clients')), 5_000);
+      assert.doesNotMatch((await writer.pipeline(swap)).at(-1)!, /^-/);
+      await writer.pipeline([
+        ['SELECT', 2],
+        ['RPUSH', 'l', 'in 2'],
+        ['SELECT', 3],
+        ['RPUSH', 'l', 'in 3'],
+        ['XADD', 's', '1-1', 'f', 'v'],
+      ]);
+      assert.equal(await clients[0].frame(), '*2\r\n$1\r\nl\r\n$4\r\nin 2');
+      assert.equal(await clients[1].frame(), '*2\r\n$1\r\nl\r\n$4\r\nin 3');
+      assert.match(await clients[2].frame(), /1-1/);
+      await scene.assertEqual();
+    });
+  });
+}

@@ -1,6 +1,7 @@
 /** Commands that block: asked without blocking first, then on a lane of their own, then again with the time left. */
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { asksToBlock } from '../../../../src/session/handlers/blocking.js';
 import { connect, settled, type FakeClient, type FakeProxy } from '../../../support/context.js';
 
@@ -166,6 +167,18 @@ test('while somebody is on the way to block on a key, another client does not ta
   assert.deepEqual(proxy.took(), [], 'it is not asked without blocking');
   await settled();
   assert.deepEqual(proxy.took(), ['source BLPOP k 0']);
+});
+
+test('sent again at once on the same lane, it is not unblocked a second time', async (t) => {
+  const scene = await blocked(t, 'BLPOP', 'k', '0');
+  const { proxy } = scene;
+  await interrupt(scene);
+  proxy.clients.waitingRoom.open();
+  await settled();
+  // A second CLIENT UNBLOCK would come after 5 ms.
+  await sleep(20);
+  assert.deepEqual(proxy.took(), ['source lpop k', 'source BLPOP k 0', 'source BLPOP k 0']);
+  assert.deepEqual(proxy.servers.source.unblocked, ['TIMEOUT']);
 });
 
 test('WAIT is behind a PING on its lane, and asks again for what is left', async (t) => {
