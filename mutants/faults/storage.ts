@@ -132,7 +132,7 @@ export const KEPT: readonly Fault[] = [
   {
     id: 'bytes-behind-the-records-are-not-looked-at',
     file: `${STORAGE}journal-reader.ts`,
-    from: 'return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;',
+    from: 'return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged after byte ${at}`;',
     to: 'return null;',
     tests: [JOURNAL],
   },
@@ -167,7 +167,7 @@ export const KEPT: readonly Fault[] = [
   {
     id: 'a-gap-in-the-journal-is-not-told',
     file: `${STORAGE}journal-reader.ts`,
-    from: "if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');",
+    from: "if (!isNo(bytes, GAP_AT)) return unless('is incomplete: the disk was full');",
     to: '',
     tests: [JOURNAL],
   },

@@ -56,7 +56,7 @@ export function newerCommands({ sources, target }: Question): Finding[] {
       weight: 'no-go',
       what: `the target lacks commands that clients use: ${named.join(', ')}`,
       means:
-        'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first',
+        'the proxy translates their writes while Redis answers; once KeyDB answers, they fail: change the applications first',
     });
   }
   if (libraries > 0)
@@ -86,8 +86,8 @@ export function options({ sources, target }: Question): Finding[] {
     found.push({
       about: 'replies',
       weight: 'first',
-      what: `the target answers with other elements: ${replies.join(', ')}`,
-      means: 'see whether your applications read what is missing',
+      what: `the target returns other elements: ${replies.join(', ')}`,
+      means: 'check whether your applications read the missing elements',
     });
   const options = used
     .map((name) => ({ name, forms: lacking(name).filter(({ how }) => how === 'refused') }))
@@ -101,9 +101,9 @@ export function options({ sources, target }: Question): Finding[] {
       found.push({
         about: 'options',
         weight: 'note',
-        what: `clients use commands of which the target refuses some options, and commandstats does not tell options: ${named.join('; ')}`,
+        what: `clients use commands of which the target refuses some options, and commandstats does not count options: ${named.join('; ')}`,
         means:
-          'look with --monitor 10s, which costs throughput, or see what the gate unsupported counts while the proxy runs',
+          'run assess with --monitor 10s (it costs throughput), or watch the gate unsupported while the proxy runs',
       });
     return found;
   }
@@ -118,21 +118,21 @@ export function options({ sources, target }: Question): Finding[] {
       weight: 'no-go',
       what: `the target refuses options that clients use: ${[...counts].map(([name, times]) => `${name} (${count(times, 'call')})`).join(', ')}; ${looked}`,
       means:
-        'what has an effect is bridged while Redis answers, and fails for the clients once KeyDB does: change the applications first',
+        'the proxy translates their writes while Redis answers; once KeyDB answers, they fail: change the applications first',
     });
   else if (seen.some(({ commands }) => commands > 0))
     found.push({
       about: 'options',
       weight: 'note',
-      what: `no option that the target refuses, in ${looked}`,
-      means: 'it was a short look: the gate unsupported counts all of them while the proxy runs',
+      what: `no option that the target refuses was seen, in ${looked}`,
+      means: 'this was a short sample: the gate unsupported counts all of them while the proxy runs',
     });
   else
     found.push({
       about: 'options',
       weight: 'unknown',
       what: 'MONITOR showed no command at all',
-      means: 'look again while clients work',
+      means: 'run it again while clients are active',
     });
   return found;
 }
@@ -145,7 +145,7 @@ export const unseenCommands = ({ sources }: Question): Finding[] =>
       about: 'commands',
       weight: 'unknown',
       what: `${label} has counted no command on a key since it started, or since CONFIG RESETSTAT`,
-      means: 'assess it again when clients have been at work: which of their commands the target lacks is not known',
+      means: 'run assess again after clients were active: which of their commands the target lacks is unknown',
     }));
 
 export const managed = ({ requires }: Question): Finding[] =>
@@ -153,7 +153,7 @@ export const managed = ({ requires }: Question): Finding[] =>
     about: 'managed',
     weight: 'no-go',
     what: `needed: ${MANAGED_ONLY[name]}`,
-    means: 'only a managed service gives it, and none offers KeyDB',
+    means: 'only a managed service offers it, and none offers KeyDB',
   }));
 
 export function scripts({ sources }: Question): Finding[] {
@@ -171,7 +171,7 @@ export function scripts({ sources }: Question): Finding[] {
           weight: 'note',
           what: `scripts ran ${number(calls)} times`,
           means:
-            'they run under the one lock of KeyDB as they do in Redis; those that touch keys they do not declare are copied instead of repeated',
+            "they run under KeyDB's global lock, as they do in Redis's one thread; where a script touches undeclared keys, the proxy copies the keys instead of replicating the script",
         },
       ];
 }

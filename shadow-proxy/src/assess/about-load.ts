@@ -28,8 +28,8 @@ export function cpu({ sources }: Question): Finding[] {
       {
         about,
         weight: 'unknown',
-        what: `${sources.length - told.length} of ${sources.length} servers do not tell their CPU time`,
-        means: 'watch the CPU of the thread that runs commands where they run',
+        what: `${sources.length - told.length} of ${sources.length} servers do not report their CPU time`,
+        means: 'watch the CPU of their command thread on their hosts',
       },
     ];
   }
@@ -41,7 +41,7 @@ export function cpu({ sources }: Question): Finding[] {
         about,
         weight: 'go',
         what: `${busy.length} of ${told.length} instances use over ${percent(BUSY)} of their one thread (${shares})`,
-        means: 'many instances bound by their one thread is what KeyDB is for',
+        means: 'KeyDB helps where many instances are limited by their one thread',
       },
     ];
   if (busy.length > 0)
@@ -59,7 +59,7 @@ export function cpu({ sources }: Question): Finding[] {
         about,
         weight: 'no-go',
         what: `${told.length === 1 ? 'one instance' : `${told.length} instances`}, idle (${shares})`,
-        means: 'more threads make nothing faster here: stay, or move for another reason',
+        means: 'more threads do not help here: stay, or move for another reason',
       },
     ];
   }
@@ -81,7 +81,7 @@ export function connections({ sources }: Question): Finding[] {
           about: 'connections',
           weight: 'go',
           what: `${label} has refused ${number(rejected)} connections since it started`,
-          means: 'its limit of clients is reached',
+          means: 'maxclients is reached',
         },
       ];
     if (max !== null && connected >= max * NEAR_LIMIT)
@@ -90,7 +90,7 @@ export function connections({ sources }: Question): Finding[] {
           about: 'connections',
           weight: 'go',
           what: `${label} has ${number(connected)} of ${number(max)} clients`,
-          means: 'it is near its limit, and each connection costs its one thread',
+          means: 'it is near maxclients, and each connection takes time of its one thread',
         },
       ];
     return [];
@@ -106,7 +106,7 @@ export function queueing({ sources }: Question): Finding[] {
       about: 'queueing',
       weight: 'go',
       what: `${label}: 1 of 100 PINGs took ${p99.toFixed(1)} ms, the median ${p50.toFixed(2)} ms (${pings} PINGs)`,
-      means: 'commands wait behind others; look into SLOWLOG first: a slow command waits in KeyDB just as long',
+      means: 'commands wait for others; check SLOWLOG first: a slow command blocks KeyDB just as long',
     }));
 }
 
@@ -117,8 +117,8 @@ export function memory({ sources }: Question): Finding[] {
   return bound.map(({ label, memory: { used, max, policy }, evicted }) => ({
     about: 'memory',
     weight: 'no-go',
-    what: `${label} is bound by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'no policy told'}, ${number(evicted)} keys evicted), and not by CPU`,
-    means: 'KeyDB holds no more in the same memory: give it more memory, or fewer keys',
+    what: `${label} is limited by memory: ${mebibytes(used)} of ${mebibytes(max!)} (${policy ?? 'policy unknown'}, ${number(evicted)} keys evicted), not by CPU`,
+    means: 'KeyDB does not hold more keys in the same memory: give it more memory, or fewer keys',
   }));
 }
 
@@ -130,7 +130,7 @@ export function proxyCeiling({ sources, proxyOps }: Question): Finding[] {
       weight: 'no-go',
       what: `${label} gets ${number(opsPerSecond)} commands a second, over ${percent(PROXY_SHARE)} of the ${number(proxyOps)} that one proxy was measured to take`,
       means:
-        'split the shard, or move some of its clients to another one first; where your machines take more, measure it (docs/capacity.md) and say so with --proxy-ops',
+        'split the shard, or move some of its clients to another shard first; if your machines are faster, measure it (docs/capacity.md) and set --proxy-ops',
     }));
 }
 
@@ -143,8 +143,8 @@ export function largeKeys({ sources }: Question): Finding[] {
           {
             about: 'large keys',
             weight: 'note',
-            what: `${label}: among ${number(keys)} keys looked at there are ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`,
-            means: 'they are copied in parts; a command over all of one holds up everybody, in KeyDB as in Redis',
+            what: `${label}: ${number(keys)} sampled keys include ${large.map(({ type, bytes, db }) => `a ${type} of ${mebibytes(bytes)} in database ${db}`).join(', ')}`,
+            means: 'they are copied in chunks; a command that reads one whole blocks all clients, in KeyDB as in Redis',
           },
         ];
   });
@@ -153,22 +153,39 @@ export function largeKeys({ sources }: Question): Finding[] {
 /**
  * KeyDB answers these from a snapshot, during which it takes a key that is set for a new one: upstream/scan-page.ts.
  */
-export function walks({ sources }: Question): Finding[] {
-  const used = ['keys', 'scan']
-    .map((name) => [name, sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0)] as const)
-    .filter(([, calls]) => calls > 0);
+export function keyspaceScans({ sources }: Question): Finding[] {
+  const used = ['keys', 'scan'].map((name) => [name, callsOf(name, sources)] as const).filter(([, calls]) => calls > 0);
   return used.length === 0
     ? []
     : [
         {
-          about: 'walks',
+          about: 'keyspace-scans',
           weight: 'first',
           what: used.map(([name, calls]) => `${name.toUpperCase()} was called ${number(calls)} times`).join(', '),
           means:
-            'give SCAN a COUNT under 100, and KEYS to nobody, before KeyDB is used without the proxy: it loses times to live, and the means to save, where keys are set meanwhile (docs/keydb.md)',
+            'before KeyDB is used without the proxy, limit SCAN to a COUNT under 100 and forbid KEYS: KeyDB loses TTLs, and can no longer save, when keys are set meanwhile (docs/keydb.md)',
         },
       ];
 }
+
+/** KeyDB 6.3.4 asserts in `unblockClientWaitingData`: session/handlers/exclusive.ts. */
+export function databaseSwaps({ sources }: Question): Finding[] {
+  const calls = callsOf('swapdb', sources);
+  return calls === 0
+    ? []
+    : [
+        {
+          about: 'database-swaps',
+          weight: 'first',
+          what: `SWAPDB was called ${number(calls)} times`,
+          means:
+            'before KeyDB is used without the proxy, stop using SWAPDB: KeyDB crashes if a client blocks (BLPOP, XREAD BLOCK) in one of the two databases (docs/keydb.md)',
+        },
+      ];
+}
+
+const callsOf = (name: string, sources: Question['sources']): number =>
+  sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0);
 
 /** What the source evicts, the target keeps: nothing tells the proxy which keys those are. */
 export const evictions = ({ sources }: Question): Finding[] =>
@@ -190,6 +207,6 @@ export function databases({ sources }: Question): Finding[] {
       about: 'databases',
       weight: 'note',
       what: `${label} uses databases ${[...all].map(([db, keys]) => `${db} (${count(keys, 'key')})`).join(', ')}`,
-      means: 'all are copied; patterns of workloads hold in each of them',
+      means: 'all are copied; workload patterns apply to each database',
     }));
 }

@@ -31,21 +31,21 @@ export function versions({ sources, target }: Question): Finding[] {
         about: 'cluster',
         weight: 'no-go',
         what: `${label} runs in cluster mode`,
-        means: 'the proxy speaks for one server, not for slots of a cluster',
+        means: 'the proxy serves single servers, not the slots of a cluster',
       });
     if (role === 'slave')
       found.push({
         about: 'role',
         weight: 'first',
         what: `${label} is a replica`,
-        means: 'assess, and name in the plan, its master (or its Sentinels)',
+        means: 'assess its master (or its Sentinels), and name that in the plan',
       });
     if (isKeydb)
       found.push({
         about: 'source',
         weight: 'first',
-        what: `${label} is a KeyDB already`,
-        means: 'is this the right address?',
+        what: `${label} is KeyDB already`,
+        means: 'check the address',
       });
     else if (!(Number(version.split('.', 1)[0]) >= 4))
       found.push({
@@ -59,8 +59,8 @@ export function versions({ sources, target }: Question): Finding[] {
     found.push({
       about: 'target',
       weight: 'note',
-      what: `${target.label} is no KeyDB, but ${target.version}`,
-      means: 'the kit works; what is told of KeyDB does not hold for it',
+      what: `${target.label} is not KeyDB, but ${target.version}`,
+      means: 'the kit works with it; findings about KeyDB do not apply',
     });
   return found;
 }
@@ -72,8 +72,8 @@ export function clocks({ sources, target }: Question): Finding[] {
     .map(({ label, clock }) => ({
       about: 'clocks',
       weight: 'first',
-      what: `the clock of ${label} is ${clock.offsetMs} ms off this machine's`,
-      means: 'keys with EXPIREAT end at different times: run NTP or chrony on all hosts',
+      what: `the clock of ${label} differs by ${clock.offsetMs} ms from this machine's`,
+      means: 'keys with EXPIREAT expire at different times: run NTP or chrony on all hosts',
     }));
 }
 
@@ -85,8 +85,8 @@ export function replicas({ sources }: Question): Finding[] {
           {
             about: 'replicas',
             weight: 'first',
-            what: `the replica ${address} of ${label} cannot be asked`,
-            means: 'see that no client reads from it: such reads do not come through the proxy',
+            what: `the replica ${address} of ${label} cannot be queried`,
+            means: 'make sure that no client reads from it: such reads bypass the proxy',
           },
         ];
       return reads === 0
@@ -95,8 +95,8 @@ export function replicas({ sources }: Question): Finding[] {
             {
               about: 'replicas',
               weight: 'first',
-              what: `the replica ${address} of ${label} has answered ${count(reads, 'read')}`,
-              means: 'they do not come through the proxy: point these clients at the proxy, too',
+              what: `the replica ${address} of ${label} has served ${count(reads, 'read')}`,
+              means: 'they bypass the proxy: point these clients at the proxy, too',
             },
           ];
     }),
@@ -128,15 +128,15 @@ export function settings({ sources, target }: Question): Finding[] {
     found.push({
       about: 'settings',
       weight: 'note',
-      what: `no counterpart: ${[...lacking].map(([name, value]) => `${name} (${quoted(value)})`).join(', ')}`,
-      means: 'see which of them your applications count on',
+      what: `settings without a counterpart: ${[...lacking].map(([name, value]) => `${name} (${quoted(value)})`).join(', ')}`,
+      means: 'check which of them your applications need',
     });
   if (differing.length > 0)
     found.push({
       about: 'settings',
       weight: 'first',
-      what: `set otherwise: ${differing.join(', ')}`,
-      means: 'set them on the target as they are on the source, or know why not',
+      what: `settings that differ: ${differing.join(', ')}`,
+      means: 'set them on the target as on the source, unless you want the difference',
     });
   return found;
 }
@@ -149,7 +149,7 @@ export function clients({ sources }: Question): Finding[] {
           about: 'clients',
           weight: 'unknown',
           what: `${label} does not list its clients`,
-          means: 'find out who connects: each must be pointed at the proxy',
+          means: 'find its clients another way: each must be pointed at the proxy',
         },
       ];
     if (all.length === 0) return [];
@@ -166,7 +166,7 @@ export function clients({ sources }: Question): Finding[] {
         about: 'clients',
         weight: 'first',
         what: `${count(all.length, 'client')} of ${label}: ${shown.join(', ')}${more}`,
-        means: 'each must be pointed at the proxy: who writes beside it makes the servers differ',
+        means: 'each must be pointed at the proxy: a client that bypasses it makes the servers differ',
       },
     ];
   });
@@ -184,7 +184,7 @@ export function users({ sources, target }: Question): Finding[] {
             weight: 'first',
             what: `${number(most)} ACL users`,
             means:
-              'make the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels',
+              'create the same users on the target; new users of KeyDB get all channels unless acl-pubsub-default is resetchannels',
           },
         ];
   }
@@ -207,7 +207,7 @@ export function users({ sources, target }: Question): Finding[] {
         weight: 'first',
         what: `${label}: ${differences.join('; ')}`,
         means:
-          'make the users of both alike before clients are answered by the target, or name those that no client uses in knownUsers',
+          'make the users of both servers equal before the target answers clients, or name those that no client uses in knownUsers',
       },
     ];
   });
@@ -220,5 +220,5 @@ export const refusals = ({ sources, target }: Question): Finding[] =>
       about: 'permissions',
       weight: 'note',
       what: `${label} refused: ${all.join('; ')}`,
-      means: 'what these tell is missing here; allow them to the user for a full answer',
+      means: 'their facts are missing here; allow these commands to the user for a full assessment',
     }));

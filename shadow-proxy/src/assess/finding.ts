@@ -16,10 +16,10 @@ export interface Finding {
 
 /** What only a managed Redis gives, which the operator may say that they need. */
 export const MANAGED_ONLY: Readonly<Record<string, string>> = {
-  sla: 'a contract about availability',
-  patching: 'security fixes that somebody else installs',
-  'global-datastore': 'replication between regions that somebody else runs',
-  serverless: 'capacity that follows the load by itself',
+  sla: 'an availability contract (SLA)',
+  patching: 'security patches installed by a provider',
+  'global-datastore': 'replication between regions, run by a provider',
+  serverless: 'automatic scaling with the load',
 };
 
 export interface Question {

@@ -16,7 +16,8 @@ import {
   memory,
   proxyCeiling,
   queueing,
-  walks,
+  databaseSwaps,
+  keyspaceScans,
 } from './about-load.js';
 import { clients, clocks, refusals, replicas, settings, users, versions } from './about-servers.js';
 
@@ -31,7 +32,7 @@ export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclu
   if (speaks.length > 0) return { conclusion: 'go', because: speaks.map(({ about }) => about).join(', ') };
   const untold = of('unknown');
   if (untold.length > 0) return { conclusion: 'unknown', because: untold.map(({ about }) => about).join(', ') };
-  return { conclusion: 'no-go', because: 'nothing that KeyDB would help with was found' };
+  return { conclusion: 'no-go', because: 'found nothing that KeyDB would help with' };
 }
 
 export function findingsOf(question: Question): Finding[] {
@@ -53,7 +54,8 @@ export function findingsOf(question: Question): Finding[] {
     clients,
     users,
     scripts,
-    walks,
+    databaseSwaps,
+    keyspaceScans,
     databases,
     largeKeys,
     evictions,

@@ -11,7 +11,7 @@ export const TRUTHS: readonly Truth[] = [
   {
     what: 'one global lock',
     means:
-      'sockets and parsing run in parallel, commands do not: a 600 ms script held up reads on eight other connections for 500 ms, whatever the number of threads. It helps where connections and parsing are the load, not where single commands are',
+      'sockets and parsing run in parallel, commands do not: a 600 ms script blocked reads on eight other connections for 500 ms, with any number of threads. KeyDB helps where connections and parsing are the load, not where single commands are',
   },
   {
     what: 'no conflict-free types',
@@ -20,11 +20,11 @@ export const TRUTHS: readonly Truth[] = [
   },
   {
     what: 'the level of Redis 6.2',
-    means: 'functions, LMPOP, EXPIRETIME, ZINTERCARD, sharded pub/sub and the options of Redis 7 are not there',
+    means: 'functions, LMPOP, EXPIRETIME, ZINTERCARD, sharded pub/sub and the options of Redis 7 are missing',
   },
   {
     what: 'release 6.3.4 is of October 2023; development stopped in spring 2024',
-    means: 'nobody mends it: plan how to leave it, too; going back to Redis or Valkey is one copy',
+    means: 'bugs are no longer fixed: plan how to leave KeyDB, too; going back to Redis or Valkey is one copy',
   },
   {
     what: 'security fixes of Redis are missing (CVE-2024-31449, CVE-2025-46817, CVE-2025-49844, CVE-2025-21605 and others)',

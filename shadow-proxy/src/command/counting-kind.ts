@@ -17,15 +17,15 @@ export type CountingKind = (typeof KINDS)[number];
 
 /** How two nodes that both write lose it, and when; facts of KeyDB 6.3.4 (docs/active-active.md). */
 export const LOSES: Readonly<Record<CountingKind, string>> = {
-  increment: 'exact while the link is up; after a full resync the increments of one node are gone',
+  increment: 'exact while the link is up; a full resync discards the increments of one node',
   float:
-    'the two nodes hold different sums as soon as both add within the link’s delay; a full resync keeps one of them',
+    'the two nodes hold different sums as soon as both add within the link’s delay; a full resync keeps one of the sums',
   window:
     'each node admits up to the limit while the link is cut, and more than it while it is slow; a full resync keeps one node’s window',
   lock: 'both nodes give the lock: for as long as the link’s delay, and always while it is cut',
   append: 'the length is right, the order is not the same on both; a full resync keeps one node’s',
-  list: 'elements stand in another order on each node, and are popped on both; a full resync keeps one node’s',
+  list: 'elements have another order on each node, and are popped on both; a full resync keeps one node’s',
   stream: 'both nodes assign IDs and order by themselves; a full resync keeps one node’s',
-  script: 'like the commands that it calls: what it read may be old on this node',
+  script: 'as the commands that it calls: what it reads may be stale on this node',
   rewrite: 'one of two writers’ numbers wins as soon as both write within the link’s delay',
 };

@@ -43,12 +43,12 @@ export const DELETED = 'xautoclaim deleted entries';
  * Forms that break no client: each with the reason. An operator adds to them in the plan (`gates.allowUnsupported`).
  */
 export const HARMLESS: Readonly<Record<string, string>> = {
-  command: 'clients look at the fields that both servers have',
-  'command docs': 'redis-cli asks for it when it starts, and does without',
+  command: 'clients read the fields that both servers have',
+  'command docs': 'redis-cli sends it at its start, and works without it',
   'memory stats': 'KeyDB gives fewer fields, each by its name',
   'client no-evict': 'the proxy answers it',
   'client no-touch': 'the proxy answers it',
-  'client setinfo': 'clients send it when they connect, and do without; the proxy answers it',
+  'client setinfo': 'clients send it when they connect, and work without it; the proxy answers it',
 };
 
 /** The name of a command as people write it: `xgroup create`. */

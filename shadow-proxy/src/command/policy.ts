@@ -26,7 +26,7 @@ const RULES: readonly Rule[] = [
     "the connection's own state, which clients of one lane do not share",
     'auth hello select quit reset multi exec discard watch unwatch',
   ],
-  ['local', 'a web page that was talked into an HTTP request here: the connection is closed', 'post host:'],
+  ['local', 'an HTTP request, as a web page may be tricked to send: the connection is closed', 'post host:'],
   [
     'local',
     "clients are the proxy's, not the server's",
@@ -34,7 +34,7 @@ const RULES: readonly Rule[] = [
   ],
   ['local', "clients are the proxy's, not the server's", 'client|reply client|no-evict client|no-touch client|unblock'],
 
-  ['authority', 'the server says whether the client may, and that it is there', 'ping echo'],
+  ['authority', 'the server answers whether the client may, and that it is reachable', 'ping echo'],
   [
     'authority',
     'about the server',
@@ -45,7 +45,11 @@ const RULES: readonly Rule[] = [
     "each server saves its own data; nothing of it depends on the other's",
     'save bgsave bgrewriteaof pfselftest',
   ],
-  ['authority', 'by its subcommand: what harms a server, or changes data behind the proxy, is refused', 'debug'],
+  [
+    'authority',
+    "by its subcommand: refused where it harms a server, or changes data without the proxy's knowledge",
+    'debug',
+  ],
   ['authority', 'never so: tracking is refused', 'client|getredir client|trackinginfo'],
   [
     'authority',
@@ -61,7 +65,7 @@ const RULES: readonly Rule[] = [
   ],
   [
     'local',
-    'the lane waits for the script that is to be ended: on a connection of its own',
+    'the lane waits for the script that is to be killed: on a connection of its own',
     'script|kill function|kill',
   ],
 
@@ -70,11 +74,7 @@ const RULES: readonly Rule[] = [
   ['script', 'its keys are those that it declares', 'eval evalsha eval_ro evalsha_ro'],
   ['script', 'its keys are those that it declares', 'fcall fcall_ro'],
   ['broadcast', 'both servers must know the same scripts', 'script|load'],
-  [
-    'broadcast',
-    'clients set what events they want to be told of; most else is refused, by its parameter',
-    'config|set',
-  ],
+  ['broadcast', 'clients choose their keyspace events; most other parameters are refused, by name', 'config|set'],
   ['exclusive', 'touches keys that it does not name, or another database', 'flushall flushdb swapdb move'],
   [
     'exclusive',
@@ -92,7 +92,7 @@ const RULES: readonly Rule[] = [
   ['refused', 'the proxy keeps no tracking table: switch client-side caching off', 'client|tracking client|caching'],
   [
     'refused',
-    "it would stop every client's commands, for the proxy's connections are shared: a change of stage holds clients by itself",
+    "it would stop the commands of all clients, because the proxy's connections are shared; a stage change pauses clients by itself",
     'client|pause client|unpause',
   ],
   [
@@ -112,7 +112,7 @@ const RULES: readonly Rule[] = [
   ],
   [
     'refused',
-    'change the users on each server by itself, and on both alike: connect directly to them',
+    'change the users on each server, and on both in the same way: connect directly to them',
     'acl|setuser acl|deluser acl|load acl|save',
   ],
   [
@@ -120,7 +120,7 @@ const RULES: readonly Rule[] = [
     'it would write the settings of one server to its disk: connect directly to the server that you mean',
     'config|rewrite',
   ],
-  ['refused', 'stop a server where it runs: through the proxy it would be gone for all clients', 'shutdown'],
+  ['refused', 'stop the server on its own host: through the proxy, all clients would lose it', 'shutdown'],
   [
     'refused',
     'replication is between servers: connect directly to the one that you mean, and not while a migration runs',
@@ -132,18 +132,14 @@ const RULES: readonly Rule[] = [
     'the proxy serves one shard, not a cluster: use a client without cluster mode',
     'cluster|* asking readonly readwrite restore-asking',
   ],
+  ['refused', 'only KeyDB has it: Redis could not follow', 'expdel expiremember expirememberat pexpirememberat lfence'],
   [
     'refused',
-    'only KeyDB has it, so that Redis could not follow',
-    'expdel expiremember expirememberat pexpirememberat lfence',
-  ],
-  [
-    'refused',
-    'only KeyDB has it, so that Redis could not follow',
+    'only KeyDB has it: Redis could not follow',
     'keydb.cron keydb.hrename keydb.mexists keydb.nhget keydb.nhset',
   ],
-  ['refused', "it is of KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
-  ['refused', 'Redis 7 has it no more: use LCS', 'stralgo'],
+  ['refused', "it belongs to KeyDB's own replication", 'keydb.mvccrestore rreplay replping'],
+  ['refused', 'Redis 7 no longer has it: use LCS', 'stralgo'],
 ];
 
 const handlings = new Map<string, Rule>();
@@ -241,7 +237,7 @@ const refusedParameter = (parameter: string): string =>
 function refusedDebug(subcommand: string): string | null {
   if (HARMLESS_DEBUG.has(subcommand.toLowerCase())) return null;
   const shown = shownAs(subcommand.toUpperCase());
-  return `ERR shadow-proxy: DEBUG ${shown} is not supported: it may stop a server, or change data behind the proxy's back: connect directly to the server that you mean`;
+  return `ERR shadow-proxy: DEBUG ${shown} is not supported: it may stop a server, or change data without the proxy's knowledge: connect directly to the server that you mean`;
 }
 
 /** Where BLOCK is among the options of XREAD or XREADGROUP, which end with STREAMS; -1 where it is not. */

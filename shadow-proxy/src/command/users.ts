@@ -48,7 +48,7 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
   if (silent.length > 0)
     return {
       differences: [],
-      unknown: `the ${silent.join(' and the ')} does not tell: allow ACL LIST to the kit's user`,
+      unknown: `the ${silent.join(' and the ')} did not list ${silent.length === 1 ? 'its' : 'their'} users: allow ACL LIST to the kit's user`,
       same: 0,
       onlyTarget: [],
     };
@@ -63,7 +63,7 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
   }
   const more = [...to.values()].filter((user) => !from.has(user.name) && !known.has(user.name) && mayLogIn(user));
   for (const { name } of more.filter(({ nopass }) => nopass))
-    differences.push(`${name} needs no password on the target, and is not on the source`);
+    differences.push(`${name} needs no password on the target, and does not exist on the source`);
   return { differences, unknown: null, same, onlyTarget: more.filter(({ nopass }) => !nopass).map(({ name }) => name) };
 }
 
@@ -93,7 +93,7 @@ function differenceOf(source: User, target: User | undefined, atSource: UserFact
   if (source.nopass !== target.nopass)
     return source.nopass
       ? 'needs a password on the target only'
-      : 'needs a password on the source only: anybody may log in on the target';
+      : 'needs a password on the source only: any client may log in on the target';
   const found = PARTS.filter(([part]) => !(part === 'passwords' && source.nopass) && source[part] !== target[part]).map(
     ([, told]) => told,
   );

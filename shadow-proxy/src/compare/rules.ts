@@ -39,76 +39,76 @@ export const isOfTheServer = (name: string): boolean => OF_THE_SERVER.test(name)
 export const RULES: readonly Rule[] = [
   {
     name: 'error-wording',
-    sentence: 'Both servers refuse with the same error code, and the two texts say the same in other words.',
+    sentence: 'Both servers refuse with the same error code; the two texts mean the same in other words.',
     appliesTo: () => true,
     excuses: ({ command, authority, mirror }) =>
       isError(authority) && authority.type === mirror.type && meanTheSame(text(authority), text(mirror), command),
   },
   {
     name: 'null-form',
-    sentence: 'LPOP and RPOP with a count answer nil, the one server as a null array, the other as a null string.',
+    sentence: 'LPOP and RPOP with a count return nil: one server as a null array, the other as a null string.',
     appliesTo: oneOf('lpop', 'rpop'),
     excuses: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
   },
   {
     name: 'score-form',
-    sentence: 'A score is the same number on both servers, written with other digits, or with a sign where it is zero.',
+    sentence: 'A score is the same number on both servers, written with other digits, or zero with a sign.',
     appliesTo: hasScores,
     // In the replies that every rule sees, they are written in one way.
     excuses: ({ authority, mirror }) => same(authority, mirror),
   },
   {
     name: 'hll-cache',
-    sentence: 'A HyperLogLog is read as a string: all but its last count, which PFCOUNT writes into it, is equal.',
+    sentence: 'A HyperLogLog is read as a string: it is equal except for the cached count that PFCOUNT writes into it.',
     appliesTo: oneOf('get', 'getset', 'getdel', 'getex', 'set', 'mget'),
     excuses: ({ authority, mirror }) => same(withoutLastCount(authority), withoutLastCount(mirror)),
   },
   {
     name: 'unordered',
-    sentence: 'The same members, fields or keys come in another order, where the order has no meaning.',
+    sentence: 'The same members, fields or keys in another order, where the order has no meaning.',
     appliesTo: oneOf('smembers', 'sinter', 'sunion', 'sdiff', 'hkeys', 'hvals', 'hgetall', 'keys'),
     excuses: excusesUnordered,
     excusesBytes: (command, authority, mirror) => haveSameStrings(authority, mirror, sizeOfElements(command)),
   },
   {
     name: 'random',
-    sentence: 'Both servers chose at random: as many elements, of the same shape, and what both chose is equal.',
+    sentence: 'Both servers chose at random: as many elements, of the same shape; elements that both chose are equal.',
     appliesTo: oneOf('srandmember', 'hrandfield', 'zrandmember', 'randomkey'),
     excuses: excusesRandom,
   },
   {
     name: 'ttl-tolerance',
-    sentence: "Two times to live, or points in time by their own server's clock, differ by no more than the tolerance.",
+    sentence: "Two TTLs, or two timestamps by each server's own clock, differ by no more than the tolerance.",
     appliesTo: oneOf('ttl', 'pttl', 'expiretime', 'pexpiretime'),
     excuses: excusesTtl,
   },
   {
     name: 'cursor',
-    sentence: 'Each server has cursors of its own; where one call returned everything, everything is the same.',
+    sentence: 'Each server has its own cursors; where one call returned everything, the elements are the same.',
     appliesTo: oneOf('scan', 'hscan', 'sscan', 'zscan'),
     excuses: excusesCursor,
   },
   {
     name: 'encoding',
-    sentence: 'Each server stores the value, which both have and of one type, in its own way.',
+    sentence: 'Both servers have the value, of one type; each stores it in its own encoding.',
     appliesTo: oneOf('object|encoding', 'object|refcount', 'memory|usage', 'dump', 'debug|object', 'xinfo|stream'),
     excuses: excusesEncoding,
   },
   {
     name: 'time-dependent',
-    sentence: 'The reply tells how long ago something was, or how often; all but that is equal.',
+    sentence: 'The reply says how long ago something was, or how often; the rest is equal.',
     appliesTo: oneOf('object|idletime', 'object|freq', 'xpending', 'xinfo|consumers', 'xinfo|stream'),
     excuses: excusesTime,
   },
   {
     name: 'newer-fields',
-    sentence: 'One server is newer and tells more of a stream, or leaves deleted entries out; what both tell is equal.',
+    sentence: 'One server is newer: it reports more of a stream, or omits deleted entries; what both report is equal.',
     appliesTo: oneOf('xinfo|stream', 'xinfo|groups', 'xinfo|consumers', 'xautoclaim', 'xclaim'),
     excuses: excusesNewer,
   },
   {
     name: 'server-identity',
-    sentence: 'The reply tells of the server, or of who is connected to it, not of the data; it is of the same type.',
+    sentence: 'The reply is about the server or its clients, not about the data; it has the same type.',
     appliesTo: isOfTheServer,
     excuses: ({ authority, mirror }) =>
       !isError(authority) && authority.type === mirror.type && !isNull(authority) && !isNull(mirror),

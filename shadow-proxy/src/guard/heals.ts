@@ -50,7 +50,7 @@ const notKeydb = ({ isKeydb, label, version }: NodeFacts): Hazard[] =>
         {
           about: 'server',
           what: `${label} is no KeyDB, but ${version}`,
-          todo: 'what is told here of KeyDB does not hold for it',
+          todo: 'findings about KeyDB do not apply to it',
         },
       ];
 
@@ -61,8 +61,8 @@ function backlog({ label, backlogBytes, streamBytesPerSecond: rate }: NodeFacts,
   return [
     {
       about: 'backlog',
-      what: `${label} writes ${size(rate)} of replication a second: its backlog of ${size(backlogBytes)} lasts for an outage of ${lasts < 120 ? `${Math.floor(lasts)} s` : `${Math.floor(lasts / 60)} min`}, not ${minutes} min; then the heal is a full resync`,
-      todo: `CONFIG SET repl-backlog-size ${needed} (${size(needed)}), and in its file, too`,
+      what: `${label} writes ${size(rate)} of replication a second: its backlog of ${size(backlogBytes)} lasts for an outage of ${lasts < 120 ? `${Math.floor(lasts)} s` : `${Math.floor(lasts / 60)} min`}, not ${minutes} min; after a longer outage, the nodes do a full resync`,
+      todo: `CONFIG SET repl-backlog-size ${needed} (${size(needed)}), and in its configuration file, too`,
     },
   ];
 }
@@ -72,8 +72,8 @@ const aof = ({ aof: on, label }: NodeFacts): Hazard[] =>
     ? [
         {
           about: 'aof',
-          what: `${label} is an active replica with an AOF: restarted from it, it lacks all that it had received from its peers`,
-          todo: 'appendonly no, and save by RDB, which keeps it',
+          what: `${label} is an active replica with an AOF: after a restart from the AOF, it lacks all writes received from its peers`,
+          todo: 'set appendonly no, and save by RDB, which has these writes',
         },
       ]
     : [];
@@ -84,7 +84,7 @@ const links = ({ label, masters }: NodeFacts): Hazard[] =>
     .map(({ address }) => ({
       about: 'links',
       what: `${label} has no link to ${address}`,
-      todo: 'mend it before the backlog is outgrown: then the heal is partial',
+      todo: 'repair the link before the backlog overflows: then a partial resync is enough',
     }));
 
 const evictions = ({ label, evicted }: NodeFacts): Hazard[] =>
@@ -104,8 +104,8 @@ function integers(active: readonly NodeFacts[]): Hazard[] {
   return [
     {
       about: 'integers',
-      what: `${names(shared)} keep one time of change for all keys that hold the same whole number from 0 to 9999, and a full resync goes by it: an old number may win, even of a key that only one node writes`,
-      todo: 'set maxmemory, above what is ever used, with an LRU or LFU policy; or hold values that are no whole numbers, as the counters package does',
+      what: `${names(shared)} keep one modification time for all keys that hold the same whole number from 0 to 9999, and a full resync uses it: an old number may win, even of a key that only one node writes`,
+      todo: 'set maxmemory above the highest use, with an LRU or LFU policy; or store values that are not whole numbers, as the counters package does',
     },
   ];
 }
@@ -129,7 +129,7 @@ function clocks(active: readonly NodeFacts[]): Hazard[] {
   return [
     {
       about: 'clocks',
-      what: `the clock of ${last.label} is ${apart} ms ahead of that of ${first.label}: a full resync keeps what is newer by these clocks`,
+      what: `the clock of ${last.label} is ${apart} ms ahead of that of ${first.label}: a full resync keeps the value that is newer by these clocks`,
       todo: 'run NTP or chrony on all hosts',
     },
   ];

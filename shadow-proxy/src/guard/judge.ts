@@ -63,7 +63,7 @@ export function judgeWorkload(question: Question): Verdict | null {
   const findings = clusters.map((cluster) => judgeCluster(question, cluster, seen));
   const worst =
     WORST.flatMap((verdict) => findings.filter((finding) => finding.verdict === verdict))[0] ??
-    unknown('no node could be asked', 'see that the plan’s targets answer');
+    unknown('no node could be queried', 'check that the plan’s targets answer');
   return { workload: workload.name, class: workload.class, ...worst };
 }
 
@@ -77,18 +77,18 @@ function judgeCluster(question: Question, cluster: Cluster, seen: readonly Seen[
   if (writable.length < 2) {
     if (unread !== undefined)
       return unknown(
-        `${unread.label} cannot be asked (${unread.why})`,
-        'see that it answers, and to the same user as the target',
+        `${unread.label} cannot be queried (${unread.why})`,
+        'check that it answers, and accepts the same user as the target',
       );
-    if (writable.length === 0) return unknown('no node accepts writes', 'see which node is the master');
+    if (writable.length === 0) return unknown('no node accepts writes', 'check which node is the master');
     if (topology.mode === 'active-active')
       return unknown(
         `the plan says active-active, but ${writable[0].label} has no peer that accepts writes`,
-        'set up replication between the regions’ nodes, then look again',
+        'set up replication between the regions’ nodes, then check again',
       );
     const counted = countsByClass(workload.class)
       ? ''
-      : `; counted in, though its class is ${workload.class}: ${tell(seen)}`;
+      : `; keys are incremented, although the class is ${workload.class}: ${tell(seen)}`;
     return safe(`one node accepts writes: ${writable[0].label} (${writable[0].role})${counted}`);
   }
   const both = `${writable.map(({ label }) => label).join(' and ')} accept writes`;
@@ -108,7 +108,7 @@ function judgeLayout(
   const stray = sightings?.stray[name] ?? 0;
   if (counterLayout === 'per-region' && stray > 0) {
     return unsafe(
-      `counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: somebody writes beside the proxy, or they were left there`,
+      `counterLayout is per-region, but the proxy met plain keys of it on the target, ${number(stray)} times in its samples: a client bypasses the proxy, or the keys are left from before`,
       LOSES.increment,
       'point these clients at a proxy, and delete the plain keys',
     );
@@ -123,13 +123,13 @@ function judgeLayout(
   }
   if (writable.length > 2)
     return unknown(
-      `conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tried with two`,
+      `conflict-free layout (${counterLayout}), but ${writable.length} nodes accept writes, and it was tested with two`,
       'keep to two active nodes, with replicas behind them',
     );
   const [beside] = counterLayout === 'per-region' ? besideAt(nodes) : [];
   if (beside !== undefined)
     return unknown(
-      `conflict-free layout (per-region), but ${beside}, beside the proxy; which keys, the node does not tell`,
+      `conflict-free layout (per-region), but ${beside}, bypassing the proxy; the node does not show which keys`,
       'point that client at a proxy, or make sure that it writes other keys',
     );
   return safe(`conflict-free layout (${counterLayout})`);
@@ -151,9 +151,9 @@ function judgePinned(
   const shared = writable.filter(sharesIntegers);
   if (shared.length > 0) {
     return unsafe(
-      `its writer is ${writer}, but ${shared.map(({ label }) => label).join(' and ')} keep one time of change for all keys with the same number from 0 to 9999 (maxmemory-policy ${shared[0].policy}, ${shared[0].maxmemory === 0 ? 'no maxmemory' : 'with maxmemory'})`,
+      `its writer is ${writer}, but ${shared.map(({ label }) => label).join(' and ')} keep one modification time for all keys with the same number from 0 to 9999 (maxmemory-policy ${shared[0].policy}, ${shared[0].maxmemory === 0 ? 'no maxmemory' : 'with maxmemory'})`,
       'in a full resync the newest increments of a single writer: an old number wins if any other key was given that number later',
-      'set maxmemory, above what is ever used, and a policy with LRU or LFU, such as volatile-lru, on each node',
+      'set maxmemory above the highest use, and an LRU or LFU policy, such as volatile-lru, on each node',
     );
   }
   // Where the plan does not tell which node is the writer's, none is.
@@ -168,13 +168,13 @@ function judgePinned(
   const [beside] = besideAt(others);
   if (beside !== undefined)
     return unknown(
-      `its writer is ${writer}, but ${beside}, beside the proxy; which keys, the node does not tell`,
+      `its writer is ${writer}, but ${beside}, bypassing the proxy; the node does not show which keys`,
       'point that client at the proxy, or make sure that it writes other keys',
     );
   if (unread.length > 0)
     return unknown(
-      `${unread[0].label} cannot be asked (${unread[0].why})`,
-      'see that it answers, and to the same user as the target',
+      `${unread[0].label} cannot be queried (${unread[0].why})`,
+      'check that it answers, and accepts the same user as the target',
     );
   return safe(`one writer: ${writer}`);
 }
@@ -201,7 +201,7 @@ export function tell(seen: readonly Seen[]): string {
   const sorted = [...seen].sort((a, b) => total(b) - total(a));
   const told = sorted.slice(0, SHOWN).map(({ prefix, commands, perSecond }) => {
     const names = Object.entries(commands).map(([name, calls]) => `${name} ${number(calls)}`);
-    return `${prefix ?? 'keys not looked at'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
+    return `${prefix ?? 'keys not sampled'} ${names.join(', ')}${perSecond >= 0.1 ? ` (${perSecond >= 10 ? number(Math.round(perSecond)) : perSecond.toFixed(1)}/s)` : ''}`;
   });
   return `${told.join(', ')}${sorted.length > SHOWN ? ` and ${sorted.length - SHOWN} more` : ''}`;
 }
@@ -215,7 +215,7 @@ function todoFor({ topology, workload }: Question, seen: readonly Seen[]): strin
   const plan = workload.class !== 'leaderboard' && seen.every(({ kind }) => SUMS.has(kind)) ? `${one}, ${layout}` : one;
   return topology.mode === 'active-active'
     ? plan
-    : `make all nodes but one read-only replicas (active-replica no), or say mode active-active in the plan and ${plan}`;
+    : `make all nodes but one read-only replicas (active-replica no), or set mode active-active in the plan and ${plan}`;
 }
 
 const safe = (why: string): Finding => ({ verdict: 'safe', why, lost: null, todo: null });

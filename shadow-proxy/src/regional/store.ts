@@ -28,7 +28,7 @@ export class ServerStore implements Store {
   }
 
   #reconnect(): Promise<Connection> {
-    if (this.#closed) return Promise.reject(new Error('the proxy ends'));
+    if (this.#closed) return Promise.reject(new Error('the proxy is stopping'));
     this.#opening ??= this.open()
       .then((connection) => {
         this.#connection = connection;

@@ -13,16 +13,16 @@ export interface HistoryEvent {
 /** Without its time. */
 export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'stage') return describeStage(event);
-  if (event.event === 'owner') return `process ${String(event.process)} has the shard`;
+  if (event.event === 'owner') return `process ${String(event.process)} serves the shard`;
   if (event.event === 'plan')
-    return `the plan ${String(event.plan)} holds: ${Object.entries(event.stages as Stages)
+    return `the plan ${String(event.plan)} applies: ${Object.entries(event.stages as Stages)
       .map(([name, point]) => `${name} ${formatPoint(point)}`)
       .join(', ')}`;
-  if (event.event === 'accept') return `accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
+  if (event.event === 'accept') return `data accepted as it is: ${(event.servers as readonly string[]).join(' and ')}`;
   if (event.event === 'deletes')
     return `${String(event.kind)} of ${(event.workloads as readonly string[]).join(', ')} may delete ${String(event.keys)} keys that only the mirror has${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   if (event.event === 'runbook')
-    return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and it did NOT do what is expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
+    return `runbook ${String(event.runbook)}: ${String(event.step)} ${event.kind === 'undo' ? 'undone' : 'run'}${event.held === true ? '' : ', and its result was NOT as expected'}${event.by === undefined ? '' : `, by ${String(event.by)}`}`;
   if (event.event === 'suspect')
     return `every key of ${(event.workloads as readonly string[]).join(', ')} is suspect: ${String(event.reason)}`;
   if (event.event === 'unreadable') return `line ${String(event.line)} of the history cannot be read`;
@@ -33,7 +33,7 @@ export function describeEvent(event: HistoryEvent): string {
 function describeStage(event: HistoryEvent): string {
   const { workload, from, to, by, reason, forced, drill, rollback, unanswered, consent } = event as HistoryEvent &
     Record<string, unknown>;
-  const kind = drill ? ', a drill' : rollback ? ', rolled back' : forced ? ', FORCED past closed gates' : '';
+  const kind = drill ? ', a drill' : rollback ? ', rolled back' : forced ? ', FORCED with closed gates' : '';
   const { overwrite, deleteForeign, confirm } = (consent ?? {}) as {
     overwrite?: boolean;
     deleteForeign?: boolean;
@@ -45,8 +45,6 @@ function describeStage(event: HistoryEvent): string {
   ].join(' and ');
   const allowed = may === '' ? '' : `, may ${may}: ${String(confirm)} keys of the target confirmed`;
   const lost =
-    unanswered === undefined
-      ? ''
-      : ` (${String(unanswered)} writes were in flight, and nobody was told whether they ran)`;
+    unanswered === undefined ? '' : ` (${String(unanswered)} writes were in flight, and their clients got no reply)`;
   return `${String(workload)} ${formatPoint(from as StagePoint)} → ${formatPoint(to as StagePoint)}${kind}${allowed}${by === undefined ? '' : `, by ${String(by)}`}${reason === undefined ? '' : `: ${String(reason)}`}${lost}`;
 }

@@ -87,7 +87,7 @@ function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMa
     return 'is not of the process that state.json names: one of them is an older copy';
   const torn = readBatches(bytes, note);
   if (torn !== null) return unless(torn);
-  if (!isNo(bytes, GAP_AT)) return unless('does not have everything: the disk was full');
+  if (!isNo(bytes, GAP_AT)) return unless('is incomplete: the disk was full');
   const now = bootId();
   if (now === null || bytes.toString('latin1', 24, 24 + BOOT_BYTES) !== now)
     return unless('may lack its last records: the host was restarted since (its boot ID is another)');
@@ -115,8 +115,8 @@ function readBatches(bytes: Buffer, note: Note): string | null {
     at = end;
   }
   if (bytes.length % SEGMENT_BYTES !== 0 || at + FRAME > bytes.length)
-    return `was cut: it ends after ${bytes.length} bytes`;
-  return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged behind byte ${at}`;
+    return `was truncated: it ends after ${bytes.length} bytes`;
+  return bytes.subarray(at).equals(Buffer.alloc(bytes.length - at)) ? null : `is damaged after byte ${at}`;
 }
 
 function readIfThere(path: string): Buffer | null {

@@ -118,7 +118,7 @@ export class Journal {
   }
 
   /** Every key of every workload is in doubt. */
-  noteEverything(why = 'a write was under way whose keys are not known'): void {
+  noteEverything(why = 'a write with unknown keys was in flight'): void {
     this.#noteText(EVERYTHING, why);
   }
 
@@ -130,7 +130,7 @@ export class Journal {
   noteHidden(): void {
     if (this.#hidden) return;
     this.#hidden = true;
-    this.noteEverything('a script was under way that may write to keys which it does not declare');
+    this.noteEverything('a script was in flight that may write undeclared keys');
     this.#forgetHiddenSoon();
   }
 
@@ -153,7 +153,7 @@ export class Journal {
     } catch (problem) {
       // What is lost here is told with the next flush that succeeds; and by the header, should none come.
       this.#used = FRAME;
-      this.noteEverything('the disk was full, and writes were under way that could not be noted');
+      this.noteEverything('the disk was full, and writes in flight could not be recorded');
       this.#gap = true;
       this.#markGap(this.#current);
       return this.#by.failed(problem as Error);
@@ -269,7 +269,7 @@ export class Journal {
   #giveUp(): void {
     this.#empty(this.#current);
     this.#used = FRAME;
-    this.noteEverything(`more was under way, or in doubt, than the journal holds (${MAX_BYTES >> 20} MiB)`);
+    this.noteEverything(`more writes in flight, or suspects, than the journal holds (${MAX_BYTES >> 20} MiB)`);
   }
 
   /**

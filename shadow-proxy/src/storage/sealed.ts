@@ -60,7 +60,7 @@ export interface Read<T> {
 export function readSealed<T>(path: string, served: string | null, schema: z.ZodType<T>): Read<T> {
   const no = (problem: string | null): Read<T> => ({
     value: null,
-    problem: problem && `${path} cannot be believed: ${problem}`,
+    problem: problem && `${path} cannot be used: ${problem}`,
   });
   let sealed: { author?: Author; value?: unknown };
   try {
@@ -70,9 +70,9 @@ export function readSealed<T>(path: string, served: string | null, schema: z.Zod
   }
   const { author } = sealed;
   if (author === undefined || (author.process !== served && author.before !== served))
-    return no('it is not of the process that served last, but an older copy');
+    return no('it is an older copy, not that of the process that served last');
   const parsed = schema.safeParse(sealed.value);
   return parsed.success
     ? { value: parsed.data, problem: null }
-    : no(`it has another form (${parsed.error.issues[0].message})`);
+    : no(`it has an unknown form (${parsed.error.issues[0].message})`);
 }

@@ -138,7 +138,7 @@ export class StateStore {
     } catch (error) {
       throw new StateError(
         'state-io',
-        `${directory} cannot be made: ${(error as Error).message}. Set \`state\` to a directory that can be written`,
+        `${directory} cannot be created: ${(error as Error).message}. Set \`state\` to a directory that can be written`,
         error,
       );
     }
@@ -271,7 +271,7 @@ const TRACES = [HISTORY, 'journal-a', 'journal-b', 'evidence.json', 'job.json'];
 
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');
-  const wayOut = `Restore it from a copy. Only if no client was ever sent to the target: move ${directory} away, and the plan's stages hold again`;
+  const wayOut = `Restore it from a copy. Only if the target never answered clients: move ${directory} away, and the plan's stages apply again`;
   // Before the state: whoever changes it now writes the state first.
   const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
@@ -285,7 +285,7 @@ async function read(directory: string, shard: string): Promise<ShardState | null
     if (traces.length > 0) {
       throw new StateError(
         'state-missing',
-        `${path} is missing, but the shard was served before: ${traces.join(', ')} beside it. ${wayOut}`,
+        `${path} is missing, but the shard was served before: its folder has ${traces.join(', ')}. ${wayOut}`,
       );
     }
     return null;
@@ -295,7 +295,7 @@ async function read(directory: string, shard: string): Promise<ShardState | null
     const what = `${String(newest.time)}: ${describeEvent(newest)}`;
     throw new StateError(
       'state-old',
-      `${path} is older than the history beside it, whose last change is missing in it (${what}). Restore the newest copy of state.json. Only if its stages are the right ones: move ${join(directory, HISTORY)} away`,
+      `${path} is older than the history in the same folder, whose last change it lacks (${what}). Restore the newest copy of state.json. Only if its stages are the right ones: move ${join(directory, HISTORY)} away`,
     );
   }
   return state;
@@ -396,7 +396,7 @@ export function resolveStages(plan: Plan, state: ShardState): ResolvedStages {
     const now = known(name);
     if (now === undefined || (now.stage === point.stage && now.percent === point.percent)) return [];
     return [
-      `workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only its first stage and is ignored`,
+      `workload ${name} is in ${formatPoint(now)}; the plan's ${formatPoint(point)} was only the first stage, and is ignored`,
     ];
   });
   return {

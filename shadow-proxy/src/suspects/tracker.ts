@@ -121,7 +121,7 @@ export class SuspectTracker implements SuspectKeys {
   hidden(reason: string): void {
     for (const workload of this.by.sequencer.router.workloads) {
       if (!workload.whole || workload.keylessRule.mirrorsWrites)
-        this.#workload(workload, `a write whose keys are not known (${reason})`);
+        this.#workload(workload, `a write with unknown keys (${reason})`);
     }
   }
 

@@ -10,7 +10,7 @@ const georadius: EffectOf = (args) =>
 const stores = (least: number): CommandEffect =>
   effect(
     georadius,
-    "with `STORE` or `STOREDIST`: the destination is copied, for what is near the edge of the area, and what `COUNT` takes, is the server's own; otherwise as asked",
+    'with `STORE` or `STOREDIST`: the destination is copied, because servers differ near the edge of the area and in what `COUNT` takes; otherwise as sent',
     { least },
   );
 

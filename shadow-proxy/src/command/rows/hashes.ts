@@ -8,7 +8,7 @@ const hincrbyfloat: EffectOf = (args, reply) => one(['HSET', args[1], args[2], r
 /** What they did to the fields' times to live; a copy says where the mirror cannot hold it. */
 const expiringFields = effect(
   copied,
-  'the key is copied: a hash with fields that expire cannot be, and stays in doubt by name',
+  'the key is copied; a hash with fields that expire cannot be copied, and stays a suspect',
 );
 
 export const HASHES: Rows = {

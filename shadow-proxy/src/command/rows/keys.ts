@@ -21,7 +21,7 @@ const sort: EffectOf = (args) =>
 
 const expires = effect(
   conditionalExpire,
-  'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where it did not hold; otherwise as asked',
+  'with `NX`, `XX`, `GT` or `LT`: the time without the condition, or nothing where the condition was false; otherwise as sent',
   { least: 4 },
 );
 
@@ -72,7 +72,7 @@ export const KEYS: Rows = {
     readKeys: sortKeys(true),
     effect: effect(
       sort,
-      "with `BY` and `STORE`: the destination is copied, for the order of ties is the server's own; otherwise as asked",
+      'with `BY` and `STORE`: the destination is copied, because servers order ties differently; otherwise as sent',
       { least: 6 },
     ),
   },

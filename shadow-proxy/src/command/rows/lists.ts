@@ -15,7 +15,7 @@ const blpop: EffectOf = (args, reply) => {
 const popped = (end: 1 | -1): CommandEffect =>
   effect(
     blpop,
-    '`LPOP` or `RPOP` of the key that was popped; where several clients were woken at once, `LREM` of the value',
+    '`LPOP` or `RPOP` of the key that was popped; where several clients woke at once, `LREM` of the value',
     {
       ofWoken: (_args, reply) => {
         const [key, taken] = reply.items!;
@@ -27,7 +27,7 @@ const popped = (end: 1 | -1): CommandEffect =>
 /** BLMOVE, BRPOPLPUSH: as without B, and without a timeout. */
 const blmove: EffectOf = (args, reply) =>
   isNull(reply) ? null : one([word(args[0]).slice(1), ...args.slice(1, -1)], 'same');
-const moved = effect(blmove, '`LMOVE` or `RPOPLPUSH`; where several clients were woken at once, the keys are copied');
+const moved = effect(blmove, '`LMOVE` or `RPOPLPUSH`; where several clients woke at once, the keys are copied');
 
 /** LMPOP numkeys key… LEFT|RIGHT: the reply names the key and what was popped. */
 const lmpop: EffectOf = (args, reply) => {
@@ -48,10 +48,7 @@ export const LISTS: Rows = {
   },
   blmpop: {
     blocking: { timeout: 1, unit: 1000 },
-    effect: effect(
-      blocking(lmpop),
-      'as `LMPOP` and `ZMPOP`; where several clients were woken at once, the key is copied',
-    ),
+    effect: effect(blocking(lmpop), 'as `LMPOP` and `ZMPOP`; where several clients woke at once, the key is copied'),
     namedByReply: true,
     counts: 'list',
   },

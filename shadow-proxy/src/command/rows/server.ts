@@ -3,7 +3,7 @@ import { effect, one, word, type EffectOf } from '../effect.js';
 import type { Rows } from '../row.js';
 
 /** Each server has receivers of its own. */
-const message = effect((args) => one(args, null), 'as asked; the number of receivers is not compared');
+const message = effect((args) => one(args, null), 'as sent; the number of receivers is not compared');
 
 /** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
 const configSet: EffectOf = (args) => {
@@ -18,7 +18,7 @@ export const SERVER: Rows = {
   'config|set': {
     effect: effect(
       configSet,
-      '`CONFIG SET notify-keyspace-events`, where that is among the parameters, whatever the mirror says to it; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings',
+      '`CONFIG SET notify-keyspace-events`, if among the parameters, whatever the mirror replies; otherwise nothing. Refused with any parameter that is not about events, the slow log, latency monitoring or encodings',
     ),
   },
   dbsize: { asksForAllKeys: true },

@@ -20,7 +20,7 @@ export const SETS: Rows = {
   sismember: { repeatable: inScript('kv', 'number') },
   smismember: { repeatable: inScript('k(v)', 'table') },
   smove: { repeatable: inScript('kkv', 'number') },
-  spop: { effect: effect(spop, '`SREM` of the members that came back') },
+  spop: { effect: effect(spop, '`SREM` of the members that were returned') },
   srem: { repeatable: inScript('k(v)', 'number') },
   sunionstore: { repeatable: inScript('(k)', 'number') },
   pfcount: {

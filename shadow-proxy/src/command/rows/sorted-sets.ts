@@ -20,7 +20,7 @@ const bzpop: EffectOf = (args, reply) => {
 
 const popped = effect(
   bzpop,
-  '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients were woken at once, `ZREM` of the member',
+  '`ZPOPMIN` or `ZPOPMAX` of the key that was popped; where several clients woke at once, `ZREM` of the member',
   {
     ofWoken: (_args, reply) => {
       const [key, taken] = reply.items!;
@@ -43,10 +43,7 @@ const zmpop: EffectOf = (args, reply, protocol) => {
 export const SORTED_SETS: Rows = {
   bzmpop: {
     blocking: { timeout: 1, unit: 1000 },
-    effect: effect(
-      blocking(zmpop),
-      'as `LMPOP` and `ZMPOP`; where several clients were woken at once, the key is copied',
-    ),
+    effect: effect(blocking(zmpop), 'as `LMPOP` and `ZMPOP`; where several clients woke at once, the key is copied'),
     namedByReply: true,
   },
   bzpopmax: {

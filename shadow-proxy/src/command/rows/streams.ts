@@ -131,7 +131,7 @@ export const STREAMS: Rows = {
   xadd: {
     effect: effect(
       xadd,
-      'the ID that was assigned; an approximate trim as the exact length that it left, which is read right behind it',
+      'the ID that was assigned; an approximate trim as the exact length that it left, read right after it',
       { probe: (args) => lengthAfterTrim(args, xaddId(args)) },
     ),
     counts: 'stream',
@@ -147,7 +147,7 @@ export const STREAMS: Rows = {
   xclaim: {
     effect: effect(
       xclaim,
-      'with an idle time of 0, for the IDs that were claimed; where an ID did not come back, the key is copied',
+      'with an idle time of 0, for the IDs that were claimed; where an ID was not returned, the key is copied',
     ),
     counts: 'stream',
   },
@@ -168,7 +168,7 @@ export const STREAMS: Rows = {
   xtrim: {
     effect: effect(
       xtrim,
-      'an approximate trim as the exact length that it left, which is read right behind it; otherwise as asked',
+      'an approximate trim as the exact length that it left, read right after it; otherwise as sent',
       { probe: (args) => lengthAfterTrim(args, args.length) },
     ),
   },

@@ -49,7 +49,7 @@ export const STRINGS: Rows = {
   incr: { counts: 'increment', repeatable: inScript('k', 'number') },
   incrby: { counts: 'increment', repeatable: inScript('kn', 'number') },
   incrbyfloat: {
-    effect: effect(incrbyfloat, '`SET … KEEPTTL` of the sum, behind an `EXISTS`'),
+    effect: effect(incrbyfloat, '`SET … KEEPTTL` of the sum, after an `EXISTS`'),
     keepsTtl: () => true,
     counts: 'float',
   },
@@ -61,7 +61,7 @@ export const STRINGS: Rows = {
     readKeys: setKeys,
     effect: effect(
       set,
-      'with `NX` and `GET` together: the `SET` without both, or nothing where the key was there; with `KEEPTTL`: as asked, behind an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as asked',
+      'with `NX` and `GET` together: the `SET` without both, or nothing if the key existed; with `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as sent',
       { least: 4 },
     ),
     relativeTtl: ttlOption(3, 'EX', 'PX', 'SET'),

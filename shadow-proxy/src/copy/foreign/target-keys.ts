@@ -131,7 +131,7 @@ class Count {
     const scanner = new Scanner(target);
     try {
       for await (const { db, keys } of scanner.pages(null)) {
-        if (this.closed()) throw new Error('the proxy ends');
+        if (this.closed()) throw new Error('the proxy is stopping');
         this.#looked += keys.length;
         const mine = await this.#mine(db, keys);
         if (mine.length === 0) continue;

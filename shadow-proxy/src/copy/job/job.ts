@@ -50,7 +50,7 @@ export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | '
 }
 
 /** Why a workload is suspect whose keys were left out; only an operator begins its next backfill. */
-export const CONTESTED = 'keys that several sources hold are not copied: say with `owns` whose they are';
+export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
 
 /** What was walked over already is in doubt again. */
 class Again extends Error {}
@@ -148,7 +148,7 @@ export class Job {
     const { kind } = this.request;
     logger.info(
       { job: kind, workloads: this.#workloads.map(({ name }) => name), resumed: this.#at !== null },
-      'walking over all keys',
+      'keyspace scan started',
     );
     const room = new MemoryGuard(this.context.sequencer, this.#authorities, (why) => this.stop(why));
     try {
@@ -168,10 +168,7 @@ export class Job {
     }
     room.close();
     this.#pace.close();
-    logger.info(
-      { job: kind, state: this.#state, reason: this.#reason, ...this.#counts },
-      'the walk over all keys has ended',
-    );
+    logger.info({ job: kind, state: this.#state, reason: this.#reason, ...this.#counts }, 'keyspace scan finished');
   }
 
   /** Ends it where it is. */
@@ -184,7 +181,7 @@ export class Job {
     if (!this.running) return;
     this.#save();
     this.#suspended = true;
-    this.stop('the proxy ends');
+    this.stop('the proxy is stopping');
   }
 
   // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -200,7 +197,7 @@ export class Job {
         this.#flow = this.#newFlow();
         this.#pages = [];
         if (error instanceof Again) {
-          if (++walks > WALKS) throw new Halt(`it began anew ${WALKS - 1} times, because ${error.message}`);
+          if (++walks > WALKS) throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}`);
           this.#anew();
         } else {
           this.#reason = (error as Error).message;
@@ -350,7 +347,7 @@ export class Job {
   /** @throws {Again} where a workload came in doubt since it began */
   #look(): void {
     const doubted = this.#workloads.find((workload) => workload.doubted !== this.#doubted.get(workload));
-    if (doubted !== undefined) throw new Again(`"${doubted.name}" came in doubt meanwhile (${doubted.suspect})`);
+    if (doubted !== undefined) throw new Again(`"${doubted.name}" became a suspect meanwhile (${doubted.suspect})`);
   }
 
   /** Notes how far the walk has come: behind the last page before which all are done. */

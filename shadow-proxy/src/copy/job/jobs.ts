@@ -71,13 +71,13 @@ export class Jobs {
    */
   start(request: JobRequest): JobSnapshot {
     if (this.#job?.running === true && !this.#job.request.automatic)
-      throw new JobError('busy', `a ${this.#job.request.kind} is under way: wait for its end, or stop it (--stop)`);
+      throw new JobError('busy', `a ${this.#job.request.kind} is running: wait for its end, or stop it (--stop)`);
     const { router } = this.context.sequencer;
     const unknown = request.workloads?.find((name) => router.named(name) === undefined);
     if (unknown !== undefined)
       throw new JobError(
         'unknown-workload',
-        `there is no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`,
+        `no workload "${unknown}": the plan has ${router.workloads.map(({ name }) => name).join(', ')}`,
       );
     const wanted = router.workloads.filter(
       ({ name }) => request.workloads === null || request.workloads.includes(name),
@@ -86,17 +86,17 @@ export class Jobs {
       const stages = wanted.map(({ name, stage }) => `"${name}" is in ${stage}`).join(', ');
       throw new JobError(
         'nothing-to-do',
-        `no such workload is written to both servers (${stages}): move one to dualwrite first`,
+        `no workload is written to both servers (${stages}): move one to dualwrite first`,
       );
     }
     const frozen = this.authorities.frozen;
     if (frozen !== null && (request.kind === 'backfill' || request.repair))
-      throw new JobError('frozen', `nothing may be copied now: ${frozen}`);
+      throw new JobError('frozen', `copying is frozen: ${frozen}`);
     if (request.kind === 'restore') this.#assertRestorable(frozen);
     const last = this.#job;
     const same = last !== null && asks(last.request) === asks(request);
     if (same && last.holds && !request.again) return last.snapshot();
-    last?.stop('another job was asked for');
+    last?.stop('another job was started');
     return this.#run(request, same && !request.again ? last.unfinished : null);
   }
 
@@ -105,15 +105,15 @@ export class Jobs {
     if (this.context.since() === null) {
       throw new JobError(
         'nothing-to-do',
-        'it is not known what was written since the authority came back: that was before this process began. Nothing can be given back; accept it as it is, or give it up',
+        "this process started after the authority returned, so the writes since then are unknown. They cannot be restored: accept the authority's data, or keep the mirror's",
       );
     }
   }
 
   /** @throws {JobError} */
   stop(): JobSnapshot {
-    if (this.#job?.running !== true) throw new JobError('none', 'no backfill or verification is under way');
-    this.#job.stop('stopped by the operator; the same command goes on from here');
+    if (this.#job?.running !== true) throw new JobError('none', 'no backfill or verification is running');
+    this.#job.stop('stopped by the operator; the same command continues from here');
     return this.#job.snapshot();
   }
 

@@ -65,10 +65,10 @@ export class MemoryGuard {
     this.#evicted.set(mirror.side, evicted);
     if (used > max * FULL)
       this.full(
-        `the ${mirror.side} is full: ${mebibytes(used)} of maxmemory ${mebibytes(max)} are used; raise it, and begin again: what is copied stays`,
+        `the ${mirror.side} is full: ${mebibytes(used)} of maxmemory ${mebibytes(max)} are used; raise it, and start again: copied keys are kept`,
       );
     else if (before !== undefined && evicted > before)
-      this.full(`the ${mirror.side} has begun to evict keys (maxmemory ${mebibytes(max)}): raise it, and begin again`);
+      this.full(`the ${mirror.side} evicts keys (maxmemory ${mebibytes(max)}): raise it, and start again`);
   }
 
   close(): void {

@@ -261,7 +261,7 @@ export class CopyScheduler {
   #restore(task: Task): void {
     const since = this.context.since();
     if (since === null) {
-      this.halt(new Halt('what was written since the authority came back is not known any more'));
+      this.halt(new Halt('the writes since the authority returned are no longer known'));
       return this.#end(task);
     }
     if (this.context.hindrance() !== null) return this.#again([task], false);
@@ -306,7 +306,7 @@ export class CopyScheduler {
             task,
             new CopyError(
               'moving',
-              `it moved three times while it was copied in parts (${why}): write less to it for a while; it is tried again`,
+              `it changed three times during its chunked copy (${why}): write less to it for a while; the copy is retried`,
             ),
           );
         this.#end(task);
@@ -392,7 +392,7 @@ export class CopyScheduler {
   #problem(task: Task, error: CopyError, copies: boolean): void {
     if (error.code === 'lost' || error.code === 'declined') return this.#again([task], copies);
     if (error.code === 'memory')
-      this.halt(new Halt(`${error.message}; give it more memory, and begin again: what is copied stays`));
+      this.halt(new Halt(`${error.message}; give it more memory, and start again: copied keys are kept`));
     else this.#refused(task, error);
     this.#end(task);
   }

@@ -77,7 +77,7 @@ export class KeyReader {
       throw new Error(text(refused));
     } catch (error) {
       if (error instanceof ScanError) throw error;
-      throw new Error(`${this.name} cannot be asked: ${(error as Error).message}`, { cause: error });
+      throw new Error(`${this.name} cannot be read: ${(error as Error).message}`, { cause: error });
     }
   }
 

@@ -44,7 +44,7 @@ const HASH: ElementType = {
   ],
   values: ([values, ttls], fields) => {
     if (ttls.items?.some((ttl) => Number(text(ttl)) >= 0))
-      throw new CopyError('payload', 'it has fields with a time to live of their own, which cannot be copied in parts');
+      throw new CopyError('payload', 'it has fields with a TTL, which cannot be copied in chunks');
     return values.items!.map((value, i) => (isNull(value) ? null : [fields[i], value.data!]));
   },
 };

@@ -59,14 +59,14 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
 
 /**
  * Copies a key in parts from its authority to its mirror.
- * @throws {CopyError} when either server refuses, what it holds cannot be copied in parts, or a connection is lost
+ * @throws {CopyError} when either server refuses, what it holds cannot be copied in chunks, or a connection is lost
  */
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
   const { sequencer, suspects, workload, db, key } = given;
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
-  if (sequencer.suspects.inParts.has(id)) throw new CopyError('declined', 'it is being copied in parts already');
+  if (sequencer.suspects.inParts.has(id)) throw new CopyError('declined', 'its chunked copy is running already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
   sequencer.suspects.inParts.set(id, meanwhile);
   suspects.mark(db, key, workload, 'copy');
@@ -172,7 +172,7 @@ class Large {
     )
       return this.#whole();
     await parts.at([['TYPE', key]], ([now]) => {
-      if (text(now) !== type) throw new Disturbed('it is of another type now');
+      if (text(now) !== type) throw new Disturbed('it has another type now');
       return [
         ['UNLINK', key],
         ['UNLINK', parts.temporary],
@@ -202,7 +202,7 @@ class Large {
       case 'zset':
         return copyElements(this.#parts, size, this.lane.server.commands);
       default:
-        throw new CopyError('payload', `a key of type ${size.type} cannot be copied in parts`);
+        throw new CopyError('payload', `a key of type ${size.type} cannot be copied in chunks`);
     }
   }
 

@@ -78,7 +78,7 @@ export class Meanwhile implements InParts {
   }
 
   doubted(reason: string): void {
-    if (!ABOUT_TIME.has(reason)) this.disturb(`it is in doubt anew (${reason})`);
+    if (!ABOUT_TIME.has(reason)) this.disturb(`it is a suspect again (${reason})`);
   }
 
   /** @throws {Disturbed} */
@@ -93,7 +93,7 @@ export class Meanwhile implements InParts {
     if (spec?.handling === 'exclusive') return this.#exclusive(operation);
     if (operation.db !== this.db) return;
     if (operation.bundle?.keys) {
-      if (operation.bundle.keys.some((key) => key.equals(this.key))) this.disturb('it was copied as a whole');
+      if (operation.bundle.keys.some((key) => key.equals(this.key))) this.disturb('it was copied whole');
       return;
     }
     if (spec?.handling === 'script') return this.#script(operation);

@@ -216,7 +216,7 @@ export class Parts {
   }
 
   #assertWanted(): void {
-    if (this.options.signal?.aborted === true) throw new CopyError('declined', 'the copy was called off');
+    if (this.options.signal?.aborted === true) throw new CopyError('declined', 'the copy was stopped');
   }
 
   #assertServers(): void {
@@ -264,7 +264,7 @@ export class Parts {
   #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): number {
     const { meanwhile } = this;
     const pttl = Number(text(replies.at(-1)!));
-    if (pttl === -2) throw new Disturbed('it is gone');
+    if (pttl === -2) throw new Disturbed('it does not exist any more');
     for (const reply of replies) if (isError(reply) && errorCode(reply) !== 'NOGROUP') refused(reply);
     if (answeredAt + EXPIRY_MARGIN_MS >= meanwhile.expiresAt) meanwhile.disturb('it may have expired');
     meanwhile.assertUndisturbed();
@@ -344,7 +344,7 @@ function lostAuthority(): never {
 }
 
 function refused(reply: Reply): never {
-  if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it is of another type now');
+  if (errorCode(reply) === 'WRONGTYPE') throw new Disturbed('it has another type now');
   throw new CopyError('authority', `the authority refused: ${text(reply)}`);
 }
 

@@ -91,7 +91,7 @@ async function orphansOf(parts: Parts): Promise<Pending[]> {
       if (orphans.length > MAX_ORPHANS)
         throw new CopyError(
           'payload',
-          `more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in parts`,
+          `more than ${MAX_ORPHANS} entries are pending in its groups and deleted: it cannot be copied in chunks`,
         );
       from = page.length < limits.chunkElements ? null : after(page.at(-1)!.id);
     }

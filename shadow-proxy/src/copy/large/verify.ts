@@ -149,7 +149,7 @@ class Comparison {
   async #elements(type: string, length: number, bytes: number): Promise<boolean> {
     const { parts } = this;
     const each = ELEMENT_TYPES[type];
-    if (each === undefined) throw new CopyError('payload', `a key of type ${type} cannot be compared in parts`);
+    if (each === undefined) throw new CopyError('payload', `a key of type ${type} cannot be compared in chunks`);
     for await (const page of pages(parts, each, { type, length, bytes })) {
       for (const chunk of chunks(page, parts.limits)) {
         const names = chunk.map(({ element }) => element);

@@ -83,7 +83,7 @@ function typeOf(payload: Buffer, version: number): TypeByte {
       throw new TranscodeError('MODULE', `only the module "${moduleName(id)}" can read it`, 0, 'module');
     }
     case KEYDB_CRON:
-      throw new TranscodeError('TYPE', 'a scheduled script, which only KeyDB has', 0, 'cron');
+      throw new TranscodeError('TYPE', 'a KeyDB cron script, which only KeyDB has', 0, 'cron');
     default:
       throw new TranscodeError('TYPE', `unknown type ${payload[0]}`, 0);
   }

@@ -58,7 +58,7 @@ function writeHash(to: Writer, { fields }: HashValue, version: number): void {
   if (expiring && version < SINCE.fieldExpiry) {
     refuse(
       'hash',
-      `fields that expire, which RDB ${version} cannot hold, nor KeyDB alike: there a field keeps its expiry when it is set anew, and is lost. Remove it (HPERSIST) and the key is copied`,
+      `fields with a TTL, which RDB ${version} cannot hold. KeyDB's own field TTL differs: a field that is set again keeps its old expiry, and is lost. Remove the TTLs (HPERSIST); the key is copied then`,
     );
   }
   to.u8(expiring ? WRITTEN.hashExpiry : WRITTEN.hash);

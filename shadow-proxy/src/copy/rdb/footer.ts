@@ -16,7 +16,7 @@ export function checkFooter(payload: Buffer): number {
   const version = payload.readUInt16LE(at);
   const crc = new Crc64().update(payload, 0, at + 2);
   if (crc.low !== payload.readUInt32LE(at + 2) || crc.high !== payload.readUInt32LE(at + 6)) {
-    throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: cut or damaged on its way', at + 2);
+    throw new TranscodeError('CHECKSUM', 'the CRC-64 does not match: the payload was truncated or damaged', at + 2);
   }
   if ((version < OLDEST_VERSION || version > NEWEST_VERSION) && !VALKEY_VERSIONS.includes(version)) {
     throw new TranscodeError(

@@ -199,7 +199,7 @@ export class Repairer {
       if (bearable) return false;
       this.#rest(id, MOVING_MS);
       throw new Error(
-        `it moves while it is copied in parts (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`,
+        `it changes during its chunked copy (${why}): write less to it for a while, or raise limits.largeKeyBytes and limits.largeKeyElements`,
       );
     }
     this.#moved.delete(id);
@@ -212,7 +212,7 @@ export class Repairer {
     if (this.keptForeign++ > 0) return;
     this.by.logger.warn(
       { workload: workload.name, db },
-      'a client read a key that only the target has, and that the proxy did not write: it is kept; shadow-compare verify lists such keys',
+      'a client read a foreign key: only the target has it, and the proxy did not write it. It is kept; shadow-compare verify lists such keys',
     );
   }
 
@@ -227,7 +227,7 @@ export class Repairer {
         return true;
       }
       if (this.by.isContested !== null && (await this.by.isContested(db, key)))
-        throw new Error('another source holds it, too: say with `owns` whose it is');
+        throw new Error('another source holds it, too: set `owns` so that the key has one shard');
       const lanes = this.by.sequencer.lanes[rule.authority];
       const lane = await lanes.open({ db, protocol: 2, credentials: lanes.server.endpoint.credentials });
       if (lane.closed) throw new Error('the connection to the authority was lost');
@@ -286,7 +286,7 @@ export class Repairer {
       if (before?.why !== why)
         this.by.logger.warn(
           { workload: workload.name, db, reason: suspect.reason, why },
-          'a suspect key could not be copied yet',
+          'a suspect could not be repaired yet',
         );
       this.#failing.set(id, { why, times: before?.why === why ? before.times + 1 : 0 });
       return false;

@@ -72,7 +72,7 @@ describe('the daemon', () => {
       assert.equal((await status(second.admin))[0].workloads[0].stage, 'dualwrite');
       assert.match(
         second.daemon.stdout,
-        /workload sessions is in dualwrite; the plan's shadow was only its first stage and is ignored/,
+        /workload sessions is in dualwrite; the plan's shadow was only the first stage, and is ignored/,
       );
       second.daemon.signal('SIGTERM');
       await second.daemon.exit();

@@ -154,11 +154,11 @@ describe('backfill and verify', () => {
       };
       assert.match(
         await tell('backfill'),
-        /^1 no such workload is written to both servers \("sessions" is in off, "default" is in off\): move one to dualwrite first/,
+        /^1 no workload is written to both servers \("sessions" is in off, "default" is in off\): move one to dualwrite first/,
       );
       assert.match(
         await tell('backfill', '--workload', 'session'),
-        /^2 there is no workload "session": the plan has sessions, default/,
+        /^2 no workload "session": the plan has sessions, default/,
       );
       assert.match(await tell('verify', '--shard', 'b'), /^2 there is no shard b here: a/);
       assert.match(await tell('verify', '--sample', '200'), /^2 .*--sample.*from 0 to 100/);

@@ -58,7 +58,7 @@ test('guard on two active replicas', async (t) => {
   await t.test('a single writer of small numbers is unsafe, until each key has a time of its own', async () => {
     const before = await guard(t, pinned, '--json');
     assert.equal(before.code, 1);
-    assert.match(before.said.workloads[0].why, /keep one time of change for all keys with the same number/);
+    assert.match(before.said.workloads[0].why, /keep one modification time for all keys with the same number/);
     assert.deepEqual(
       before.said.hazards.map(({ about }) => about),
       ['integers'],
@@ -84,7 +84,7 @@ test('guard on two active replicas', async (t) => {
     await pair.clients.b.incr('rl:1');
     const { code, said } = await guard(t, pinned, '--json');
     assert.equal(code, 3);
-    assert.match(said.workloads[0].why, /api writes at 127\.0\.0\.1:\d+ \(incr\), beside the proxy/);
+    assert.match(said.workloads[0].why, /api writes at 127\.0\.0\.1:\d+ \(incr\), bypassing the proxy/);
     await pair.clients.b.ping();
   });
 

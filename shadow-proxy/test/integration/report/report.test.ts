@@ -102,7 +102,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
       assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of \d+ \| 0 \|$/m);
       assert.match(
         markdown,
-        /^- [\d:.TZ-]+: sessions shadow → live 1 %, FORCED past closed gates, by somebody: the meeting of redis:\/\/u:\\\*\\\*\\\*@10\.0\.0\.1 said so$/m,
+        /^- [\d:.TZ-]+: sessions shadow → live 1 %, FORCED with closed gates, by somebody: the meeting of redis:\/\/u:\\\*\\\*\\\*@10\.0\.0\.1 said so$/m,
       );
 
       const page = join(running.directory, 'report.html');

@@ -73,7 +73,7 @@ test('where the authority does not name them, every workload is suspect', async 
     const wire = await rig.wire();
     await wire.ask('EVAL', STRAYING, 1, 'k', 'x');
     const suspects = (): (string | null)[] => rig.shard.snapshot().workloads.map(({ suspect }) => suspect);
-    await until(() => suspects().every((suspect) => suspect !== null && /keys are not known/.test(suspect)));
+    await until(() => suspects().every((suspect) => suspect !== null && /unknown keys/.test(suspect)));
     await until(() => suspects().every((suspect) => suspect === null));
     await rig.assertEqual();
     assert.equal(await rig.client({ of: rig.target }).exists('a:x'), 1);
@@ -168,7 +168,10 @@ test('a process that ends while a script may write to keys that nobody names lea
     await scene.stopShard();
     scene.toSource.release();
     await scene.startShard();
-    assert.match(scene.shard.snapshot().workloads[0].suspect ?? '', /a script was under way that may write to keys/);
+    assert.match(
+      scene.shard.snapshot().workloads[0].suspect ?? '',
+      /a script was in flight that may write undeclared keys/,
+    );
     await until(() => scene.shard.snapshot().workloads[0].suspect === null);
     await scene.assertEqual();
     assert.equal(await scene.client({ of: scene.target }).exists('k:2'), 1);

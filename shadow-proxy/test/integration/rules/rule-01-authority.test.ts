@@ -273,7 +273,7 @@ test('nothing is given back where it is not known what was written since', async
     await scene.startShard();
     assert.throws(() => ask(scene, { kind: 'restore' }), {
       code: 'nothing-to-do',
-      message: /not known what was written/,
+      message: /the writes since then are unknown/,
     });
     assert.equal(await countOn(scene, 'source'), 0);
   });

@@ -73,7 +73,7 @@ test('each difference is told, and no password is shown', () => {
     [
       [`user default on ${A} ~* &* +@all`],
       [OPEN],
-      'default needs a password on the source only: anybody may log in on the target',
+      'default needs a password on the source only: any client may log in on the target',
     ],
     [[OPEN], [`user default on ${A} ~* &* +@all`], 'default needs a password on the target only'],
     [
@@ -118,7 +118,7 @@ test('each difference is told, and no password is shown', () => {
       user(`on ${A} ~a resetchannels -@all +get`),
       'a has other selectors on the target',
     ],
-    [[OPEN], user('on nopass ~* &* +@all'), 'a needs no password on the target, and is not on the source'],
+    [[OPEN], user('on nopass ~* &* +@all'), 'a needs no password on the target, and does not exist on the source'],
   ] as const) {
     const { differences } = compare(source, target);
     assert.deepEqual(differences, [told]);
@@ -126,9 +126,9 @@ test('each difference is told, and no password is shown', () => {
   }
 });
 
-test('a server that does not tell leaves it open; known users and those of the target only are no difference', () => {
-  assert.match(compare(null, [OPEN]).unknown!, /^the source does not tell/);
-  assert.match(compare(null, null).unknown!, /^the source and the target does not tell/);
+test('a server that does not list its users leaves it open; known users and those of the target only are no difference', () => {
+  assert.match(compare(null, [OPEN]).unknown!, /^the source did not list its users/);
+  assert.match(compare(null, null).unknown!, /^the source and the target did not list their users/);
   const { differences, onlyTarget, same } = compare(
     [OPEN, `user exporter on ${A} -@all`],
     [OPEN, `user admin on ${B} ~* &* +@all`],
@@ -197,7 +197,10 @@ test('where ACL LIST is denied, the gate is unknown, and closed by a login of a 
       try {
         const gate = async (): Promise<[string, string]> =>
           usersGate((await shard.shard.promote({ workload: 'default', dryRun: true })).gates);
-        assert.deepEqual(await gate(), ['unknown', "the target does not tell: allow ACL LIST to the kit's user"]);
+        assert.deepEqual(await gate(), [
+          'unknown',
+          "the target did not list its users: allow ACL LIST to the kit's user",
+        ]);
         await withWire(shard.port, async (client) => {
           assert.equal(await client.ask('AUTH', 'alice', 'pw'), '+OK');
         });

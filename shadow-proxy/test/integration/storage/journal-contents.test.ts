@@ -199,7 +199,7 @@ test('a script that hides its keys leaves every key suspect', (t) =>
     crashes.toTarget.hold('up');
     await client.ask('EVAL', "return redis.call('SET', 'hid' .. 'den', ARGV[1])", 1, 'declared', 'v');
     const { everything, keys } = await crashes.kill();
-    assert.match(everything ?? '', /a script was under way that may write to keys which it does not declare/);
+    assert.match(everything ?? '', /a script was in flight that may write undeclared keys/);
     assert.ok(keys.includes('0:declared'));
   }));
 

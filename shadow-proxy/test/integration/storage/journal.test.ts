@@ -51,13 +51,13 @@ test('a journal whose disk was full for a while says that it does not know every
   // Where the process ends now, that is known all the same.
   const [keys, , why] = left(directory) as [string[], unknown, string];
   assert.deepEqual(keys, ['0:before']);
-  assert.match(why, /journal-a does not have everything: the disk was full/);
+  assert.match(why, /journal-a is incomplete: the disk was full/);
   freeDisk(disk);
   note(journal, 'after');
   const [both, , reason] = left(directory) as [string[], unknown, string];
   assert.deepEqual(
     [both, reason],
-    [['0:before', '0:after'], 'the disk was full, and writes were under way that could not be noted'],
+    [['0:before', '0:after'], 'the disk was full, and writes in flight could not be recorded'],
   );
   settle();
   await new Promise((resolve) => setImmediate(resolve));
@@ -186,7 +186,11 @@ describe('what of a journal cannot be read puts everything in doubt:', () => {
       const good = readFileSync(path);
       for (const size of [good.length - 1, 4096, 72 + 8 + 9 + 5 + 9 + 7, 73, 72, 71, 1, 0]) {
         truncateSync(path, size);
-        assert.match(suspicion(directory)!, new RegExp(`${name} (was cut|is damaged)`), `${name} of ${size} bytes`);
+        assert.match(
+          suspicion(directory)!,
+          new RegExp(`${name} (was truncated|is damaged)`),
+          `${name} of ${size} bytes`,
+        );
         writeFileSync(path, good);
       }
       rmSync(path);

@@ -271,11 +271,11 @@ describe('a state that cannot be trusted stops the shard, and says what to do:',
     await assert.rejects(
       StateStore.open(directory, 'cache-0'),
       (error) =>
-        error instanceof StateError && error.code === 'state-missing' && /journal-a beside it/.test(error.message),
+        error instanceof StateError && error.code === 'state-missing' && /its folder has journal-a/.test(error.message),
     );
   });
 
-  test('older than the history beside it', async (t) => {
+  test('older than the history in the same folder', async (t) => {
     const directory = scratch(t);
     const file = join(directory, 'cache-0', 'state.json');
     const store = await StateStore.open(directory, 'cache-0');
@@ -291,7 +291,7 @@ describe('a state that cannot be trusted stops the shard, and says what to do:',
       assert.equal(error.code, 'state-old');
       assert.match(
         error.message,
-        /whose last change is missing in it \(20.*: accepted as it is: source\)\. Restore the newest copy/,
+        /whose last change it lacks \(20.*: data accepted as it is: source\)\. Restore the newest copy/,
       );
       return true;
     });
@@ -365,7 +365,7 @@ describe('state beats plan:', () => {
     const { stages, notices, problems } = resolveStages(plan, state({}));
     assert.deepEqual(stages.sessions, { stage: 'live', percent: 10 });
     assert.deepEqual(notices, [
-      "workload sessions is in live 10 %; the plan's shadow was only its first stage and is ignored",
+      "workload sessions is in live 10 %; the plan's shadow was only the first stage, and is ignored",
     ]);
     assert.deepEqual(problems, []);
   });

@@ -36,7 +36,7 @@ test('the backlog holds the outage and a quarter more', () => {
   const [{ what, todo }] = hazardsOf(pair({ streamBytesPerSecond: 12_000 }), 60);
   assert.equal(
     what,
-    'us:6379 writes 11.7 KiB of replication a second: its backlog of 1 MiB lasts for an outage of 87 s, not 60 min; then the heal is a full resync',
+    'us:6379 writes 11.7 KiB of replication a second: its backlog of 1 MiB lasts for an outage of 87 s, not 60 min; after a longer outage, the nodes do a full resync',
   );
   assert.match(todo, /^CONFIG SET repl-backlog-size 54525952 \(52 MiB\)/);
 });

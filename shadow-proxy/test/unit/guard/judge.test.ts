@@ -48,9 +48,9 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   ],
   ['two writers', 'unsafe', /^eu:6379 and us:6379 accept writes$/, {}],
   [
-    'a node that cannot be asked',
+    'a node that cannot be queried',
     'unknown',
-    /^us:6379 cannot be asked \(NOAUTH\)/,
+    /^us:6379 cannot be queried \(NOAUTH\)/,
     { clusters: [cluster([node('eu')], { unread: [{ label: 'us:6379', why: 'NOAUTH' }] })] },
   ],
   ['active-active by the plan alone', 'unknown', /has no peer that accepts writes/, { clusters: [one()] }],
@@ -58,7 +58,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'one writer, whose numbers share a time',
     'unsafe',
-    /^its writer is eu, but us:6379 keep one time of change .*noeviction/,
+    /^its writer is eu, but us:6379 keep one modification time .*noeviction/,
     { workload: PINNED, clusters: [pair({ policy: 'noeviction' })] },
   ],
   [
@@ -76,7 +76,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'one writer, and a client at the other node',
     'unknown',
-    /api writes at us:6379 \(incr\), beside the proxy/,
+    /api writes at us:6379 \(incr\), bypassing the proxy/,
     { workload: PINNED, clusters: [pair({ writers: [{ who: 'api', command: 'incr' }] })] },
   ],
   [
@@ -115,7 +115,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'a conflict-free layout on three nodes',
     'unknown',
-    /3 nodes accept writes, and it was tried with two/,
+    /3 nodes accept writes, and it was tested with two/,
     { workload: LIBRARY, clusters: [cluster([node('a'), node('b'), node('c')])] },
   ],
   [
@@ -133,13 +133,13 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'the same, and plain keys of it on the target',
     'unsafe',
-    /the proxy met plain keys of it on the target, 3 times in its samples: somebody writes beside the proxy/,
+    /the proxy met plain keys of it on the target, 3 times in its samples: a client bypasses the proxy/,
     { workload: REWRITTEN, sightings: { counting: [], stray: { rl: 3 } } },
   ],
   [
     'the same, and a client beside the proxy',
     'unknown',
-    /api writes at us:6379 \(incr\), beside the proxy/,
+    /api writes at us:6379 \(incr\), bypassing the proxy/,
     { workload: REWRITTEN, clusters: [pair({ writers: [{ who: 'api', command: 'incr' }] })] },
   ],
   [
@@ -158,7 +158,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'the same on one node',
     'safe',
-    /counted in, though its class is general: rl:\* incr 1,200/,
+    /keys are incremented, although the class is general: rl:\* incr 1,200/,
     { workload: GENERAL, topology: PRIMARY, clusters: [one()], sightings: sighted(seen('increment', 'incr')) },
   ],
   [
@@ -171,7 +171,7 @@ const cases: readonly [name: string, expected: Safety | null, why: RegExp, Parti
   [
     'no target that answers',
     'unknown',
-    /cannot be asked/,
+    /cannot be queried/,
     { clusters: [cluster([], { unread: [{ label: 'eu:6379', why: 'ECONNREFUSED' }] })] },
   ],
 ];

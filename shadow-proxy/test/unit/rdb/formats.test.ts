@@ -80,7 +80,7 @@ test('what cannot be translated is named, with its type and its place', () => {
     /only Valkey has: a hash whose fields expire/,
   );
   refused('TYPE', () => transcode(seal([26, 1, 65], 12)));
-  assert.match(refused('TYPE', () => transcode(seal([64, 1, 65], 9))).message, /scheduled script/);
+  assert.match(refused('TYPE', () => transcode(seal([64, 1, 65], 9))).message, /cron script/);
   const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
   const id = [...'ReJSON-RL'].reduce((sum, letter) => (sum << 6n) | BigInt(letters.indexOf(letter)), 0n) << 10n;
   const body = join([7, 0x81], Buffer.alloc(8), [0]);

@@ -227,7 +227,7 @@ test('what only one server supports blocks until it was not seen for long, or th
   );
   assert.match(
     judge({}, { unsupported: { 'command docs': seen('11:00') } }).unsupported.evidence,
-    /allowed: command docs .*: redis-cli asks/,
+    /allowed: command docs .*: redis-cli sends it/,
   );
 });
 

@@ -105,7 +105,7 @@ test('a rehearsed rollback takes nothing of the evidence, and what it saw counts
   assert.equal(book.of('w')!.compared, 10);
 });
 
-test('a file that cannot be believed makes less of it, says so, and stops nothing', (t) => {
+test('a file that cannot be used makes less of it, says so, and stops nothing', (t) => {
   const directory = scratch(t);
   const file = join(directory, 'evidence.json');
   const first = new EvidenceBook(directory, { process: 'p1', before: null });
@@ -116,7 +116,7 @@ test('a file that cannot be believed makes less of it, says so, and stops nothin
     writeFileSync(file, text);
     const book = new EvidenceBook(directory, { process: 'p3', before });
     book.look(at(0), [seen(5)]);
-    return [book.of('w')!.compared, book.problem?.replace(/^.*believed: /, '') ?? null];
+    return [book.of('w')!.compared, book.problem?.replace(/^.*used: /, '') ?? null];
   };
   assert.deepEqual(open(good), [1_000_005, null]);
   assert.deepEqual(open(good.replace('1000000', '9000000')), [
@@ -126,5 +126,5 @@ test('a file that cannot be believed makes less of it, says so, and stops nothin
   assert.match(open(good.slice(0, -10)).join(), /^5,it is not JSON/);
   assert.deepEqual(open('{"version":1,"workloads":{},"latencies":[]}'), [5, 'it has no checksum']);
   // One that an operator put back from a copy, while another process had served.
-  assert.deepEqual(open(good, 'p2'), [5, 'it is not of the process that served last, but an older copy']);
+  assert.deepEqual(open(good, 'p2'), [5, 'it is an older copy, not that of the process that served last']);
 });

@@ -68,7 +68,7 @@ test('100,000 keys are listed; one more makes its workload suspect, and a known 
   for (let i = 0; i < 100_000; i++) suspects.mark(0, Buffer.from(`k${i}`), workload, 'overflow');
   assert.deepEqual([suspects.size, workload.suspect], [100_000, null]);
   suspects.mark(0, Buffer.from('one more'), workload, 'overflow');
-  assert.deepEqual([suspects.size, workload.suspect], [100_000, 'more than 100000 keys in doubt (overflow)']);
+  assert.deepEqual([suspects.size, workload.suspect], [100_000, 'more than 100000 suspects (overflow)']);
   mark('k5', 'mismatch');
   assert.deepEqual([marked.length, marked.at(-1)], [100_001, 'mismatch']);
 });

@@ -65,7 +65,7 @@ test('a write whose keys nothing tells makes the workloads suspect that are writ
     router.workloads.map(({ name, suspect }) => [name, suspect]),
     [
       ['off', null],
-      ['default', 'a write whose keys are not known (overflow)'],
+      ['default', 'a write with unknown keys (overflow)'],
     ],
   );
   assert.deepEqual(journal, ['workload default']);
