@@ -6,6 +6,7 @@ import { Option, type Command } from 'commander';
 import type { Answer } from '../stages/gate-answer.js';
 import type { Consent } from '../stages/gate-facts.js';
 import { closedGates, type Gate } from '../stages/gates.js';
+import { about } from '../stages/pace.js';
 import type { PromoteRequest } from '../stages/promotion.js';
 import { formatPoint } from '../storage/state.js';
 import { STAGES, type Stage } from '../route/stage.js';
@@ -82,7 +83,7 @@ async function promote(workload: string, options: PromoteOptions): Promise<numbe
   const closed = closedGates(all, dryRun ? {} : options);
   if (dryRun || closed.length > 0) {
     process.stdout.write(
-      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${nextOf(closed, options)}`}`}\n`,
+      `${options.json ? JSON.stringify(judged, null, 2) : `${judged.map(render).join('\n\n')}\n${closed.length === 0 ? 'All gates are open.' : `${closed.length === 1 ? 'A gate is' : 'Gates are'} closed: nothing was changed.${hintOf(closed, options)}${whenOf(closed)}${nextOf(closed, options)}`}`}\n`,
     );
     if (closed.length === 0) return exitCode.holds;
     return closed.some(({ answer }) => answer === 'no') ? exitCode.fails : exitCode.inconclusive;
@@ -98,6 +99,14 @@ const hintOf = (closed: readonly Gate[], { force, forceUsers }: PromoteOptions):
   force && !forceUsers && closed.some(({ name }) => name === 'users')
     ? '\n--force does not open the gate users: give both servers the same users, or add --force-users.'
     : '';
+
+/** Where nothing but waiting is left. */
+function whenOf(closed: readonly Gate[]): string {
+  const left = closed.map(({ opensInMs }) => opensInMs);
+  return left.every((ms) => typeof ms === 'number')
+    ? `\nAll gates open in ${about(Math.max(...left))} at the present rate, if nothing else changes. Run the command again then.`
+    : '';
+}
 
 /** What to run, each command on a line of its own, so that it can be copied. */
 function nextOf(closed: readonly Gate[], options: PromoteOptions): string {

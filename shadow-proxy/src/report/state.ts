@@ -79,6 +79,7 @@ function outlook(
 
 const NOT_KNOWN = {
   target: null,
+  comparedPerSecond: null,
   spanning: 0,
   consent: NO_CONSENT,
   suspects: 0,

@@ -13,6 +13,7 @@ import { NO_CONSENT, type GateFacts, type TargetFacts } from './gate-facts.js';
 import { unsupportedForms } from './gates.js';
 import { LatencyMinutes } from './latency-minutes.js';
 import { nextStageOf, type NextStage } from './next-stage.js';
+import { Pace } from './pace.js';
 import type { Standing } from './promotion.js';
 import { lookAt, serverProblems } from './servers-gate.js';
 import { soon } from './soon.js';
@@ -72,6 +73,7 @@ export class EvidenceCollector {
   readonly #book: EvidenceBook;
   readonly #minutes: LatencyMinutes;
   readonly #bypass: BypassCounter;
+  readonly #pace = new Pace();
   #timer: NodeJS.Timeout | undefined;
   #counter: NodeJS.Timeout | undefined;
   #savedAt = performance.now();
@@ -109,7 +111,9 @@ export class EvidenceCollector {
   /** Takes in what has happened up to now. */
   look(): void {
     const now = new Date();
-    if (this.#book.look(now, this.context.sequencer.router.workloads.map(seen))) this.#save();
+    const { workloads } = this.context.sequencer.router;
+    if (this.#book.look(now, workloads.map(seen))) this.#save();
+    for (const { name } of workloads) this.#pace.add(name, performance.now(), this.#book.of(name)!.compared);
     this.#note(this.context.job());
     this.#minutes.look(now);
     if (performance.now() - this.#savedAt >= SAVE_MS) this.#save();
@@ -187,6 +191,7 @@ export class EvidenceCollector {
     return {
       workload: name,
       evidence,
+      comparedPerSecond: this.#pace.perSecond(name),
       gates: this.#planned(workload).gates,
       suspects: this.context.suspects(workload),
       suspect: workload.suspect,

@@ -8,6 +8,11 @@ export interface GateAnswer {
   readonly evidence: string;
   /** What to run first so that a closed gate opens, for `shadow-compare`. */
   readonly command?: string;
+  /**
+   * Of a closed gate that counts: in how many ms it opens at the present rate; null where that cannot be estimated.
+   * Absent where a gate does not open by waiting.
+   */
+  readonly opensInMs?: number | null;
 }
 
 /** @param command only for a gate that is closed */

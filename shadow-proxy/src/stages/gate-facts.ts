@@ -47,6 +47,8 @@ export interface GateFacts {
   readonly target: TargetFacts | null;
   readonly consent: Consent;
   readonly evidence: WorkloadEvidence;
+  /** Pairs of replies compared per second, at present; null where that is not known. */
+  readonly comparedPerSecond: number | null;
   readonly gates: Gates;
   /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
   readonly spanning: number;

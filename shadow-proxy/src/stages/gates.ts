@@ -11,6 +11,7 @@ import { number } from '../text/figures.js';
 import { says, unknown, type GateAnswer } from './gate-answer.js';
 import type { Consent, GateFacts, TargetFacts } from './gate-facts.js';
 import { judgeLatency } from './latency-gate.js';
+import { untilCompared, untilMinutes, type TimeLeft } from './pace.js';
 
 export interface Gate extends GateAnswer {
   readonly name: GateName;
@@ -181,15 +182,20 @@ const JUDGES: Readonly<
     );
   },
 
-  compared: ({ evidence: { compared }, gates: { minCompared } }) =>
-    says(compared >= minCompared, `${number(compared)} of ${number(minCompared)} pairs of replies`),
+  compared: ({ evidence: { compared }, gates: { minCompared }, comparedPerSecond }) =>
+    counts(
+      minCompared - compared,
+      `${number(compared)} of ${number(minCompared)} pairs of replies`,
+      untilCompared(minCompared - compared, comparedPerSecond),
+    ),
 
-  time: ({ evidence: { minutes, hours, since }, gates: { minMinutes } }, now) => {
+  time: ({ evidence: { minutes, hours, since }, gates: { minMinutes }, comparedPerSecond }, now) => {
     const passed = Math.floor((now.getTime() - Date.parse(since)) / 60_000);
     const day = `${hours.length} of 24 hours of the day seen`;
-    return says(
-      minutes >= minMinutes,
+    return counts(
+      minMinutes - minutes,
       `replies compared in ${number(minutes)} of ${number(minMinutes)} minutes (${number(passed)} minutes in this stage, ${day})`,
+      untilMinutes(minMinutes - minutes, comparedPerSecond),
     );
   },
 
@@ -329,6 +335,10 @@ const JUDGES: Readonly<
     );
   },
 };
+
+/** A gate that opens when nothing is missing any more; before that, it says when that will be. */
+const counts = (missing: number, evidence: string, left: TimeLeft): GateAnswer =>
+  missing <= 0 ? says(true, evidence) : { ...says(false, `${evidence}; ${left.text}`), opensInMs: left.ms };
 
 /** A form that clients use and one server does not support. */
 interface SeenForm extends UnsupportedForm {

@@ -363,3 +363,37 @@ test('the commands that promote prints work as printed, one after the other, unt
     assert.deepEqual(await printed(), []);
   });
 });
+
+test('promote says when a gate that counts will open: unknown at first, then from the rate that is measured', async (t) => {
+  await withServers(async (pair) => {
+    const minCompared = 1_000_000;
+    const running = await start(
+      t,
+      await planFor(pair, (planned) => {
+        planned.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'shadow' }];
+        Object.assign(planned, { gates: { ...GATES, minCompared } });
+      }),
+    );
+    const client = running.connect();
+    const tool = operator(t, running);
+    const told = async (): Promise<string> => {
+      const { stdout, code } = await tool('promote', 'sessions', '--dry-run');
+      assert.equal(code, 1);
+      const text = stdout.replace(/[\s│]+/g, ' ');
+      return /NO compared (.*?) ├/.exec(text)![1]!;
+    };
+    // Whether it was measured for 5 s yet or not.
+    assert.match(await told(), /^0 of 1,000,000 pairs of replies; time left unknown: /);
+    await client.set('session:1', 'x');
+    const until = Date.now() + 7_000;
+    while (Date.now() < until) {
+      await Promise.all([client.get('session:1'), client.get('session:1')]);
+      await sleep(10);
+    }
+    const [, compared, hours, perSecond] =
+      /^([\d,]+) of .*; about (?:(\d+) h .*|\d+ min) .*\(([\d,]+) per second\)$/.exec(await told())!;
+    assert.ok(Number(perSecond) > 20 && Number(perSecond) <= 200, `${perSecond} per second of at most 200 sent`);
+    const left = (minCompared - Number(compared!.replace(',', ''))) / Number(perSecond) / 3_600;
+    assert.ok(Math.abs(left - Number(hours)) < 1.1, `${hours} h told, ${left} h by ${compared} and ${perSecond}`);
+  });
+});

@@ -31,6 +31,7 @@ const window = (source: number, target: number, count = 10_000) => {
 };
 const facts: GateFacts = {
   workload: 'sessions',
+  comparedPerSecond: 50,
   evidence,
   target: { ownSince: null, keys: null, of: 0, problem: null },
   consent: NO_CONSENT,
@@ -365,4 +366,30 @@ test('a closed gate names the whole command that opens it; the drill comes after
     'no rollback was rehearsed; open these gates first: suspects, verify',
   );
   assert.doesNotMatch(judge({ suspects: 1 }).drill.evidence, /first/, 'an open gate asks for nothing');
+});
+
+test('a gate that counts says when it opens, from the measured rate, and never makes a time up', () => {
+  const cases: [perSecond: number | null, compared: RegExp, ms: number | null, time: RegExp, timeMs: number | null][] =
+    [
+      [
+        54,
+        /^61,200 of 100,000 pairs of replies; about 12 min at the present rate \(54 per second\)$/,
+        (38_800 / 54) * 1_000,
+        /; about 20 min if replies are compared in each minute, as now$/,
+        1_200_000,
+      ],
+      [0, /pairs of replies; time left unknown: nothing is compared at present$/, null, /unknown: nothing is/, null],
+      [null, /pairs of replies; time left unknown: the present rate is not known$/, null, /rate is not known/, null],
+    ];
+  for (const [comparedPerSecond, compared, ms, time, timeMs] of cases) {
+    const gates = judge({ comparedPerSecond }, { compared: 61_200, minutes: 40 });
+    assert.match(gates.compared.evidence, compared);
+    assert.match(gates.time.evidence, time);
+    assert.deepEqual([gates.compared.opensInMs, gates.time.opensInMs], [ms, timeMs]);
+  }
+  const open = judge({ comparedPerSecond: 0 });
+  for (const name of ['compared', 'time']) {
+    assert.equal('opensInMs' in open[name], false, name);
+    assert.doesNotMatch(open[name].evidence, /time left|about/, name);
+  }
 });

@@ -25,6 +25,7 @@ const evidence: WorkloadEvidence = {
 };
 const facts: GateFacts = {
   workload: 'sessions',
+  comparedPerSecond: null,
   evidence,
   target: null,
   consent: NO_CONSENT,

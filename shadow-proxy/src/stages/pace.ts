@@ -1,0 +1,73 @@
+/** How fast the pairs of replies of each workload are compared now, and when a gate that counts them will open. */
+import { duration, number } from '../text/figures.js';
+
+const STEP_MS = 1_000;
+const WINDOW_MS = 60_000;
+/** A shorter time gives no rate. */
+const MIN_MS = 5_000;
+
+interface Sample {
+  readonly at: number;
+  readonly count: number;
+}
+
+/** Counts of the last minute, by workload. Times are in ms, from any moment on. */
+export class Pace {
+  readonly #samples = new Map<string, readonly Sample[]>();
+
+  /** @param count pairs since the workload entered its stage; where it falls, the rate is measured anew */
+  add(name: string, at: number, count: number): void {
+    const known = this.#samples.get(name) ?? [];
+    const last = known.at(-1);
+    if (last !== undefined && count >= last.count && at - last.at < STEP_MS) return;
+    const kept = last === undefined || count < last.count ? [] : known.filter((each) => at - each.at <= WINDOW_MS);
+    this.#samples.set(name, [...kept, { at, count }]);
+  }
+
+  /** Pairs per second over the last minute, or since the rate is measured; null before 5 s of it. */
+  perSecond(name: string): number | null {
+    const samples = this.#samples.get(name) ?? [];
+    const [first, last] = [samples[0], samples.at(-1)];
+    if (first === undefined || last === undefined || last.at - first.at < MIN_MS) return null;
+    return ((last.count - first.count) * 1_000) / (last.at - first.at);
+  }
+}
+
+/** When a gate opens. */
+export interface TimeLeft {
+  /** Null where it cannot be estimated. */
+  readonly ms: number | null;
+  readonly text: string;
+}
+
+/** Until so many pairs more are compared. @param perSecond as `Pace` tells it */
+export function untilCompared(missing: number, perSecond: number | null): TimeLeft {
+  if (!perSecond) return noRate(perSecond);
+  const ms = (missing / perSecond) * 1_000;
+  return { ms, text: `${about(ms)} at the present rate (${rate(perSecond)} per second)` };
+}
+
+/** Until pairs were compared in so many minutes more. */
+export function untilMinutes(missing: number, perSecond: number | null): TimeLeft {
+  if (!perSecond) return noRate(perSecond);
+  const ms = missing * 60_000;
+  return { ms, text: `${about(ms)} if replies are compared in each minute, as now` };
+}
+
+const noRate = (perSecond: number | null): TimeLeft => ({
+  ms: null,
+  text: `time left unknown: ${perSecond === null ? 'the present rate is not known' : 'nothing is compared at present'}`,
+});
+
+/** `about 12 min`; no more exact than an estimate can be. */
+export function about(ms: number): string {
+  const minutes = Math.ceil(ms / 60_000);
+  if (minutes <= 1) return 'about 1 min or less';
+  return minutes < 60
+    ? `about ${minutes} min`
+    : minutes < 48 * 60
+      ? `about ${duration(minutes * 60)}`
+      : `about ${number(minutes / 60 / 24)} days`;
+}
+
+const rate = (perSecond: number): string => (perSecond < 10 ? perSecond.toFixed(1) : number(perSecond));
