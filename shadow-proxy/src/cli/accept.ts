@@ -59,7 +59,7 @@ async function accept(options: AcceptOptions): Promise<number> {
     print(options.json ? '[]' : 'Repairs are not frozen on any shard: there is nothing to accept.');
     return exitCode.holds;
   }
-  const found = await list(client, frozen, options.json === true);
+  const found = await list(client, frozen, options);
   if (!options.json)
     for (const each of found) print(`${frozen.find(({ name }) => name === each.shard)!.frozen}\n${renderJob(each)}`);
   if (options.dryRun) {
@@ -75,7 +75,7 @@ async function accept(options: AcceptOptions): Promise<number> {
       exitCode.inconclusive,
     );
   if (!options.yes) await confirm(found, options.fromMirror === true);
-  if (options.fromMirror) await restoreLost(client, frozen, options.json === true);
+  if (options.fromMirror) await restoreLost(client, frozen, options);
   const accepted = [];
   for (const { name, source, target } of frozen)
     accepted.push(
@@ -101,11 +101,15 @@ async function accept(options: AcceptOptions): Promise<number> {
 }
 
 /** @throws {CliError} where not every key could be restored: then nothing is accepted */
-async function restoreLost(client: AdminClient, frozen: readonly ShardSnapshot[], json: boolean): Promise<void> {
+async function restoreLost(
+  client: AdminClient,
+  frozen: readonly ShardSnapshot[],
+  options: AcceptOptions,
+): Promise<void> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'restore', shard: name })));
-  const ended = await follow(client, begun, json);
-  if (!json) for (const each of ended) print(renderJob(each));
+  const ended = await follow(client, begun, 'restore', options);
+  if (!options.json) for (const each of ended) print(renderJob(each));
   const short = ended.find(({ job }) => job.state !== 'done' || job.failed > 0);
   if (short !== undefined)
     throw new CliError(
@@ -119,11 +123,11 @@ async function restoreLost(client: AdminClient, frozen: readonly ShardSnapshot[]
 async function list(
   client: AdminClient,
   frozen: readonly ShardSnapshot[],
-  json: boolean,
+  options: AcceptOptions,
 ): Promise<readonly EndedJob[]> {
   const begun: string[] = [];
   for (const { name } of frozen) begun.push(...shardsOf(await client.startJob({ kind: 'verify', shard: name })));
-  return follow(client, begun, json);
+  return follow(client, begun, 'verify', options);
 }
 
 /** @throws {CliError} where the operator does not want it, or cannot be asked */

@@ -65,7 +65,7 @@ async function demo(options: DemoOptions): Promise<number> {
   const stop = new AbortController();
   const forget = onStop(
     () => stop.abort(),
-    () => process.exit(130),
+    () => process.exit(exitCode.interrupted),
   );
   const directory = await mkdtemp(join(tmpdir(), 'shadow-demo-'));
   const callOff = afterDeath('rm -rf -- "$1"', directory);
@@ -74,7 +74,7 @@ async function demo(options: DemoOptions): Promise<number> {
     if (target.standIn) say(standInNotice(target));
     say(`Source: ${source.label} on port ${source.port}. Target: ${target.label} on port ${target.port}.`);
     const finding = await observe(source, target, directory, options, say, stop.signal);
-    if (stop.signal.aborted || finding === null) return 130;
+    if (stop.signal.aborted || finding === null) return exitCode.interrupted;
     const fine = isFine(finding);
     if (options.json)
       process.stdout.write(

@@ -2,8 +2,11 @@
 import { CommanderError, InvalidArgumentError, type Command } from 'commander';
 import { redactUrl } from '../plan/endpoint.js';
 
-/** 0: it holds. 1: it does not hold, or was refused. 2: wrong option, argument or plan. 3: inconclusive. */
-export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3 } as const;
+/**
+ * 0: it holds. 1: it does not hold, or was refused. 2: wrong option, argument or plan. 3: inconclusive. 130: Ctrl-C, as
+ * shells have it.
+ */
+export const exitCode = { holds: 0, fails: 1, usage: 2, inconclusive: 3, interrupted: 130 } as const;
 
 /** Printed where the proxy answers but serves no shard. */
 export const NO_SHARD =

@@ -42,7 +42,7 @@ export async function runJob(
   deletes: ReadonlyMap<string, number> | null = null,
 ): Promise<readonly EndedJob[]> {
   const client = new AdminClient(options);
-  const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms, json = false } = options;
+  const { workload: workloads, shard, keysPerSecond, bytesPerSecond, maxP99Ms } = options;
   let shards: readonly string[] = [];
   if (options.stop === true) {
     shards = shardsOf(await client.stopJobs());
@@ -61,7 +61,7 @@ export async function runJob(
       for (const [name, keys] of deletes)
         shards = [...shards, ...(await begin(client, { ...wanted, shard: name, deletes: keys }))];
   }
-  const ended = await follow(client, shards, json);
+  const ended = await follow(client, shards, order.kind, options);
   const lost = shards.filter((name) => !ended.some(({ shard }) => shard === name));
   if (lost.length === 0 && shards.length > 0) return ended;
   throw new CliError(

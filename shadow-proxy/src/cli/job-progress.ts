@@ -3,8 +3,10 @@ import { MultiBar, type SingleBar } from 'cli-progress';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { bytes, count, duration, list, number } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
-import type { AdminClient, ShardJob } from './admin-client.js';
-import type { CliError } from './exit.js';
+import type { JobRequest } from '../storage/job-file.js';
+import { onStop } from '../io/signals.js';
+import { commandLine, type AdminClient, type AdminClientOptions, type ShardJob } from './admin-client.js';
+import { exitCode, type CliError } from './exit.js';
 
 const POLL_MS = 250;
 const LINE_MS = 2_000;
@@ -14,17 +16,27 @@ const DISCONNECTED_MS = 60_000;
 /** How the last job of a shard ended. */
 export type EndedJob = { readonly shard: string; readonly job: JobSnapshot };
 
+/** How the operator asked for it. */
+export type FollowOptions = Pick<AdminClientOptions, 'admin' | 'plan' | 'tokenFile'> & { readonly json?: boolean };
+
 /**
- * Resolves when none of the jobs runs any more.
+ * Resolves when none of the jobs runs any more. Ctrl-C ends the program, and not the jobs: it says so.
  * @throws {CliError} where the proxy stays unreachable
  */
 export async function follow(
   client: AdminClient,
   shards: readonly string[],
-  json: boolean,
+  kind: JobRequest['kind'],
+  { json = false, admin, plan, tokenFile }: FollowOptions,
 ): Promise<readonly EndedJob[]> {
   const show = process.stderr.isTTY && !json ? bars(shards) : lines(json);
   let disconnectedSince: number | null = null;
+  const leave = (): never => {
+    show.end();
+    process.stderr.write(`${renderLeft(kind, { admin, plan, tokenFile, json })}\n`);
+    process.exit(exitCode.interrupted);
+  };
+  const forget = onStop(leave, leave);
   try {
     for (;;) {
       const jobs = await client.jobs().catch((error: CliError) => {
@@ -41,8 +53,18 @@ export async function follow(
       await sleep(POLL_MS);
     }
   } finally {
+    forget();
     show.end();
   }
+}
+
+/** What goes on without the program that showed it, and how to see and to stop it. */
+function renderLeft(kind: JobRequest['kind'], { json, ...options }: FollowOptions): string {
+  const note = `The ${kind} job goes on in the proxy.`;
+  const watch = commandLine('status --watch', options);
+  // Stops the job that runs, of whichever kind.
+  const stop = commandLine(`${kind === 'backfill' ? kind : 'verify'} --stop`, options);
+  return json ? JSON.stringify({ note, watch, stop }) : `${note}\n  Watch it: ${watch}\n  Stop it:  ${stop}`;
 }
 
 interface Display {

@@ -170,3 +170,34 @@ describe('backfill and verify', () => {
     });
   });
 });
+
+for (const kind of ['backfill', 'verify'] as const)
+  test(`Ctrl-C on ${kind} ends the program and not the job, and says how to watch and to stop it`, async (t) => {
+    await withServers(async (servers) => {
+      await fill(servers.source.url);
+      const plan = await planFor(servers, (planned) => {
+        planned.workloads = [{ name: 'sessions', keys: ['session:*'], stage: 'dualwrite' }];
+      });
+      const { admin, file } = await start(t, plan);
+      const job = async (): Promise<JobSnapshot | null> => (await status(admin))[0]!.job;
+      const followed = new Program(t, 'shadow-compare', [kind, '--keys-per-second', '1000', '--plan', file]);
+      for (const until = Date.now() + 10_000; Date.now() < until && !followed.stderr.includes(kind);) await sleep(20);
+      followed.signal('SIGINT');
+      assert.equal(await followed.exit(), 130);
+      const [, watch, stop] =
+        /\nThe \w+ job goes on in the proxy\.\n {2}Watch it: npx shadow-compare (.*)\n {2}Stop it: {2}npx shadow-compare (.*)\n$/.exec(
+          followed.stderr,
+        ) ?? [];
+      assert.deepEqual([watch, stop], [`status --watch --plan ${file}`, `${kind} --stop --plan ${file}`]);
+      const before = await job();
+      assert.deepEqual([before!.kind, before!.state], [kind, 'running']);
+      const watched = new Program(t, 'shadow-compare', watch!.split(' '));
+      await watched.prints(new RegExp(`${kind} running`));
+      watched.signal('SIGINT');
+      const goesOn = async (): Promise<boolean> => (await job())!.seen > before!.seen;
+      for (const until = Date.now() + 10_000; Date.now() < until && !(await goesOn());) await sleep(50);
+      assert.ok(await goesOn(), 'it goes on');
+      await runProgram(t, 'shadow-compare', stop!.split(' '));
+      assert.equal((await job())!.state, 'stopped');
+    });
+  });
