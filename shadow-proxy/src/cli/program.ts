@@ -45,5 +45,7 @@ export async function operatorProgram(name?: string): Promise<Command> {
   program.version(version(), '--version', 'print the version');
   const asked = name !== undefined && Object.hasOwn(COMMANDS, name) ? [COMMANDS[name]] : Object.values(COMMANDS);
   for (const load of asked) (await load())(program);
+  // It reads the others.
+  if (asked.length > 1) (await import('./completion.js')).addCompletion(program);
   return usage(program);
 }

@@ -20,7 +20,22 @@ const ABOUT = `# Command line
 | 3 | inconclusive: nothing, or not enough, was looked at |
 | 130 | stopped with Ctrl-C |
 
-2 and 130 mean the same for every command. What 0, 1 and 3 mean is listed for each command.`;
+2 and 130 mean the same for every command. What 0, 1 and 3 mean is listed for each command.
+
+## Shell completion
+
+The Tab key completes commands, options and their values after these lines in \`~/.bashrc\` or \`~/.zshrc\`:
+
+\`\`\`sh
+alias shadow-compare='npx shadow-compare'     # leave this out where shadow-compare is on the PATH
+source <(npx shadow-compare completion bash)  # or zsh
+\`\`\`
+
+For fish, write the script into its own file:
+
+\`\`\`sh
+npx shadow-compare completion fish > ~/.config/fish/completions/shadow-compare.fish
+\`\`\``;
 
 /** The page, as Markdown. @throws {Error} where a command has no exit codes or no example (`withManual`) */
 export const renderCli = (programs: readonly Command[]): string =>

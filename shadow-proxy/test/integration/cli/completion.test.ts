@@ -1,0 +1,97 @@
+/** The scripts of `completion`, in real shells. */
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test, type TestContext } from 'node:test';
+import { STAGES } from '../../../src/route/stage.js';
+import { scratch } from '../../support/plans.js';
+import { runProgram } from './process.js';
+
+const scriptFor = async (t: TestContext, shell: string): Promise<string> => {
+  const { code, stdout, stderr } = await runProgram(t, 'shadow-compare', ['completion', shell]);
+  assert.equal(code, 0, stderr);
+  const file = join(scratch(t), `completion.${shell}`);
+  writeFileSync(file, stdout);
+  return file;
+};
+
+/** What bash offers behind these words, by the function that the script registers. */
+function offered(file: string, words: readonly string[]): string[] {
+  const script = `
+    source "$1"; shift
+    [[ $(complete -p shadow-compare) =~ -F\\ ([a-z_]+) ]] || exit 9
+    COMP_WORDS=(shadow-compare "$@"); COMP_CWORD=$#
+    "\${BASH_REMATCH[1]}"
+    printf '%s\\n' "\${COMPREPLY[@]}"`;
+  const { status, stdout, stderr } = spawnSync('bash', ['--norc', '-uc', script, 'bash', file, ...words], {
+    encoding: 'utf8',
+  });
+  assert.deepEqual([status, stderr], [0, ''], words.join(' '));
+  return stdout.split('\n').filter((word) => word !== '');
+}
+
+test('bash completes commands, options, and the values that they allow', async (t) => {
+  const file = await scriptFor(t, 'bash');
+  const cases: [words: string[], expected: readonly string[]][] = [
+    [['pro'], ['promote']],
+    [['r'], ['run', 'rollback', 'report', 'runbook']],
+    [
+      ['local', ''],
+      ['up', 'down', 'traffic', '--help'],
+    ],
+    [['local', 'up', '--re'], ['--redis-port']],
+    [
+      ['promote', 'sessions', '--p'],
+      ['--percent', '--point-of-no-return', '--plan'],
+    ],
+    [['promote', 'sessions', '--to', ''], STAGES],
+    [['promote', 'sessions', '--to', 'l'], ['live']],
+    [
+      ['promote', 'local', '--force'],
+      ['--force', '--force-users'],
+    ],
+    [['stage', 'sessions', 'sh'], ['shadow']],
+    [
+      ['completion', ''],
+      ['bash', 'zsh', 'fish', '--help'],
+    ],
+    // The name of a file, which bash completes by itself.
+    [['status', '--plan', ''], []],
+    [['--v'], ['--version']],
+  ];
+  for (const [words, expected] of cases) assert.deepEqual(offered(file, words), [...expected], words.join(' '));
+  assert.ok(!offered(file, ['local', '']).includes('serve'), 'a hidden command is not offered');
+});
+
+test('bash itself completes a word that is typed, and names of files', async (t) => {
+  if (spawnSync('script', ['--version']).status !== 0) return t.skip('script (util-linux) is not installed');
+  const file = await scriptFor(t, 'bash');
+  const directory = scratch(t, { 'plan-of-mine.yaml': '' });
+  // On a terminal of its own: readline completes on Tab, and Enter runs what it has completed.
+  const typed = `shadow-compare() { printf 'ran: %s\\n' "$*"; }; source ${file}\nshadow-compare prom\tsessions --to ramp\t--plan plan-of\t\nexit\n`;
+  const { stdout } = spawnSync('script', ['-qec', 'bash --norc --noprofile -i', '/dev/null'], {
+    encoding: 'utf8',
+    input: typed,
+    cwd: directory,
+    env: { PATH: process.env.PATH, TERM: 'dumb', PS1: '$ ' },
+    timeout: 10_000,
+  });
+  assert.match(stdout, /^ran: promote sessions --to rampdown --plan plan-of-mine\.yaml\s*$/m);
+});
+
+describe('the script is one that the shell reads:', () => {
+  for (const shell of ['zsh', 'fish'])
+    test(shell, async (t) => {
+      const file = await scriptFor(t, shell);
+      if (spawnSync(shell, ['-c', 'exit']).error !== undefined) return t.skip(`${shell} is not installed`);
+      const { status, stderr } = spawnSync(shell, ['-n', file], { encoding: 'utf8' });
+      assert.deepEqual([status, stderr], [0, '']);
+    });
+});
+
+test('a shell that is not known is refused with those that are', async (t) => {
+  const { code, stderr } = await runProgram(t, 'shadow-compare', ['completion', 'powershell']);
+  assert.equal(code, 2);
+  assert.match(stderr, /Allowed choices are bash, zsh, fish/);
+});
