@@ -15,6 +15,7 @@ import type { Endpoint } from '../plan/endpoint.js';
 import { number } from '../text/figures.js';
 import { CliError, duration, exitCode, positive } from './exit.js';
 import { withManual } from './manual.js';
+import { PLAIN, short } from './table.js';
 
 interface AssessOptions {
   readonly plan?: string;
@@ -189,6 +190,37 @@ const WORD: Readonly<Record<Weight, string>> = {
 };
 const WIDTH = 80;
 
+/** What fits 80 columns with a blank between them. */
+const SERVER_COLUMNS = [19, 7, 8, 5, 7, 9, 7, 11];
+
+export function serverTable(sources: readonly InstanceFacts[]): string {
+  const table = new Table({
+    ...PLAIN,
+    chars: { ...PLAIN.chars, middle: ' ' },
+    wordWrap: true,
+    wrapOnWordBoundary: false,
+    colWidths: SERVER_COLUMNS,
+    head: ['source', 'version', 'commands\nper s', 'CPU', 'clients', 'memory', 'keys', 'p50 / p99\nin ms'],
+    colAligns: ['left', 'left', 'right', 'right', 'right', 'right', 'right', 'right'],
+  });
+  for (const { label, version, opsPerSecond, cpu, clients, memory, databases, ping } of sources)
+    table.push([
+      // Whatever is not TLS or Sentinel needs no scheme to be told apart.
+      label.replace(/^redis:\/\//, ''),
+      version,
+      short(Math.round(opsPerSecond)),
+      cpu === null ? '–' : `${Math.round(cpu * 100)} %`,
+      short(clients.connected),
+      memory.used < GIB ? `${(memory.used / 2 ** 20).toFixed(0)} MiB` : `${(memory.used / GIB).toFixed(1)} GiB`,
+      short([...databases.values()].reduce((a, b) => a + b, 0)),
+      `${milliseconds(ping.p50)} / ${milliseconds(ping.p99)}`,
+    ]);
+  return table.toString().replace(/ +$/gm, '');
+}
+
+/** Fits its column. */
+const milliseconds = (ms: number): string => ms.toFixed(ms < 10 ? 2 : ms < 100 ? 1 : 0);
+
 function render(
   sources: readonly InstanceFacts[],
   findings: readonly Finding[],
@@ -196,30 +228,12 @@ function render(
   conclusion: Conclusion,
   because: string,
 ): string {
-  const servers = new Table({
-    head: ['source', 'version', 'commands/s', 'CPU', 'clients', 'memory', 'keys', 'p50 / p99'],
-    style: { head: [], border: [] },
-  });
-  for (const { label, version, opsPerSecond, cpu, clients, memory, databases, ping } of sources) {
-    const keys = [...databases.values()].reduce((a, b) => a + b, 0);
-    const share = cpu === null ? '–' : `${Math.round(cpu * 100)} %`;
-    servers.push([
-      label,
-      version,
-      number(Math.round(opsPerSecond)),
-      share,
-      number(clients.connected),
-      `${(memory.used / 2 ** 20).toFixed(0)} MiB`,
-      number(keys),
-      `${ping.p50.toFixed(2)} / ${ping.p99.toFixed(2)} ms`,
-    ]);
-  }
   const lines = ORDER.flatMap((weight) => findings.filter((finding) => finding.weight === weight)).map(
     ({ about, weight, what, means }) => entry(WORD[weight], `${about}: ${what}`, means),
   );
   const truths = TRUTHS.map(({ what, means }) => entry('', what, means));
   return [
-    servers.toString(),
+    serverTable(sources),
     '',
     ...lines,
     '',

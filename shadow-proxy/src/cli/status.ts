@@ -22,6 +22,7 @@ import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-c
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { renderJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
+import { PLAIN, short } from './table.js';
 import { UNFREEZE } from './view.js';
 
 interface StatusOptions extends AdminClientOptions {
@@ -72,28 +73,6 @@ async function look(client: AdminClient, json: boolean): Promise<string> {
 const NAME_COLUMNS = 13;
 /** What the other columns leave of 80: a longer name is wrapped. */
 const MAX_WORKLOAD_COLUMNS = 20;
-/** No lines: a terminal is small. */
-const PLAIN = {
-  chars: {
-    top: '',
-    'top-mid': '',
-    'top-left': '',
-    'top-right': '',
-    bottom: '',
-    'bottom-mid': '',
-    'bottom-left': '',
-    'bottom-right': '',
-    left: '',
-    'left-mid': '',
-    mid: '',
-    'mid-mid': '',
-    right: '',
-    'right-mid': '',
-    middle: '  ',
-  },
-  style: { head: [], border: [], 'padding-left': 0, 'padding-right': 0 },
-};
-
 export function renderShard(shard: ShardSnapshot): string {
   const facts = new Table({ ...PLAIN, colWidths: [NAME_COLUMNS, 80 - NAME_COLUMNS - 2], wordWrap: true });
   for (const [name, value] of factsOf(shard)) facts.push([name, value]);
@@ -233,7 +212,3 @@ const server = ({ url, version, role, up, silentMs, problem }: ServerSnapshot): 
   `${url}${version === null ? '' : ` (${version}${role === null || role === 'master' ? '' : `, ${role}`})`}${unlessUp(silentMs > 0 ? false : up)}${problem === null ? '' : `\nNOT USED: ${problem}`}`;
 const times = ({ p50, p99, count }: LatencySnapshot): string =>
   count === 0 ? '–' : `${(p50 / 1000).toFixed(2)} / ${(p99 / 1000).toFixed(2)} ms`;
-const short = (value: number): string =>
-  value < 100_000
-    ? number(value)
-    : new Intl.NumberFormat('en-US', { notation: 'compact', maximumFractionDigits: 1 }).format(value);
