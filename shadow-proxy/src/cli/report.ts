@@ -9,6 +9,7 @@ import type { Plan } from '../plan/plan.js';
 import type { Report, ShardFacts } from '../report/facts.js';
 import { toHtml } from '../report/html.js';
 import { toMarkdown } from '../report/markdown.js';
+import { recommend } from '../report/recommendation.js';
 import { factsFromState } from '../report/state.js';
 import { notCovered } from '../report/uncovered.js';
 import { AdminClient, addAdminOptions, adminsOf, type AdminClientOptions } from './admin-client.js';
@@ -26,7 +27,7 @@ interface ReportOptions extends AdminClientOptions {
 export function addReport(program: Command): void {
   const command = program
     .command('report')
-    .description('Write one file with stages, gates, mismatches, verifications, latency and history')
+    .description('Write one file for an approval: a recommendation, gates, mismatches, verifications, latency, history')
     .addOption(
       new Option(
         '--format <format>',
@@ -85,6 +86,7 @@ async function gather(options: ReportOptions): Promise<Report> {
     version: 1,
     at: new Date().toISOString(),
     plan: plan?.name ?? null,
+    recommendation: recommend(facts),
     shards: facts.map((each) => ({ ...each, notCovered: notCovered(each) })),
   };
 }

@@ -123,7 +123,7 @@ export class ActivePair {
       const value = `${Date.now()}-${Math.random()}`;
       await this.clients[side].set(key, value);
       await this.#until(
-        `what ${side} wrote is at the other`,
+        `the other node has the writes of ${side}`,
         async () => (await this.clients[otherSide(side)].get(key)) === value,
       );
     }
@@ -131,7 +131,8 @@ export class ActivePair {
 
   /** Kills a node and starts it again. @throws where it should come from an append-only file and the pair has none */
   async restart(side: Side, from: RestartFrom): Promise<void> {
-    if (from === 'aof' && !this.appendonly) throw new Error('a restart from aof: start the pair with appendonly');
+    if (from === 'aof' && !this.appendonly)
+      throw new Error('a restart from the append-only file needs a pair with appendonly');
     const node = this.nodes[side];
     if (from === 'rdb') await this.clients[side].save();
     await node.kill('SIGKILL');
@@ -191,7 +192,8 @@ export class ActivePair {
   async #until(what: string, holds: () => Promise<boolean>): Promise<void> {
     const deadline = Date.now() + DEADLINE_MS;
     while (!(await holds().catch(() => false))) {
-      if (Date.now() > deadline) throw new Error(`the pair of KeyDB: not within ${DEADLINE_MS / 1000} s: ${what}`);
+      if (Date.now() > deadline)
+        throw new Error(`the KeyDB pair timed out after ${DEADLINE_MS / 1000} s; expected: ${what}`);
       await sleep(20);
     }
   }

@@ -16,7 +16,27 @@ export interface Report {
   readonly at: string;
   /** The plan's name; null where none was given. */
   readonly plan: string | null;
+  readonly recommendation: Recommendation;
   readonly shards: readonly ShardReport[];
+}
+
+export interface Advice {
+  readonly shard: string;
+  readonly workload: string;
+  /** The stage that it would move to, such as `live 10 %`; null behind the last stage. */
+  readonly next: string | null;
+  /** What is unknown is not ready. */
+  readonly answer: 'ready' | 'not yet' | 'complete';
+  /** Why it is not ready: a closed gate each. */
+  readonly because: readonly string[];
+}
+
+export interface Recommendation {
+  /** `ready` only where every workload that is not complete is. */
+  readonly answer: Advice['answer'];
+  /** One sentence. */
+  readonly summary: string;
+  readonly workloads: readonly Advice[];
 }
 
 export interface ShardFacts {
@@ -35,7 +55,7 @@ export interface ShardFacts {
 }
 
 export interface ShardReport extends ShardFacts {
-  /** What nobody should believe to have been shown. */
+  /** What the evidence does not show. */
   readonly notCovered: readonly string[];
 }
 

@@ -14,7 +14,7 @@ import { WorkloadCard } from '../page/workload.js';
 import { milliseconds, number } from '../text/figures.js';
 import { sum } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
-import { latencyRows, type Report, type ShardReport } from './facts.js';
+import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
 import { gatesOpen } from './markdown.js';
 
 export function toHtml(report: Report): string {
@@ -23,6 +23,7 @@ export function toHtml(report: Report): string {
     <main>
       <h1>{title}</h1>
       <p class="note">Made at {moment(report.at)}. All times are UTC.</p>
+      <Advised {...report.recommendation} />
       <Summary {...report} />
       {report.shards.map((shard) => (
         <Shard report={shard} now={Date.parse(report.at)} />
@@ -32,6 +33,33 @@ export function toHtml(report: Report): string {
   );
   return htmlDocument({ title, body, css: VIEW_STYLE });
 }
+
+const BADGES: Readonly<Record<Advice['answer'], string>> = { ready: 'yes', 'not yet': 'no', complete: 'yes' };
+
+const Advised = ({ answer, summary, workloads }: Recommendation): JSX.Element => (
+  <section data-recommendation={answer}>
+    <h2>
+      Recommendation: <span class={`badge ${BADGES[answer]}`}>{answer}</span>
+    </h2>
+    <p>{summary}</p>
+    <ul>
+      {workloads.map((advice) => (
+        <li>
+          <span class={`badge ${BADGES[advice.answer]}`}>{advice.answer}</span> {advice.shard}:{' '}
+          <strong>{advice.workload}</strong>
+          {advice.next !== null && ` → ${advice.next}`}
+          {advice.because.length > 0 && (
+            <ul>
+              {advice.because.map((reason) => (
+                <li>{reason}</li>
+              ))}
+            </ul>
+          )}
+        </li>
+      ))}
+    </ul>
+  </section>
+);
 
 const Summary = ({ shards }: Report): JSX.Element => (
   <Table

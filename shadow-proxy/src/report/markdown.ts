@@ -1,15 +1,16 @@
 /** The report as Markdown, for a ticket or a wiki. */
 import type { NextStage } from '../stages/next-stage.js';
 import { describeEvent } from '../storage/history.js';
-import { list, milliseconds, number, unlessUp } from '../text/figures.js';
+import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import { sum, type JobSnapshot } from '../telemetry/snapshot.js';
 import { formatPoint } from '../route/stage.js';
-import { latencyRows, type Report, type ShardReport } from './facts.js';
+import { latencyRows, type Advice, type Recommendation, type Report, type ShardReport } from './facts.js';
 
 export const toMarkdown = (report: Report): string =>
   `${[
     `# Migration report${report.plan === null ? '' : `: ${plain(report.plan)}`}`,
     `Made at ${report.at}. All times are UTC.`,
+    ...ofRecommendation(report.recommendation),
     table(
       ['shard', 'workload', 'stage', 'next', 'gates open', 'mismatches in this stage'],
       report.shards.flatMap(({ shard, evidence }) =>
@@ -26,6 +27,16 @@ export const toMarkdown = (report: Report): string =>
     ...report.shards.map(ofShard),
   ].join('\n\n')}\n`;
 
+const ofRecommendation = ({ answer, summary, workloads }: Recommendation): string[] => [
+  `## Recommendation: ${answer}`,
+  summary,
+  ...(workloads.length === 0 ? [] : [bullets(workloads.map(adviceLine))]),
+];
+
+/** What to decide about one workload, and why. */
+const adviceLine = ({ shard, workload, next, answer, because }: Advice): string =>
+  `${shard}: ${workload}${next === null ? '' : ` → ${next}`}: ${answer}${because.length === 0 ? '' : `, because ${because.join('; ')}`}`;
+
 export const gatesOpen = ({ gates }: NextStage): string =>
   gates.length === 0 ? '–' : `${gates.filter(({ answer }) => answer === 'yes').length} of ${gates.length}`;
 
@@ -41,7 +52,7 @@ function ofShard(report: ShardReport): string {
           bullets([
             `source ${snapshot.source.url} (${snapshot.source.version ?? 'not seen'})${unlessUp(snapshot.source.up)}`,
             `target ${snapshot.target.url} (${snapshot.target.version ?? 'not seen'})${unlessUp(snapshot.target.up)}`,
-            `in doubt: ${number(snapshot.suspects.total)} keys${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`,
+            `${count(snapshot.suspects.total, 'suspect key')}${snapshot.suspects.total > 0 ? ` (${list(snapshot.suspects.byReason)})` : ''}`,
           ]),
         ]),
     ...evidence.workloads.map(ofWorkload),
@@ -92,20 +103,20 @@ function ofWorkload(outlook: NextStage): string {
   return [
     `### ${plain(workload)}: ${formatPoint(from)}${to === null ? '' : ` → ${formatPoint(to)}, ${gatesOpen(outlook)} gates open`}`,
     bullets([
-      `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(allowed))} allowed${sum(allowed) > 0 ? ` (${list(allowed)})` : ''}, ${number(evidence.inconclusive)} untold`,
+      `${outlook.class}, in this stage since ${evidence.since}: ${number(evidence.compared)} pairs compared, ${number(sum(mismatches))} mismatches${sum(mismatches) > 0 ? ` (${list(mismatches)})` : ''}, ${number(sum(allowed))} allowed${sum(allowed) > 0 ? ` (${list(allowed)})` : ''}, ${number(evidence.inconclusive)} inconclusive`,
       verified === null
         ? 'never verified'
-        : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} could not be told`,
+        : `verified at ${verified.endedAt}: ${number(verified.keys)} keys, ${number(verified.differences)} differed, ${number(verified.failed + verified.unsure)} inconclusive`,
     ]),
     ...(gates.length === 0
       ? []
       : [
           table(
             ['gate', 'open', 'evidence'],
-            gates.map(({ name, answer, evidence: seen }) => [
+            gates.map(({ name, answer, evidence: seen, command }) => [
               name,
               answer === 'yes' ? 'yes' : answer.toUpperCase(),
-              seen,
+              command === undefined ? seen : `${seen}; next: npx shadow-compare ${command}`,
             ]),
           ),
         ]),
@@ -115,8 +126,8 @@ function ofWorkload(outlook: NextStage): string {
 function ofJob(job: JobSnapshot): string[] {
   const { kind, state, reason, startedAt, endedAt } = job;
   return [
-    `${kind} of ${job.workloads.join(', ')}: ${state}${reason === null ? '' : ` (${reason})`}, begun ${startedAt}${endedAt === null ? '' : `, ended ${endedAt}`}`,
-    `${number(job.seen)} keys looked at, ${number(job.copied)} copied, ${number(job.verified)} compared, ${number(sum(job.differences))} differed${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}, ${number(job.repaired)} repaired, ${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} kept foreign, ${number(job.failed)} failed, ${number(job.unsure)} in doubt`,
+    `${kind} of ${job.workloads.join(', ')}: ${state}${reason === null ? '' : ` (${reason})`}, started ${startedAt}${endedAt === null ? '' : `, ended ${endedAt}`}`,
+    `${number(job.seen)} keys read, ${number(job.copied)} copied, ${number(job.verified)} compared, ${number(sum(job.differences))} differed${sum(job.differences) > 0 ? ` (${list(job.differences)})` : ''}, ${number(job.repaired)} repaired, ${number(job.overwritten)} overwritten, ${number(job.deleted)} deleted, ${number(job.keptForeign)} foreign keys kept, ${number(job.failed)} failed, ${number(job.unsure)} suspect`,
   ];
 }
 

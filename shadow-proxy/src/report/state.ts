@@ -24,7 +24,7 @@ export async function factsFromState(plan: Plan, shard: string, problem: string)
   if (state === null)
     throw new StateError(
       'state-missing',
-      `there is no proxy that answers for shard ${shard} (${problem}), and none has left a state in ${directory}`,
+      `no proxy answers for shard ${shard} (${problem}), and there is no state of one in ${directory}`,
     );
   const { value: book } = readEvidence(directory, state.journal);
   const latencies = book?.latencies ?? [];
@@ -108,7 +108,7 @@ const LIVE: ReadonlySet<GateName> = new Set([
 const jobFrom = ({ request, state, reason, startedAt, endedAt, counts }: JobRecord): JobSnapshot => ({
   ...request,
   ...counts,
-  workloads: request.workloads ?? ['all that are written twice'],
+  workloads: request.workloads ?? ['all workloads written to both servers'],
   state: state === 'running' ? 'stopped' : state,
   reason: state === 'running' ? 'the process ended' : reason,
   startedAt,

@@ -164,7 +164,7 @@ test('reads at replicas are found', async (t) => {
     const { stdout } = await runProgram(t, 'shadow-compare', ['assess', master.url, '--for', '200ms']);
     assert.match(
       stdout.replace(/\s+/g, ' '),
-      new RegExp(`FIRST replicas: the replica 127\\.0\\.0\\.1:${replica.port} of \\S+ has answered 1 read`),
+      new RegExp(`FIRST replicas: the replica 127\\.0\\.0\\.1:${replica.port} of \\S+ has served 1 read`),
     );
   } finally {
     await replica.stop();

@@ -95,10 +95,22 @@ test('the report has the evidence in three forms, while the proxy runs and after
         ),
         shard.notCovered.join('\n'),
       );
-      assert.ok(shard.notCovered.some((line) => /default is in off: nothing of it is compared/.test(line)));
+      assert.ok(shard.notCovered.some((line) => /default is in off: nothing is compared/.test(line)));
 
       const markdown = toMarkdown(report);
       assert.match(markdown, /^# Migration report: test$/m);
+      // The minute that the gates ask for is not over.
+      const advised = report.recommendation.workloads.find(({ workload }) => workload === 'sessions')!;
+      assert.deepEqual(
+        [report.recommendation.answer, advised.answer, advised.next],
+        ['not yet', 'not yet', 'live 10 %'],
+      );
+      assert.match(advised.because.join('\n'), /^time: replies compared in \d of 1 minutes/m);
+      assert.match(
+        markdown,
+        /^## Recommendation: not yet\n\n\d of 2 workloads (is|are) ready for the next stage\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,
+      );
+      assert.match(toHtml(report), /<h1>[^]*?<section data-recommendation="not yet">[^]*?<table/);
       assert.match(markdown, /^\| a \| sessions \| live 1 % \| live 10 % \| \d+ of \d+ \| 0 \|$/m);
       assert.match(
         markdown,
@@ -132,7 +144,13 @@ test('the report has the evidence in three forms, while the proxy runs and after
       );
       assert.deepEqual(left.shards[0].history, shard.history);
       assert.deepEqual(left.shards[0].evidence.mismatches.latest, shard.evidence.mismatches.latest);
-      assert.match(left.shards[0].notCovered[0], /No proxy was asked/);
+      assert.match(left.shards[0].notCovered[0], /No running proxy was asked/);
+      assert.deepEqual(
+        left.recommendation.workloads.map(({ answer }) => answer),
+        ['not yet', 'not yet'],
+        'what only a running proxy reports is unknown, and so not ready',
+      );
+      assert.match(left.recommendation.workloads[0].because[0], /^no running proxy was asked: no proxy answers at/);
       assert.match(toMarkdown(left), /\*\*From the durable state, not from a running proxy\*\*/);
 
       for (const text of [
