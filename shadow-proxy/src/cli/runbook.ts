@@ -11,9 +11,9 @@ import { loadPlan } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
 import { RunbookError, type Runbook } from '../runbook/document.js';
 import { misses, type Outcome, type Variables } from '../runbook/expect.js';
-import { renderStop, renderWalk, smallGatesNote } from '../runbook/guise.js';
+import { renderGroup, renderStop, renderWalk, smallGatesNote } from '../runbook/guise.js';
 import { appendLog, logFile, readLog } from '../runbook/log.js';
-import { checksOf, doneOf, layOut, nextOf, type LogEntry, type Stop } from '../runbook/place.js';
+import { checksOf, doneOf, layOut, nextOf, toDo, type LogEntry, type Stop } from '../runbook/place.js';
 import { runCommand } from '../runbook/run.js';
 import { openRunbook, ROOT, runbookNames } from '../runbook/shelf.js';
 import { AdminClient, adminsOf } from './admin-client.js';
@@ -24,6 +24,8 @@ interface RunbookOptions {
   readonly plan?: string;
   readonly workload?: readonly string[];
   readonly next?: boolean;
+  readonly until?: string;
+  readonly all?: boolean;
   readonly step?: string;
   readonly undo?: string;
   readonly check?: boolean;
@@ -35,7 +37,7 @@ interface RunbookOptions {
 }
 
 const DEFAULT_PLAN = 'migration.yaml';
-const MODES = ['next', 'step', 'undo', 'check', 'again'] as const;
+const MODES = ['next', 'until', 'all', 'step', 'undo', 'check', 'again'] as const;
 
 export function addRunbook(program: Command): void {
   const command = program
@@ -47,6 +49,8 @@ export function addRunbook(program: Command): void {
     .option('--plan <file>', `the migration plan (default: ${DEFAULT_PLAN})`)
     .option('--workload <names...>', 'only these workloads (default: all workloads of a step)')
     .option('--next', 'run the next step')
+    .option('--until <step>', 'run all steps up to this one, such as dualwrite; ask once for each change')
+    .option('--all', 'run all steps to the end; ask once for each change, for all its workloads')
     .option('--step <id>', 'run this step, such as dualwrite:sessions')
     .option('--undo <id>', 'run the undo of this step')
     .option('--check', 'run the finished read-only steps again, and list the expectations that no longer hold')
@@ -100,6 +104,8 @@ async function follow(name: string, options: RunbookOptions): Promise<number> {
   if (options.check) return place.check();
   if (options.undo !== undefined) return place.take(place.named(options.undo), 'undo');
   if (options.step !== undefined) return place.take(place.named(options.step), 'run');
+  if (options.until !== undefined) return place.walk(place.endOf(options.until));
+  if (options.all) return place.walk(null);
   if (!options.next) return place.show();
   const next = place.next();
   if (next !== null) return place.take(next, 'run');
@@ -113,7 +119,7 @@ class Place {
     private readonly planFile: string,
     private readonly plan: Plan,
     private readonly stops: readonly Stop[],
-    private readonly done: ReadonlySet<string>,
+    private readonly done: Set<string>,
     private readonly file: string,
     private readonly options: RunbookOptions,
   ) {}
@@ -156,7 +162,7 @@ class Place {
       ),
       await readLog(file),
     );
-    return new Place(runbook, planFile, plan, stops, done, file, options);
+    return new Place(runbook, planFile, plan, stops, new Set(done), file, options);
   }
 
   next(): Stop | null {
@@ -173,6 +179,56 @@ class Place {
       `${id} is ${found.length === 0 ? 'not a step' : 'several steps'} of ${this.runbook.name}.md. Allowed: ${allowed.map((stop) => stop.id).join(', ')}`,
       exitCode.usage,
     );
+  }
+
+  /** The last stop of a step, or the stop of that name. @throws {CliError} where there is none */
+  endOf(id: string): Stop {
+    const found = this.stops.findLast((stop) => stop.id === id || stop.step.id === id);
+    if (found !== undefined) return found;
+    const steps = new Set(this.stops.map(({ step }) => step.id));
+    throw new CliError(
+      'option',
+      `--until ${id} is not a step of ${this.runbook.name}.md. Allowed: ${[...steps].join(', ')}, or one of them for one workload, such as ${this.stops[0].id}`,
+      exitCode.usage,
+    );
+  }
+
+  /**
+   * Runs what is not done yet, and ends at the first step that fails. A change is confirmed once, for all workloads.
+   * @param end the last stop to run; null for the end of the runbook
+   */
+  async walk(end: Stop | null): Promise<number> {
+    const groups = toDo(this.stops, this.done, end);
+    const entries: LogEntry[] = [];
+    let code: number = exitCode.holds;
+    this.say(smallGatesNote(this.plan.gates).trimEnd());
+    for (const group of groups) {
+      const [{ step }] = group;
+      if (step.changes !== undefined) {
+        this.say(renderGroup(group));
+        if (!this.options.yes) await confirm(step.id, step.changes, group.length);
+      }
+      for (const stop of group) {
+        this.say(step.changes === undefined ? renderStop(stop, step.run, false) : stop.id);
+        const { entry, outcome } = await this.#perform(stop, 'run', step.run);
+        entries.push(entry);
+        code = codeOf(entry.failed, outcome);
+        if (!this.options.json) this.#conclude(stop, 'run', entry.failed);
+        if (code !== exitCode.holds) break;
+      }
+      if (code !== exitCode.holds) break;
+    }
+    if (this.options.json)
+      print(
+        JSON.stringify(
+          entries.map((entry) => ({ ...entry, held: entry.failed.length === 0 })),
+          null,
+          2,
+        ),
+      );
+    if (groups.length === 0) this.say(`${end?.id ?? 'Every step'} is done already: nothing was run.`);
+    if (code !== exitCode.holds) this.say('The same command continues with this step.');
+    return code;
   }
 
   show(): number {
@@ -215,7 +271,21 @@ class Place {
         exitCode.usage,
       );
     this.say(`${smallGatesNote(this.plan.gates)}${renderStop(stop, command, kind === 'undo')}`);
-    if (step.changes !== undefined && !this.options.yes) await confirm(stop, kind);
+    if (step.changes !== undefined && !this.options.yes) await confirm(stop.id, kind === 'undo' ? null : step.changes);
+    const { entry, outcome } = await this.#perform(stop, kind, command);
+    if (this.options.json)
+      print(JSON.stringify({ ...entry, held: entry.failed.length === 0, printed: outcome.stdout }, null, 2));
+    else this.#conclude(stop, kind, entry.failed);
+    return codeOf(entry.failed, outcome);
+  }
+
+  /** Runs it, compares what was expected, and records both. */
+  async #perform(
+    stop: Stop,
+    kind: 'run' | 'undo',
+    command: string,
+  ): Promise<{ readonly entry: LogEntry; readonly outcome: Outcome }> {
+    const { step } = stop;
     const outcome = await this.#run(stop, command);
     const failed = misses(
       kind === 'run' ? step.expect : { exit: 0, output: [], json: {} },
@@ -226,10 +296,8 @@ class Place {
     await appendLog(this.file, entry);
     // Checks are many, and would hide the changes.
     if (step.changes !== undefined) await this.#tell(entry);
-    if (this.options.json)
-      print(JSON.stringify({ ...entry, held: failed.length === 0, printed: outcome.stdout }, null, 2));
-    else this.#conclude(stop, kind, failed);
-    return codeOf(failed, outcome);
+    if (kind === 'run' && failed.length === 0) this.done.add(stop.id);
+    return { entry, outcome };
   }
 
   async check(): Promise<number> {
@@ -328,13 +396,14 @@ class Place {
   #conclude(stop: Stop, kind: 'run' | 'undo', failed: readonly string[]): void {
     if (failed.length > 0)
       return print(`✗ ${stop.id}${kind === 'undo' ? ' was not undone' : ''}: ${failed.join('; ')}`);
-    const next = nextOf(this.stops, new Set([...this.done, stop.id]));
+    const next = nextOf(this.stops, this.done);
     print(
       `✓ ${stop.id}${kind === 'undo' ? ' is undone' : next === null ? ': that was the last step' : `; next: ${next.id}`}`,
     );
   }
 
   private say(text: string): void {
+    if (text === '') return;
     (this.options.json ? process.stderr : process.stdout).write(`${text}\n`);
   }
 }
@@ -355,19 +424,23 @@ function opened(name: string): Runbook {
   }
 }
 
-/** @throws {CliError} where the operator does not want it, or cannot be asked */
-async function confirm({ id, step }: Stop, kind: 'run' | 'undo'): Promise<void> {
-  const what = kind === 'undo' ? `${id} would be undone` : `${id} makes a change: ${step.changes!}`;
+/**
+ * @param changes null for an undo
+ * @param times for how many workloads it would be run
+ * @throws {CliError} where the operator does not want it, or cannot be asked
+ */
+async function confirm(id: string, changes: string | null, times = 1): Promise<void> {
+  const what = changes === null ? `${id} would be undone` : `${id} makes a change: ${changes}`;
   if (!process.stdin.isTTY)
     throw new CliError(
       'not-confirmed',
-      `${what}. No terminal to ask on: nothing was run. Confirm with --yes`,
+      `${what}. No terminal to ask on: it was not run. Confirm with --yes`,
       exitCode.usage,
     );
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
-  const answer = await terminal.question('Run it? Type yes: ');
+  const answer = await terminal.question(`Run it${times === 1 ? '' : ` for ${times} workloads`}? Type yes: `);
   terminal.close();
-  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', 'Not confirmed: nothing was run', exitCode.fails);
+  if (answer.trim() !== 'yes') throw new CliError('not-confirmed', `Not confirmed: ${id} was not run`, exitCode.fails);
 }
 
 const print = (text: string): void => void process.stdout.write(`${text}\n`);

@@ -36,8 +36,16 @@ export function renderWalk({ name, title }: Runbook, stops: readonly Stop[], don
     ...lines,
     next === null
       ? 'All steps are done. --again starts from the first step.'
-      : `Next: --next runs ${next.id} (${what})`,
+      : `Next: --next runs ${next.id} (${what}); --until STEP or --all runs several`,
   ].join('\n');
+}
+
+/** A change that is about to be run for its workloads, as the page has it. */
+export function renderGroup(group: readonly [Stop, ...Stop[]]): string {
+  const [{ step }] = group;
+  const names = group.flatMap(({ workload }) => workload ?? []);
+  const [head, ...rest] = renderStop({ ...group[0], id: step.id }, step.run, false).split('\n');
+  return [head, ...(names.length === 0 ? [] : [`  for ${names.join(', ')}`]), ...rest].join('\n');
 }
 
 /** What is about to be run, and, where it changes something, how it is undone. */

@@ -82,6 +82,25 @@ export const nextOf = (stops: readonly Stop[], done: ReadonlySet<string>): Stop 
   stops.find(({ id }) => !done.has(id)) ?? null;
 
 /**
+ * What is not done yet up to and with a stop, or to the end, in its order. The stops of one step are together: a change
+ * is confirmed once for all of them.
+ */
+export function toDo(
+  stops: readonly Stop[],
+  done: ReadonlySet<string>,
+  end: Stop | null,
+): readonly (readonly [Stop, ...Stop[]])[] {
+  const open = stops.slice(0, end === null ? stops.length : stops.indexOf(end) + 1).filter(({ id }) => !done.has(id));
+  const groups: [Stop, ...Stop[]][] = [];
+  for (const stop of open) {
+    const last = groups.at(-1);
+    if (last?.[0].step === stop.step) last.push(stop);
+    else groups.push([stop]);
+  }
+  return groups;
+}
+
+/**
  * What `--check` runs: the stops that change nothing, as far as the walk has come. Before it has begun, those before
  * its first change; what a stop expects only at its place is left out once it was done.
  */

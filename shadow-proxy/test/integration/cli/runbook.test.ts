@@ -1,11 +1,13 @@
 /** `shadow-compare runbook`: keeps its place, asks before it changes anything, and writes into the history. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { operatorProgram } from '../../../src/cli/program.js';
 import { scratch } from '../../support/plans.js';
 import { withServers } from '../../support/servers.js';
+import { ROOT } from '../docs/documented.js';
 import { runProgram } from './process.js';
 import { planFor, start } from './running.js';
 
@@ -57,7 +59,7 @@ test('a walk: place, confirmation, undo, check, history; with the proxy and with
     assert.deepEqual([refused.code, made()], [2, false]);
     assert.match(
       refused.stderr,
-      /make makes a change: a file is there\. No terminal to ask on: nothing was run\. Confirm with --yes/,
+      /make makes a change: a file is there\. No terminal to ask on: it was not run\. Confirm with --yes/,
     );
     const done = await walk('--next', '--yes', '--json');
     assert.deepEqual([done.code, made()], [0, true], done.stderr);
@@ -119,6 +121,11 @@ test('wrong use is named', async (t) => {
       ['week-1', '--plan', plan, '--step', 'dual'],
       /dual is not a step of week-1-shadow\.md\. Allowed: .*dualwrite:sessions/,
     ],
+    [
+      ['week-1', '--plan', plan, '--until', 'dual'],
+      /--until dual is not a step of week-1-shadow\.md\. Allowed: dualwrite-gates, dualwrite, backfill, .*such as dualwrite-gates:sessions/,
+    ],
+    [['week-1', '--plan', plan, '--until', 'verify', '--all'], /--until and --all: give one of them/],
     [['week-1', '--plan', plan, '--next', '--check'], /--next and --check: give one of them/],
     [['rollback', '--plan', plan], /needs the workloads by name: add --workload sessions/],
     [['week-4', '--plan', plan, '--undo', 'complete', '--yes'], /cannot be undone: .*leave-keydb\.md/],
@@ -134,4 +141,103 @@ test('wrong use is named', async (t) => {
       args.join(' '),
     );
   }
+});
+
+const LONG = `# Long
+
+\`\`\`yaml step
+id: look
+each: all
+run: echo "looked at $WORKLOAD"
+expect: {}
+\`\`\`
+
+\`\`\`yaml step
+id: make
+each: all
+run: touch "$(dirname "$PLAN")/made-$WORKLOAD"
+expect: {}
+changes: a file for each workload
+undo: rm "$(dirname "$PLAN")/made-$WORKLOAD"
+\`\`\`
+
+\`\`\`yaml step
+id: check
+run: test ! -e "$(dirname "$PLAN")/broken"
+expect: {}
+\`\`\`
+
+\`\`\`yaml step
+id: finish
+run: touch "$(dirname "$PLAN")/finished"
+expect: {}
+changes: the end
+undo: rm "$(dirname "$PLAN")/finished"
+\`\`\`
+`;
+
+test('--until and --all run several steps, ask once for each change, and end where a step fails', async (t) => {
+  const directory = scratch(t);
+  const plan = join(directory, 'plan.yaml');
+  writeFileSync(
+    plan,
+    'version: 1\nname: test\nadmin: { listen: "127.0.0.1:1" }\nshards: [{ name: a, listen: "redis://127.0.0.1:6400", source: "redis://127.0.0.1:1", target: "redis://127.0.0.1:2" }]\nworkloads: [{ name: s, keys: ["s:*"] }, { name: u, keys: ["u:*"] }]\n',
+  );
+  const page = join(directory, 'long.md');
+  writeFileSync(page, LONG);
+  const has = (file: string): boolean => existsSync(join(directory, file));
+  const walk = (...args: string[]): ReturnType<typeof runProgram> =>
+    runProgram(t, 'shadow-compare', ['runbook', page, '--plan', plan, ...args]);
+
+  const looked = await walk('--until', 'look');
+  assert.equal(looked.code, 0, looked.stderr);
+  assert.match(looked.stdout, /looked at s\n✓ look:s; next: look:u\n[^]*looked at u\n✓ look:u; next: make:s\n$/);
+  assert.match((await walk('--until', 'look')).stdout, /^look:u is done already: nothing was run\.\n$/);
+
+  const refused = await walk('--all');
+  assert.deepEqual([refused.code, has('made-s')], [2, false]);
+  assert.match(refused.stdout, /make, a change: a file for each workload\n {2}for s, u\n {2}\$ touch .*\n {2}undo: rm/);
+  assert.match(refused.stderr, /make makes a change: a file for each workload\. No terminal to ask on: it was not run/);
+
+  // On a terminal: one question for both workloads, none for the step that only reads, one for the last change.
+  const quoted = [
+    process.execPath,
+    join(ROOT, 'dist/shadow-proxy/src/cli/shadow-compare.js'),
+    'runbook',
+    page,
+    '--plan',
+    plan,
+  ]
+    .map((word) => `'${word}'`)
+    .join(' ');
+  const asked = (option: string, answers: string): string =>
+    spawnSync('script', ['-qec', `${quoted} ${option}`, '/dev/null'], {
+      encoding: 'utf8',
+      input: answers,
+      timeout: 20_000,
+    }).stdout;
+  if (spawnSync('script', ['--version']).status !== 0) return t.skip('script (util-linux) is not installed');
+  const no = asked('--all', 'no\n');
+  assert.match(no, /Run it for 2 workloads\? Type yes: .*[^]*Not confirmed: make was not run/);
+  assert.deepEqual([has('made-s'), has('made-u')], [false, false]);
+  const yes = asked('--until check', 'yes\n');
+  assert.equal([...yes.matchAll(/Type yes/g)].length, 1, yes);
+  assert.deepEqual([has('made-s'), has('made-u'), has('finished')], [true, true, false], yes);
+  assert.match(yes, /✓ make:s; next: make:u[^]*✓ make:u; next: check[^]*✓ check; next: finish/);
+
+  assert.equal((await walk('--again')).code, 0);
+  writeFileSync(join(directory, 'broken'), '');
+  const failed = await walk('--all', '--yes', '--json');
+  assert.equal(failed.code, 1);
+  const entries = JSON.parse(failed.stdout) as { stop: string; held: boolean }[];
+  assert.deepEqual(
+    entries.map(({ stop, held }) => `${stop} ${held}`),
+    ['look:s true', 'look:u true', 'make:s true', 'make:u true', 'check false'],
+  );
+  assert.match(failed.stderr, /The same command continues with this step\./);
+  rmSync(join(directory, 'broken'));
+  const rest = await walk('--all', '--yes');
+  assert.deepEqual([rest.code, has('finished')], [0, true], rest.stderr);
+  assert.match(rest.stdout, /^check\n[^]*✓ finish: that was the last step\n$/);
+  assert.match((await walk('--all')).stdout, /^Every step is done already/);
 });
