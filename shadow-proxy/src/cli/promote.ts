@@ -172,7 +172,7 @@ function render({ shard, workload, from, to, gates, change }: ShardPromotion): s
 
 /** Fits 80 columns. */
 function renderGates(gates: readonly Gate[]): string {
-  const table = new Table({ style: { head: [], border: [] }, colWidths: [9, 14, 55], wordWrap: true });
+  const table = new Table({ style: { head: [], border: [] }, colWidths: [9, 14, 53], wordWrap: true });
   for (const { name, answer, evidence } of gates) table.push([WORDS[answer], name, evidence]);
   return table.toString();
 }

@@ -351,6 +351,8 @@ test('the commands that promote prints work as printed, one after the other, unt
     const asked = ['promote', 'sessions', '--dry-run', '--plan', running.file];
     const printed = async (): Promise<string[]> => {
       const { stdout } = await runProgram(t, 'shadow-compare', asked);
+      const wide = stdout.split('\n').filter((line) => /^[│├┌└]/.test(line) && [...line].length > 80);
+      assert.deepEqual(wide, [], 'the table fits 80 columns');
       return [...stdout.matchAll(/^ {2}npx shadow-compare (.*)$/gm)].map(([, command]) => command!);
     };
     assert.deepEqual(await printed(), [`verify --workload sessions --plan ${running.file}`]);
