@@ -194,7 +194,7 @@ const JUDGES: Readonly<
     const day = `${hours.length} of 24 hours of the day seen`;
     return counts(
       minMinutes - minutes,
-      `replies compared in ${number(minutes)} of ${number(minMinutes)} minutes (${number(passed)} minutes in this stage, ${day})`,
+      `replies compared in ${number(minutes)} of ${minMinutes < 1 ? minMinutes : number(minMinutes)} minutes (${number(passed)} minutes in this stage, ${day})`,
       untilMinutes(minMinutes - minutes, comparedPerSecond),
     );
   },
