@@ -49,6 +49,8 @@ const HINDERED_MS = 20;
 /** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be healed already. */
 const AGAIN_MS = 200;
 const LOOKS = 3;
+/** How often a verification waits for the repair of a suspect: 5 s. */
+const WAITS = 25;
 
 /** So many keys are one operation: their commands run side by side, and clients wait for that. */
 const TOGETHER_KEYS = 64;
@@ -61,6 +63,8 @@ interface Task extends CopiedKey {
   /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
   looks: number;
+  /** How often it waited for a repair. */
+  waits: number;
   readonly ended: () => void;
 }
 
@@ -161,7 +165,7 @@ export class CopyScheduler {
   #begin(db: number, { key, bytes, large }: ScannedKey, ended: () => void): Task {
     this.#underWay++;
     const workload = this.context.sequencer.router.match(key, 0, key.length);
-    const task: Task = { db, key, workload, large, bytes: large ? 0 : bytes, looks: 0, ended };
+    const task: Task = { db, key, workload, large, bytes: large ? 0 : bytes, looks: 0, waits: 0, ended };
     this.#bytes += task.bytes;
     return task;
   }
@@ -366,11 +370,16 @@ export class CopyScheduler {
       this.#looked(task);
       return this.#end(task);
     }
-    if (++task.looks < LOOKS) return this.#again([task], false);
+    const isSuspect = this.context.heals() && this.context.suspects.has(task.db, task.key);
+    if (isSuspect && ++task.waits < WAITS) {
+      task.looks = 0;
+      return this.#again([task], false);
+    }
+    if (++task.looks < LOOKS && !isSuspect) return this.#again([task], false);
     this.#looked(task);
     if (!difference.sure) return this.request.repair ? this.#repair(task) : this.#end(task);
     // The proxy knows of it: it is being copied again and again, or cannot be.
-    if (this.context.heals() && this.context.suspects.has(task.db, task.key)) counts.unsure++;
+    if (isSuspect) counts.unsure++;
     else {
       const kind = difference.kind === 'extra' && !task.workload.isOurs ? 'foreign' : difference.kind;
       counts.differences[kind] = (counts.differences[kind] ?? 0) + 1;

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { compareKeyspaces } from '../random/comparer.js';
 import { APP_USER, drive } from '../random/driver.js';
 import { ask, ended, job } from '../../support/jobs.js';
@@ -141,6 +142,28 @@ test('a sample is a share of the keys, and repairs no doubt of the others', asyn
     ask(rig, { kind: 'verify', sample: 10 });
     await ended(rig);
     assert.ok(job(rig).verified > 100 && job(rig).verified < 320, String(job(rig).verified));
+  });
+});
+
+test('a suspect whose repair takes seconds is waited for', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withRig({ default: { stage: 'shadow' } }, async (rig) => {
+    const proxy = rig.client();
+    const target = rig.client({ of: rig.target });
+    await proxy.set('k', 'before');
+    await rig.assertEqual();
+    await target.acl('SETUSER', 'default', '-set', '-restore');
+    await proxy.set('k', 'after');
+    await until(() => rig.shard.snapshot().suspects.total === 1);
+    ask(rig, { kind: 'verify' });
+    await sleep(1_500);
+    await target.acl('SETUSER', 'default', '+@all');
+    await ended(rig);
+    const { state, verified, differences, unsure } = job(rig);
+    assert.deepEqual(
+      { state, verified, differences, unsure },
+      { state: 'done', verified: 1, differences: {}, unsure: 0 },
+    );
   });
 });
 
