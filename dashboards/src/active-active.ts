@@ -69,7 +69,7 @@ export const activeActive = dashboard({
           thresholds: badFrom(1),
         }),
         tile({
-          title: 'Clocks apart',
+          title: 'Clock difference',
           description: 'A full resync takes the newer value by the nodes’ clocks: above 20 ms repair the time service.',
           width: 4,
           unit: 's',
@@ -113,7 +113,7 @@ export const activeActive = dashboard({
           queries: { '{{instance}}': maxBy(BY, perSecond(target('master_repl_offset'))) },
         }),
         lines({
-          title: 'A cut may last',
+          title: 'Longest outage with partial resync',
           description:
             'Backlog by the stream of the last minutes, at most a day: shorter than your longest outage means a full resync, so raise repl-backlog-size.',
           width: 8,
@@ -187,7 +187,7 @@ export const activeActive = dashboard({
       title: 'Counters',
       panels: [
         states({
-          title: 'What guard says',
+          title: 'Verdicts of guard',
           description:
             'Of each workload’s counters on the nodes as they are: run shadow-compare guard for the reasons.',
           width: 24,

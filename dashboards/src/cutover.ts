@@ -89,7 +89,7 @@ export const cutover = dashboard({
           thresholds: PLAIN,
         }),
         tile({
-          title: 'Keys that follow',
+          title: 'Share of keys',
           description: 'Share of the hash slots in this stage: raise it in steps, and wait for the gates at each.',
           width: 4,
           unit: 'percent',
@@ -104,7 +104,7 @@ export const cutover = dashboard({
           thresholds: worthALook(1),
         }),
         tile({
-          title: 'Way back is safe',
+          title: 'Rollback is safe',
           description:
             'No suspect keys, and the mirror is less than 5 s behind: a rollback loses nothing. At no, rollback lists what would be lost.',
           width: 4,
@@ -123,7 +123,7 @@ export const cutover = dashboard({
       ],
     },
     {
-      title: 'Way',
+      title: 'Stage and gates',
       panels: [
         states({
           title: 'Stage',
@@ -154,7 +154,7 @@ export const cutover = dashboard({
       ],
     },
     {
-      title: 'What clients notice',
+      title: 'Effect on clients',
       panels: [
         lines({
           title: 'Commands',
@@ -186,7 +186,7 @@ export const cutover = dashboard({
       ],
     },
     {
-      title: 'Whether both hold the same',
+      title: 'Data on both servers',
       panels: [
         lines({
           title: 'Pairs compared',
@@ -198,7 +198,7 @@ export const cutover = dashboard({
           queries: { '{{verdict}}': sumBy('verdict', perSecond(ofWorkload('compared_total'))) },
         }),
         lines({
-          title: 'Share that differs',
+          title: 'Mismatch share',
           description:
             'Mismatches of the pairs compared, over five minutes: anything above 0 is a finding, so read shadow-compare report.',
           width: 8,
@@ -210,7 +210,7 @@ export const cutover = dashboard({
           thresholds: badFrom(0.000001),
         }),
         lines({
-          title: 'Share that a rule explains',
+          title: 'Allowed share',
           description:
             'Over five minutes. Above 25 % the gate allowed is closed by default, so that rules cannot hide faults.',
           width: 8,
@@ -237,7 +237,7 @@ export const cutover = dashboard({
           thresholds: badFrom(5, 1),
         }),
         states({
-          title: 'Way back is safe',
+          title: 'Rollback is safe',
           description: 'Whether a rollback would lose nothing: do not promote further while it says no.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', wayBack) },

@@ -20,7 +20,7 @@ export const hosts = dashboard({
       title: 'Now',
       panels: [
         tile({
-          title: 'Hosts not seen',
+          title: 'Hosts not scraped',
           description: 'Hosts whose exporter Prometheus cannot scrape: see whether the host is there at all.',
           width: 4,
           queries: { hosts: 'sum(1 - up{job="node",instance=~"$instance"})' },
@@ -195,7 +195,7 @@ export const hosts = dashboard({
           queries: { '{{instance}}': perSecond(host('netstat_Tcp_RetransSegs')) },
         }),
         lines({
-          title: 'Clock off',
+          title: 'Clock offset',
           description: 'As the kernel estimates: TTLs, and which write wins a full resync, go by clocks.',
           width: 6,
           unit: 's',

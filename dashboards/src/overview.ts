@@ -79,7 +79,7 @@ const now = [
     thresholds: badFrom(1),
   }),
   tile({
-    title: 'Jobs that wait',
+    title: 'Waiting jobs',
     description: 'Backfills and verifications that do not go on: shadow-compare status names the reason.',
     width: 3,
     queries: { jobs: `sum(${proxy('job_waiting')})` },
@@ -118,7 +118,7 @@ export const overview = dashboard({
   description: 'Where every workload stands, whether the two servers agree, and what to look at now.',
   choices: [SHARD, WORKLOAD, PROXY],
   sections: [
-    { title: 'What to look at now', panels: now },
+    { title: 'Needs attention now', panels: now },
     {
       title: 'Workloads',
       panels: [
@@ -131,7 +131,7 @@ export const overview = dashboard({
           rows: ['shard', 'workload'],
           link: {
             label: 'workload',
-            title: 'Its cutover',
+            title: 'Cutover',
             url: `/d/${uidOf('cutover')}?var-shard=\${__data.fields.shard}&var-workload=\${__data.fields.workload}`,
           },
           columns,
@@ -145,7 +145,7 @@ export const overview = dashboard({
           mappings: STAGE_WORDS,
         }),
         lines({
-          title: 'Gates that are closed',
+          title: 'Closed gates',
           description:
             'How many gates bar the next stage of each workload: a workload is ready at 0; after a promotion a line that rises says to think of going back.',
           width: 12,

@@ -44,7 +44,7 @@ export const servers = dashboard({
           ],
         }),
         tile({
-          title: 'Servers not reached',
+          title: 'Unreachable servers',
           description:
             'Servers that their exporter cannot query, so that the plots below have gaps. Check whether the server is down or the exporter’s login fails.',
           width: 4,
@@ -131,7 +131,7 @@ export const servers = dashboard({
         ),
         each(
           {
-            title: 'Memory of the limit',
+            title: 'Memory, share of the limit',
             description:
               'Beyond 90 % the server evicts or refuses writes soon: raise maxmemory before; 0 where there is no limit.',
             unit: 'percentunit',
@@ -257,7 +257,7 @@ export const servers = dashboard({
       ],
     },
     {
-      title: 'KeyDB’s own',
+      title: 'KeyDB internals',
       panels: [
         each(
           {

@@ -39,7 +39,7 @@ export const shadowProxy = dashboard({
           thresholds: badFrom(2, 1.2),
         }),
         tile({
-          title: 'Queue of its limit',
+          title: 'Queue, share of the limit',
           description:
             'The fullest queue to a mirror: at 100 % further writes make their keys suspects, so find out why the mirror is slow.',
           width: 4,
@@ -131,7 +131,7 @@ export const shadowProxy = dashboard({
           queries: { '{{shard}}': maxBy('shard', proxy('client_bytes')) },
         }),
         lines({
-          title: 'Clients that are closed',
+          title: 'Clients closed by limits',
           description:
             'In a second, by the limit of the plan: output and memory are clients that do not read or send too much, login and idle those that do nothing.',
           width: 8,
@@ -139,7 +139,7 @@ export const shadowProxy = dashboard({
           queries: { '{{reason}} {{shard}}': sumBy('shard, reason', perSecond(proxy('clients_closed_total'))) },
         }),
         lines({
-          title: 'Silence of a server',
+          title: 'Longest silence of a server',
           description: 'Time since a server that answers clients last replied. At downAfterMs it counts as down.',
           width: 8,
           unit: 's',
@@ -162,7 +162,7 @@ export const shadowProxy = dashboard({
           thresholds: badFrom(10, 1),
         }),
         lines({
-          title: 'Bytes that wait',
+          title: 'Queued bytes',
           description:
             'Effects on their way to the mirror: at limits.queueBytes of the plan further keys become suspects, and nothing is lost but time.',
           width: 8,
@@ -213,7 +213,7 @@ export const shadowProxy = dashboard({
           queries: { '{{shard}} {{reason}}': orNone('reason', sumBy('shard, reason', proxy('inconclusive_total'))) },
         }),
         lines({
-          title: 'Commands that one server lacks',
+          title: 'Unsupported commands',
           description:
             'Since the start, by name and option: clients get errors after the cutover, so change them first; the gate unsupported blocks promotion.',
           width: 8,
@@ -249,14 +249,14 @@ export const shadowProxy = dashboard({
           thresholds: worthALook(1),
         }),
         lines({
-          title: 'Differences being asked about',
+          title: 'Differences being checked',
           description:
             'Differences without a verdict yet: more than a handful for long means that a server answers slowly.',
           width: 8,
           queries: { '{{shard}}': maxBy('shard', proxy('undecided')) },
         }),
         lines({
-          title: 'Connections that went silent',
+          title: 'Silent connections',
           description:
             'In the last hour, by server: closed because they brought nothing while the server answered; look at firewalls and connection tables.',
           width: 8,
@@ -284,7 +284,7 @@ export const shadowProxy = dashboard({
           queries: { '{{shard}} {{age}}': orNone('age', sumBy('shard, age', proxy('reservations'))) },
         }),
         states({
-          title: 'Way back is safe',
+          title: 'Rollback is safe',
           description:
             'No suspect keys, and the mirror is less than 5 s behind. At no, rollback lists what would be lost.',
           width: 8,
@@ -323,7 +323,7 @@ export const shadowProxy = dashboard({
       title: 'Backfill and verify',
       panels: [
         states({
-          title: 'Under way',
+          title: 'Running jobs',
           description: 'Which job runs: one that waits says why in shadow-compare status.',
           width: 8,
           queries: {
@@ -343,7 +343,7 @@ export const shadowProxy = dashboard({
           },
         }),
         lines({
-          title: 'Keys a second',
+          title: 'Keys per second',
           description:
             'Speed of the keyspace scan. Below its limit, the servers’ CPU or the clients’ load slows it down.',
           width: 8,
@@ -361,7 +361,7 @@ export const shadowProxy = dashboard({
           thresholds: badFrom(1),
         }),
         lines({
-          title: 'Keys that failed',
+          title: 'Failed keys',
           description: 'Keys that could not be copied or compared: shadow-compare status names the first, and why.',
           width: 8,
           queries: { '{{shard}} {{what}}': maxBy('shard, what', proxy('job_keys', 'what=~"failed|unsure"')) },

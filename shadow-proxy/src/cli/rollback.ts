@@ -71,7 +71,7 @@ async function rollback(workload: string | undefined, options: RollbackOptions):
     ),
   );
   process.stdout.write(
-    `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'No workload is answered by the target: there is nothing to roll back.' : lines.join('\n')}\n`,
+    `${json ? JSON.stringify(done, null, 2) : lines.length === 0 ? 'The target answers no workload: there is nothing to roll back.' : lines.join('\n')}\n`,
   );
   return exitCode.holds;
 }

@@ -194,7 +194,7 @@ const JUDGES: Readonly<
     const day = `${hours.length} of 24 hours of the day seen`;
     return counts(
       minMinutes - minutes,
-      `replies compared in ${number(minutes)} of ${minMinutes < 1 ? minMinutes : number(minMinutes)} minutes (${number(passed)} minutes in this stage, ${day})`,
+      `replies compared in ${number(minutes)} of ${minMinutes < 1 ? minMinutes : number(minMinutes)} min (${number(passed)} min in this stage, ${day})`,
       untilMinutes(minMinutes - minutes, comparedPerSecond),
     );
   },
@@ -276,7 +276,7 @@ const JUDGES: Readonly<
     if (last !== null && minutes(last.at) < Math.max(1, minMinutes)) {
       return says(
         false,
-        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} minutes ago; stop them, wait ${number(Math.max(1, minMinutes))} minutes, then repair what the target missed`,
+        `clients write to the source directly, bypassing the proxy: at least these writes${listed(last.writes)}, last seen ${number(minutes(last.at))} min ago; stop them, wait ${number(Math.max(1, minMinutes))} min, then repair what the target missed`,
         `verify --repair --workload ${workload}`,
       );
     }
@@ -284,7 +284,7 @@ const JUDGES: Readonly<
     return says(
       bypassing.length === 0,
       bypassing.length === 0
-        ? `no client is connected to the source directly${since === null ? '; call counts could not be compared (scripts run, the target answers clients, or the proxy has just started)' : `, and for ${number(minutes(since))} minutes the source counted only the writes of the proxy`}`
+        ? `no client is connected to the source directly${since === null ? '; call counts could not be compared (scripts run, the target answers clients, or the proxy has just started)' : `, and for ${number(minutes(since))} min the source counted only the writes of the proxy`}`
         : `connected to the source directly, bypassing the proxy: ${bypassing.slice(0, 5).join(', ')}${bypassing.length > 5 ? ` and ${bypassing.length - 5} more` : ''} (point them at the proxy, or list them in knownClients)`,
     );
   },

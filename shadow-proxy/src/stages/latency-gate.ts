@@ -36,7 +36,7 @@ export function judgeLatency(windows: readonly LatencyWindow[], most: number): G
   const spread = `${quantile(ratios, 0.25).toFixed(2)} to ${quantile(ratios, 0.75).toFixed(2)}`;
   return says(
     ratio <= most,
-    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} minutes), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${number(replies.source)} and ${number(replies.target)} replies`,
+    `p99 of the target is ${ratio.toFixed(2)} times the source's (${spread} over ${windows.length} min), at most ${most}; p50 / p99 / p99.9: ${times('source')}, ${times('target')}; ${number(replies.source)} and ${number(replies.target)} replies`,
   );
 }
 

@@ -199,7 +199,7 @@ variable "shadow_proxy" {
 
 variable "monitoring" {
   type        = object({ instance_type = optional(string, "t4g.medium"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 64 }), emails = optional(set(string), []) })
-  description = "The monitoring host, and who is told of alarms."
+  description = "The monitoring host, and the receivers of alarms."
   default     = {}
 }
 

@@ -1,6 +1,6 @@
 variable "directory" {
   type        = string
-  description = "Folder of the plan, the proxy's state and the log: not there before, and gone after destroy."
+  description = "Folder of the plan, the proxy's state and the log. It must not exist before; destroy deletes it."
   default     = "./local-migration"
 
   validation {

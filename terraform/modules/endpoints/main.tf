@@ -68,7 +68,7 @@ resource "aws_route53_record" "names" {
         var.destinations[each.value.shard].proxy.port,
         var.destinations[each.value.shard].target.port,
       ])) == 1
-      error_message = "Clients of ${each.key} keep their port when its name leads elsewhere, but source, proxy and target of shard ${each.value.shard} have ${var.destinations[each.value.shard].source.port}, ${var.destinations[each.value.shard].proxy.port} and ${var.destinations[each.value.shard].target.port}: give all one port in the plan, or set via = \"nlb\"."
+      error_message = "Clients of ${each.key} keep their port when its name moves to another server, but source, proxy and target of shard ${each.value.shard} have ${var.destinations[each.value.shard].source.port}, ${var.destinations[each.value.shard].proxy.port} and ${var.destinations[each.value.shard].target.port}: give all one port in the plan, or set via = \"nlb\"."
     }
   }
 }

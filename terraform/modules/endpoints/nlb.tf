@@ -91,7 +91,7 @@ resource "aws_lb_listener" "this" {
   lifecycle {
     precondition {
       condition     = length([for name, port in local.ports : name if port == local.ports[each.key]]) == 1
-      error_message = "Names of one load balancer are told apart by port, and ${join(" and ", [for name, port in local.ports : name if port == local.ports[each.key]])} have ${local.ports[each.key]}: give each a port of its own in names."
+      error_message = "The names of one load balancer differ by port, but ${join(" and ", [for name, port in local.ports : name if port == local.ports[each.key]])} have ${local.ports[each.key]}: give each its own port in names."
     }
   }
 }

@@ -12,7 +12,7 @@ output "names" {
   }
   precondition {
     condition     = alltrue([for to in values(local.leads_to) : !(contains(to, "target") && length(to) > 1)])
-    error_message = "Names of shard ${join(", ", [for shard, to in local.leads_to : shard if contains(to, "target") && length(to) > 1])} lead to the target, and others elsewhere: what is written at the target alone, nobody else sees. Let all names of a shard lead there together, after complete."
+    error_message = "Names of shard ${join(", ", [for shard, to in local.leads_to : shard if contains(to, "target") && length(to) > 1])} point to the target, and others do not: clients of the others do not see what is written to the target alone. Point all names of a shard to the target together, after complete."
   }
   precondition {
     condition     = alltrue([for choice in values(local.names) : choice.to != "source" || var.destinations[choice.shard].source.kind != "sentinel"])
@@ -51,6 +51,6 @@ output "billed" {
 check "one_way_to_the_source" {
   assert {
     condition     = alltrue([for to in values(local.leads_to) : !(contains(to, "source") && contains(to, "proxy"))])
-    error_message = "Some names of shard ${join(", ", [for shard, to in local.leads_to : shard if contains(to, "source") && contains(to, "proxy")])} lead to the source, others to the proxy. The proxy does not see what is written past it: let every workload stay in off until all names lead to the proxy."
+    error_message = "Some names of shard ${join(", ", [for shard, to in local.leads_to : shard if contains(to, "source") && contains(to, "proxy")])} lead to the source, others to the proxy. The proxy does not see writes that bypass it: leave every workload in off until all names point to the proxy."
   }
 }

@@ -92,7 +92,7 @@ variable "protect" {
 
 variable "alarm_topic_arns" {
   type        = list(string)
-  description = "SNS topics that are told when what a name leads to cannot be reached."
+  description = "SNS topics notified when the server of a name cannot be reached."
   default     = []
 }
 

@@ -41,7 +41,7 @@ variable "watched" {
 
 variable "emails" {
   type        = set(string)
-  description = "Who is told of alarms. Each must confirm the mail that AWS sends."
+  description = "Mail addresses for alarms. Each receiver must confirm the mail that AWS sends."
   default     = []
 
   validation {

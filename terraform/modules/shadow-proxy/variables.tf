@@ -62,7 +62,7 @@ variable "additional_security_group_ids" {
 
 variable "alarm_topic_arns" {
   type        = list(string)
-  description = "SNS topics that are told when a proxy is recovered."
+  description = "SNS topics notified when a proxy is recovered."
   default     = []
 }
 

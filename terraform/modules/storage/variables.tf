@@ -26,7 +26,7 @@ variable "kms_key_arn" {
 
 variable "keep_backups_days" {
   type        = number
-  description = "Days for which backups are kept. Reports are kept for ever."
+  description = "Days for which backups are kept. Reports are kept forever."
   default     = 35
 
   validation {

@@ -105,7 +105,7 @@ test('the report has the evidence in three forms, while the proxy runs and after
         [report.recommendation.answer, advised.answer, advised.next],
         ['not yet', 'not yet', 'live 10 %'],
       );
-      assert.match(advised.because.join('\n'), /^time: replies compared in \d of 1 minutes/m);
+      assert.match(advised.because.join('\n'), /^time: replies compared in \d of 1 min/m);
       assert.match(
         markdown,
         /^## Recommendation: not yet\n\n\d of 2 workloads (is|are) ready for the next stage\.\n\n- a: sessions → live 10 %: not yet, because .*time: replies/m,

@@ -24,7 +24,7 @@ const words = (text: string): string =>
     .replace(/ \([a-z-]+ #(, [a-z-]+ #)*\)/g, '')
     .replace(/ writing now: \S+ \([\w|]+\)(, \S+ \([\w|]+\))*/g, '')
     .replace(
-      /connected to the source directly(, and for # minutes the source counted only the writes of the proxy|; call counts could not be compared \([^)]*\))/g,
+      /connected to the source directly(, and for # min the source counted only the writes of the proxy|; call counts could not be compared \([^)]*\))/g,
       'connected to the source directly',
     )
     .trim();

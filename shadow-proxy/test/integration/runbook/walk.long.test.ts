@@ -130,7 +130,9 @@ async function walk(
       problems.push(`${name} ${id} does not show what it prints:\n${printed}\n--- the page:\n${sample}`);
   }
   t.diagnostic(`${name}: ${Math.round((performance.now() - began) / 1000)} s`);
-  assert.deepEqual(problems, []);
+  // A sample with `…` is shortened by hand.
+  if (WRITES) for (const problem of problems) t.diagnostic(problem);
+  else assert.deepEqual(problems, []);
   assert.deepEqual([...shown].sort(), page.steps.map(({ id }) => id).sort(), `${name}: every step was walked`);
 }
 

@@ -15,7 +15,7 @@ test('figures, units, wrapped tables and the rules that excused something may di
   );
   assert.ok(
     shows(
-      'connected to the source directly, and for 1 minutes the source counted only the writes of the proxy',
+      'connected to the source directly, and for 1 min the source counted only the writes of the proxy',
       'connected to the source directly; call counts could not be compared (scripts run)',
     ),
   );

@@ -118,7 +118,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     ],
     ['users', 'unknown', /were not checked yet/, { users: null }],
     ['compared', 'no', /^99,999 of 100,000 pairs/, {}, { compared: 99_999 }],
-    ['time', 'no', /in 59 of 60 minutes \(180 minutes in this stage, 3 of 24 hours/, {}, { minutes: 59 }],
+    ['time', 'no', /in 59 of 60 min \(180 min in this stage, 3 of 24 hours/, {}, { minutes: 59 }],
     ['mismatches', 'no', /^1 \(value 1\), at most 0/, {}, { mismatches: { value: 1 } }],
     ['allowed', 'no', /^30 % of the pairs \(unordered 60,000\), at most 25 %/, {}, { allowed: { unordered: 60_000 } }],
     ['allowed', 'unknown', /nothing was compared/, {}, { compared: 0, allowed: {} }],
@@ -161,7 +161,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
     [
       'bypass',
       'no',
-      /at least these writes \(set 12\), last seen 20 minutes ago/,
+      /at least these writes \(set 12\), last seen 20 min ago/,
       { passed: { since: null, last: { at: '2026-03-04T11:40:00Z', writes: { set: 12 } } } },
     ],
     ['bypass', 'unknown', /CLIENT LIST/, { bypassing: null }],
@@ -287,7 +287,7 @@ test('latency is judged by the minute, with a floor of 1 ms', () => {
   const oneBadMinute = [window(2_000, 2_000), window(2_000, 20_000), window(2_000, 2_100)];
   assert.match(
     judge({ latencies: oneBadMinute }).latency.evidence,
-    /is 1\.05 times the source's \(1\.00 to 10\.00 over 3 minutes\)/,
+    /is 1\.05 times the source's \(1\.00 to 10\.00 over 3 min\)/,
   );
   assert.equal(judge({ latencies: oneBadMinute }).latency.answer, 'yes');
 });
