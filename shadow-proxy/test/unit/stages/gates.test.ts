@@ -388,7 +388,7 @@ test('a gate that counts says when it opens, from the measured rate, and never m
     assert.deepEqual([gates.compared.opensInMs, gates.time.opensInMs], [ms, timeMs]);
   }
   const small = judge({ gates: { ...facts.gates, minMinutes: 0.1 } }, { minutes: 0 });
-  assert.match(small.time.evidence, /^replies compared in 0 of 0\.1 minutes .*; about 1 min or less if/);
+  assert.match(small.time.evidence, /^replies compared in 0 of 0\.1 min .*; about 1 min or less if/);
   const open = judge({ comparedPerSecond: 0 });
   for (const name of ['compared', 'time']) {
     assert.equal('opensInMs' in open[name], false, name);
