@@ -59,12 +59,18 @@ const termsRule =
 const sentencesRule: TextlintRuleModule = ({ RuleError, getSource, locator, report }) =>
   forBlocks((node) => {
     for (const { segment, index } of SENTENCES.segment(proseOf(node, getSource(node as never)))) {
-      const words = segment.split(/\s+/).filter((word) => /[\p{L}\p{N}]/u.test(word));
+      const words = segment
+        .split(/\s+/)
+        .filter((word) => /[\p{L}\p{N}]/u.test(word))
+        .filter((word, at, all) => !(isCode(word) && at > 0 && isCode(all[at - 1])));
       if (words.length <= LONGEST) continue;
       const message = `a sentence of ${words.length} words, at most ${LONGEST} are allowed: "${words.slice(0, 6).join(' ')} …"`;
       report(node as never, new RuleError(message, { padding: locator.at(index) }));
     }
   });
+
+/** A list of code counts as one word. */
+const isCode = (word: string): boolean => /^C+[,;:]?$/.test(word);
 
 export const refusal = (word: string, use: string): string => `"${word}" is not a word of the glossary: write "${use}"`;
 

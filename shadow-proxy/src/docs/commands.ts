@@ -32,14 +32,14 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
   [
     'subscribe',
     'Subscriptions',
-    "Sent over a connection of the client's own to the authority of the workload that has the channel (`channels` in the plan); a pattern belongs to the workload " +
+    "Sent over a connection of the client's own to the authority of the workload that has the channel (`channels` in the plan). A pattern belongs to the workload " +
       'whose plan has that very pattern, else to `default`. They move with the workload, without a message lost or doubled. Refused inside `MULTI`.',
   ],
   [
     'publish',
     'Messages',
     'Sent to the authority of the workload that has the channel, then to the mirror in every stage that writes twice; the client gets the receivers at the ' +
-      'authority. One that the mirror lost is not repeated; nor is one of a shard whose subscribers are still at its source on a target that it shares, where only others would hear it. `SPUBLISH` is not repeated on KeyDB, which has no sharded channels, and counted as `unsupported`.',
+      'authority. A message that the mirror lost is not sent again. On a shared target, messages are not sent while the shard subscribes at its source: only other shards would get them. `SPUBLISH` is not sent to KeyDB, which has no sharded channels; it is counted as `unsupported`.',
   ],
   [
     'local',
@@ -49,10 +49,11 @@ const SECTIONS: readonly (readonly [handling: Handling, title: string, text: str
   [
     'authority',
     'Answered by the authority alone',
-    'Sent to the authority of `default`; neither repeated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.\n\n' +
-      'Where shards share a target and it is the authority, `SCAN` and `KEYS` give the keys of the shard only, filtered from the reply of the server; a page of `SCAN` may be empty. `DBSIZE` ' +
-      'and `RANDOMKEY` are answered by a walk over the keys of the database, on a connection of its own: `DBSIZE` costs a `SCAN` of all of it, those of other shards among them (0.7 to 2.2 s for ' +
-      '500,000 keys on two busy cores), `RANDOMKEY` only where none of 32 tries meets a key of the shard. The count is exact while nobody writes and no table of the server shrinks. Inside `MULTI`, and in scripts, the four are refused there.',
+    'Sent to the authority of `default`; neither replicated nor compared: they are about a server, its users, or all its keys. `DEBUG` is refused with a subcommand that may stop a server or change its data.\n\n' +
+      'If shards share a target and it is the authority, these four are about the keys of the shard only. Inside `MULTI` and in scripts they are refused.\n\n' +
+      '- `SCAN`, `KEYS`: the reply of the server is filtered; a page of `SCAN` may be empty.\n' +
+      '- `DBSIZE`: a `SCAN` of the whole database on its own connection (0.7 to 2.2 s for 500,000 keys on two busy cores). Exact while no client writes and no table of the server shrinks.\n' +
+      '- `RANDOMKEY`: 32 tries, then a `SCAN`.',
   ],
 ];
 
@@ -83,20 +84,20 @@ const INSIDE_MULTI = [
     [
       [
         '`SWAPDB`',
-        'behind it, all connections to KeyDB select their databases anew, and suspects of either database become suspects of both: the proxy does so for one that comes by itself',
-        'send it by itself',
+        'after it, all connections to KeyDB select their databases again, and suspects of one database become suspects of both: the proxy does this only outside `MULTI`',
+        'send it outside `MULTI`',
       ],
       [
         '`SCRIPT FLUSH`, `FUNCTION LOAD`, `FUNCTION DELETE`, `FUNCTION RESTORE`, `FUNCTION FLUSH`',
         'they change what scripts may call, and run alone',
-        'send them by themselves',
+        'send them outside `MULTI`',
       ],
-      ['`CONFIG SET`', 'it goes to both servers', 'send it by itself'],
-      ['`SUBSCRIBE` and its like', 'messages come over a connection of the client’s own', 'send them by themselves'],
+      ['`CONFIG SET`', 'it goes to both servers', 'send it outside `MULTI`'],
+      ['`SUBSCRIBE` and its like', 'messages come over a connection of the client’s own', 'send them outside `MULTI`'],
       [
         '`SCRIPT KILL`, `FUNCTION KILL`, `AUTH`, `HELLO`, `CLIENT REPLY`, `CLIENT KILL`, `CLIENT UNBLOCK`',
         'the proxy answers them at once',
-        'send them by themselves',
+        'send them outside `MULTI`',
       ],
     ]
       .map((row) => `| ${row.join(' | ')} |`)
@@ -121,10 +122,10 @@ export function renderCommands(): string {
   return (
     [
       head(specs),
-      '## Writes\n\nSent to the authority, then told to the mirror in every stage that writes twice. A write that the authority refused is not repeated.',
-      `### Repeated as asked\n\nGiven the same state they do the same, and their replies are compared (${exceptions(repeated)}).\n\n${list(repeated)}`,
-      `### Told as their effect\n\n${effects(specs)}`,
-      '## Reads\n\nRepeated, and their replies compared, in `shadow` and `live`.',
+      '## Writes\n\nSent to the authority, then to the mirror in every stage with dual writes. A write that the authority refused is not replicated.',
+      `### Replicated as sent\n\nWith the same state they have the same effect, and their replies are compared. Replies of these may differ by a rule: ${exceptions(repeated)}.\n\n${list(repeated)}`,
+      `### Replicated as their effect\n\n${effects(specs)}`,
+      '## Reads\n\nSent to both servers, and their replies compared, in `shadow` and `live`.',
       `### Replies that must be equal\n\n${list(reads.filter((spec) => rulesOf(spec).length === 0 && bothHave(spec)))}`,
       `### Replies that may differ\n\nAs the named rule allows ([comparison-rules.md](comparison-rules.md)), and no further.\n\n${differing(reads)}`,
       `### Not compared: KeyDB 6.3.4 has no such command\n\nAnswered by the authority and counted as \`unsupported\`. Clients that use them break when a workload goes \`live\`.\n\n${list(reads.filter((spec) => !bothHave(spec)))}`,
@@ -198,7 +199,7 @@ function effects(specs: readonly CommandSpec[]): string {
   for (const spec of specs)
     if (spec.effect !== null) byText.set(spec.effect.told, [...(byText.get(spec.effect.told) ?? []), spec]);
   const rows = [...byText].map(([told, ofText]) => `| ${list(ofText)} | ${told} |`);
-  return `| command | the mirror is told |\n| --- | --- |\n${rows.join('\n')}`;
+  return `| command | sent to the mirror |\n| --- | --- |\n${rows.join('\n')}`;
 }
 
 function differing(reads: readonly CommandSpec[]): string {

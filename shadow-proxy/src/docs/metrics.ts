@@ -1,19 +1,18 @@
-/** docs/metrics.md: what `/metrics` tells, from the table that it is made of (`npm run docs:metrics`). */
+/** docs/metrics.md: the metrics of `/metrics`, from the table that defines them (`npm run docs:metrics`). */
 import { METRICS, type Metric } from '../telemetry/metrics.js';
 
 const ABOUT = `# Metrics
 
-What the proxy tells at \`/metrics\` of its admin address (\`admin.listen\`; where the plan sets a token, with \`Authorization: Bearer\`). Made by
+The proxy serves these metrics at \`/metrics\` of its admin address (\`admin.listen\`). If the plan sets a token, send \`Authorization: Bearer\`. Made by
 \`npm run docs:metrics\` from the table in \`shadow-proxy/src/telemetry/metrics.ts\`.
 
-Everything is read from plain fields when somebody scrapes; the data path knows nothing of it, and no server is asked while a scrape waits. What only
-the servers can tell (the gates \`bypass\`, \`counters\` and \`evictions\`, the guard's verdicts, \`bypassing_clients\`, the end of a server's
-certificate) is asked for at most once a minute, while somebody scrapes, and told at the next scrape: a minute old at most, \`unknown\` or absent before
-the first answer and after five minutes without one.
+A scrape reads plain fields. It costs the data path nothing, and no server is asked while a scrape waits. Some values come from the servers: the gates
+\`bypass\`, \`counters\` and \`evictions\`, the verdicts of guard, \`bypassing_clients\`, the expiry of a server's certificate. After a scrape the proxy asks for them,
+at most once a minute, and reports them at the next scrape. They are \`unknown\` or absent before the first answer, and after five minutes without one.
 
-Counters count since the start of the process. A metric with \`workload\` has a series for each workload of the plan and for \`default\`. Where a label
-has fixed values (\`stage\`, \`answer\`, \`verdict\`, \`how\`), each has a series, 1 for what holds and 0 for the others. Names that clients make up
-(\`command\`) are cut off at 200.
+Counters count since the start of the process. A metric with \`workload\` has a series for each workload of the plan and for \`default\`. If a label
+has fixed values (\`stage\`, \`answer\`, \`verdict\`, \`how\`), each value has a series: 1 for the current value, 0 for the others. Of names that clients choose
+(\`command\`), the first 200 are kept.
 `;
 
 const AFTER = `## Of the process

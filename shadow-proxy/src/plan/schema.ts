@@ -198,7 +198,7 @@ const writing = {
     .enum(COUNTER_LAYOUTS)
     .default('plain')
     .describe(
-      'For class counter. plain: one key for each counter; library: the applications use the counters package; per-region: the proxy rewrites each plain counter to one key for each region; such a workload is "off" or complete',
+      'For class counter. With plain, each counter is one key. With library, the applications use the counters package. With per-region, the proxy rewrites each plain counter to one key for each region; such a workload is "off" or complete',
     ),
 };
 
@@ -305,7 +305,7 @@ export const planSchema = z.strictObject({
     .enum(['ask', 'accept'])
     .default('ask')
     .describe(
-      'When an authority was restarted or replaced (run ID changed). ask: repairs are frozen until the operator decides; accept: its data is accepted, and keys that it lost are deleted on the mirror',
+      'When an authority was restarted or replaced (run ID changed). With ask, repairs are frozen until the operator decides. With accept, its data is accepted, and keys that it lost are deleted on the mirror',
     ),
   failover: failover.default('manual'),
   topology: z

@@ -61,7 +61,7 @@ export const STRINGS: Rows = {
     readKeys: setKeys,
     effect: effect(
       set,
-      'with `NX` and `GET` together: the `SET` without both, or nothing if the key existed; with `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired); otherwise as sent',
+      'with `NX` and `GET` together: the `SET` without both, or nothing if the key existed. With `KEEPTTL`: as sent, after an `EXISTS` (KeyDB may lose what `SET … KEEPTTL` writes to a key that has just expired). Otherwise as sent',
       { least: 4 },
     ),
     relativeTtl: ttlOption(3, 'EX', 'PX', 'SET'),

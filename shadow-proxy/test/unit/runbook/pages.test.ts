@@ -38,7 +38,7 @@ test('every page parses; its steps have ids of their own, and each that changes 
   assert.throws(() => openRunbook('weak-1'), /is not a runbook\. Allowed: .*week-1-shadow/);
 });
 
-test('every walked page says when to stop, how to go back, whom to tell, how long it takes', () => {
+test('every walked page says when to stop, how to go back, whom to inform, how long it takes', () => {
   for (const name of WALKED) {
     const page = text(name);
     for (const [what, pattern] of [
@@ -46,7 +46,7 @@ test('every walked page says when to stop, how to go back, whom to tell, how lon
       ['preconditions', /^\| you need \|/m],
       ['stop', /^## Stop when/m],
       ['back', /go back/i],
-      ['tell', /^## .*tell|^\| tell \|/im],
+      ['inform', /^## .*inform|^\| inform first \|/im],
     ] as const) {
       assert.match(page, pattern, `${name}: ${what}`);
     }
