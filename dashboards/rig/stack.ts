@@ -77,7 +77,7 @@ async function startProxy(rig: Rig, source: string, target: string): Promise<Sta
   const plan = rig.file('migration.yaml');
   writeFileSync(plan, stringify(planOf(source, target, port, admin, rig.file('state'))));
   const main = fileURLToPath(new URL('../../shadow-proxy/src/main.js', import.meta.url));
-  await rig.start('shadow-proxy', port, process.execPath, [main, '--plan', plan]);
+  await rig.start('shadow-proxy', port, process.execPath, [main, '--first-start', '--plan', plan]);
   return { port, admin: `127.0.0.1:${admin}` };
 }
 
