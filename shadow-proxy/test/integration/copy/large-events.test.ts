@@ -139,7 +139,7 @@ test('a copy that cannot go on says why, and leaves the key in doubt and nothing
     const aborter = new AbortController();
     await assert.rejects(
       copy({ signal: aborter.signal, pace: after(8, async () => aborter.abort()) }),
-      (problem) => problem instanceof CopyError && /called off/.test(problem.message),
+      (problem) => problem instanceof CopyError && /the copy was stopped/.test(problem.message),
     );
     assert.equal(await rig.client({ of: scene.mirror }).exists(temporaryKey(0, Buffer.from(KEY))), 0);
     await assertCopied(scene);

@@ -66,7 +66,7 @@ test('what two sources hold is told with both values, and nothing is overwritten
     // In doubt until somebody says whose they are; and not looked at again and again meanwhile.
     const doubts = (): (string | null)[] => shared.shards.map(({ shard }) => shard.snapshot().workloads[0].suspect);
     assert.deepEqual(
-      doubts().map((why) => why !== null && /say with `owns` whose they are/.test(why)),
+      doubts().map((why) => why !== null && /set `owns` so that each key has one shard/.test(why)),
       [true, true, false],
     );
     await new Promise((resolve) => setTimeout(resolve, 3_000));
@@ -192,7 +192,7 @@ test('a source of another shard that cannot be asked is waited for', async (t) =
     const job = shared.job(0, { kind: 'backfill' });
     const { shard } = shared.shards[0];
     await until(
-      () => /the source of shard s1 cannot be asked/.test(shard.snapshot().job?.reason ?? ''),
+      () => /the source of shard s1 cannot be read/.test(shard.snapshot().job?.reason ?? ''),
       5_000,
       () => JSON.stringify(shard.snapshot().job),
     );
