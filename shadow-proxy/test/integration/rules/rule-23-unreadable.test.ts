@@ -51,7 +51,10 @@ for (const [what, damage] of [
       await endWithKeysMissing(scene);
       damage(file(scene, 'journal-a'));
       await scene.startShard();
-      assert.match(suspicions(scene)[0]!, /^the last process crashed: .*journal-a (is|was) (damaged|truncated|missing)/);
+      assert.match(
+        suspicions(scene)[0]!,
+        /^the last process crashed: .*journal-a (is|was) (damaged|truncated|missing)/,
+      );
       assert.equal(suspicions(scene)[1], null, 'what is written once cannot differ');
       assert.match(suspicions(scene)[2]!, /last process crashed/);
       assert.equal(scene.shard.snapshot().workloads[0].clean, false);
