@@ -83,6 +83,19 @@ run "to_the_target_in_a_zone_that_is_there" {
   }
 }
 
+run "nothing_is_protected_before_destroy" {
+  variables {
+    via        = "nlb"
+    protect    = false
+    subnet_ids = ["subnet-0a", "subnet-0b"]
+  }
+
+  assert {
+    condition     = !aws_lb.this[0].enable_deletion_protection && aws_route53_zone.this[0].force_destroy
+    error_message = "terraform destroy removes the load balancer, and the zone with all its records"
+  }
+}
+
 run "by_load_balancer" {
   variables {
     via        = "nlb"
