@@ -140,6 +140,28 @@ describe(
       await nothingIsLeft(local, pidsOf(second));
     });
 
+    for (const server of ['source', 'target'] as const) {
+      test(`apply after the ${server} was killed starts everything again, empty`, async (t) => {
+        const local = new Local(t);
+        await local.init();
+        await local.applied();
+        const first = local.running;
+        await local.connect(first.proxy).set('session:1', 'a');
+        process.kill(first[server].pid, 'SIGKILL');
+        await until(() => areGone([first[server].pid]), 'the server is down');
+        assert.notEqual(await commandOf(first.pid), '', 'the proxy still runs');
+        assert.match(await local.applied(), /1 added, 0 changed, 1 destroyed/);
+        await until(() => areGone(pidsOf(first)), 'the others are stopped');
+        const second = local.running;
+        assert.equal(await local.connect(second.proxy).get('session:1'), null);
+        for (const { url } of [second.source, second.target]) assert.equal(await local.connect(url).dbsize(), 0);
+        assert.match(await local.applied(), /0 added, 0 changed, 0 destroyed/);
+        assert.deepEqual(local.running, second);
+        await local.destroyed();
+        await nothingIsLeft(local, pidsOf(second));
+      });
+    }
+
     test('a start that fails says why, leaves nothing, and the next one succeeds', async (t) => {
       const local = new Local(t);
       await local.init();
@@ -150,7 +172,7 @@ describe(
       for (const [variable, said] of [
         ['redis_port', /Address already in use/],
         ['keydb_port', /Address already in use/],
-        ['proxy_port', /cannot listen at .*it is taken; choose\s+another address/],
+        ['proxy_port', /cannot listen at .*the address is in use; choose\s+another address/],
         ['admin_port', /taken/],
       ] as const) {
         const { code, output } = await local.apply(`${variable}=${port}`);

@@ -5,7 +5,15 @@ locals {
   directory = abspath(var.directory)
   running   = "${local.directory}/running.json"
 
-  ports   = { redis = var.redis_port, keydb = var.keydb_port, proxy = var.proxy_port, admin = var.admin_port }
+  ports = { redis = var.redis_port, keydb = var.keydb_port, proxy = var.proxy_port, admin = var.admin_port }
+
+  # Linux shows each process. Elsewhere only the file tells, which goes with the proxy's process.
+  shows_processes = fileexists("/proc/self/stat")
+  ran             = try(jsondecode(file(local.running)), null)
+  runs = local.ran != null && (!local.shows_processes || try(
+    alltrue([for pid in [local.ran.pid, local.ran.source.pid, local.ran.target.pid] : fileexists("/proc/${pid}/stat")]),
+    false,
+  ))
   options = join(" ", [for server, port in local.ports : "--${server}-port ${port}" if port != null])
 }
 
@@ -16,15 +24,11 @@ resource "terraform_data" "migration" {
     program   = abspath("${path.module}/../../../shadow-proxy/bin/shadow-compare.mjs")
   }
 
-  # The processes are no resources that Terraform could look at. The file goes with them, however they ended: where it is gone,
-  # the moment of this plan is a new ID, and all is started again. Linux also tells of a file that outlived a power cut.
+  # Terraform cannot look at processes. If one of them ended (proxy, Redis or KeyDB), this plan's time is a new ID: the
+  # rest is stopped, and everything is started again, empty.
   triggers_replace = {
     options = local.options
-    id = (
-      fileexists(local.running) && (!fileexists("/proc/self/stat") || try(fileexists("/proc/${jsondecode(file(local.running)).pid}/stat"), false))
-      ? jsondecode(file(local.running)).id
-      : plantimestamp()
-    )
+    id      = local.runs ? local.ran.id : plantimestamp()
   }
 
   provisioner "local-exec" {
