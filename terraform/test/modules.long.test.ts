@@ -1,6 +1,7 @@
 /** Every directory of Terraform's is valid by the provider's schema, and its own tests pass with AWS mocked. */
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync } from 'node:fs';
+import { copyFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { serveSchema, type StandIn } from '../schema/provider.js';
@@ -47,5 +48,28 @@ describe(
         t.diagnostic(`${passed} runs passed`);
       });
     }
+
+    test('the example files of environments/aws are a whole environment', async (t) => {
+      const copy = mkdtempSync(join(tmpdir(), 'terraform-examples-'));
+      t.after(() => rmSync(copy, { recursive: true, force: true }));
+      cpSync(join(TERRAFORM, 'modules'), join(copy, 'modules'), { recursive: true });
+      const aws = join(copy, 'environments', 'aws');
+      cpSync(join(TERRAFORM, 'environments', 'aws'), aws, { recursive: true });
+      copyFileSync(join(aws, 'backend.tf.example'), join(aws, 'backend.tf'));
+      copyFileSync(join(TERRAFORM, 'examples', 'minimal', 'migration.yaml'), join(aws, 'migration.yaml'));
+      const [mocks] = readFileSync(join(aws, 'tests', 'inventory.tftest.hcl'), 'utf8').split(/^variables \{/m);
+      const given = readFileSync(join(aws, 'terraform.tfvars.example'), 'utf8');
+      // OpenTofu's mock has one zone for all subnets.
+      const [vpc] = /vpc-[0-9a-f]+/.exec(given)!;
+      const variables = `variables {\nallow_single_zone = true\n${given}}\n`;
+      writeFileSync(join(aws, 'tests', 'example.tftest.hcl'), `${mocks.replaceAll('vpc-0a', vpc)}${variables}run "example" {}\n`);
+
+      const workspace = new Workspace(t, terraform!, aws, provider.env);
+      const filter = '-filter=tests/example.tftest.hcl';
+      for (const step of [() => workspace.init(), () => workspace.run('test', '-no-color', filter)]) {
+        const { code, output } = await step();
+        assert.equal(code, 0, output);
+      }
+    });
   },
 );
