@@ -62,7 +62,10 @@ describe(
       // OpenTofu's mock has one zone for all subnets.
       const [vpc] = /vpc-[0-9a-f]+/.exec(given)!;
       const variables = `variables {\nallow_single_zone = true\n${given}}\n`;
-      writeFileSync(join(aws, 'tests', 'example.tftest.hcl'), `${mocks.replaceAll('vpc-0a', vpc)}${variables}run "example" {}\n`);
+      writeFileSync(
+        join(aws, 'tests', 'example.tftest.hcl'),
+        `${mocks.replaceAll('vpc-0a', vpc)}${variables}run "example" {}\n`,
+      );
 
       const workspace = new Workspace(t, terraform!, aws, provider.env);
       const filter = '-filter=tests/example.tftest.hcl';
