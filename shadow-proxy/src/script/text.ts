@@ -698,9 +698,7 @@ const MAX_NAMES = 100;
 const MAX_PLAIN = 1e15;
 
 /** Whether it may stand for several values at the end of a list. */
-const isMany = (expression: Expression): boolean =>
-  expression.type === 'VarargLiteral' ||
-  (/Call/.test(expression.type) && (expression as { inParens?: boolean }).inParens !== true);
+const isMany = ({ type }: Expression): boolean => type === 'VarargLiteral' || /Call/.test(type);
 
 /** The text that is written out; line breaks in it, which Lua may change, make it unknown. */
 function literalOf(expression: Expression | undefined): string | null {

@@ -22,7 +22,8 @@ const SHOWN_ELSEWHERE: readonly (readonly [command: RegExp, file: string])[] = [
   [/^shadow-proxy --plan \S+$/, 'cli/daemon.test.ts'],
   [/^shadow-proxy .*--standby/, 'cli/standby.test.ts'],
   [/^shadow-compare guard .*--watch/, 'guard/live.long.test.ts'],
-  [/^shadow-compare runbook .*(--next|--check)/, 'runbook/walk.long.test.ts'],
+  [/^shadow-compare runbook .*(--next|--check|--until|--all)/, 'runbook/walk.long.test.ts'],
+  [/^shadow-compare status .*--watch/, 'cli/jobs.test.ts'],
 ];
 
 /** The stage in which a workload must be for a command, and the exit codes that it may have then. */
@@ -110,7 +111,7 @@ describe('the commands of the docs', () => {
     };
     const mine = args.map((arg) => known[arg] ?? arg);
     const planless =
-      ['run', 'assess', 'guard', 'demo', 'local'].includes(args[0]) ||
+      ['run', 'assess', 'guard', 'demo', 'local', 'completion'].includes(args[0]) ||
       args.includes('--plan') ||
       name !== 'shadow-compare';
     return planless ? mine : [...mine, '--plan', running.plan];
@@ -150,6 +151,7 @@ describe('the commands of the docs', () => {
         /^(promote|stage|rollback)$/.test(told.args[0]) && !told.args[1].startsWith('-') ? told.args[1] : 'sessions';
       if (stage !== null) await bring(workload, stage);
       const args = here(told);
+      if (told.args[0] === 'run' && !args.includes('--listen')) args.push('--listen', '');
       const listen = args.indexOf('--listen') + 1;
       if (listen > 0) args[listen] = `127.0.0.1:${await getPort()}`;
       const { code, stdout, stderr } = await program(
