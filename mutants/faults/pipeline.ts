@@ -229,11 +229,18 @@ export const WAKEUPS: readonly Fault[] = [
     tests: [LINKS],
   },
   {
+    id: 'a-mirror-with-a-closed-gate-is-empty',
+    file: `${PIPELINE}mirror.ts`,
+    from: 'return this.queued === 0 && this.#gates.length === 0;',
+    to: 'return this.queued === 0;',
+    tests: ['unit/pipeline/mirror'],
+  },
+  {
     id: 'a-second-wakeup-takes-over-who-the-first-waits-for',
     file: `${PIPELINE}wakeup.ts`,
     from: '.filter(({ waking }) => waking === null)',
     to: '',
-    tests: ['integration/rules/rule-19', 'integration/rules/rule-06'],
+    tests: ['unit/pipeline/wakeup'],
   },
   {
     id: 'a-wakeup-reserves-the-pushed-key-alone',

@@ -660,3 +660,48 @@ export const TRANSACTIONS: readonly Fault[] = [
     tests: ['unit/session/handlers/transaction'],
   },
 ];
+
+export const ROUTING: readonly Fault[] = [
+  {
+    id: 'a-read-over-several-stages-follows-on-the-mirror',
+    file: `${SESSION}routing.ts`,
+    from: 'if (!rule.mirrorsReads || mixed) return NOTHING;',
+    to: 'if (!rule.mirrorsReads) return NOTHING;',
+    tests: ['unit/session/handlers/keyed'],
+  },
+  {
+    id: 'a-write-over-several-stages-follows-by-its-first-key',
+    file: `${SESSION}routing.ts`,
+    from: 'if (!rule.mirrorsWrites && !mixed) return NOTHING;',
+    to: 'if (!rule.mirrorsWrites) return NOTHING;',
+    tests: ['unit/session/handlers/keyed'],
+  },
+  {
+    id: 'a-setting-that-the-mirror-refuses-is-compared',
+    file: `${SESSION}handlers/broadcast.ts`,
+    from: "if (spec.name === 'config|set') operation.confirmed = () => undefined;",
+    to: '',
+    tests: ['unit/session/handlers/broadcast'],
+  },
+  {
+    id: 'a-publish-does-not-wait-for-a-subscription',
+    file: `${SESSION}handlers/pubsub.ts`,
+    from: "if (clients.subscribers.holds(context, context.argument(1).toString('latin1'))) return;",
+    to: '',
+    tests: ['unit/session/handlers/pubsub'],
+  },
+  {
+    id: 'a-moved-subscriber-hears-both-servers',
+    file: `${SESSION}subscribers.ts`,
+    from: 'link.muted = this.#isNew;',
+    to: '',
+    tests: ['unit/session/handlers/pubsub'],
+  },
+  {
+    id: 'a-script-counts-as-accepted-though-it-was-refused',
+    file: `${SESSION}handlers/noting.ts`,
+    from: 'if (buffer[start] !== MINUS)',
+    to: 'if (true)',
+    tests: ['unit/session/handlers/noting'],
+  },
+];

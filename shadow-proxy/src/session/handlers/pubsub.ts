@@ -1,5 +1,5 @@
 /**
- * Pub/sub of one client. It is subscribed over connections of its own (`link.ts`): to the authority of its channels,
+ * Pub/sub of one client. It is subscribed over connections of its own (`subscription-link.ts`): to the authority of its channels,
  * so to one server, or to both where its channels belong to workloads of different authorities. What comes over them
  * is passed on as it comes, between the replies of the lanes.
  */

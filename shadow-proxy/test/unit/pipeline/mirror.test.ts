@@ -211,3 +211,17 @@ test('what comes behind a gate is neither sent nor taken for confirmed until it 
   assert.deepEqual([after, lane.isEmpty], [true, true]);
   lane.close();
 });
+
+test('a lane with a closed gate is not empty, though nothing is queued', async () => {
+  const { lane } = mirrored();
+  assert.equal(lane.isEmpty, true);
+  const open = lane.gate();
+  const second = lane.gate();
+  let over = false;
+  lane.afterAppended(() => (over = true));
+  assert.deepEqual([lane.queued, lane.isEmpty, over], [0, false, false]);
+  open();
+  assert.deepEqual([lane.isEmpty, over], [false, false], 'a second gate is closed');
+  second();
+  assert.deepEqual([lane.isEmpty, over], [true, true]);
+});

@@ -41,3 +41,20 @@ test('it waits while the default workload changes its stage', async () => {
   client.send('CONFIG', 'SET', 'notify-keyspace-events', 'KEA');
   assert.deepEqual([client.waits, proxy.took()], [['open'], []]);
 });
+
+test('a setting that the mirror refuses is not compared; a script that it refuses is', async () => {
+  for (const [command, ignored] of [
+    [['CONFIG', 'SET', 'notify-keyspace-events', 'KEA'], true],
+    [['SCRIPT', 'LOAD', 'return 1'], false],
+  ] as const) {
+    const { client, proxy } = await connect();
+    const effects: (((reply: Buffer | null) => void) | null)[] = [];
+    proxy.sequencer.mirrors.target.listen(({ confirmed }) => effects.push(confirmed));
+    client.send(...command);
+    proxy.answer(ignored ? '+OK' : '$1 x');
+    assert.deepEqual(
+      effects.map((confirmed) => confirmed !== null),
+      [ignored],
+    );
+  }
+});

@@ -132,3 +132,32 @@ test('COPY to another database, and SORT with a pattern, are not sent as what th
   assert.equal(proxy.sequencer.barred, true, 'it runs alone');
   assert.deepEqual(proxy.took(), ['source COPY a b DB 1']);
 });
+
+test('a read over keys of different stages follows nowhere; a write follows, and its keys are copied', async () => {
+  // Both have the source as their authority, so one command may span them.
+  const { client, proxy } = await connect({ off: 'off', default: 'shadow' });
+  for (const command of [
+    ['MGET', 'a', 'off:b'],
+    ['MGET', 'off:b', 'a'],
+  ]) {
+    client.send(...command);
+    assert.deepEqual(
+      proxy.sent.splice(0).map(({ follow }) => follow),
+      ['nothing'],
+      command.join(' '),
+    );
+    proxy.answer('*2 $-1 $-1');
+  }
+  for (const command of [
+    ['MSET', 'a', '1', 'off:b', '2'],
+    ['MSET', 'off:b', '2', 'a', '1'],
+  ]) {
+    client.send(...command);
+    assert.deepEqual(
+      proxy.sent.splice(0).map(({ follow, mustCopy }) => [follow, mustCopy]),
+      [['write', true]],
+      command.join(' '),
+    );
+    proxy.answer('+OK');
+  }
+});

@@ -1,0 +1,153 @@
+/** Wakeups: which clients they wait for, which keys they hold, and when their effects are appended. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { KeyLocks, type BlockedClient, type Taken } from '../../../src/pipeline/key-locks.js';
+import type { Lane } from '../../../src/pipeline/lane.js';
+import { Wakeup } from '../../../src/pipeline/wakeup.js';
+import type { Server } from '../../../src/upstream/server.js';
+
+/** A server that says which of its connections block; null where it cannot be asked. */
+function serverWith(blocked: () => readonly number[] | null) {
+  const state = { asked: [] as number[][] };
+  const server = {
+    connections: {
+      blocked: (ids: readonly number[]) => {
+        state.asked.push([...ids]);
+        const found = blocked();
+        return found === null ? Promise.reject(new Error('down')) : Promise.resolve(new Set(found));
+      },
+    },
+  } as unknown as Server;
+  return { server, state };
+}
+
+let lastId = 0;
+const client = (...waitsOn: string[]): BlockedClient => ({
+  lane: { clientId: ++lastId } as unknown as Lane,
+  keys: waitsOn,
+  waitsOn,
+  destination: null,
+  waking: null,
+  untold: false,
+});
+
+const took = (domain: string, told: string[]): Taken => ({
+  domain,
+  tell: (ordered) => void told.push(`${domain} ${ordered ? 'in order' : 'in any order'}`),
+});
+
+const turns = async (): Promise<void> => {
+  for (let i = 0; i < 5; i++) await new Promise(setImmediate);
+};
+
+test('a second wakeup leaves the client to the first one, which ends when the client has answered', async () => {
+  const order = new KeyLocks();
+  const waiter = client('q', 'other');
+  order.block(waiter);
+  const { server } = serverWith(() => []);
+  const first = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
+  const second = new Wakeup(order, server, ['other'], order.wokenBy(['other']));
+  assert.equal(waiter.waking, first);
+  const over: string[] = [];
+  first.after(() => over.push('first'));
+  second.after(() => over.push('second'));
+  second.answered();
+  assert.deepEqual(over, ['second'], 'it waits for nobody');
+  first.answered();
+  await turns();
+  assert.deepEqual(over, ['second'], 'its client has not answered');
+  const told: string[] = [];
+  first.settled(waiter, took('q', told));
+  assert.deepEqual([over, told, waiter.waking], [['second', 'first'], ['q in order'], null]);
+  assert.deepEqual(order.reservedSince(), []);
+});
+
+test('it holds its own keys and all keys of its clients, until it is over', async () => {
+  const order = new KeyLocks();
+  const waiter = client('q', 'other');
+  order.block(waiter);
+  const { server } = serverWith(() => []);
+  const wakeup = new Wakeup(order, server, ['q', 'mine'], order.wokenBy(['q']));
+  const held = (): boolean[] => ['q', 'other', 'mine', 'free'].map((key) => !order.admits(null, [key], true));
+  assert.deepEqual(held(), [true, true, true, false]);
+  wakeup.answered();
+  await turns();
+  assert.deepEqual(held(), [true, true, true, false]);
+  wakeup.settled(waiter, null);
+  assert.deepEqual(held(), [false, false, false, false]);
+});
+
+test('a client that still blocks is not waited for; the server is asked after the write was answered', async () => {
+  const order = new KeyLocks();
+  const [still, woken] = [client('q'), client('q')];
+  order.block(still);
+  order.block(woken);
+  const { server, state } = serverWith(() => [(still.lane as Lane).clientId]);
+  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
+  let over = false;
+  wakeup.after(() => (over = true));
+  await turns();
+  assert.deepEqual(state.asked, [], 'not before the write was answered');
+  wakeup.answered();
+  await turns();
+  assert.deepEqual(state.asked[0], [(still.lane as Lane).clientId, (woken.lane as Lane).clientId]);
+  assert.deepEqual([over, still.waking, woken.waking], [false, null, wakeup]);
+  wakeup.settled(woken, null);
+  assert.equal(over, true);
+});
+
+test('what was taken of one domain by several has no known order; of different domains it has', async () => {
+  for (const [domains, expected] of [
+    [
+      ['q', 'r'],
+      ['q in order', 'r in order'],
+    ],
+    [
+      ['q', 'q'],
+      ['q in any order', 'q in any order'],
+    ],
+    [
+      ['q', '*'],
+      ['q in any order', '* in any order'],
+    ],
+    [['*'], ['* in order']],
+  ] as const) {
+    const order = new KeyLocks();
+    const clients = domains.map(() => client('k'));
+    clients.forEach((each) => order.block(each));
+    const { server } = serverWith(() => []);
+    const wakeup = new Wakeup(order, server, ['k'], order.wokenBy(['k']));
+    const told: string[] = [];
+    clients.forEach((each, i) => wakeup.settled(each, took(domains[i], told)));
+    assert.deepEqual(told, [], 'the effect of the write comes first');
+    wakeup.answered();
+    assert.deepEqual(told, expected);
+  }
+});
+
+test('a server that cannot be asked is asked again; the wakeup goes on waiting', async () => {
+  const order = new KeyLocks();
+  const waiter = client('q');
+  order.block(waiter);
+  let answers = 0;
+  const { server, state } = serverWith(() => (++answers < 3 ? null : [(waiter.lane as Lane).clientId]));
+  const wakeup = new Wakeup(order, server, ['q'], order.wokenBy(['q']));
+  const over = new Promise<void>((resolve) => wakeup.after(resolve));
+  wakeup.answered();
+  await over;
+  assert.deepEqual([state.asked.length, waiter.waking], [3, null]);
+});
+
+test('when the write’s connection is lost, its clients are free, and its keys, too', () => {
+  const order = new KeyLocks();
+  const waiter = client('q');
+  order.block(waiter);
+  const wakeup = new Wakeup(order, serverWith(() => []).server, ['q'], order.wokenBy(['q']));
+  let over = 0;
+  wakeup.after(() => over++);
+  wakeup.lost();
+  assert.deepEqual([over, waiter.waking, order.reservedSince()], [1, null, []]);
+  wakeup.answered();
+  wakeup.after(() => over++);
+  assert.equal(over, 2, 'once, and at once for who comes later');
+});
