@@ -7,7 +7,7 @@ import type { Command } from 'commander';
 import { fingerprint } from '../upstream/identity.js';
 import { sum, type ShardSnapshot } from '../telemetry/snapshot.js';
 import { count } from '../text/figures.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { follow, renderJob, shardsOf, type EndedJob } from './job-progress.js';
@@ -74,7 +74,7 @@ async function accept(options: AcceptOptions): Promise<number> {
       `Nothing was changed. The differences could not be listed: ${unfinished.job.reason}. Run accept again`,
       exitCode.inconclusive,
     );
-  if (!options.yes) await confirm(found, options.fromMirror === true);
+  if (!options.yes) await confirm(found, options);
   if (options.fromMirror) await restoreLost(client, frozen, options);
   const accepted = [];
   for (const { name, source, target } of frozen)
@@ -95,7 +95,7 @@ async function accept(options: AcceptOptions): Promise<number> {
   else
     for (const { shard, servers } of accepted)
       print(
-        `${shard}: accepted the ${servers.join(' and the ')}. The mirror is now verified and repaired; watch it with shadow-compare status`,
+        `${shard}: accepted the ${servers.join(' and the ')}. The mirror is now verified and repaired; watch it: ${commandLine('status', options)}`,
       );
   return exitCode.holds;
 }
@@ -131,15 +131,15 @@ async function list(
 }
 
 /** @throws {CliError} where the operator does not want it, or cannot be asked */
-async function confirm(found: readonly EndedJob[], fromMirror: boolean): Promise<void> {
+async function confirm(found: readonly EndedJob[], options: AcceptOptions): Promise<void> {
   const keys = found.reduce((all, { job }) => all + (job.differences.extra ?? 0), 0);
-  const what = fromMirror
+  const what = options.fromMirror
     ? `of ${count(keys, 'key')} that only the mirror has, those that cannot be restored are`
     : `${count(keys, 'key')} that only the mirror ${keys === 1 ? 'has is' : 'has are'}`;
   if (!process.stdin.isTTY) {
     throw new CliError(
       'not-confirmed',
-      `Nothing was changed: ${what} deleted from the mirror. Confirm with --yes, or keep the mirror's data instead: shadow-compare stage WORKLOAD STAGE --force`,
+      `Nothing was changed: ${what} deleted from the mirror. Confirm with --yes, or keep the mirror's data instead: ${commandLine('stage WORKLOAD STAGE --force', options)}`,
       exitCode.usage,
     );
   }

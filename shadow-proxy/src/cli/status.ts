@@ -18,12 +18,12 @@ import type { ServerSnapshot, ShardSnapshot, WorkloadSnapshot } from '../telemet
 import { formatPoint } from '../storage/state.js';
 import { tell } from '../guard/judge.js';
 import { countsByClass } from '../plan/counters.js';
-import { AdminClient, addAdminOptions, type AdminClientOptions } from './admin-client.js';
+import { AdminClient, addAdminOptions, commandLine, type AdminClientOptions } from './admin-client.js';
 import { CliError, exitCode, NO_SHARD } from './exit.js';
 import { renderJob } from './job-progress.js';
 import { NO_PROXY, withManual } from './manual.js';
 import { PLAIN, short } from './table.js';
-import { UNFREEZE } from './view.js';
+import { unfreeze } from './view.js';
 
 interface StatusOptions extends AdminClientOptions {
   readonly watch?: boolean;
@@ -40,8 +40,8 @@ export function addStatus(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: StatusOptions) => {
       const client = new AdminClient(options);
-      if (options.watch) return watch(client, options.json === true);
-      process.stdout.write(`${(await look(client, options.json === true)) || NO_SHARD}
+      if (options.watch) return watch(client, options);
+      process.stdout.write(`${(await look(client, options)) || NO_SHARD}
 `);
       // Nothing was shown of any shard: it starts, or the proxy stands by.
       if ((await client.status()).length === 0) process.exitCode = exitCode.inconclusive;
@@ -49,23 +49,23 @@ export function addStatus(program: Command): void {
 }
 
 /** Drawn in place on a terminal, else one after the other. Waits while the proxy is unreachable. */
-async function watch(client: AdminClient, json: boolean): Promise<never> {
+async function watch(client: AdminClient, options: StatusOptions): Promise<never> {
   for (;;) {
-    const drawn = await look(client, json).catch((error: unknown) => {
+    const drawn = await look(client, options).catch((error: unknown) => {
       if (!(error instanceof CliError) || error.code !== 'unreachable') throw error;
       return error.message;
     });
-    if (process.stdout.isTTY && !json) logUpdate(drawn);
+    if (process.stdout.isTTY && !options.json) logUpdate(drawn);
     else process.stdout.write(`${drawn}\n`);
     await sleep(WATCH_MS);
   }
 }
 
-async function look(client: AdminClient, json: boolean): Promise<string> {
+async function look(client: AdminClient, options: StatusOptions): Promise<string> {
   const [shards, starting] = await Promise.all([client.status(), client.starting()]);
-  if (json) return JSON.stringify(shards, null, 2);
+  if (options.json) return JSON.stringify(shards, null, 2);
   return [
-    ...shards.map(renderShard),
+    ...shards.map((shard) => renderShard(shard, options)),
     ...starting.map(({ shard, problem }) => `shard ${shard}\nNOT STARTED, next try in 1 s: ${problem}`),
   ].join('\n\n');
 }
@@ -73,9 +73,10 @@ async function look(client: AdminClient, json: boolean): Promise<string> {
 const NAME_COLUMNS = 13;
 /** What the other columns leave of 80: a longer name is wrapped. */
 const MAX_WORKLOAD_COLUMNS = 20;
-export function renderShard(shard: ShardSnapshot): string {
+/** @param options those that reach the proxy: the commands that it names have them, too */
+export function renderShard(shard: ShardSnapshot, options: AdminClientOptions = {}): string {
   const facts = new Table({ ...PLAIN, colWidths: [NAME_COLUMNS, 80 - NAME_COLUMNS - 2], wordWrap: true });
-  for (const [name, value] of factsOf(shard)) facts.push([name, value]);
+  for (const [name, value] of factsOf(shard, options)) facts.push([name, value]);
   const workloads = new Table({
     ...PLAIN,
     chars: { ...PLAIN.chars, middle: ' ' },
@@ -93,7 +94,7 @@ export function renderShard(shard: ShardSnapshot): string {
       ...[w.operations, w.compared, w.allowed, w.mismatches, w.inconclusive].map(short),
       w.suspect === null ? short(w.suspects) : 'all',
     ]);
-  const notes = shard.workloads.flatMap(noteOf);
+  const notes = shard.workloads.flatMap((workload) => noteOf(workload, options));
   const job = shard.job === null ? [] : [renderJob({ shard: shard.name, job: shard.job })];
   return [`shard ${shard.name}`, facts.toString(), '', workloads.toString(), ...notes, ...job]
     .join('\n')
@@ -106,7 +107,7 @@ function unplanned({ counting, workloads }: ShardSnapshot): string {
   return tell(counting.filter(({ workload }) => !countsByClass(classOf.get(workload) ?? 'general')));
 }
 
-function factsOf(shard: ShardSnapshot): [string, string][] {
+function factsOf(shard: ShardSnapshot, options: AdminClientOptions): [string, string][] {
   const {
     source,
     target,
@@ -157,14 +158,14 @@ function factsOf(shard: ShardSnapshot): [string, string][] {
     [
       unplanned(shard) !== '',
       'counters',
-      `${unplanned(shard)}\nthe plan does not class these as counters: run shadow-compare guard`,
+      `${unplanned(shard)}\nthe plan does not class these as counters: run npx shadow-compare guard --plan ${options.plan ?? 'PLAN'}`,
     ],
     ...SIDES.map((side): [boolean, string, string] => [
       shard[side].evicted > 0,
       shard[side].evicting ? 'EVICTING' : 'evicted',
       evictionNote(side, shard[side], Date.now()),
     ]),
-    [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${UNFREEZE}`],
+    [frozen !== null, 'FROZEN', `${frozen ?? ''}\n${unfreeze(options)}`],
     [outage !== null, outage?.endedAt === null ? 'OUTAGE' : 'outage', outage === null ? '' : outageOf(outage)],
   ];
   return [...facts, ...more.filter(([applies]) => applies).map(([, name, value]): [string, string] => [name, value])];
@@ -190,16 +191,16 @@ function outageOf({ side, since, endedAt, workloads }: OutageSnapshot): string {
 }
 
 /** What an operator has to do about it. */
-function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot): string[] {
+function noteOf({ name, suspect, strayWrites, newErrors }: WorkloadSnapshot, options: AdminClientOptions): string[] {
   const errors = `${name}: the target sent clients ${count(sum(newErrors), 'error')} that the source would not have sent: ${list(newErrors)}`;
   const stray = [
-    ...(sum(newErrors) === 0 ? [] : [`${errors}; next: shadow-compare rollback ${name}`]),
+    ...(sum(newErrors) === 0 ? [] : [`${errors}; next: ${commandLine(`rollback ${name}`, options)}`]),
     ...secondWriterNotes(name, strayWrites),
   ];
   if (suspect === null) return stray;
   return [
     ...stray,
-    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? `; next: shadow-compare backfill --workload ${name}` : ''}`,
+    `${name}: every key is suspect: ${suspect}${suspect === NOT_COPIED ? `; next: ${commandLine(`backfill --workload ${name}`, options)}` : ''}`,
   ];
 }
 

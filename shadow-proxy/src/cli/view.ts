@@ -6,6 +6,7 @@ import logUpdate from 'log-update';
 import { count, list, milliseconds, number, unlessUp } from '../text/figures.js';
 import type { LedgerEntry } from '../telemetry/ledger.js';
 import { sum, type LatencySnapshot, type ServerSnapshot, type ShardSnapshot } from '../telemetry/snapshot.js';
+import { commandLine, type AdminClientOptions } from './admin-client.js';
 import type { RunVerdict } from './verdict.js';
 
 const TABLE_MS = 500;
@@ -42,13 +43,13 @@ export function renderTable({ now, before, leftMs }: Frame): string {
   if (sum(now.unsupported) > 0) table.push(['unsupported', list(now.unsupported)]);
   if (now.elsewhere > 0) table.push(['other shards', `${count(now.elsewhere, 'command')} on keys of other shards`]);
   if (now.clockAheadMs !== 0) table.push(['clocks', `the clock of the target is ${number(now.clockAheadMs)} ms ahead`]);
-  if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${UNFREEZE}`]);
+  if (now.frozen !== null) table.push(['frozen', `${now.frozen}\n${unfreeze({})}`]);
   return `${table.toString()}\n${left}`;
 }
 
 /** How a freeze ends. */
-export const UNFREEZE =
-  'next: shadow-compare accept lists the lost keys and resumes repairs; shadow-compare stage WORKLOAD STAGE --force keeps the data of the mirror instead';
+export const unfreeze = (options: AdminClientOptions): string =>
+  `next: ${commandLine('accept', options)} lists the lost keys and resumes repairs; ${commandLine('stage WORKLOAD STAGE --force', options)} keeps the data of the mirror instead`;
 
 /** The same in one line. */
 export function renderLine({ now, before }: Frame): string {
