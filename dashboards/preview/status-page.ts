@@ -11,8 +11,9 @@ interface Options {
   readonly out: string;
 }
 
-/** Headline, servers and the first workloads, in CSS pixels. */
-const SIZE = { width: 1200, height: 572 };
+/** In CSS pixels. Of the page's height, what ends with the first workloads is shown, and so much below them. */
+const SIZE = { width: 1200, height: 1000 };
+const BELOW = 8;
 /** Until its first figures are drawn. */
 const SETTLE_MS = 3_000;
 
@@ -33,7 +34,10 @@ try {
   const page = await browser.newPage({ viewport: SIZE, colorScheme: 'light' });
   await page.goto(admin);
   await page.waitForTimeout(SETTLE_MS);
-  await page.screenshot({ path: out });
+  const card = await page.locator('article.workload').first().boundingBox();
+  if (card === null) throw new Error('the page shows no workload');
+  const height = Math.ceil(card.y + card.height + BELOW);
+  await page.screenshot({ path: out, clip: { x: 0, y: 0, width: SIZE.width, height } });
   process.stdout.write(`${out}\n`);
 } catch (error) {
   process.stderr.write(`${admin}: ${(error as Error).message}\n`);
