@@ -24,7 +24,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   },
   compare: { mutate: ['compare/'], tests: ['compare/'] },
   rdb: { mutate: ['copy/rdb/'], tests: ['rdb/', 'copy/'] },
-  pipeline: { mutate: ['pipeline/key-locks.ts'], tests: ['pipeline/'] },
+  pipeline: { mutate: ['pipeline/key-locks.ts'], tests: inside('pipeline', 'key-locks reservations') },
   plan: { mutate: inside('plan', 'check.ts counters.ts endpoint.ts memory.ts overlap.ts owns.ts'), tests: ['plan/'] },
   script: { mutate: inside('script', 'text.ts frame-keys.ts repeatable.ts'), tests: ['script/'] },
   session: {
