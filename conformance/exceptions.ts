@@ -1,5 +1,5 @@
 /**
- * What may differ with the proxy between a client and its server, each with its reason. An entry that excuses nothing
+ * What may differ with the proxy between a client and its server, each with its reason. An entry that allows nothing
  * in a run that had its unit is an error, unless it says that it may: it is no longer true, and must go.
  */
 import type { Proxied } from './run/result.js';
@@ -17,7 +17,7 @@ interface Where {
 export interface TestException extends Where {
   /** The whole name, or a pattern. */
   readonly test: string | RegExp;
-  /** Lost in one run and not in another: that it excuses nothing is no error. */
+  /** Lost in one run and not in another: that it allows nothing is no error. */
   readonly sometimes?: boolean;
 }
 

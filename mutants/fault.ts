@@ -54,6 +54,6 @@ export const withFault = ({ from, to }: Fault, source: string): string => {
 
 function parses(fault: Fault, source: string): boolean {
   const file = ts.createSourceFile(fault.file, withFault(fault, source), ts.ScriptTarget.ES2022);
-  // Not in its type: what would need a whole program, which takes seconds, tells no more here.
+  // Not in its type: what would need a whole program, which takes seconds, shows no more here.
   return (file as unknown as { readonly parseDiagnostics: readonly unknown[] }).parseDiagnostics.length === 0;
 }

@@ -5,7 +5,7 @@
  *   npm run mutants -- --faults [part]           the list of mutants/faults, or those with the part in their id or file
  *   npm run mutants -- --stryker [part]          StrykerJS over mutants/stryker/modules.ts: a group, or part of a path
  *
- * Ends with 0 where every fault is noticed or has the reason why it cannot be, and Stryker's score is high enough; 1
+ * Exits with 0 where every fault is noticed or has the reason why it cannot be, and Stryker's score is high enough; 1
  * where not, 2 where it cannot be tried.
  */
 import { Command, InvalidArgumentError } from 'commander';

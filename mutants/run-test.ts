@@ -9,7 +9,7 @@ export interface Outcome {
   readonly seconds: number;
 }
 
-/** How long a process may clean up after it was told to end. */
+/** How long a process may clean up after the signal to end. */
 const GRACE_MS = 3_000;
 
 /** @param limit seconds, then the file counts as failed */

@@ -1,6 +1,6 @@
 /**
  * `npm run rehearsal`: the whole migration on hosts that are booted for it on this machine, by the playbooks that
- * production runs. Ends with 0 where everything held, 1 where something did not, 2 where something is missing, 130
+ * production runs. Exits with 0 where everything held, 1 where something did not, 2 where something is missing, 130
  * after Ctrl-C; leaves nothing either way.
  */
 import { mkdirSync, mkdtempSync, readFileSync } from 'node:fs';

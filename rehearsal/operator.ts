@@ -6,7 +6,7 @@ import type { Hosts } from './hosts/hosts.js';
 import { CommandFailed, type Ran, type RunOptions } from './run.js';
 import { PORTS, PROXIES, WORKLOADS } from './scene.js';
 
-/** Exit codes of shadow-compare that say "not now": a closed gate, or one that cannot be told. */
+/** Exit codes of shadow-compare that say "not now": a closed gate, or one that is unknown. */
 const NOT_YET = [1, 3];
 const PATIENCE_MS = 150_000;
 
@@ -45,7 +45,8 @@ export class Operator {
   }
 
   /**
-   * Begins the evidence of `shadow` anew: what an outage left untold speaks against a stage for as long as that lasts.
+   * Starts the evidence of `shadow` again: what an outage left inconclusive speaks against a stage for as long as that
+   * lasts.
    */
   async again(reason: string): Promise<void> {
     for (const workload of WORKLOADS) await this.compare(`rollback ${workload} --to dualwrite --reason '${reason}'`);
@@ -62,7 +63,7 @@ export class Operator {
   }
 
   /**
-   * Until no key is in doubt on any shard, and both servers are there; what is on its way under load is no doubt.
+   * Until no key is suspect on any shard, and both servers are connected; what is in flight under load is not suspect.
    * @returns how long that took, seconds
    */
   async certain(): Promise<number> {

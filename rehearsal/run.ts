@@ -1,4 +1,4 @@
-/** Commands of the rehearsal: their output goes to one log; where one fails, its last lines are told. */
+/** Commands of the rehearsal: their output goes to one log; where one fails, its last lines are printed. */
 import { spawn } from 'node:child_process';
 import { appendFileSync } from 'node:fs';
 

@@ -181,7 +181,7 @@ function planOf(address: ReadonlyMap<string, string>): object {
         url: `redis://proxy@${address.get(SOURCES[i])}:6379`,
         passwordFile: '/etc/shadow-proxy/secrets/source-password',
       },
-      // HAProxy beside the proxy finds the node that takes writes.
+      // HAProxy on the proxy's host finds the node that takes writes.
       target: {
         url: `redis://proxy@127.0.0.1:${PORTS.writer}`,
         passwordFile: '/etc/shadow-proxy/secrets/target-password',

@@ -8,7 +8,7 @@ import { z } from 'zod';
 import { readGlossary, refusedBy } from './glossary.js';
 import { type Finding } from './finding.js';
 import { lintMarkdown } from './markdown.js';
-import { lintMessages } from './messages.js';
+import { lintComments, lintMessages } from './messages.js';
 
 /** For each check the files that are not clean yet. */
 export type Todo = Readonly<Record<Finding['check'], readonly string[]>>;
@@ -18,6 +18,9 @@ export const TODO = 'docs/words-todo.json';
 
 /** These name old words on purpose. */
 const EXEMPT = new Set(['CHANGELOG.md', 'docs/glossary.md']);
+/** Comments of all code but tests. */
+const COMMENTS =
+  /^(shadow-proxy\/src|counters\/src|loadtest|drills|conformance|rehearsal|dashboards|words|mutants)\/(?!.*\btest\/).*\.tsx?$/;
 const MESSAGES = /^shadow-proxy\/src\/.*\.tsx?$|^dashboards\/src\/.*\.ts$|^dashboards\/prometheus\/rules\/|\.tf$/;
 
 /** Checks every page and every message of the repository. */
@@ -28,8 +31,9 @@ export async function findAll(root: string): Promise<Finding[]> {
     const text = (): string => readFileSync(join(root, file), 'utf8');
     if (EXEMPT.has(file)) continue;
     if (file.endsWith('.md')) findings.push(...(await lintMarkdown(file, text(), refused)));
-    else if (MESSAGES.test(file) && !file.endsWith('.generated.ts'))
-      findings.push(...lintMessages(file, text(), refused));
+    if (file.endsWith('.generated.ts')) continue;
+    if (MESSAGES.test(file)) findings.push(...lintMessages(file, text(), refused));
+    if (COMMENTS.test(file)) findings.push(...lintComments(file, text(), refused));
   }
   return findings;
 }

@@ -1,9 +1,10 @@
 /**
  * The texts in code that people read (messages, titles, help texts, descriptions), checked against the glossary.
  *
- * TypeScript: string and template literals, and the text of JSX. What is no text is left out: paths of imports, types,
- * keys, values that are compared with, and literals of a single word, which are mostly names of states and fields.
- * YAML: values of `summary` and `description`. Terraform: `description` and `error_message`.
+ * TypeScript: comments, string and template literals, and the text of JSX. What is no text is left out: paths of
+ * imports, types, keys, values that are compared with, code in comments, and literals of a single word, which are
+ * mostly names of states and fields. YAML: values of `summary` and `description`. Terraform: `description` and
+ * `error_message`.
  */
 import ts from 'typescript';
 import { type Finding } from './finding.js';
@@ -20,8 +21,23 @@ const YAML_TEXTS = /^\s*(?:summary|description): .*$/gm;
 const TERRAFORM_TEXTS = /^\s*(?:description|error_message)\s*=.*$/gm;
 
 /** Checks the messages of one file of code. */
-export function lintMessages(file: string, source: string, refused: (text: string) => Refused[]): Finding[] {
-  return messagesOf(file, source).flatMap(({ text, at }) =>
+export const lintMessages = (file: string, source: string, refused: (text: string) => Refused[]): Finding[] =>
+  lint(file, source, messagesOf(file, source), refused);
+
+/** Checks the comments of one file of TypeScript. */
+export const lintComments = (file: string, source: string, refused: (text: string) => Refused[]): Finding[] =>
+  lint(file, source, commentsOf(treeOf(file, source)), refused);
+
+const treeOf = (file: string, source: string): ts.SourceFile =>
+  ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
+
+function lint(
+  file: string,
+  source: string,
+  messages: readonly Message[],
+  refused: (text: string) => Refused[],
+): Finding[] {
+  return messages.flatMap(({ text, at }) =>
     refused(text).map(({ index, word, use }) => ({
       check: 'terms' as const,
       file,
@@ -32,14 +48,33 @@ export function lintMessages(file: string, source: string, refused: (text: strin
 }
 
 function messagesOf(file: string, source: string): Message[] {
-  if (/\.tsx?$/.test(file)) return literalsOf(file, source).filter(({ text }) => /\S\s+\S/.test(text));
+  if (/\.tsx?$/.test(file)) return literalsOf(treeOf(file, source)).filter(({ text }) => /\S\s+\S/.test(text));
   const pattern = file.endsWith('.tf') ? TERRAFORM_TEXTS : YAML_TEXTS;
   return [...source.matchAll(pattern)].map(({ 0: text, index }) => ({ text, at: index }));
 }
 
-function literalsOf(file: string, source: string): Message[] {
+/** Each comment once; its code, and the stars that begin its lines, are blanks. */
+function commentsOf(tree: ts.SourceFile): Message[] {
+  const source = tree.text;
+  const comments = new Map<number, ts.CommentRange>();
+  const visit = (node: ts.Node): void => {
+    if (ts.isJsxText(node)) return;
+    const ranges = [
+      ...(ts.getLeadingCommentRanges(source, node.getFullStart()) ?? []),
+      ...(ts.getTrailingCommentRanges(source, node.getEnd()) ?? []),
+    ];
+    for (const range of ranges) comments.set(range.pos, range);
+    node.getChildren(tree).forEach(visit);
+  };
+  visit(tree);
+  return [...comments.values()].map(({ pos, end }) => ({
+    text: source.slice(pos, end).replace(/`[^`]*`|^[ \t]*\*/gm, (blank) => ' '.repeat(blank.length)),
+    at: pos,
+  }));
+}
+
+function literalsOf(tree: ts.SourceFile): Message[] {
   const messages: Message[] = [];
-  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.ES2022, true);
   const visit = (node: ts.Node): void => {
     // The source of a literal, not its value, so that an index into it is a place in the file.
     if (isText(node) && !isName(node)) messages.push({ text: node.getText(tree), at: node.getStart(tree) });

@@ -38,7 +38,7 @@ export interface Judgement {
   readonly comparisons: readonly Comparison[];
   /** Why it does not hold; empty where it does. */
   readonly failures: readonly string[];
-  /** What could not be told, because the direct run did not come to its end. */
+  /** What is unknown, because the direct run did not come to its end. */
   readonly open: readonly string[];
 }
 

@@ -128,7 +128,7 @@ function abortsOf(who: string, { tests, aborts, cutShort }: Outcome): string[] {
   return cutShort === null ? lines : [...lines, `${who}: the unit was cut short ${came}: ${cutShort}`];
 }
 
-/** What the list of exceptions excuses, a line for each reason. */
+/** What the list of exceptions allows, a line for each reason. */
 function byReason(what: string, excused: readonly { readonly reason: string | null }[]): string[] {
   const counts = new Map<string, number>();
   for (const { reason } of excused) if (reason !== null) counts.set(reason, (counts.get(reason) ?? 0) + 1);

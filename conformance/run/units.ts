@@ -67,8 +67,8 @@ export async function runUnits(suite: Suite, logs: string, progress: Progress): 
 }
 
 /**
- * Runs a unit one way. What cannot be started, a taken port say, is tried twice, and then told as a unit that did not
- * run.
+ * Runs a unit one way. What cannot be started, a taken port say, is tried twice, and then reported as a unit that did
+ * not run.
  */
 async function told(suite: Suite, unit: string, way: Way, log: string): Promise<WayResult> {
   const began = performance.now();
@@ -131,7 +131,7 @@ async function runWay(suite: Suite, unit: string, way: Way, log: string): Promis
   }
 }
 
-/** @throws {ConformanceError} where somebody else keeps the port: the suite's clients would talk to the wrong server */
+/** @throws {ConformanceError} where another process has the port: the suite's clients would talk to the wrong server */
 async function untilFree(port: number): Promise<void> {
   const isFree = (): Promise<boolean> =>
     new Promise((resolve) => {
@@ -147,7 +147,7 @@ async function untilFree(port: number): Promise<void> {
   }
 }
 
-/** Waits until the suite's clients are gone: what they sent last is then answered. */
+/** Waits until the suite's clients have disconnected: what they sent last is then answered. */
 async function disconnected(proxy: ProxyProcess): Promise<void> {
   for (const deadline = Date.now() + 5_000; Date.now() < deadline && proxy.pid !== undefined; await sleep(50)) {
     if ((await proxy.snapshot()).clients === 0) return;

@@ -1,7 +1,7 @@
 /**
- * A reporter for Vitest that writes a line for each test as it ends, so that a file that is cut short is told as far as
- * it came: `--reporter=…/reporter.js`, with the path of the lines in `CONFORMANCE_RESULTS`. Vitest loads it by its
- * path.
+ * A reporter for Vitest that writes a line for each test as it ends, so that a file that is cut short is reported as
+ * far as it came: `--reporter=…/reporter.js`, with the path of the lines in `CONFORMANCE_RESULTS`. Vitest loads it by
+ * its path.
  */
 import { appendFileSync } from 'node:fs';
 import type { TestResult } from '../run/result.js';

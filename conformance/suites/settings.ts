@@ -6,7 +6,7 @@
 import { mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The variable of the environment that tells the tests the port of the server that answers. */
+/** The variable of the environment that gives the tests the port of the server that answers. */
 export const AUTHORITY_PORT = 'CONFORMANCE_AUTHORITY_PORT';
 
 /** Tcl: a method of its own goes before the command of the server; the command's name in other letters is no method. */
@@ -35,7 +35,7 @@ proc ::redis::__method__config {id fd args} {
 proc ::redis::__method__CONFIG {id fd args} { return [uplevel 1 [list ::redis::__method__config $id $fd] $args] }
 `;
 
-/** Makes the view in `folder`, anew. */
+/** Makes the view in `folder`, from the start. */
 export function viewOf(source: string, folder: string): string {
   rmSync(folder, { recursive: true, force: true });
   const support = join('tests', 'support');

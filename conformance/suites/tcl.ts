@@ -16,7 +16,7 @@ export interface TclOptions {
 
 /** What `runtest` prints, as far as it came. */
 export interface Parsed extends Outcome {
-  /** Tests that were under way when the suite gave up. */
+  /** Tests that were under way when the suite timed out. */
   readonly hung: readonly string[];
 }
 
@@ -110,7 +110,7 @@ function records(output: string): [status: string, first: string, rest: string[]
   const found: [string, string, string[]][] = [];
   const lines = output.replaceAll(/\x1b\[[\d;]*m/g, '').split('\n');
   for (const line of lines) {
-    if (line.trim() === 'The End') break; // what failed is told once more
+    if (line.trim() === 'The End') break; // what failed is printed once more
     const match = STATUS.exec(line);
     if (match) found.push([match[1], match[2], []]);
     else found.at(-1)?.[2].push(line);
@@ -119,7 +119,7 @@ function records(output: string): [status: string, first: string, rest: string[]
 }
 
 /**
- * The suite cuts the first ten characters off an error that is no failed assertion, and tells all of it behind that.
+ * The suite cuts the first ten characters off an error that is no failed assertion, and prints all of it behind that.
  */
 function whole(detail: string): string {
   const [cut, ...others] = detail.split('\n');

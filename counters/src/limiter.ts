@@ -74,7 +74,7 @@ export function charge(part: WindowPart, window: Window, cost: number, bucket: n
   return next.set(bucket, addSafely(next.get(bucket) ?? 0, cost));
 }
 
-/** `part` without a `cost` that was charged and not admitted; as it is where that bucket is gone already. */
+/** `part` without a `cost` that was charged and not admitted; as it is where that bucket has expired already. */
 export function giveBack(part: WindowPart, cost: number, bucket: number): WindowPart {
   const charged = part.get(bucket);
   return charged === undefined ? part : new Map(part).set(bucket, Math.max(0, charged - cost));

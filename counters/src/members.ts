@@ -2,7 +2,7 @@
  * Who counts: every writer of every region, found through the store, and which regions are out of sight.
  *
  * A view of the writers is used for `refreshMs` at the most, and a new writer counts nothing for as long after it has
- * entered itself: so whoever reads at the same server knows every writer that may have counted.
+ * entered itself: so a reader at the same server knows every writer that may have counted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Keys } from './layout.js';
@@ -63,7 +63,7 @@ export class Members {
     await this.refresh();
     await sleep(this.options.refreshMs);
     await this.refresh();
-    // What fails here fails again, and is told, when a view is needed.
+    // What fails here fails again, and is reported, when a view is needed.
     this.#timer = setInterval(() => void this.refresh().catch(() => undefined), this.options.refreshMs / 2).unref();
   }
 
@@ -109,7 +109,7 @@ export class Members {
     return monotonic() - view.at <= this.options.refreshMs;
   }
 
-  /** Writers that may have written within the last `ms`: whoever was not heard of for longer is left out. */
+  /** Writers that may have written within the last `ms`: one not heard of for longer is left out. */
   recent(view: View, ms: number): View {
     const since = monotonic() - ms;
     return { at: view.at, ids: view.ids.filter((id) => (this.#heard.get(id)?.at ?? Infinity) >= since) };
@@ -133,7 +133,7 @@ export class Members {
     );
   }
 
-  /** Tells the others that we are there, and learns who they are. */
+  /** Announces this writer to the others, and learns who they are. */
   refresh(): Promise<void> {
     this.#refreshing ??= this.#refresh().finally(() => (this.#refreshing = null));
     return this.#refreshing;
@@ -191,7 +191,9 @@ export class Members {
     await store.send(['SET', keys.gap(region), `g${this.#beat()}`]);
   }
 
-  /** A resync or restart has set our region's list back, and surely more: whoever knows better enters it again. */
+  /**
+   * A resync or restart has set our region's list back, and surely more: a writer that knows better enters it again.
+   */
   async #restore(key: string, listed: ReadonlyMap<string, number>): Promise<void> {
     const older = this.#own().filter(([id, { heartbeat }]) => Math.abs(heartbeat) > Math.abs(listed.get(id) ?? 0));
     if (older.length > 0) this.options.onGap();

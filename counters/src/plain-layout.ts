@@ -19,7 +19,7 @@ export interface Generation {
   readonly down: number;
 }
 
-/** When the key ends, as somebody last said. */
+/** When the key ends, as a writer last said. */
 export interface Expiry {
   /** 0: nobody said anything. */
   readonly stamp: number;
@@ -83,7 +83,7 @@ export function standing(parts: PlainParts, now: number): Standing {
   return { exists, value, endsAt: exists && expiry.at !== null && expiry.at > now ? expiry.at : null };
 }
 
-/** What somebody said last of the key's end; of two at a time the later end. */
+/** The key's end as the last writer said; of two at a time the later end. */
 function newest(parts: PlainParts): Expiry {
   let best = NEVER;
   for (const { expiry } of parts.values())
@@ -150,7 +150,7 @@ export const add =
   (by: number): Step<number> =>
   (scene) => {
     const begun = begin(scene);
-    // Zero must be told from nothing.
+    // Zero is not the same as nothing.
     const up = begun.up + (by > 0 ? by : by === 0 ? 1 : 0);
     const down = begun.down + (by < 0 ? -by : by === 0 ? 1 : 0);
     const own = { ...begun, up, down };
@@ -163,7 +163,7 @@ export const add =
     return { own, reply: value };
   };
 
-/** The writer's part, ready to count: what its predecessors counted is its own, and what has ended is begun anew. */
+/** The writer's part, ready to count: what its predecessors counted is its own, and what has ended starts again. */
 function begin(scene: Scene): PlainPart {
   const parts = partsOf(scene);
   const shares = sharesOf(parts, scene.now);
@@ -273,7 +273,7 @@ export function keptUntil(part: PlainPart, graceMs: number): number | null {
   return over === null ? null : Math.max(over + graceMs, part.keepUntil ?? 0);
 }
 
-/** Whether somebody should see if a part is still needed, or what it should hear of. */
+/** Whether a writer should see if a part is still needed, or what it should hear of. */
 export function wantsTending(part: PlainPart, graceMs: number, now: number): boolean {
   const over = overAt(part);
   return over === null || now > over + graceMs / 2;
@@ -302,7 +302,7 @@ export const tend =
     const until = keptUntil(next, graceMs);
     let done = false;
     if (until !== null && wantsTending(next, graceMs, now)) {
-      // Whoever is out of sight may come back with what this part has ended; and who is here, may have it still.
+      // A writer that is out of sight may return with what this part has ended; and who is here, may have it still.
       const isUnseen = unseenSince !== null && (own.first ?? now) <= unseenSince;
       done = !isUnseen && wouldStand(new Map([...others, [id, next]]), now);
       if (done && until - now > graceMs) next = { ...next, keepUntil: now + graceMs };

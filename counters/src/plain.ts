@@ -215,7 +215,7 @@ class PlainKey {
     return true;
   }
 
-  /** Whether somebody should look after it: more and more seldom, while nothing happens. */
+  /** Whether it is to be looked after: more and more seldom, while nothing happens. */
   isDue(now: number): boolean {
     const own = this.place.known(this.name);
     if (this.#busy || this.#done || own === null || own.untouched) return false;

@@ -4,7 +4,7 @@ import type { Store } from './store.js';
 
 const KEYS_AT_A_TIME = 500;
 
-/** `all`: every key, for servers elsewhere may have it otherwise. `differing`: what our own server has otherwise. */
+/** `all`: every key, for other servers may have it otherwise. `differing`: what our own server has otherwise. */
 export type Which = 'all' | 'differing';
 
 /**

@@ -40,7 +40,7 @@ export class Upkeep {
     if (this.#timer === undefined || this.#running !== null) return;
     this.#looks++;
     const all = this.#due > 0 || this.#looks * this.options.repairMs >= this.options.rewriteMs;
-    // What fails is due again: the server is away, which the application's own commands tell it.
+    // What fails is due again: the server is disconnected, as the application's own commands show.
     this.#running = this.rewrite(all ? 'all' : 'differing')
       .then(() => {
         if (all) this.#looks = 0;

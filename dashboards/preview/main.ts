@@ -1,6 +1,6 @@
 /**
  * `npm run dashboards:png`: every dashboard as a picture, from a Prometheus that scrapes a small migration on this
- * machine, or from yours. Ends with 0, with 2 where something is missing or does not answer; nothing is left but the
+ * machine, or from yours. Exits with 0, with 2 where something is missing or does not answer; nothing is left but the
  * pictures.
  */
 import { mkdirSync, writeFileSync } from 'node:fs';

@@ -1,5 +1,5 @@
 /**
- * `npm run docs:picture`: the status page of a proxy as a picture, for the documentation. Ends with 0; with 2 where
+ * `npm run docs:picture`: the status page of a proxy as a picture, for the documentation. Exits with 0; with 2 where
  * Chromium is missing or no proxy answers.
  */
 import { Command } from 'commander';

@@ -23,7 +23,7 @@ export async function seed(source: LocalServer): Promise<void> {
   for (const app of apps) app.close();
 }
 
-/** Plays it to its end. @param say is told what happens now */
+/** Plays it to its end. @param say is given what happens now */
 export async function play(stack: Stack, say: (line: string) => void = () => undefined): Promise<void> {
   const apps = await connectApps(stack.proxy.port);
   let over = false;
@@ -93,7 +93,7 @@ async function job(admin: AdminClient, kind: 'backfill' | 'verify'): Promise<voi
   await until(admin, `the ${kind} ends`, (shard) => shard.job?.kind === kind && shard.job.state !== 'running');
 }
 
-/** Nothing waits for the mirror, and nothing is in doubt. */
+/** Nothing waits for the mirror, and nothing is suspect. */
 const settled = (admin: AdminClient): Promise<void> =>
   until(
     admin,

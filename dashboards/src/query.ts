@@ -51,7 +51,7 @@ const p99 = (side: string): string =>
 export const p99Ratio = `${p99('target')} / ${p99('source')}`;
 
 /**
- * 1 where a rollback would lose nothing: there is a way back, no key is in doubt, and the mirror is less behind than a
+ * 1 where a rollback would lose nothing: there is a way back, no key is suspect, and the mirror is less behind than a
  * flip waits by default (flipMs). `workload_clean` would flap: with traffic, something is always on its way.
  */
 export const wayBack = `(${maxBy('shard, workload', ofWorkload('suspects'))} == bool 0) * (${maxBy('shard, workload', ofWorkload('all_suspect'))} == bool 0) * (${maxBy('shard, workload', ofWorkload('stage', 'stage="complete"'))} == bool 0) * on (shard) group_left () (${maxBy('shard', proxy('mirror_lag_seconds'))} < bool 5)`;

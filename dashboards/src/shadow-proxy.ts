@@ -1,4 +1,4 @@
-/** The proxy itself: lanes, what it compares, what is in doubt, its jobs, its process. */
+/** The proxy itself: lanes, what it compares, what is suspect, its jobs, its process. */
 import { SAFE_WORDS } from './overview.js';
 import { dashboard, PROXY, SHARD, WORKLOAD } from './frame.js';
 import { badFrom, goodFrom, lines, rows, SIDES, states, tile, VERDICTS, words, worthALook } from './panel.js';

@@ -118,7 +118,7 @@ class Maker {
     const generator = this.#generators[client];
     const one = (): (readonly Argument[])[] => {
       const args = this.#one(client, generator);
-      // A connection that was opened anew is in the database of its login, where the counters may be.
+      // A connection that was opened again is in the database of its login, where the counters may be.
       return args[0] === 'FLUSHDB' ? [['SELECT', '2'], args] : [args];
     };
     const some = (most: number): (readonly Argument[])[] => random.times(random.between(0, most), one).flat();

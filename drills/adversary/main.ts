@@ -25,7 +25,7 @@ interface Options {
 
 /** So often a shorter program is tried, for how its connections interleave differs from run to run. */
 const TRIES = 3;
-/** How often it tells how far it is. */
+/** How often it prints its progress. */
 const TELL_MS = 300_000;
 
 function parseOptions(argv: readonly string[]): Options {
@@ -128,5 +128,5 @@ function positive(text: string): number {
   return Number(text);
 }
 
-// After so many connections Node may wait for ever for the last of them, when it is left to end by itself.
+// After so many connections Node may wait forever for the last of them, when it is left to end by itself.
 process.exit(await main());

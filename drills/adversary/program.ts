@@ -36,7 +36,7 @@ export type Act =
   | Fault
   | { readonly do: 'stage'; readonly workload: WorkloadName; readonly to: (typeof STAGES)[number] }
   /**
-   * SIGKILL, and a start on what is left. A killed target comes back empty: only while it is no workload's authority.
+   * SIGKILL, and a start on what is left. A killed target restarts empty: only while it is no workload's authority.
    */
   | { readonly do: 'kill'; readonly what: 'proxy' | 'target' }
   | { readonly do: 'pause'; readonly ms: number };

@@ -166,7 +166,7 @@ class Run implements Watcher {
     await this.proxy.stop();
   }
 
-  /** A proxy that could not reach a server for long gives up its lease and ends; who runs it, starts it again. */
+  /** A proxy that could not reach a server for long releases its lease and exits; its supervisor starts it again. */
   async #supervised(work: () => Promise<void>): Promise<void> {
     try {
       await work();
@@ -271,7 +271,7 @@ class Run implements Watcher {
   }
 
   async #kill(what: 'proxy' | 'target'): Promise<void> {
-    // An authority that comes back empty has lost what it acknowledged: nothing to hold the proxy to.
+    // An authority that restarts empty has lost what it acknowledged: nothing to hold the proxy to.
     await Promise.all(this.#underWay);
     if (what === 'target' && (await this.proxy.snapshot()).workloads.some(({ stage }) => stage === 'live')) return;
     this.#kills++;
@@ -310,7 +310,7 @@ class Run implements Watcher {
     }
   }
 
-  /** Sends a write to every key there is: no key may be held back for ever. */
+  /** Sends a write to every key there is: no key may be held back forever. */
   async #touchAll(): Promise<void> {
     const client = new Redis({ port: this.proxy.port, retryStrategy: null, commandTimeout: REPLY_MS });
     client.on('error', () => undefined);

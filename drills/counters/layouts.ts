@@ -21,7 +21,7 @@ export interface Layout {
 
 export interface Kind {
   readonly name: string;
-  /** Whether memtier can drive it; it tells no replies, which a limiter goes by. */
+  /** Whether memtier can drive it; it shows no replies, which a limiter goes by. */
   readonly memtier: boolean;
   open(place: Place): Promise<Layout>;
 }
@@ -179,7 +179,7 @@ const openLibrary = async (place: Place, side: Side, writer: string): Promise<Co
     repairMs: 0,
   });
 
-/** What somebody who has just come, and holds nothing of its own, reads at a node. */
+/** What a reader that has just connected, and holds nothing of its own, reads at a node. */
 async function readFresh(place: Place, side: Side, read: (counters: Counters) => Promise<number>): Promise<number> {
   const reader = await openLibrary(place, side, 'reader');
   return read(reader).finally(() => reader.close());
@@ -228,7 +228,7 @@ const libraryLimiter: Kind = {
         await Promise.all([writers.a.repair(), writers.b.repair()]);
         return NOTHING;
       },
-      // `remaining` ends at 0: a window that would hold more tells how many it has.
+      // `remaining` ends at 0: a window that would hold more shows how many it has.
       count: (side) =>
         readFresh(
           place,

@@ -1,7 +1,7 @@
 /**
- * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which their link may
- * heal. Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3 could not tell
- * (there is no KeyDB, or a heal went otherwise).
+ * `npm run drill:counters`: counters and limiters on two active-active nodes, through every way in which they
+ * resync after a cut. Exit codes: 0 the library and the proxy's rewriting lost nothing, 1 they did, 2 wrong usage, 3
+ * inconclusive (there is no KeyDB, or a resync went otherwise).
  */
 import { Command, InvalidArgumentError } from 'commander';
 import { onPath } from '../../loadtest/rig/programs.js';
@@ -22,7 +22,7 @@ interface Options {
   readonly json: boolean;
 }
 
-/** Room for what a round writes while the link is cut, so that a partial heal is partial. */
+/** Room for what a round writes while the link is cut, so that a partial resync is partial. */
 const BACKLOG_BYTES = 4 << 20;
 
 function parseOptions(argv: readonly string[]): Options {

@@ -1,6 +1,6 @@
 /**
- * One round: every layout is written on both nodes while their link is in one situation; then it heals, and both are
- * counted.
+ * One round: every layout is written on both nodes while their link is in one situation; then it is restored, and both
+ * are counted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { HEALS, SIDES, type ActivePair, type Side } from '../../shadow-proxy/src/local/active-pair.js';
@@ -8,7 +8,7 @@ import type { Kind, Layout } from './layouts.js';
 import { both, NOTHING, type Driven, type Place } from './place.js';
 
 export const SITUATIONS = ['connected', 'partial', 'full', 'asymmetric'] as const;
-/** The link is up and 40 ms long; or it was cut, and healed so. */
+/** The link is up and 40 ms long; or it was cut, and the nodes resynced so. */
 export type Situation = (typeof SITUATIONS)[number];
 
 export interface Outcome extends Driven {
@@ -22,7 +22,7 @@ const DELAY_MS = 40;
 /** A relay has let go of what it held, and what came is read. */
 const REST_MS = 300;
 
-/** The heal was not the one that was asked for: what follows would stand under the wrong name. */
+/** The resync was not the one that was asked for: what follows would have the wrong name. */
 export class WrongHeal extends Error {}
 
 /** @param drives how each layout is driven */

@@ -1,4 +1,4 @@
-/** What a load generator is asked for, and what it tells. */
+/** What a load generator is asked for, and what it reports. */
 import type { Profile } from '../workload/profile.js';
 import type { Naming } from '../workload/keys.js';
 

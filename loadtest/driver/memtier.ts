@@ -116,8 +116,8 @@ interface Statistics {
 }
 
 /**
- * Starved of processor time, memtier_benchmark has told 18 ms of a load of a second: its speeds are then reckoned with
- * what was asked for, and doubted.
+ * Starved of processor time, memtier_benchmark has reported 18 ms of a load of a second: its speeds are then reckoned
+ * with what was asked for, and not trusted.
  */
 const OFF = 0.1;
 

@@ -19,7 +19,7 @@ export interface Limits {
   readonly stop: AbortSignal;
 }
 
-/** Resolves, or rejects, only when the process is gone. @throws {LoadtestError} */
+/** Resolves, or rejects, only when the process has ended. @throws {LoadtestError} */
 export async function runGenerator(
   file: string,
   args: readonly string[],

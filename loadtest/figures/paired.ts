@@ -27,7 +27,7 @@ export interface Paired {
   readonly more: number;
   /** Rounds in which it was less. */
   readonly less: number;
-  /** Probability of so one-sided a result, or more so, if there were no difference. */
+  /** Probability of so uneven a result, or more so, if there were no difference. */
   readonly p: number;
 }
 

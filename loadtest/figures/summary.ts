@@ -32,7 +32,7 @@ export interface Row {
   readonly latency: { readonly p50: number; readonly p99: number; readonly p999: number } | null;
   /** CPU: cores that each process used, and seconds per million commands; medians. */
   readonly work: readonly { readonly name: string; readonly cores: number; readonly perMillion: number }[];
-  /** Share of its threads that the load generator used, 1 = all of them; null where not told. */
+  /** Share of its threads that the load generator used, 1 = all of them; null where unknown. */
   readonly generator: number | null;
 }
 

@@ -1,4 +1,4 @@
-/** The processes and the temporary folder of one load test: started here, and gone when it ends, however it ends. */
+/** The processes and the temporary folder of one load test: started here, and removed when it ends, however it ends. */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
@@ -61,7 +61,7 @@ export class Rig {
     return { name, port, pid: child.pid! };
   }
 
-  /** Starts a program that listens nowhere; what comes back ends it. */
+  /** Starts a program that listens nowhere; what is returned ends it. */
   begin(name: string, command: string, args: readonly string[]): () => Promise<void> {
     const log = this.file(`${name}.log`);
     const output = openSync(log, 'a');
@@ -82,7 +82,7 @@ export class Rig {
     this.#first.push(body);
   }
 
-  /** Has `assertAlive` look after a process that somebody else started. */
+  /** Has `assertAlive` look after a process that the test did not start. */
   watch(name: string, alive: () => boolean): void {
     this.#watched.push({ name, alive });
   }
@@ -126,7 +126,7 @@ export class Rig {
 
   async #close(): Promise<void> {
     for (const task of this.#tasks) task.kill('SIGKILL');
-    // What it cannot do, it tells; the processes are stopped all the same.
+    // What it cannot do, it reports; the processes are stopped all the same.
     for (const body of this.#first) await body().catch((error: Error) => process.stderr.write(`${error.message}\n`));
     for (const { child } of this.#started.reverse()) await stop(child);
     await stopServers();

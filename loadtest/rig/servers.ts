@@ -91,7 +91,7 @@ export async function readsAndWrites(server: Running): Promise<number> {
   return calls('get') + calls('set');
 }
 
-/** Sends the commands on a connection of their own and returns every byte that comes back. */
+/** Sends the commands on a connection of their own and returns every byte of the replies. */
 export function exchange(server: Running, commands: Buffer): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

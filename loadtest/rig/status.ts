@@ -23,7 +23,7 @@ async function asked(url: string): Promise<Response> {
   return response;
 }
 
-/** Gauges of the process itself, by name. @throws {LoadtestError} when one is not told */
+/** Gauges of the process itself, by name. @throws {LoadtestError} when one is missing */
 export async function gaugesOf<Name extends string>(
   proxy: Proxy,
   ...names: readonly Name[]

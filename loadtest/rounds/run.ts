@@ -30,7 +30,7 @@ export interface RunOptions extends Rounds {
   readonly host: string;
 }
 
-/** @param say told what happens, a line each @throws {LoadtestError} */
+/** @param say gets what happens, a line each @throws {LoadtestError} */
 export async function runRounds(rig: Rig, options: RunOptions, say: (line: string) => void): Promise<Results> {
   const { profile, sides, points, driver } = options;
   const turns = schedule(sides, points, options);

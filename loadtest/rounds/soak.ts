@@ -107,7 +107,7 @@ async function slices(
 ): Promise<Slices> {
   const samples: Sample[] = [];
   const interrupted: Soak['interrupted'][number][] = [];
-  // A server's CPU time begins anew with its process, and the mirror may be away: neither is looked at here.
+  // A server's CPU time starts again with its process, and the mirror may be disconnected: neither is looked at here.
   const alone = { ...side, workers: [], settled: null };
   const end = Date.now() + seconds * 1000;
   for (let round = 0; Date.now() < end; round++) {

@@ -1,6 +1,6 @@
 /**
- * Clients that count what they were told: an increment is acknowledged, or nobody knows. What a server holds afterwards
- * must be at least the former and at most both together, whatever happened in between. The load generator cannot tell
+ * Clients that count their replies: an increment is acknowledged, or unknown. What a server holds afterwards
+ * must be at least the former and at most both together, whatever happened in between. The load generator cannot know
  * that: after a lost connection it starts over, and forgets.
  */
 import { setTimeout as sleep } from 'node:timers/promises';

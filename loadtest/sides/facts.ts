@@ -8,7 +8,7 @@ import { withClient } from './client.js';
 export async function titleOf(address: Address): Promise<string> {
   const { info, ioThreads } = await withClient(address, async (client) => ({
     info: parseInfo(await client.info()),
-    // Refused to users without the right; then it is not told.
+    // Refused to users without the right; then it is unknown.
     ioThreads: (await client.config('GET', 'io-threads').catch(() => null)) as string[] | null,
   }));
   const version = info.get('redis_version') ?? 'of unknown version';

@@ -1,4 +1,4 @@
-/** The sides of somebody's servers: by URL, or by the plan. */
+/** The sides of given servers: by URL, or by the plan. */
 import { writeFileSync } from 'node:fs';
 import { Dialer } from '../../shadow-proxy/src/upstream/dialer.js';
 import {
@@ -59,7 +59,7 @@ export async function givenSides(rig: Rig, options: GivenOptions): Promise<Side[
 }
 
 /**
- * A load test takes all that a server has. So whoever means a host must write its name once more. @throws
+ * A load test takes all that a server has. So who means a host must write its name once more. @throws
  * {LoadtestError}
  */
 export function refuseUnconfirmed(addresses: readonly Address[], confirmed: readonly string[]): void {

@@ -25,7 +25,7 @@ export function loadtest(args: readonly string[], env: NodeJS.ProcessEnv = proce
   });
 }
 
-/** A folder that is gone after the tests of the file. */
+/** A folder that is removed after the tests of the file. */
 export function newFolder(): string {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'redis-to-keydb-loadtest-test-'));
   after(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,4 +1,4 @@
-/** A server is taken for dead too soon or too late, or its clock for right. */
+/** A server counts as down too soon or too late, or its clock as right. */
 import type { Fault } from '../fault.js';
 
 const HEALTH = 'shadow-proxy/src/health/';

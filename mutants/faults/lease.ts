@@ -1,4 +1,4 @@
-/** A lease is believed for too long, given up too soon, or had by two. */
+/** A lease is trusted for too long, released too soon, or held by two. */
 import type { Fault } from '../fault.js';
 
 const LEASE = 'shadow-proxy/src/lease/lease.ts';

@@ -1,4 +1,4 @@
-/** Counters that are kept in parts count wrongly. */
+/** Counters with one part per region count wrongly. */
 import type { Fault } from '../fault.js';
 
 export const REGIONAL: readonly Fault[] = [

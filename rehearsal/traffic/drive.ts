@@ -78,12 +78,12 @@ export class Drive {
         this.#wrong.push(`INCR ${keyOf(kind, index)}: ${String(reply)} for ${known + 1}`);
       return known + 1;
     } catch {
-      // Whether it ran is not known: what is there tells.
+      // Whether it ran is not known: the data shows.
       return this.#read(app, kind, index, [known, known + 1]);
     }
   }
 
-  /** What the key holds, which has to be one of `allowed`; asked until somebody answers. */
+  /** What the key holds, which has to be one of `allowed`; asked until a server answers. */
   async #read(app: App, kind: Kind, index: number, allowed: readonly number[]): Promise<number> {
     for (;;) {
       try {

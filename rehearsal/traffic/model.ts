@@ -51,7 +51,7 @@ export function read(kind: Kind, index: number): Command {
   }
 }
 
-/** The number that a reply to `read` tells; null where the key is not as any of our writes leaves it. */
+/** The number in a reply to `read`; null where the key is not as any of our writes leaves it. */
 export function valueOf(kind: Kind, index: number, reply: unknown): number | null {
   const words = (Array.isArray(reply) ? reply.flat() : [reply]).map(String);
   const number = (text: string | undefined, prefix = ''): number | null =>

@@ -4,7 +4,7 @@
  *   SIGTERM, SIGINT   drain and end: exit code 0, or 1 where not everything was confirmed in time; once more: end at once
  *   SIGHUP            read the plan again
  *
- * It ends with 1 where another process has, or takes over, one of its shards.
+ * It exits with 1 where another process has, or takes over, one of its shards.
  */
 import { Daemon } from './shard/daemon.js';
 import { createLogger } from './telemetry/log.js';

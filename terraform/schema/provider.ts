@@ -1,6 +1,6 @@
 /**
  * A stand-in for the AWS provider that serves its schema and does nothing: `terraform validate` checks every name and
- * type by it, `terraform test` mocks what it describes. Terraform is told of it by TF_REATTACH_PROVIDERS, so nothing is
+ * type by it, `terraform test` mocks what it describes. Terraform finds it by TF_REATTACH_PROVIDERS, so nothing is
  * downloaded, and no lock file names it.
  */
 import { readFileSync } from 'node:fs';

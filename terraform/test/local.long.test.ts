@@ -1,5 +1,5 @@
 /**
- * environments/local for real: processes that start, stay, are killed, and are gone; and a migration walked on them to
+ * environments/local for real: processes that start, stay, are killed, and end; and a migration run on them to
  * its end.
  */
 import assert from 'node:assert/strict';

@@ -6,7 +6,7 @@ import { type Finding } from '../finding.js';
 import { errorsOf, findAll, GLOSSARY, readTodo, shrunk } from '../findings.js';
 import { parseGlossary, readGlossary, refusedBy } from '../glossary.js';
 import { LONGEST, lintMarkdown } from '../markdown.js';
-import { lintMessages } from '../messages.js';
+import { lintComments, lintMessages } from '../messages.js';
 import { renderGlossary } from '../page.js';
 
 const ROOT = process.cwd();
@@ -84,6 +84,19 @@ test('TypeScript: literals and the text of JSX are messages; paths, types, keys,
     'say(<p>to heal</p>);', // 8
   ].join('\n');
   assert.deepEqual(lines(lintMessages('a.tsx', source, refused)), ['terms 5', 'terms 7', 'terms 8']);
+});
+
+test('TypeScript: comments are checked, but for the code in them', () => {
+  const source = [
+    '/**',
+    ' * To heal, or `heal it`: whoever',
+    ' * asks.',
+    ' */',
+    "const a = 'https://heal'; // heal it", // 5
+    '/* fine */ say(`// heal ${b /* heal */} heal`);', // 6
+  ].join('\n');
+  const found = lines(lintComments('a.ts', source, refused));
+  assert.deepEqual(found, ['terms 2', 'terms 5', 'terms 6']);
 });
 
 test('rules of Prometheus and Terraform: summaries and descriptions are messages', () => {

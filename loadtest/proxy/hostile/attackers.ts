@@ -1,4 +1,4 @@
-/** A process of hostile clients. Its one argument is a JSON `AttackersTask`; it stops when it is told to. */
+/** A process of hostile clients. Its one argument is a JSON `AttackersTask`; it stops at a signal. */
 import { connect, type Socket } from 'node:net';
 import { encodeCommand } from '../../../shadow-proxy/src/resp/encode.js';
 import { ATTACKS, type AttackContext } from './attacks.js';

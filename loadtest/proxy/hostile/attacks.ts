@@ -1,6 +1,6 @@
 /**
- * Hostile clients, each a function that goes on until it is told to stop. None of them is allowed to slow down,
- * disconnect or starve the well-behaved clients beside it.
+ * Hostile clients, each a function that goes on until it is stopped. None of them is allowed to slow down,
+ * disconnect or starve the well-behaved clients.
  */
 import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
@@ -33,7 +33,7 @@ const command = (...args: Argument[]): Buffer => encodeCommand(args);
 const repeat = (bytes: Buffer | string, count: number): Buffer =>
   Buffer.concat(Array.from({ length: count }, () => Buffer.from(bytes)));
 
-/** Runs `body` in `count` tasks, each again and again; a lost connection begins anew. */
+/** Runs `body` in `count` tasks, each again and again; a lost connection begins again. */
 async function many(context: AttackContext, count: number, body: () => Promise<void>): Promise<void> {
   const one = async (): Promise<void> => {
     while (!context.stopped) {

@@ -84,7 +84,7 @@ class Log {
   }
 }
 
-/** One connection that logs in, and comes back when it is lost. */
+/** One connection that logs in, and reconnects when it is lost. */
 class Client {
   readonly waiting: Asked[] = [];
   #socket!: Socket;

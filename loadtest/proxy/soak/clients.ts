@@ -1,6 +1,6 @@
 /**
  * A process full of connected clients (raw sockets) that send at a moderate rate. Started by `main.ts` with one
- * argument, a JSON `ClientsTask`; says `connected` when all are, and its `Totals` when it is told to stop.
+ * argument, a JSON `ClientsTask`; says `connected` when all are, and its `Totals` when it is stopped.
  */
 import { connect, type Socket } from 'node:net';
 import { decodeReply, text } from '../../../shadow-proxy/src/resp/decode.js';
@@ -15,7 +15,7 @@ export interface ClientsTask {
   readonly rate: number;
   /** Bytes. */
   readonly maxValue: number;
-  /** Clients a second that hang up, in mid-command or not, and come back. */
+  /** Clients a second that hang up, in mid-command or not, and reconnect. */
   readonly churn: number;
 }
 

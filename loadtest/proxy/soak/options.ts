@@ -10,7 +10,7 @@ export interface Options {
   readonly rate: number;
   /** Bytes of the longest value. */
   readonly maxValue: number;
-  /** Clients a second that hang up and come back. */
+  /** Clients a second that hang up and reconnect. */
   readonly churn: number;
   /** Processes that the clients live in. */
   readonly processes: number;

@@ -8,7 +8,7 @@ export interface MemorySample {
   readonly rss: number;
 }
 
-/** What memory is made of, in bytes, as the process tells it. */
+/** What memory is made of, in bytes, as the process reports it. */
 export interface MemoryParts {
   /** What V8 has taken for its heap, used or not. */
   readonly heap: number;

@@ -109,8 +109,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
     })),
   ),
   /**
-   * { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a workload,
-   * all that the target answers.
+   * { shard?, workload?, to?, force?, reason?, by?, drill? } → { rollbacks: [{ shard, …Rollback }] }; without a
+   * workload, all that the target answers.
    */
   '/api/rollback': changes(
     takes(rollbackRequest, async (context, { shard, ...wanted }) => ({
@@ -134,7 +134,7 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       return { shards: all.map(({ name }) => name) };
     }),
   ),
-  /** { shard?, runIds? } → { accepted: [{ shard, servers }] }: authorities that came back as other processes, as they are. */
+  /** { shard?, runIds? } → { accepted: [{ shard, servers }] }: accepts restarted or replaced authorities. */
   '/api/accept': changes(
     takes(acceptRequest, async (context, { shard, runIds = null }) => ({
       accepted: await accept(shardsNamed(context, shard), runIds),

@@ -44,7 +44,7 @@ export interface ShardControl {
   /** Writes into the history what was done, and changes nothing. @throws {Error} where the disk does not take it */
   note(note: Note): Promise<void>;
   /**
-   * Takes authorities that came back as other processes as they are, if they are these. @throws {TrustError} with
+   * Accepts restarted or replaced authorities, if they are these. @throws {TrustError} with
    * nothing changed
    */
   acceptAuthority(runIds: readonly string[] | null): Promise<Side[]>;

@@ -187,7 +187,7 @@ export function databaseSwaps({ sources }: Question): Finding[] {
 const callsOf = (name: string, sources: Question['sources']): number =>
   sources.reduce((sum, source) => sum + (source.calls.get(name) ?? 0), 0);
 
-/** What the source evicts, the target keeps: nothing tells the proxy which keys those are. */
+/** What the source evicts, the target keeps: the proxy does not know which keys those are. */
 export const evictions = ({ sources }: Question): Finding[] =>
   sources
     .filter(({ evicted }) => evicted > 0)

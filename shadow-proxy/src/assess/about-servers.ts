@@ -8,7 +8,7 @@ const CLOCK_MS = 50;
 
 const quoted = (value: string): string => JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
 
-/** Settings of Redis 7 that KeyDB has not, as they are unless somebody has set them. */
+/** Settings of Redis 7 that KeyDB has not, as they are unless an operator has set them. */
 const DEFAULTS: Readonly<Record<string, string>> = {
   'aof-timestamp-enabled': 'no',
   'propagation-error-behavior': 'ignore',

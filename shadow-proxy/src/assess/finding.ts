@@ -3,7 +3,7 @@ import type { InstanceFacts } from './facts.js';
 
 /**
  * `go` speaks for a migration, `no-go` against it; `first` has to be done before it; `note` should be known;
- * `unknown` could not be told.
+ * `unknown` could not be found out.
  */
 export type Weight = 'go' | 'no-go' | 'first' | 'note' | 'unknown';
 

@@ -1,5 +1,5 @@
 /**
- * What KeyDB 6.3.4 is and is not, told before anybody depends on it. Measured, or read in its source and its issues;
+ * What KeyDB 6.3.4 is and is not, shown before anybody depends on it. Measured, or read in its source and its issues;
  * docs/decisions/ has the limits that follow for the kit.
  */
 export interface Truth {

@@ -104,7 +104,7 @@ interface Moment {
 async function moment(asker: Asker): Promise<Moment> {
   const fields = await asker.info();
   const at = performance.now();
-  // Before 6.2 only the whole process tells, which is little more while nothing is saved.
+  // Before 6.2 only the whole process is shown, which is little more while nothing is saved.
   const names = fields.has('used_cpu_user_main_thread')
     ? ['used_cpu_user_main_thread', 'used_cpu_sys_main_thread']
     : ['used_cpu_user', 'used_cpu_sys'];

@@ -18,7 +18,7 @@ export interface Sizing {
   readonly opsPerSecond: number;
   /** Bytes that the data took at most, with room for fragmentation and growth. */
   readonly memory: number;
-  /** Nodes that memory, and commands, ask for; null where it cannot be told. */
+  /** Nodes that memory, and commands, ask for; null where unknown. */
   readonly byMemory: number | null;
   readonly byOps: number | null;
   readonly nodes: number | null;

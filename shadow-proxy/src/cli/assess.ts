@@ -205,7 +205,7 @@ export function serverTable(sources: readonly InstanceFacts[]): string {
   });
   for (const { label, version, opsPerSecond, cpu, clients, memory, databases, ping } of sources)
     table.push([
-      // Whatever is not TLS or Sentinel needs no scheme to be told apart.
+      // Whatever is not TLS or Sentinel needs no scheme.
       label.replace(/^redis:\/\//, ''),
       version,
       short(Math.round(opsPerSecond)),

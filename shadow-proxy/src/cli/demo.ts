@@ -1,6 +1,6 @@
 /**
  * `shadow-compare demo`: a real Redis, a real KeyDB, the proxy between them, two client libraries; then a value is
- * changed behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and gone
+ * changed behind the proxy's back, and caught. Everything is on loopback and in a temporary directory, and removed
  * afterwards.
  */
 import { mkdtemp, rm } from 'node:fs/promises';

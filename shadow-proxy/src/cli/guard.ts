@@ -141,7 +141,7 @@ async function watch(plan: Plan, options: GuardOptions): Promise<never> {
   }
 }
 
-/** What an operator is to be told of between two looks; a full resync is told even where the verdicts stay. */
+/** What an operator is shown between two checks; a full resync is shown even where the verdicts stay. */
 export function changes(before: Guard, now: Guard): string[] {
   const nodes = (guard: Guard): readonly NodeFacts[] => guard.clusters.flatMap((cluster) => cluster.nodes);
   const resyncs = nodes(now).flatMap(({ runId, label, syncFull }) => {
@@ -164,7 +164,7 @@ export function changes(before: Guard, now: Guard): string[] {
   return [...resyncs, ...verdicts, ...hazards];
 }
 
-/** What is told, whatever its figures are by now. */
+/** What is shown, whatever its figures are by now. */
 const kindOf = ({ what }: Pick<Hazard, 'what'>): string =>
   what.replace(/:\d+/g, (port) => port).replace(/(?<!:)\b\d[\d.,]*\b/g, '#');
 

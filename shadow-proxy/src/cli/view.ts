@@ -103,7 +103,7 @@ export function renderVerdict({ outcome, reasons, notes }: RunVerdict): string {
   ].join('\n');
 }
 
-/** Shows a shard until it is stopped: on a terminal as a table, elsewhere as lines. */
+/** Shows a shard until it is stopped: on a terminal as a table, else as lines. */
 export class LiveView {
   readonly #isTerminal = process.stdout.isTTY === true;
   readonly #timer: NodeJS.Timeout;

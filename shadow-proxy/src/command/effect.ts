@@ -1,5 +1,5 @@
 /**
- * Effects, not guesses: what the mirror is told is what a write did on the authority, read from its reply.
+ * Effects, not guesses: what the mirror gets is what a write did on the authority, read from its reply.
  *
  * A command whose row (rows/) has no effect is repeated as it was asked: given the same state it does the same, and its
  * reply is compared. Those with one are the commands whose result is random, assigned, depends on the moment or on the
@@ -17,7 +17,7 @@ export interface EffectCommand {
 /**
  * - null: nothing happened.
  * - `verbatim`: the command is its own effect.
- * - `copy`: only the state of the keys that it wrote tells; copy them.
+ * - `copy`: only the keys that it wrote show it; copy them.
  * - commands: what to send instead.
  */
 export type Effect = null | 'verbatim' | 'copy' | readonly EffectCommand[];
@@ -56,7 +56,7 @@ export const effect = (of: EffectOf, told: string, more: Partial<CommandEffect> 
   ...more,
 });
 
-/** Nothing but the state of its keys tells what it did. */
+/** Only the state of its keys shows what it did. */
 export const copied: EffectOf = () => 'copy';
 
 /** An argument in upper case; empty where there is none. */

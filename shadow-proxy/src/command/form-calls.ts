@@ -152,10 +152,10 @@ const OF_TYPE: Readonly<Record<string, string>> = {
   pattern: '*',
   'unix-time': '4102444800',
 };
-/** Of BLPOP and its like. KeyDB blocks for ever for a millisecond. */
+/** Of BLPOP and similar commands. KeyDB blocks without a limit where one millisecond is asked for. */
 export const SHORT = '0.01';
 
-/** Calls that `COMMAND DOCS` does not list: what its history tells only, containers, and what only KeyDB accepts. */
+/** Calls that `COMMAND DOCS` does not list: what only its history names, containers, and what only KeyDB accepts. */
 export const MORE: readonly (readonly [command: string, group: string, words: readonly string[], call: string])[] = [
   ['xadd', 'stream', ['ms-*'], 'XADD k 5-* f v'],
   ['command', 'server', [], 'COMMAND'],

@@ -11,7 +11,7 @@ const DATA = new Set([...Object.keys(HOLDS).filter((group) => group !== 'generic
 /** For all calls of a command. */
 const ANSWER_MS = 10_000;
 
-/** One server, asked over a connection that is opened anew after what may change it. */
+/** One server, asked over a connection that is opened again after what may change it. */
 export class Prober {
   readonly #url: URL;
   #socket: Socket;

@@ -13,7 +13,7 @@ export interface Form {
   readonly name: string;
   /** Which of Redis 7 (`source`) and KeyDB (`target`) does not support it. */
   readonly lacks: Side;
-  /** Whether it is the command as such: then a server's own `COMMAND` tells, too. */
+  /** Whether it is the command as such: then a server's own `COMMAND` shows it, too. */
   readonly whole: boolean;
   /** Newer than either server of the table. */
   readonly isNewer: boolean;
@@ -32,7 +32,7 @@ const always: Matches = () => true;
 
 /**
  * Answered alike as far as clients look, or compared by a rule: not counted. XAUTOCLAIM's third element matters only
- * where entries were deleted, which its reply tells (`DELETED`).
+ * where entries were deleted, which its reply shows (`DELETED`).
  */
 const REPLIES_COUNTED = new Set(['command', 'command|info', 'acl|getuser', 'memory|stats']);
 
@@ -154,7 +154,7 @@ export interface Supporting {
 
 /**
  * Whether a server supports a form. One that was never asked is taken to be what the table was made from.
- * What KeyDB lacks came with Redis 7.0, except for commands as such, of which each server tells itself.
+ * What KeyDB lacks came with Redis 7.0, except for commands as such, which each server lists itself.
  */
 export function supports(form: Form, command: string, side: Side, { version, isKeydb, commands }: Supporting): boolean {
   if (form.whole && commands.size > 0) return commands.has(command);

@@ -4,8 +4,8 @@
  *   node dist/shadow-proxy/src/command/generate.js redis://127.0.0.1:6379 redis://127.0.0.1:6390 \
  *     shadow-proxy/src/command/table.generated.ts
  *
- * The first is a Redis 7, whose `COMMAND` tells subcommands and key specifications; the second is a KeyDB, whose
- * `COMMAND` tells neither: its subcommands are read from each container's `HELP`. The same two servers always
+ * The first is a Redis 7, whose `COMMAND` lists subcommands and key specifications; the second is a KeyDB, whose
+ * `COMMAND` lists neither: its subcommands are read from each container's `HELP`. The same two servers always
  * give the same file.
  */
 import { writeFileSync } from 'node:fs';
@@ -61,7 +61,7 @@ export async function generateTable(sourceUrl: string, targetUrl: string): Promi
     for (const container of containers.filter((name) => rows.get(name)!.targetArity !== 0)) {
       for (const sub of await subcommands(target, container)) {
         const row = rows.get(`${container}|${sub}`);
-        // Only the fact that the target has it is told: which arguments it takes is the container's own affair.
+        // Only the fact that the target has it is listed: which arguments it takes is the container's own affair.
         if (row !== undefined) row.targetArity = row.sourceArity;
       }
     }
@@ -116,7 +116,7 @@ function findText({ type, spec }: Record<string, unknown>): string {
   return range === '0/1/0' ? '' : range;
 }
 
-/** What a server before Redis 7 tells of its keys, in the same form. */
+/** What a server before Redis 7 shows of its keys, in the same form. */
 function legacyKeys(flags: readonly string[], first: number, last: number, step: number): string[] {
   if (first === 0) return [];
   const access = flags.includes('write') ? 'RW' : 'RO';

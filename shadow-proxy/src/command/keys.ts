@@ -16,7 +16,7 @@ export class KeyList {
   readonly index: number[] = [];
   /** READS, WRITES, or both (3). */
   readonly access: number[] = [];
-  /** With UNKNOWN_KEYS: how many of the keys are told all the same. */
+  /** With UNKNOWN_KEYS: how many of the keys are known all the same. */
   known = 0;
 
   /** Sets entry `at` and returns how many there are now. */

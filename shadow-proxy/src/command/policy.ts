@@ -1,6 +1,6 @@
 /**
- * What the proxy does with each command: by hand, because no server tells. A command that is not here is `keyed`, if it
- * has keys; a table with any other does not load.
+ * What the proxy does with each command: by hand, because no server lists it. A command that is not here is `keyed`, if
+ * it has keys; a table with any other does not load.
  */
 
 /**
@@ -11,7 +11,7 @@
  * - `broadcast`: no keys; the authority of the default workload and its mirror.
  * - `exclusive`: touches keys that it does not name; waits for everything else.
  * - `subscribe`: on a connection of the client's own to its channels' authority.
- * - `publish`: told to the mirror like a write, though it writes nothing.
+ * - `publish`: sent to the mirror like a write, though it writes nothing.
  * - `refused`: not supported yet, or never; `refusal` says why.
  */
 export type Handling =
@@ -186,7 +186,7 @@ const HARMLESS_DEBUG: ReadonlySet<string> = new Set(
 );
 
 /**
- * Parameters that clients may set: what they are told, what is logged for them, and how values are encoded. All others
+ * Parameters that clients may set: what they are sent, what is logged for them, and how values are encoded. All others
  * are about memory, persistence, users, networking or replication of one server, which the other one would not follow.
  */
 const SETTABLE =

@@ -1,5 +1,5 @@
 /**
- * What is known by hand about one Redis command, beside what `COMMAND` tells (table.generated.ts) and what the proxy
+ * What is known by hand about one Redis command, beside what `COMMAND` lists (table.generated.ts) and what the proxy
  * does with it (RULES of policy.ts). The rows are in rows/, by family; the table makes columns of them.
  */
 import type { CountingKind } from './counting-kind.js';
@@ -32,19 +32,19 @@ export interface Row {
   readonly access?: readonly number[];
   /** How it blocks, if it does or may. */
   readonly blocking?: Blocking;
-  /** What the mirror is told instead of the command as it was asked. */
+  /** What the mirror gets instead of the command as it was asked. */
   readonly effect?: CommandEffect;
   /** Its time to live that counts from the moment it runs. */
   readonly relativeTtl?: TtlReader;
   /** Its moment of expiry. */
   readonly absoluteTtl?: TtlReader;
-  /** Whether the mirror is told to keep a key's time to live while its value changes. */
+  /** Whether the mirror is to keep a key's time to live while its value changes. */
   readonly keepsTtl?: (args: readonly Buffer[]) => boolean;
   /** Likewise, and nothing of the command looks at the key first: KeyDB may lose what it writes (expired.ts). */
   readonly keepsTtlBlindly?: (args: readonly Buffer[]) => boolean;
   /**
    * Afterwards it is the same whether or not the key was there. GETSET does not: its reply differs, and no question
-   * afterwards tells why.
+   * afterwards shows why.
    */
   readonly replaces?: true;
   /** The time to live goes with the value to another key or database. */
@@ -53,7 +53,7 @@ export interface Row {
   readonly namedByReply?: true;
   /** Writes nothing that a blocked client waits for. */
   readonly takesOnly?: true;
-  /** Each key is for itself, so that the command can be answered in parts. MSET is atomic, and has it not. */
+  /** Each key is for itself, so that the command can be split. MSET is atomic, and has it not. */
   readonly splittable?: true;
   /** Is about all keys of a database, and says so by what it answers. */
   readonly asksForAllKeys?: true;

@@ -1,5 +1,5 @@
 /**
- * The commands that the two servers know: what `COMMAND` tells of them (table.generated.ts), with what the proxy
+ * The commands that the two servers know: what `COMMAND` lists of them (table.generated.ts), with what the proxy
  * does with each (policy.ts) and what is known of it by hand (rows/).
  *
  * Room: command: what is known about each Redis command: keys, handling, effect on the mirror.
@@ -28,7 +28,7 @@ export interface CommandSpec {
   readonly flags: readonly string[];
   /** Has the `write` flag. Scripts have not, whatever they do. */
   readonly write: boolean;
-  /** Known to Redis 7.0.15; `supportedCommands` tells of a server at hand. */
+  /** Known to Redis 7.0.15; `supportedCommands` asks a server at hand. */
   readonly inSource: boolean;
   /** Known to KeyDB 6.3.4. */
   readonly inTarget: boolean;
@@ -40,7 +40,7 @@ export interface CommandSpec {
   readonly handling: Handling;
   /** Whether `refusal` must be asked. */
   readonly refusable: boolean;
-  // What its row tells (row.ts): null or false where that says nothing.
+  // What its row says (row.ts): null or false where that says nothing.
   readonly blocking: Blocking | null;
   readonly effect: CommandEffect | null;
   readonly relativeTtl: TtlReader | null;

@@ -1,4 +1,4 @@
-/** Times to live and moments of expiry in a command's arguments: read, and written anew. */
+/** Times to live and moments of expiry in a command's arguments: read, and written again. */
 import { encodeCommand, type Argument } from '../resp/encode.js';
 import { rowOf } from './rows.js';
 import type { TtlArgument } from './ttl-argument.js';

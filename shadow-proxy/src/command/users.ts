@@ -15,9 +15,9 @@ export interface UserFacts {
 }
 
 export interface UserComparison {
-  /** How they differ, one user each; `default` is whoever does not log in. */
+  /** How they differ, one user each; `default` is a client that does not log in. */
   readonly differences: readonly string[];
-  /** Why it cannot be told; null where it can. */
+  /** Why it is unknown; null where it is known. */
   readonly unknown: string | null;
   /** Users of the source that the target has, too, with the same rules. */
   readonly same: number;
@@ -69,7 +69,7 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
 
 const mayLogIn = ({ on, nopass, passwords }: User): boolean => on && (nopass || passwords !== '');
 
-/** What is compared of two users who may both log in, and how a difference is told. */
+/** What is compared of two users who may both log in, and how a difference is named. */
 const PARTS: readonly (readonly [part: 'passwords' | 'keys' | 'channels' | 'selectors', told: string])[] = [
   ['passwords', 'has other passwords on the target'],
   ['keys', 'has other key patterns on the target'],

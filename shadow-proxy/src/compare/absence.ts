@@ -1,6 +1,6 @@
 /**
  * Differences that come from a key that one side has no more: it expired there a moment earlier, or was evicted.
- * The frames alone cannot tell; what both servers say about the key afterwards is judged here.
+ * The frames alone do not decide; what both servers say about the key afterwards is judged here.
  */
 import { decodeReply, isError, text, type Reply } from '../resp/decode.js';
 import { isRead, keysMissing, readsSeveralKeys, type Side } from './missing.js';
@@ -30,7 +30,7 @@ const KEYLESS = new Set([
 ]);
 
 /**
- * Which evidence could still excuse a mismatch; null for a verdict that stands. A read's reply shows the absence of
+ * Which evidence could still allow a difference; null for a verdict that stands. A read's reply shows the absence of
  * its key (or, where it reads several, may be about any of them); any differing reply to a write may come from it.
  */
 export function needsEvidence(
@@ -69,13 +69,13 @@ export interface Evidence {
   readonly mirrorEvicted: boolean;
   /** Whether another write to the key was ordered between the command and the questions. */
   readonly writtenSince: boolean;
-  /** How long before its expiry a key may already be gone on the other side, in ms. */
+  /** How long before its expiry a key may already have expired on the other side, in ms. */
   readonly toleranceMs: number;
   /** How long after the replies the questions were answered, in ms; 0 when absent. */
   readonly elapsedMs?: number;
   /**
    * True for a command that only read: the side that lacked the key then still lacks it, unless it was written since.
-   * False for one that wrote: a key that is gone by now may be so by its own doing. Absent where neither is known.
+   * False for one that wrote: a key that is missing by now may be so by its own doing. Absent where neither is known.
    */
   readonly readOnly?: boolean;
 }

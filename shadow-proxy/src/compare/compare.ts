@@ -71,7 +71,7 @@ function unableTo(command: CommandView, error: string): string | null {
   return takesNoWrites(error, command) ? 'mirror-read-only' : null;
 }
 
-/** Why the replies cannot tell whether the data differ; null when they can. */
+/** Why the replies do not show whether the data differ; null when they can. */
 function undecidable({ command, authority, mirror }: Difference): string | null {
   const { name, args } = command;
   if (isError(mirror) && !isError(authority)) {

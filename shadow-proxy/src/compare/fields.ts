@@ -58,7 +58,7 @@ export function sharedPendingAgree(authority: readonly Reply[], mirror: readonly
   });
 }
 
-/** Why two replies to XINFO differ; null where a difference is not to be excused. */
+/** Why two replies to XINFO differ; null where a difference is not allowed. */
 export function fieldDifferences(name: string, authority: Reply, mirror: Reply): ReadonlySet<Why> | null {
   const found = new Differences();
   const holds =

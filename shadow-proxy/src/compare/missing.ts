@@ -113,7 +113,7 @@ export const isRead = (command: CommandView): boolean => READS.has(command.name)
 
 export type Side = 'authority' | 'mirror';
 
-/** The side whose reply, alone of the two, is what a missing key gives; null when that cannot be told. */
+/** The side whose reply, alone of the two, is what a missing key gives; null when that is unknown. */
 export function missingOn(command: CommandView, authority: Reply, mirror: Reply): Side | null {
   if (command.name === 'exec') return null;
   if (command.name === 'mget') return missingOnAll(keysMissing(authority, mirror));

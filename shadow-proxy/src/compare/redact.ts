@@ -32,7 +32,7 @@ const MAX_PREFIX = 32;
 const COLON = 58;
 
 /**
- * The key without what tells whom it is about: `session:<36 bytes, 1a2b3c4d5e6f7081>`. The prefix before the first `:`
+ * The key without what identifies anybody: `session:<36 bytes, 1a2b3c4d5e6f7081>`. The prefix before the first `:`
  * is kept if it is printable ASCII and short; the hash is that of the whole key, as `shadow-compare key-hash` gives it.
  */
 export function redactKey(key: Buffer, secret: Buffer): string {

@@ -1,6 +1,6 @@
 /**
- * Which replies may differ: a table of named rules. The first rule that is for the command and excuses the pair
- * explains it; what none excuses is a mismatch.
+ * Which replies may differ: a table of named rules. The first rule that is for the command and allows the pair
+ * names the verdict; what none allows is a mismatch.
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
 import { excusesCursor, excusesRandom, excusesUnordered, sizeOfElements } from './collections.js';
@@ -13,7 +13,7 @@ import { meanTheSame } from './wording.js';
 
 export interface Rule {
   readonly name: RuleName;
-  /** What it excuses, for people. */
+  /** What it allows, for people. */
   readonly sentence: string;
   /** Whether the rule is for the command of this name. */
   appliesTo(name: string): boolean;

@@ -27,7 +27,7 @@ export interface Difference {
 }
 
 /**
- * What excuses a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts).
+ * What allows a difference; the first twelve by the replies alone (rules.ts), the last two by evidence (absence.ts).
  */
 export type RuleName =
   | 'unordered'
@@ -72,7 +72,7 @@ export type Verdict =
   | { readonly kind: 'match' }
   | { readonly kind: 'allowed'; readonly rule: RuleName }
   | Mismatch
-  /** The replies cannot tell; `reason` is one of a few fixed words. */
+  /** The replies do not decide; `reason` is one of a few fixed words. */
   | { readonly kind: 'inconclusive'; readonly reason: string };
 
 const SEVERITY: Record<Verdict['kind'], number> = { match: 0, allowed: 1, inconclusive: 2, mismatch: 3 };

@@ -173,22 +173,22 @@ const CONDITIONS = new Set(
   ).split(' '),
 );
 
-/** Whether the error tells of the server's condition or the user's rights, not of the data. */
+/** Whether the error is about the server's condition or the user's rights, not of the data. */
 export const isCondition = (error: string): boolean => CONDITIONS.has(error.split(' ', 1)[0]);
 
 /**
- * Whether the server had no memory left for it: told by itself, by a script in which that happened, or at the end of a
- * transaction.
+ * Whether the server had no memory left for it: in its own reply, in that of a script in which that happened, or at the
+ * end of a transaction.
  */
 export const lacksMemory = (error: string, command: CommandView): boolean =>
   error.startsWith('OOM ') ||
   ((isScript(command) || error.startsWith('EXECABORT ')) && error.includes('OOM command not allowed'));
 
-/** Whether the server takes no writes now, for it has become a replica: told by itself, or by a script. */
+/** Whether the server takes no writes now, for it has become a replica: in its own reply, or in that of a script. */
 export const takesNoWrites = (error: string, command: CommandView): boolean =>
   error.startsWith('READONLY ') || (isScript(command) && error.includes('READONLY You can'));
 
-/** Whether the error tells what the key holds: a server that lacks the key does not say it. */
+/** Whether the error shows what the key holds: a server that lacks the key does not say it. */
 export const isAboutKey = (error: string, { name }: CommandView): boolean =>
   ABOUT_KEY.test(error) || (name === 'xinfo|consumers' && error.startsWith('NOGROUP '));
 const ABOUT_KEY =

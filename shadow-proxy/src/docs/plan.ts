@@ -56,7 +56,7 @@ export function renderPlan(): string {
   );
 }
 
-/** Fields first, then the mappings in them; a mapping that stands in several places is told once. */
+/** Fields first, then the mappings in them; a mapping that stands in several places is described once. */
 function collect(node: Node, path: string, sections: Section[]): void {
   const known = sections.find((section) => JSON.stringify(section.node.properties) === JSON.stringify(node.properties));
   if (known) return void known.paths.push(path);

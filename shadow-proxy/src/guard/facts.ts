@@ -1,4 +1,4 @@
-/** What was read off the live nodes of a topology; what could not be told is null. */
+/** What was read off the live nodes of a topology; what is unknown is null. */
 
 export interface Peer {
   /** `host:port`, as the node names it. */

@@ -1,4 +1,7 @@
-/** What makes a heal of the link between two nodes full, or a full one worse; told before it happens. Pure. */
+/**
+ * What makes the resync after a cut of the link between two nodes full, or a full one worse; found before it happens.
+ * Pure.
+ */
 import { number } from '../text/figures.js';
 import { isActive, acceptsWrites, sharesIntegers, type Cluster, type NodeFacts } from './facts.js';
 

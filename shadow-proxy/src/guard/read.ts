@@ -108,7 +108,7 @@ async function read(asker: Asker, label: string, watchMs: number): Promise<NodeF
     masters: mastersOf(info),
     replicas: replicasOf(info),
     backlogBytes: number('repl_backlog_size'),
-    // Another process, or one that was resynchronised, counts from anew.
+    // A restarted process, or one that was resynchronised, counts from 0.
     streamBytesPerSecond: Math.max(0, grown / seconds),
     syncFull: number('sync_full'),
     aof: info.get('aof_enabled') === '1',

@@ -14,7 +14,7 @@ const POLL_MS = 1_000;
 /** By less than this, beyond the error of the looks, they do not differ. */
 const TOLERANCE_MS = 20;
 /**
- * A server that gets no processor tells an old time: by less than this they differ only when every look for so long
+ * A server that gets no processor shows an old time: by less than this they differ only when every look for so long
  * says so.
  */
 const SURE_MS = 500;
@@ -75,7 +75,7 @@ export class Clocks {
 
   /**
    * What has a time to live ends sooner or later there than on the other server, and nothing but a look at every key
-   * tells of it.
+   * reports it.
    */
   set({ side }: Server, byMs: number): void {
     this.context.logger.warn({ server: side, byMs: Math.round(byMs) }, 'the clock of the server was set');

@@ -5,7 +5,7 @@
  *                                              └▶ else ─▶ they get an error, and the status says what the operator can do
  *
  * Clean in the sense of rule 4: every effect that was acknowledged is confirmed. What was in flight failed to its
- * client, and is counted and listed. The old authority is a mirror from then on, in doubt as a whole, until all of it
+ * client, and is counted and listed. The old authority is a mirror from then on, suspect as a whole, until all of it
  * is verified.
  */
 import type { Logger } from 'pino';
@@ -24,7 +24,7 @@ export interface FailoverFacts extends StagePoint {
   /** The authority that is dead. */
   readonly dead: Side;
   readonly policy: Plan['failover'];
-  /** Why all its keys are in doubt; null where they are not. */
+  /** Why all its keys are suspect; null where they are not. */
   readonly suspect: string | null;
   /** Keys that the mirror may lack although their writes were acknowledged. */
   readonly unconfirmed: number;
@@ -79,12 +79,12 @@ export interface FailoverContext {
   /** Lets go on who waited for a workload that was held. */
   open(): void;
   readonly servers: Readonly<Record<Side, Server>>;
-  /** A key's name as it may be told. */
+  /** A key's name as it may be shown. */
   redact(key: Buffer): string;
   readonly logger: Logger;
 }
 
-/** Writes of which nobody was told whether they ran: they were in flight when the authority was lost. */
+/** Writes whose result is unknown: they were in flight when the authority was lost. */
 export function unanswered(
   workload: Workload,
   { suspects, redact }: Pick<FailoverContext, 'suspects' | 'redact'>,
@@ -164,7 +164,7 @@ export class Failover {
     }
   }
 
-  /** From now on, who wants a connection to it is told, instead of closed. */
+  /** From now on, a client that wants a connection to it gets an error, and is not closed. */
   #refuse(side: Side, how: string): void {
     const server = this.context.servers[side];
     server.refuse(

@@ -1,6 +1,6 @@
 /**
  * Whether the servers that clients are sent to answer. One that does not is asked again and again; when it has been
- * silent for `limits.downAfterMs`, it is taken for dead, and whoever decides what follows is told. The delay of our own
+ * silent for `limits.downAfterMs`, it is down, and the failover is asked to decide. The delay of our own
  * event loop is no silence of the server (`io/listening-clock.ts`).
  *
  * Room: health: servers that fail, restart or are replaced: detection, failover, trust, clocks.
@@ -23,7 +23,7 @@ export interface HealthMonitorContext {
   mayBeBusy(side: Side): boolean;
   /** How long it may be silent, in ms. */
   downAfterMs(): number;
-  /** It is taken for dead; called again at each look, until it answers or is needed no more. */
+  /** It is down; called again at each check, until it answers or is needed no more. */
   down(side: Side): void;
 }
 

@@ -1,10 +1,10 @@
 /**
- * Rule 1: who is right can change. An authority that is another process than before may have come back empty, old or
- * failed over: nothing is copied from it, nor deleted because it lacks it, until somebody decides. Rule 21: the same
- * holds for an authority that is a replica, or was one: it has another server's data under the same run ID.
+ * Rule 1: who is right can change. An authority that restarted or was replaced may be empty, old or failed over:
+ * nothing is copied from it, nor deleted because it lacks it, until an operator decides. Rule 21: the same holds for an
+ * authority that is a replica, or was one: it has another server's data under the same run ID.
  *
- *   another process ─▶ frozen ─┬─▶ it is given up as an authority (a change of stage): the other server is right
- *                              └─▶ it is accepted as it is: the mirror is made equal to it
+ *   restarted ─▶ frozen ─┬─▶ it is left as an authority (a change of stage): the other server is right
+ *                        └─▶ it is accepted as it is: the mirror is made equal to it
  */
 import type { Logger } from 'pino';
 import type { WritesSinceRestart } from '../copy/repair/writes-since-restart.js';
@@ -33,7 +33,7 @@ export interface TrustContext {
 export type TrustErrorCode =
   /** Every authority is trusted. */
   | 'not-frozen'
-  /** It is yet another process than the one that was looked at. */
+  /** It has restarted again since it was looked at. */
   | 'changed'
   /** It is a replica: it takes no writes, and may lose what it has. */
   | 'replica'
@@ -56,7 +56,7 @@ export class Trust {
 
   constructor(private readonly context: TrustContext) {}
 
-  /** What was written since an authority came back as another process; null where that is not known, or none did. */
+  /** What was written since an authority restarted or was replaced; null where that is not known, or none did. */
   get since(): WritesSinceRestart | null {
     return this.#since;
   }

@@ -4,7 +4,7 @@
  *
  *   body: preact's elements, which escape what is put into them ─▶ htmlDocument ─▶ text, with styles, and scripts where it has plots
  *
- * Room: html: HTML documents that load nothing from elsewhere.
+ * Room: html: HTML documents that load nothing from other hosts.
  * Called by: page, report.
  * Calls: no room.
  */

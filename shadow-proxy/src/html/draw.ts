@@ -131,7 +131,7 @@ function optionsOf(spec: PlotSpec, width: number, style: CSSStyleDeclaration): U
   };
 }
 
-/** Nothing is shown before the first point: an axis that begins there tells when the measuring began. */
+/** Nothing is shown before the first point: an axis that begins there shows when the measuring began. */
 function timeRange(plot: UPlot, min: number | null, max: number | null): UPlot.Range.MinMax {
   if (min === null || max === null) return [null, null] as unknown as UPlot.Range.MinMax;
   const x = plot.data[0];

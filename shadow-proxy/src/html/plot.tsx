@@ -10,7 +10,7 @@ export interface PlotSeries {
   readonly dashed?: boolean;
 }
 
-/** A vertical line with a word beside it. */
+/** A vertical line with a label. */
 export interface PlotMark {
   /** As x. */
   readonly at: number;
@@ -45,7 +45,7 @@ declare module 'preact' {
   }
 }
 
-/** The marks are drawn: who cannot see them is told. */
+/** The marks are drawn: a screen reader reads them. */
 const labelOf = (title: string, { marks = [] }: PlotSpec): string =>
   marks.length === 0 ? title : `${title}; marked: ${marks.map(({ label }) => label).join(', ')}`;
 

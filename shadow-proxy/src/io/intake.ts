@@ -13,7 +13,7 @@ import { copyBytes } from './copy-bytes.js';
 const SCRATCH_BYTES = 64 * 1024;
 const scratch = Buffer.allocUnsafeSlow(SCRATCH_BYTES);
 
-/** Takes `buffer[start, end)`: it stays as it is for whoever keeps it. */
+/** Takes `buffer[start, end)`: it stays as it is for the one that keeps it. */
 export type Take = (buffer: Buffer, start: number, end: number) => void;
 
 export class Intake {

@@ -23,7 +23,7 @@ export const latencyHistogram = (): Histogram =>
 export class Latencies {
   readonly histogram = latencyHistogram();
 
-  /** Likewise, of the time since somebody who watches began to. */
+  /** Likewise, of the time since a viewer began to watch. */
   private readonly watchers: Histogram[] = [];
 
   record(ms: number, count: number): void {

@@ -1,5 +1,5 @@
 /**
- * A monotonic clock that stands still while the event loop is busy or the process is stopped. The silence of a server
+ * A monotonic clock that stops while the event loop is busy or the process is stopped. The silence of a server
  * is measured with it: while the loop is late, the answer may lie unread in the socket, and the server is not silent.
  */
 const TICK_MS = 100;

@@ -1,5 +1,5 @@
 /**
- * What one socket has to send at the end of the turn: ranges of buffers that came from elsewhere.
+ * What one socket has to send at the end of the turn: ranges of buffers of other connections.
  * Neighbouring ranges become one; a single range is written as it lies; small ones are put together;
  * large ones are written in place.
  */

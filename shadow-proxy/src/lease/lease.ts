@@ -5,7 +5,7 @@
  *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line; of those that answer, the lowest number is first
  *                                       :holds         the lease, if a list read after this name was given shows no other that says so
  *                                       :clean         given back, with everything confirmed on both servers
- *                                       :left          given back, with something in doubt
+ *                                       :left          given back, with suspects left
  *
  * Two that claim it at once both read their lists after both names are there, so at most one of them sees no other.
  * The epoch is the server's run id and the connection's number, which only grows while the server lives.
@@ -100,9 +100,9 @@ export class Lease {
   /** What the connections that carry data are called. */
   readonly dataName: string;
   runId = '';
-  /** Kept over the loss of the connection, until it is clear whether somebody else held it meanwhile. */
+  /** Kept over the loss of the connection, until it is clear whether another process held it meanwhile. */
   tenure: Tenure | null = null;
-  /** What whoever takes the lease over is to know; letters and digits. */
+  /** What the next holder of the lease is to know; letters and digits. */
   note = '';
   /** Why there is no connection. */
   problem: Error = new ConnectionLost('not connected');
@@ -213,7 +213,7 @@ export class Lease {
     return true;
   }
 
-  /** Takes the lease from whoever has it: he finds it another's before he can take it again. */
+  /** Takes the lease from its holder, which finds it another's before it can take it again. */
   async seize(): Promise<void> {
     await this.#say('holds');
     const lines = await this.#list();
@@ -295,7 +295,7 @@ export class Lease {
     if (this.#held) await this.#say('holds');
   }
 
-  /** Gives the lease back; resolves to whether somebody waits for it. */
+  /** Gives the lease back; resolves to whether another process waits for it. */
   async release(word: 'clean' | 'left'): Promise<boolean> {
     if (!this.connected) return false;
     const late = new Promise<null>((resolve) => setTimeout(resolve, GOODBYE_MS, null).unref());

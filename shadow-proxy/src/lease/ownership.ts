@@ -1,9 +1,9 @@
 /**
  * Which process has a shard: the one that holds its lease at every server that is an authority, and at the other one as
- * soon as it can be reached. Whoever finds that another holds it stops.
+ * soon as it can be reached. A process that finds that another holds it stops.
  *
  * A holder that lost its connection, and only that, takes the lease again: those who wait give it two seconds before
- * they take over. Whether somebody held it meanwhile is decided by `#unbroken`.
+ * they take over. Whether another process held it meanwhile is decided by `#unbroken`.
  */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { Lease, LeaseError, type Claim, type Tenure, type View } from './lease.j
 /** How often who waits looks; twice that long stays to be seen who has given the lease back. */
 const LOOK_MS = 250;
 const PING_MS = 1_000;
-/** A holder that vanished without a word may come back for so long. */
+/** A holder that vanished may return for so long. */
 const AWAY_MS = 2_000;
 
 /** The process that held the lease before. */
@@ -23,7 +23,7 @@ export interface Predecessor {
   readonly process: string;
   /** It left with everything confirmed on both servers. */
   readonly clean: boolean;
-  /** What it told whoever comes after it; empty where it died before. */
+  /** What it left for the next holder; empty where it died before. */
   readonly note: string;
 }
 
@@ -157,7 +157,7 @@ export class Ownership {
     if (this.#ended instanceof LeaseError) throw this.#ended;
   }
 
-  /** Leaves a note for whoever takes over; where a server cannot be reached, it is left later. */
+  /** Leaves a note for the next holder; where a server cannot be reached, it is left later. */
   async tell(note: string): Promise<void> {
     const late = sleep(PING_MS, undefined, { ref: false });
     await Promise.race([
@@ -169,7 +169,8 @@ export class Ownership {
   }
 
   /**
-   * Gives the leases back, and stays to be seen where somebody waits. `clean`: everything is confirmed on both servers.
+   * Gives the leases back, and stays to be seen where another process waits. `clean`: everything is confirmed on both
+   * servers.
    */
   async release(clean: boolean): Promise<void> {
     if (this.#ended) return;
@@ -277,7 +278,7 @@ export class Ownership {
 
   /**
    * Whether nobody can have held the lease while our connection was lost: it was lost for less time than others wait;
-   * or the server is another process, which is told of by itself; or the lease at the other server was never lost.
+   * or the server restarted, which is reported by itself; or the lease at the other server was never lost.
    */
   async #unbroken(lease: Lease, tenure: Tenure): Promise<boolean> {
     if (lease.runId !== tenure.runId || performance.now() - tenure.aliveAt < AWAY_MS) return true;

@@ -1,5 +1,5 @@
 /**
- * Two active-active KeyDB nodes with a link each way that can be delayed and cut, healed in every way, and restarted.
+ * Two active-active KeyDB nodes with a link each way that can be delayed and cut, restored in every way, and restarted.
  */
 import { readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';

@@ -13,7 +13,8 @@ export interface Certificates {
 }
 
 /**
- * A new authority and a certificate of it for 127.0.0.1 and localhost, made with openssl; gone when the process ends.
+ * A new authority and a certificate of it for 127.0.0.1 and localhost, made with openssl; removed when the process
+ * ends.
  */
 export function makeCertificates(): Certificates {
   const dir = mkdtempSync(join(tmpdir(), 'certificates-'));

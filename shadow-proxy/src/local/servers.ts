@@ -1,6 +1,6 @@
 /**
  * Servers on this machine, for the demo, the tests and the benchmark. Each listens on loopback only, keeps
- * its files in a directory of its own, saves nothing unless told to, and does not outlive this process.
+ * its files in a directory of its own, saves nothing unless configured to, and does not outlive this process.
  *
  * Room: local: servers on this machine, for the demo, the tests and the benchmark.
  * Called by: cli.
@@ -59,7 +59,7 @@ export class LocalServer {
   constructor(
     readonly program: Program,
     readonly port: number,
-    /** The server's own directory: configuration, log, and what it was told to save. */
+    /** The server's own directory: configuration, log, and what it was configured to save. */
     readonly dir: string,
     readonly tls: ServerOptions['tls'],
     readonly args: readonly string[],
@@ -112,7 +112,7 @@ export class LocalServer {
   }
 
   /**
-   * Sends the signal. After SIGKILL and SIGTERM, resolves when the process is gone; after SIGSTOP, when every thread
+   * Sends the signal. After SIGKILL and SIGTERM, resolves when the process has ended; after SIGSTOP, when every thread
    * has stopped.
    */
   async kill(signal: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
@@ -134,7 +134,8 @@ export class LocalServer {
   }
 
   /**
-   * Ends the server as politely as its configuration asks (it saves if it was told to), and starts it on the same port.
+   * Ends the server as politely as its configuration asks (it saves if it is configured to), and starts it on the same
+   * port.
    */
   async restart(): Promise<void> {
     await this.kill('SIGCONT');
@@ -301,7 +302,7 @@ function asArguments(config: ServerConfig): string[] {
 
 /**
  * Whether a thread of the process still runs: one that takes a SIGSTOP late stops the others late. Linux only;
- * elsewhere false.
+ * on other systems false.
  */
 function isRunning(pid: number): boolean {
   try {

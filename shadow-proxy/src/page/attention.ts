@@ -15,7 +15,7 @@ import {
 } from '../telemetry/snapshot.js';
 
 export interface Attention {
-  /** `act`: somebody has to do something now. `look`: it should not stay so. */
+  /** `act`: an operator has to act now. `look`: it should not stay so. */
   readonly level: 'act' | 'look';
   /** One or two whole sentences. */
   readonly text: string;

@@ -1,7 +1,7 @@
 /** A command to copy, and a runbook to read. */
 import type { JSX } from 'preact';
 
-/** Where `shadow-compare` looks for a proxy unless it is told. */
+/** Where `shadow-compare` looks for a proxy by default. */
 const DEFAULT_ADMIN = 'http://127.0.0.1:9400';
 
 /** @param text of `shadow-compare`, without the program; the page adds its own address where that is not the default */

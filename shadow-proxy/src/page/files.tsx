@@ -1,5 +1,5 @@
 /**
- * The status page as files: a document, and beside it the modules that `app.js` imports as they were compiled, the
+ * The status page as files: a document, and with it the modules that `app.js` imports as they were compiled, the
  * libraries, the styles and the runbooks. Nothing of the shards is in them; the page asks the API, and needs the token
  * for that.
  *
@@ -73,7 +73,7 @@ const documentFile = (html: string): PageFile => ({
   policy: "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 });
 
-/** A module and all that it imports from beside it. */
+/** A module and all that it imports by a relative path. */
 function modulesOf(module: string, known = new Set<string>()): string[] {
   if (known.has(module)) return [];
   known.add(module);

@@ -1,4 +1,4 @@
-/** The runbooks that come with the kit, as pages: whoever reads the status page can follow its links from anywhere. */
+/** The runbooks that come with the kit, as pages: a reader of the status page can follow its links from anywhere. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';

@@ -6,7 +6,7 @@ import type { Router } from '../route/router.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
 
 export class Authorities {
-  /** Those that are another process than the one under which their keys were last clean. Changed by `Trust` alone. */
+  /** Those that restarted or were replaced since their keys were last clean. Changed by `Trust` alone. */
   readonly distrusted = new Set<Side>();
   #frozen: string | null = null;
 

@@ -1,5 +1,5 @@
 /**
- * What a mirror's answers mean: compared and matched, accepted, never confirmed, never sent. What cannot be told from
+ * What a mirror's answers mean: compared and matched, accepted, never confirmed, never sent. What cannot be read from
  * an answer makes the operation's keys suspects, or is counted as inconclusive.
  */
 import { increment } from '../route/router.js';
@@ -27,7 +27,7 @@ export class Confirmations implements MirrorEvents {
     readonly connected: (up: boolean) => void,
   ) {}
 
-  /** Effects given up for want of room, since the start. */
+  /** Effects dropped because the queue was full, since the start. */
   get givenUp(): number {
     return this.#givenUp;
   }

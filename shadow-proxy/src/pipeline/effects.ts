@@ -1,5 +1,5 @@
 /**
- * What the mirror is told once the authority has replied: a read as it was, for its reply to be compared; a write as
+ * What the mirror gets once the authority has replied: a read as it was, for its reply to be compared; a write as
  * it was, as its effect, or not at all: then its keys are suspects, and copied.
  */
 import { copied, type Effect } from '../command/effect.js';
@@ -36,7 +36,7 @@ export class Effects {
     return probe && probe(operation.command.args);
   }
 
-  /** Tells the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
+  /** Sends the mirror what a command did whose second read is answered now; `probe` is null where that was refused. */
   probed(operation: Operation, probe: Reply | null): void {
     if (operation.reply[operation.replyStart] === MINUS) {
       operation.workload.counters.refused++;
@@ -104,7 +104,7 @@ export class Effects {
       countUnsupported(counters, form, source.isKeydb ? 'source' : 'target', false);
   }
 
-  /** Tells the mirror the effect of an operation whose `reply` is set. */
+  /** Sends the mirror the effect of an operation whose `reply` is set. */
   follow(operation: Operation, effect: Effect): void {
     if (effect === null) return;
     if (effect === 'verbatim') {
@@ -135,7 +135,7 @@ export class Effects {
   }
 
   /**
-   * Tells the mirror what a command took that blocked on a private lane; `operation` is the command, `reply` the
+   * Sends the mirror what a command took that blocked on a private lane; `operation` is the command, `reply` the
    * authority's. Where the order among those that were woken together is not known, only what comes to the same in any.
    */
   woken(operation: Operation, reply: Buffer, ordered: boolean): void {

@@ -1,5 +1,5 @@
 /**
- * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and gone.
+ * KeyDB loses what SET … KEEPTTL writes to a key that has expired and is not removed yet: it is acknowledged, and lost.
  * A look at the key removes it. So an EXISTS goes before such a command where KeyDB is the authority, on the same lane.
  */
 import type { CommandSpec } from '../command/table.js';

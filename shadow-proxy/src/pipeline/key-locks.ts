@@ -49,9 +49,12 @@ export interface PendingWakeup {
 
 /** What a woken client took. */
 export interface Taken {
-  /** Two of different domains may be told in any order; `*` in none but the server's, which is not known. */
+  /** Two of different domains may be sent in any order; `*` in none but the server's, which is not known. */
   readonly domain: string;
-  /** Tells the mirror; `ordered` where the order among those that were woken together is known, or none matters. */
+  /**
+   * Sends the effect to the mirror; `ordered` where the order among those that were woken together is known, or none
+   * matters.
+   */
   tell(ordered: boolean): void;
 }
 
@@ -69,7 +72,7 @@ export interface Request {
   readonly lane: Carrier | null;
   readonly keys: readonly string[];
   readonly writes: boolean;
-  /** Called once nothing is in the way of these keys; whoever is called takes them at once, or waits again. */
+  /** Called once nothing is in the way of these keys; the one that is called takes them at once, or waits again. */
   go(): void;
 }
 
@@ -204,7 +207,7 @@ export class KeyLocks {
     return ticket;
   }
 
-  /** Gives up waiting, if it does wait. */
+  /** Stops waiting, if it waits. */
   leave(ticket: LockRequest): void {
     if (this.#remove(ticket)) this.#advance(ticket.request.keys);
   }
@@ -261,7 +264,7 @@ export class KeyLocks {
 
   // ── reservations ────────────────────────────────────────────────────────────────────────────────────────────
 
-  /** From now on, until it is given up, no command on these keys is admitted. */
+  /** From now on, until it is released, no command on these keys is admitted. */
   reserve(keys: Iterable<string>): Reservation {
     const reservation: Reservation = { keys: new Set(keys), since: performance.now(), then: [] };
     this.#reservations.add(reservation);
@@ -282,7 +285,7 @@ export class KeyLocks {
     this.#advance(reservation.keys);
   }
 
-  /** When each reservation was made that is not given up, in ms of the monotonic clock. */
+  /** When each reservation was made that is not released, in ms of the monotonic clock. */
   reservedSince(): number[] {
     return [...this.#reservations].map(({ since }) => since);
   }
@@ -294,7 +297,7 @@ export class KeyLocks {
     return first;
   }
 
-  /** Resolves once all that is reserved now is given up. */
+  /** Resolves once all that is reserved now is released. */
   async afterReservations(): Promise<void> {
     await Promise.all([...this.#reservations].map(({ then }) => new Promise<void>((resolve) => then.push(resolve))));
   }

@@ -92,7 +92,7 @@ export class Lane implements ConnectionOwner, Carrier {
     return this.connection.outbox.bytes;
   }
 
-  /** On a lane that is lost it is lost, too: nobody may wait for it for ever. */
+  /** On a lane that is lost it is lost, too: nothing may wait for it forever. */
   submit(operation: Operation): void {
     operation.lane = this;
     if (this.closed) {

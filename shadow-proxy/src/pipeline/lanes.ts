@@ -39,7 +39,7 @@ export class Lanes {
   readonly #verified = new Map<string, { readonly at: number; readonly answer: Promise<void> }>();
   #inUse: () => ReadonlySet<Lane> = () => NONE;
   #closed = false;
-  /** How often the lanes have selected their databases anew. */
+  /** How often the lanes have selected their databases again. */
   #selections = 0;
 
   constructor(
@@ -86,7 +86,7 @@ export class Lanes {
   }
 
   /**
-   * Has every lane select its database anew, those that are being opened, too. After SWAPDB, KeyDB 6.3.4 leaves a
+   * Has every lane select its database again, those that are being opened, too. After SWAPDB, KeyDB 6.3.4 leaves a
    * connection with what its database held before, until then.
    */
   selectAgain(): void {
@@ -211,7 +211,7 @@ export class Lanes {
 
   /**
    * A lane for one client alone, until it is given back: its commands are not in the order of the others, so that
-   * whoever sends them reserves their keys. First come, first served, whoever's connection is there first.
+   * their sender reserves their keys. First come, first served, whichever connection is open first.
    * @throws as `open`
    */
   async borrow(identity: LaneIdentity): Promise<Lane> {
@@ -307,7 +307,7 @@ export class Lanes {
 }
 
 /**
- * Passwords are told apart by their digest; clients without a login by whether the server needed one when they came.
+ * Passwords are distinguished by their digest; clients without a login by whether the server needed one when they came.
  */
 function nameOf({ db, protocol, credentials, login }: LaneIdentity, side: Side): string {
   const user = credentials !== undefined ? digestOf(credentials) : login?.standing[side] === 'barred' ? 'barred' : '';

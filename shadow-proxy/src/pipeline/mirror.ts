@@ -59,7 +59,7 @@ const UNSELECTED = -1;
 const [THREE, CR] = ['3'.charCodeAt(0), 13];
 
 export class MirrorLane implements ConnectionOwner {
-  /** Told of each operation as it gets its place in the order; null while nobody wants to know. */
+  /** Called with each operation as it gets its place in the order; null without a listener. */
   #listeners: readonly ((operation: Operation) => void)[] | null = null;
   /** By how many whole ms the mirror's clock is ahead of the authority's; 0 where they agree. */
   clockAheadMs = 0;
@@ -78,7 +78,7 @@ export class MirrorLane implements ConnectionOwner {
   // What the connection is set to.
   #db = 0;
   #protocol: 2 | 3 = 2;
-  /** How often its database was to be selected anew. */
+  /** How often its database was to be selected again. */
   #selections = 0;
   #appended = 0;
   #confirmed = 0;
@@ -86,7 +86,7 @@ export class MirrorLane implements ConnectionOwner {
   #detached = 0;
   #detaching: NodeJS.Timeout | undefined;
   readonly #marks: { at: number; pushed: number; then: () => void }[] = [];
-  /** Effects that came, and those of them that were sent or given up. */
+  /** Effects that came, and those of them that were sent or dropped. */
   #pushed = 0;
   #taken = 0;
   /** What came after `at` effects waits while they are closed. */
@@ -153,7 +153,7 @@ export class MirrorLane implements ConnectionOwner {
     else for (const operation of operations) this.#push(operation);
   }
 
-  /** Tells `listener` of each operation as it gets its place in the order, until what is returned is called. */
+  /** Calls `listener` with each operation as it gets its place in the order, until what is returned is called. */
   listen(listener: (operation: Operation) => void): () => void {
     this.#listeners = [...(this.#listeners ?? []), listener];
     return () => {
@@ -162,7 +162,7 @@ export class MirrorLane implements ConnectionOwner {
     };
   }
 
-  /** Calls `then` once all effects appended so far are confirmed or given up, and no gate among them is closed. */
+  /** Calls `then` once all effects appended so far are confirmed or dropped, and no gate among them is closed. */
   afterAppended(then: () => void): void {
     if (this.isEmpty) then();
     else this.#marks.push({ at: this.#appended, pushed: this.#pushed, then });
@@ -435,7 +435,7 @@ export class MirrorLane implements ConnectionOwner {
     if (!this.#closed) this.start();
   }
 
-  /** All that was sent, with the rest of a transaction that was sent in part: it cannot be gone on with. */
+  /** All that was sent, with the rest of a transaction that was sent in part: it cannot continue. */
   #drainSent(): Operation[] {
     const sent = this.#sent.drain();
     for (let last = sent.at(-1); last?.check === FRAMING && last.follow !== NOTHING;) {

@@ -38,7 +38,7 @@ export interface LaneIdentity {
   readonly login?: Login;
 }
 
-/** A lane, for whoever follows an operation. */
+/** A lane, for those that follow an operation. */
 export interface Carrier {
   readonly server: Server;
   readonly identity: LaneIdentity;
@@ -75,7 +75,7 @@ export interface Batch {
   /** The client's commands that they come from. */
   readonly names: readonly string[];
   readonly writes: readonly boolean[];
-  /** Those that may write what they read elsewhere. */
+  /** Those that may write what they read from other keys. */
   readonly derives: readonly boolean[];
   readonly views: readonly CommandView[];
   /** The reply that is expected of the mirror, where some of its elements may be anything but an error. */
@@ -88,7 +88,7 @@ export interface Bundle {
   readonly replies: number;
   /** What they write; null where they read. */
   readonly keys: readonly Buffer[] | null;
-  /** Gives the frame anew, with times to live that are shorter by so many ms; null where it gives none. */
+  /** Gives the frame again, with times to live that are shorter by so many ms; null where it gives none. */
   readonly shorten: ((ms: number) => Buffer) | null;
 }
 
@@ -113,7 +113,7 @@ export class Operation {
   holdsToWrite = false;
   /** What is to be known of `frame` where it is several commands. */
   bundle: Bundle | null = null;
-  /** What changed at the authority since it was sent, where nothing else tells what it writes. */
+  /** What changed at the authority since it was sent, where nothing else shows what it writes. */
   span: Span | null = null;
   /** It may wake clients that block. */
   waking: Wakes | null = null;
@@ -137,13 +137,13 @@ export class Operation {
   ttlFrom = 0;
   /** The command as the client gave it, where `frame` has become its effect. */
   asked: Command | null = null;
-  /** What is in `frame`, once somebody has asked for it. */
+  /** What is in `frame`, once it has been asked for. */
   private parsed: Command | null = null;
   /** For the EXEC of a transaction on the mirror: what it carries. */
   batch: Batch | null = null;
-  /** Only the state of its keys tells what it did: they are copied. */
+  /** Only the state of its keys shows what it did: they are copied. */
   mustCopy = false;
-  /** Nothing was in doubt when it ran: it can have read nothing wrong. */
+  /** Nothing was suspect when it ran: it can have read nothing wrong. */
   calm = false;
   /** The client wants no reply (CLIENT REPLY). */
   silent = false;
@@ -211,7 +211,7 @@ export class Operation {
     }
     if (this.asked !== null) {
       const { frame, start, end } = this.asked;
-      // Anew in any case: parsed arguments take more than their bytes.
+      // A new one in any case: parsed arguments take more than their bytes.
       this.asked = isRoomy(frame, end - start)
         ? new Command(Buffer.from(frame.subarray(start, end)))
         : new Command(frame, start, end);

@@ -57,7 +57,7 @@ export function askPttl(
 }
 
 /**
- * Likewise, once no other lane has a write to the key in flight: what the authority says would be told to the mirror
+ * Likewise, once no other lane has a write to the key in flight: what the authority says would be sent to the mirror
  * before a write that it has run already. Nor while a command runs alone, which writes what it does not tell.
  * @throws {Error} when a connection is lost first
  */

@@ -1,6 +1,6 @@
 /**
- * What the mirror is told of scripts and functions. One that does the same anywhere is repeated; of any other, only the
- * state of its keys tells what it did. Where neither its declared keys nor its text tell which keys those are, the
+ * What the mirror gets of scripts and functions. One that does the same anywhere is replicated; of any other, only the
+ * state of its keys shows what it did. Where neither its declared keys nor its text show which keys those are, the
  * authority is asked to name what changes meanwhile.
  */
 import { Command } from '../command/command.js';
@@ -29,7 +29,7 @@ export interface ScriptOrder {
 export class ScriptEffects {
   constructor(private readonly order: ScriptOrder) {}
 
-  /** A deterministic script is repeated; of any other only the keys' state tells what it did. */
+  /** A deterministic script is replicated; of any other only the keys' state shows what it did. */
   follow(operation: Operation): void {
     if (this.repeats(operation, operation.command.args)) {
       this.dropSpan(operation);
@@ -65,7 +65,7 @@ export class ScriptEffects {
   }
 
   /**
-   * The keys that changed at the authority since the span began are in doubt; until they are known, the mirror is told
+   * The keys that changed at the authority since the span began are suspect; until they are known, the mirror is sent
    * nothing more. Where the server does not name them, `otherwise` is called.
    */
   followChanges(operation: Operation, reason: string, otherwise: () => void): void {
@@ -90,7 +90,7 @@ export class ScriptEffects {
   }
 
   /**
-   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be repeated on the mirror;
+   * Whether the script of this EVAL or EVALSHA, which ran on the operation's lane, can be replicated on the mirror;
    * if so, the mirror is given its text where it lacks it. The mirror runs it as the kit's user, who may do everything:
    * so it is repeated only for users who may, too.
    */

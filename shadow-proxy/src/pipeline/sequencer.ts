@@ -5,7 +5,7 @@
  *   copier      ─┼─▶ submit ─▶ lane ─▶ answered ─┴─▶ Effects ─▶ mirror.append ─▶ Confirmations
  *   adjudicator ─┘         (authority)             ScriptEffects    (mirror)
  *
- * The mirror is told in the order of the authority's replies, so it sees exactly the authority's order.
+ * The mirror gets effects in the order of the authority's replies, so it sees exactly the authority's order.
  *
  * Room: pipeline: one order for every operation on a key: lanes, key locks, the mirror's lane.
  * Called by: suspects, session, copy, stages, health, shard.
@@ -86,7 +86,7 @@ export class Sequencer implements LaneEvents {
     this.effects = new Effects(this);
     const confirmations = (side: Side): Confirmations =>
       new Confirmations(this, (up) => {
-        // A SWAPDB that was lost with the connection may have run until it was seen gone.
+        // A SWAPDB that was lost with the connection may have run until it was seen to be closed.
         if (up) this.lanes[side].selectAgain();
         options.mirrorChanged(side, up);
       });
@@ -107,7 +107,7 @@ export class Sequencer implements LaneEvents {
     this.expiry = expiry;
   }
 
-  /** Effects given up for want of room since the start; their keys are suspects. */
+  /** Effects dropped because the queue was full, since the start; their keys are suspects. */
   get dropped(): number {
     return this.#confirmations.source.givenUp + this.#confirmations.target.givenUp;
   }
@@ -186,7 +186,8 @@ export class Sequencer implements LaneEvents {
   lost(lane: Lane, operations: readonly Operation[], reason: Error): void {
     const lanes = this.lanes[lane.server.side];
     lanes.forget(lane);
-    // The server may still run what lies in its receive buffer: until it is seen gone, its keys cannot be healed.
+    // The server may still run what lies in its receive buffer: until it is seen to be closed, its keys cannot be
+    // repaired.
     if (operations.length > 0) this.verdicts.bury(lane.server, lane.clientId);
     for (const operation of operations) {
       if (operation.held !== null) this.#release(operation);
@@ -197,7 +198,7 @@ export class Sequencer implements LaneEvents {
     }
   }
 
-  /** Databases were swapped at the server: every connection that stands in one selects it anew. */
+  /** Databases were swapped at the server: every connection that stands in one selects it again. */
   selectAgain(side: Side): void {
     this.lanes[side].selectAgain();
     this.mirrors[side].selectAgain();
@@ -213,7 +214,7 @@ export class Sequencer implements LaneEvents {
     return this.verdicts.buried();
   }
 
-  /** Whether every effect is confirmed and no key in doubt. */
+  /** Whether every effect is confirmed and no key suspect. */
   get isCalm(): boolean {
     return [this.mirrors.source, this.mirrors.target].every((mirror) => mirror.isEmpty) && !this.suspects.any;
   }

@@ -1,20 +1,20 @@
-/** What the order tells of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
+/** What the order reports of keys that may differ, and asks about them. Who judges that, `suspects/`, stands above. */
 import type { Command } from '../command/command.js';
 import type { Server } from '../upstream/server.js';
 import type { Operation } from './operation.js';
 
-/** The authority's connection was lost with the command unanswered: nobody was told that it ran. */
+/** The authority's connection was lost with the command unanswered: its result is unknown. */
 export const REPLY_LOST = 'reply-lost';
 
-/** A key that is being copied in parts: until that is over, the mirror does not hold all of it. */
+/** A key with a chunked copy in progress: until that is over, the mirror does not hold all of it. */
 export interface InParts {
-  /** It is in doubt anew, for a reason that is not a reply of the mirror about what it does not hold yet. */
+  /** It is suspect again, for a reason that is not a reply of the mirror about what it does not hold yet. */
   doubted(reason: string): void;
 }
 
 /** Keys that may differ; a frame is a whole command, from `start` on. */
 export interface SuspectKeys {
-  /** Whether anything is in doubt. */
+  /** Whether anything is suspect. */
   readonly any: boolean;
   /** By `keyId`; all of them are suspects. */
   readonly inParts: Map<string, InParts>;
@@ -27,13 +27,13 @@ export interface SuspectKeys {
   frame(db: number, frame: Buffer, start: number, reason: string): void;
   /** What the script or function wrote. */
   script(db: number, command: Command, reason: string): void;
-  /** A write whose keys nothing tells. */
+  /** A write whose keys are unknown. */
   hidden(reason: string): void;
   /** A SWAPDB has run on one of the servers. */
   swapped(frame: Buffer, start: number): void;
-  /** Whether the command reads, or may read, a key that is in doubt. */
+  /** Whether the command reads, or may read, a suspect key. */
   isReadBy(db: number, frame: Buffer, start: number): boolean;
-  /** Whether the command has, or may have, a key that is in doubt. */
+  /** Whether the command has, or may have, a suspect key. */
   isIn(db: number, frame: Buffer, start: number): boolean;
   /** What a confirmed write took from a suspect is one, too. */
   spread(operation: Operation): void;

@@ -63,7 +63,7 @@ export interface PlacedTransaction {
 }
 
 /**
- * What the client is told in the end.
+ * What the client is answered in the end.
  * @param reply the bytes of EXEC's reply
  * @param db the database that its client is in from now on; null where EXEC has not run
  */
@@ -186,8 +186,8 @@ export function submitTransaction(
 }
 
 /**
- * What the client is told of an EXEC that did not run. Each command was answered QUEUED before the server saw it: why
- * the server refused one, because of its memory say, is told as of a state that has changed in between.
+ * What the client is answered for an EXEC that did not run. Each command was answered QUEUED before the server saw it:
+ * why the server refused one, because of its memory say, is as that of a state that has changed in between.
  */
 function abortOf(reply: Buffer, reason: Buffer | null): Buffer {
   return reason !== null && reply.toString('latin1', 0, ABORTED.length) === ABORTED
@@ -231,7 +231,7 @@ function databasesOf(elements: readonly Element[], replies: readonly Buffer[], b
 /**
  * Repeats what succeeded on the mirror.
  * @param databases in which each command has run
- * @param hidden commands whose keys the authority tells
+ * @param hidden commands whose keys the authority names
  */
 function followTransaction(
   sequencer: Sequencer,

@@ -1,7 +1,8 @@
 /**
  * Rule 6: what a woken client takes follows the write that woke it. The two replies come on two connections, in any
  * order; nothing may come between them in the mirror's order. So the keys are reserved from the moment that the write
- * is sent until its own effect is told, and each client that it may have woken has answered, or is seen to block still.
+ * is sent until its own effect is appended, and each client that it may have woken has answered, or is seen to block
+ * still.
  *
  *   write ─▶ reserve ─▶ answered ─▶ effect ─▶ CLIENT LIST ─┬─ still blocked ─────────────▶ give up the reservation
  *                                                          └─ its reply comes ─▶ effect ─▶ give up the reservation
@@ -34,7 +35,7 @@ export class Wakeup implements PendingWakeup, Wakes {
     keys: Iterable<string>,
     woken: ReadonlySet<BlockedClient>,
   ) {
-    // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it for ever.
+    // A client that an earlier waking waits for stays with that one: taken over, that one would wait for it forever.
     this.#open = new Set([...woken].filter(({ waking }) => waking === null));
     this.#reservation = order.reserve([...keys, ...[...this.#open].flatMap((waiter) => waiter.keys)]);
     for (const waiter of this.#open) waiter.waking = this;
@@ -89,7 +90,7 @@ export class Wakeup implements PendingWakeup, Wakes {
       if (this.#ended) return;
       const waiters = [...this.#open];
       const blocked = await this.server.connections.blocked(waiters.map(({ lane }) => lane.clientId)).catch(() => null);
-      // A server that is gone: their lanes tell.
+      // A server that is disconnected: their lanes report it.
       if (blocked === null) continue;
       for (const waiter of waiters) {
         if (!blocked.has(waiter.lane.clientId) || !this.#open.delete(waiter)) continue;

@@ -256,7 +256,7 @@ function topology(plan: Plan, say: Say): void {
   });
 }
 
-/** What the proxy needs to count it in parts. */
+/** What the proxy needs to count it per region. */
 function perRegion(plan: Plan, { name, stage, writer }: WorkloadPlan, path: PlanPath, say: Say): void {
   if (name === 'default')
     say(

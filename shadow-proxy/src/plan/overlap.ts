@@ -1,5 +1,5 @@
 /**
- * Whether two glob patterns can match the same key: the patterns as automata, walked together.
+ * Whether two glob patterns can match the same key: the patterns as automata, run together.
  * Elements are those of `route/glob.ts`: `*`, `?`, `[a-z]`, `[^x]`, `\x`, over bytes.
  */
 

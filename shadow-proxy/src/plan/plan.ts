@@ -32,7 +32,7 @@ export interface Plan {
   readonly gates: Gates;
   readonly topology: Topology;
   /**
-   * What follows when an authority comes back as another process: nothing is copied until the operator decides, or it
+   * What follows when an authority restarted or was replaced: nothing is copied until the operator decides, or it
    * is taken as it is.
    */
   readonly onAuthorityChange: 'ask' | 'accept';
@@ -42,7 +42,7 @@ export interface Plan {
   /** Absolute path of the directory of the durable state. */
   readonly state: string;
   readonly limits: Limits;
-  /** Names or addresses of clients that may be connected to a source beside the proxy. */
+  /** Names or addresses of clients that may be connected to a source bypassing the proxy. */
   readonly knownClients: readonly string[];
   /** ACL users that no client of the proxy uses. */
   readonly knownUsers: readonly string[];
@@ -112,7 +112,7 @@ export interface Topology {
   readonly regions: readonly string[];
   /** What a proxy does with a write on a workload whose writer is another region. */
   readonly secondWriter: 'refuse' | 'count';
-  /** For how long the link between two nodes may be cut without a full resync when it heals. */
+  /** For how long the link between two nodes may be cut without a full resync afterwards. */
   readonly outageMinutes: number;
 }
 
@@ -124,11 +124,11 @@ export interface AdminPlan {
 }
 
 export interface Limits {
-  /** Bytes of effects that wait for one shard's mirror; past it their keys become suspects. */
+  /** Bytes of effects that wait for one shard's mirror; above it their keys become suspects. */
   readonly queueBytes: number;
   /** Maximum number of clients of one shard; the next is answered with an error and closed. */
   readonly clients: number;
-  /** Bytes of replies that wait for one client which does not read; past it the client is closed. */
+  /** Bytes of replies that wait for one client which does not read; above it the client is closed. */
   readonly clientOutputBytes: number;
   /** Bytes of memory of all clients of one shard; beyond it the largest client is closed first. */
   readonly totalClientBytes: number;
@@ -140,15 +140,15 @@ export interface Limits {
   readonly idleMs: number;
   /** Milliseconds for one attempt to connect to a server. */
   readonly connectMs: number;
-  /** Milliseconds after which an authority that does not answer is taken for dead. */
+  /** Milliseconds after which an authority that does not answer is down. */
   readonly downAfterMs: number;
   /** How long a connection may wait for a reply, in ms, while the server answers on others. */
   readonly silentMs: number;
-  /** Milliseconds that a flip may hold a workload's commands before it gives up with nothing changed. */
+  /** Milliseconds that a flip may hold a workload's commands before it aborts with nothing changed. */
   readonly flipMs: number;
   /** Milliseconds that a shutdown waits for commands in flight. */
   readonly drainMs: number;
-  /** From so many bytes, or elements, on a key is copied in parts. */
+  /** From so many bytes, or elements, on a key is copied in chunks. */
   readonly largeKeyBytes: number;
   readonly largeKeyElements: number;
 }

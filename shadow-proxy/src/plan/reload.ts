@@ -1,7 +1,7 @@
 /**
  * What a changed plan may change while the state holds. A running process takes over all but what it stands on: which
- * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored in
- * silence. Neither moves a stage, nor a key between workloads of different stages.
+ * servers, addresses and folder it has, and which keys belong where. That needs a restart, and is never ignored
+ * silently. Neither moves a stage, nor a key between workloads of different stages.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { formatAddress, type Endpoint } from './endpoint.js';
@@ -97,7 +97,7 @@ const changedParts = <T>(parts: readonly Part<T>[], before: T, now: T): string[]
  * other's pattern.
  *
  * @param first stages of workloads that `stages` does not know
- * @param perRegion workloads whose keys the target has in parts: to others it has nothing of them
+ * @param perRegion workloads whose keys the target has per region: to others it has nothing of them
  */
 export function checkRouting(
   previous: Routing,
@@ -151,12 +151,12 @@ export function checkOwns(plan: Plan, shard: ShardPlan, before: string | null, s
   return `owns of shard ${shard.name} changed (before: ${before ?? 'nothing'}), and ${where}: roll it back to shadow first`;
 }
 
-/** Which workloads' counters are in parts on the target, one a region. */
+/** Which workloads' counters have one part per region on the target. */
 export const perRegionOf = (plan: Plan): string[] =>
   plan.workloads.filter(({ counterLayout }) => counterLayout === 'per-region').map(({ name }) => name);
 
 /**
- * Why workloads cannot have the layouts that the plan says in these stages. @param before those in parts until now;
+ * Why workloads cannot have the layouts that the plan says in these stages. @param before those with parts until now;
  * null: nothing was there
  */
 export function checkLayouts(plan: Plan, before: readonly string[] | null, stages: Stages): string[] {

@@ -1,4 +1,4 @@
-/** What each command on a plain counter does to its parts, and what the client is told; pure. */
+/** What each command on a plain counter does to its parts, and what the client is answered; pure. */
 import { add, CounterError, expireAt, look, remove, type Standing, type Step } from '../../../counters/src/index.js';
 import { array, bulk, error, integer } from '../resp/encode.js';
 

@@ -55,8 +55,8 @@ export class Regional {
   }
 
   /**
-   * Now and then looks whether the target has the key as a plain one, which only somebody beside the proxies can have
-   * written.
+   * Now and then looks whether the target has the key as a plain one, which only a client that bypasses the proxies can
+   * have written.
    */
   lookBeside(key: string, found: () => void): void {
     if (this.#looks++ % LOOK_EVERY === 0)
@@ -66,12 +66,12 @@ export class Regional {
       );
   }
 
-  /** Databases were swapped at the target: its connection selects its own anew. */
+  /** Databases were swapped at the target: its connection selects its own again. */
   selectAgain(): void {
     this.#store.send(['SELECT', '0']).catch(() => undefined);
   }
 
-  /** Writes everything a last time, and tells the other regions that it leaves. */
+  /** Writes everything a last time, and announces to the other regions that it leaves. */
   async leave(): Promise<void> {
     if (this.#opening !== null) await (await this.#opening).counters.close();
   }

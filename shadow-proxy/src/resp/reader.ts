@@ -16,7 +16,7 @@ export class FrameReader {
   readonly #scanner = new FrameScanner();
 
   /**
-   * The bytes that hold the frames; they stay as they are for whoever keeps them. Those from `at` to `limit` are
+   * The bytes that hold the frames; they stay as they are for those that keep them. Those from `at` to `limit` are
    * not consumed yet; more of the last chunk may follow, which `next` and `skip` bring in.
    */
   get buffer(): Buffer {

@@ -69,7 +69,7 @@ export class RequestParser {
     this.#in.feed(chunk, start, end);
   }
 
-  /** Lets go of the chunks that came, before a wait that may be long; the last command is gone with them. */
+  /** Lets go of the chunks that came, before a wait that may be long; the last command is lost with them. */
   release(): void {
     this.frame = NONE;
     this.#in.release();

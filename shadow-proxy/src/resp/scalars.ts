@@ -1,5 +1,5 @@
 /**
- * Walks over whole replies one after the other, without making an object of each. An aggregate is the number of its
+ * Reads whole replies one after the other, without making an object of each. An aggregate is the number of its
  * elements, and then these.
  *
  *   $5\r\nhello\r\n :42\r\n -ERR …\r\n        bytes() 'hello', integer() 42, error() 'ERR …'

@@ -1,5 +1,5 @@
 /**
- * Where does a reply end? The scanner walks one frame of RESP2 or RESP3 without decoding it, so that
+ * Where does a reply end? The scanner reads one frame of RESP2 or RESP3 without decoding it, so that
  * a reply can be handed on as the bytes it came in.
  *
  * Room: resp: the wire format: where a frame ends, requests, values, encoding.
@@ -61,7 +61,7 @@ export class FrameScanner {
 
   /**
    * Like `scan`, but after an incomplete scan it goes on where that stopped: the frame is the same, although it
-   * may lie elsewhere by now. A frame that comes in many pieces is walked once. Several frames that are wanted
+   * may lie at another place by now. A frame that comes in many pieces is read once. Several frames that are wanted
    * together are taken as one.
    */
   resume(buffer: Buffer, start: number, limit: number, frames = 1): number {

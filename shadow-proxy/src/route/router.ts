@@ -17,7 +17,7 @@ export interface WorkloadDefinition {
   readonly channels?: readonly string[];
   /** The one region that writes it; null, or absent, where each may. */
   readonly writer?: string | null;
-  /** `per-region`: on the target it is counted in parts, one a region. */
+  /** `per-region`: on the target it has one part per region. */
   readonly counterLayout?: string;
   readonly stage: Stage;
   /**
@@ -51,7 +51,7 @@ export interface UnsupportedCalls {
   calls: number;
 }
 
-/** Forms of one workload that are told apart. */
+/** Forms of one workload that are distinguished. */
 const MAX_FORMS = 500;
 
 /**
@@ -100,7 +100,7 @@ export class Workload {
     readonly channels: readonly string[],
     stage: Stage,
     percent: number,
-    /** How many workloads of the router are in doubt as a whole. */
+    /** How many workloads of the router are suspect as a whole. */
     private readonly doubts: { workloads: number },
   ) {
     this.#matchers = keys.map(compileGlob);
@@ -145,7 +145,7 @@ export class Workload {
   /** How often its stage has changed. */
   moves = 0;
 
-  /** Why every key of it is in doubt, when no list of keys says it. */
+  /** Why every key of it is suspect, when no list of keys says it. */
   get suspect(): string | null {
     return this.#suspect;
   }
@@ -154,10 +154,12 @@ export class Workload {
     if (this.#suspect !== null && why === null) this.doubts.workloads--;
     this.#suspect = why;
   }
-  /** How often it was put in doubt as a whole: a verification that began before the last time cannot end the doubt. */
+  /**
+   * How often it became suspect as a whole: a verification that began before the last time cannot end the suspicion.
+   */
   doubted = 0;
 
-  /** Puts every key of it in doubt; the first reason stays until the doubt ends. */
+  /** Makes every key of it suspect; the first reason stays until the suspicion ends. */
   doubt(why: string): void {
     this.doubted++;
     this.suspect ??= why;
@@ -208,7 +210,7 @@ export class Workload {
 const SHADOW = stageRule('shadow');
 
 export class Router {
-  /** How many workloads are in doubt as a whole. */
+  /** How many workloads are suspect as a whole. */
   readonly doubts = { workloads: 0 };
   /** In the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
@@ -229,7 +231,7 @@ export class Router {
     private readonly isElsewhere: Matcher | null = null,
     /** The region of this shard; null where the topology has none. */
     readonly region: string | null = null,
-    /** What becomes of a write on a workload that is written elsewhere. */
+    /** What becomes of a write on a workload that another region writes. */
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
     const workloads = definitions.map(

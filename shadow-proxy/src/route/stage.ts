@@ -14,9 +14,9 @@ export type Side = (typeof SIDES)[number];
 export interface StageRule {
   /** The server whose reply the client gets. */
   readonly authority: Side;
-  /** Whether writes are repeated on the other server. */
+  /** Whether writes are replicated on the other server. */
   readonly mirrorsWrites: boolean;
-  /** Whether reads are repeated on the other server, and their replies compared. */
+  /** Whether reads are sent to the other server, and their replies compared. */
   readonly mirrorsReads: boolean;
 }
 

@@ -1,5 +1,5 @@
 /**
- * A runbook is a page of Markdown that people read and the engine walks: its steps are fenced blocks.
+ * A runbook is a page of Markdown that people read and the engine runs: its steps are fenced blocks.
  *
  *   ```yaml step
  *   id: dualwrite                       # of its own in the page: small letters, digits, -
@@ -86,7 +86,7 @@ export interface Runbook {
   readonly steps: readonly Step[];
 }
 
-/** A page cannot be walked: each line names the place and what is allowed. */
+/** A page cannot be run: each line names the place and what is allowed. */
 export class RunbookError extends Error {
   override readonly name = 'RunbookError';
 }

@@ -19,7 +19,7 @@ export interface LogEntry {
   readonly runbook: string;
   /** A stop's id; null for `again`. */
   readonly stop: string | null;
-  /** `again`: the walk begins anew. */
+  /** `again`: the run starts again. */
   readonly kind: 'run' | 'undo' | 'check' | 'again';
   readonly by: string;
   /** As the page has it, with the names of variables instead of their values. */
@@ -101,7 +101,7 @@ export function toDo(
 }
 
 /**
- * What `--check` runs: the stops that change nothing, as far as the walk has come. Before it has begun, those before
+ * What `--check` runs: the stops that change nothing, as far as the run has come. Before it has begun, those before
  * its first change; what a stop expects only at its place is left out once it was done.
  */
 export function checksOf(stops: readonly Stop[], done: ReadonlySet<string>): readonly Stop[] {

@@ -46,7 +46,7 @@ export interface Undeclared {
 const MAX_SCRIPTS = 10_000;
 
 export class Scripts {
-  /** Those that servers were told. */
+  /** Those that servers have. */
   readonly #bySha = new Map<string, Script>();
   /** Those that were read. */
   readonly #byBody = new Map<string, Script>();
@@ -54,7 +54,7 @@ export class Scripts {
   /** What each server is known to have, under the run id for which that holds. */
   readonly #loaded = new Map<Server, { runId: string; shas: Set<string> }>();
 
-  /** Notes a script's text, which a server is about to be told. */
+  /** Notes a script's text, which is about to be sent to a server. */
   learn(body: Buffer): void {
     const script = this.#read(body);
     this.#bySha.set(script.sha, script);

@@ -1,5 +1,5 @@
 /**
- * Which keys a script has changed, where its text does not tell: the server tells it, to a connection with
+ * Which keys a script has changed, where its text does not show it: the server reports it, to a connection with
  * `CLIENT TRACKING ON BCAST`. It names what changed before it answers what comes next on that connection, so that
  * the answer to a PING, sent when the script was answered, stands behind everything that the script has done.
  *
@@ -13,7 +13,7 @@ import type { Server } from '../upstream/server.js';
 
 /** A server that does not take it is asked again after so long, in ms. */
 const RETRY_MS = 10_000;
-/** Without a script that needs it, the server is told to stop after so long, in ms. */
+/** Without a script that needs it, the server is asked to stop after so long, in ms. */
 const IDLE_MS = 60_000;
 
 /** What changed from `begin` on, in a database that the server does not tell. */
@@ -35,7 +35,7 @@ export class Changes implements ConnectionOwner {
   /** Keys in the order in which they changed, from the place `#at` on. */
   #log: string[] = [];
   #at = 0;
-  /** By database: up to where changes were handed out already. Nobody has to be told of them twice. */
+  /** By database: up to where changes were handed out already. No change is handed out twice. */
   readonly #handedOut = new Map<number, number>();
   readonly #pinged: (() => void)[] = [];
   #idle: NodeJS.Timeout | undefined;

@@ -45,7 +45,7 @@ export class FrameKeys {
 
   /**
    * Likewise for each key that the frame, which is for that database, may write, with the database that it is in
-   * afterwards. Returns false where it may write, and no key is told.
+   * afterwards. Returns false where it may write, and no key is known.
    */
   eachWritten(db: number, command: Command, visit: (db: number, key: Buffer) => void): boolean {
     let known = false;
@@ -72,7 +72,7 @@ export class FrameKeys {
     return reads !== null && writes !== null;
   }
 
-  /** Whether a command of which no key is told may write some all the same. */
+  /** Whether a command without a known key may write some all the same. */
   #hidesWrites(command: Command): boolean {
     const spec = this.specOf(command.frame, command.start);
     if (spec === undefined) return true;

@@ -12,7 +12,7 @@ export interface NamedKey {
   readonly name: KeyName;
 }
 
-/** The keys that a text's calls name; null where some cannot be told. */
+/** The keys that a text's calls name; null where some are unknown. */
 export interface NamedKeys {
   readonly reads: readonly NamedKey[] | null;
   readonly writes: readonly NamedKey[] | null;
@@ -24,7 +24,7 @@ const leavesDatabase = (name: string): boolean => rowOf(name)?.leavesDatabase ==
 
 const KEEPTTL = 'keepttl';
 
-/** A script or a function, as far as its text tells what it does. */
+/** A script or a function, as far as its text shows what it does. */
 export class Routine {
   readonly #reading: Reading;
   readonly #mentionsDatabases: boolean;
@@ -74,12 +74,12 @@ export class Routine {
     return this.#reading.writesNumbers;
   }
 
-  /** Whether it calls what touches every key of a database, as far as its text tells. */
+  /** Whether it calls what touches every key of a database, as far as its text shows. */
   get flushes(): boolean {
     return this.#callsOne((row) => row.changesAllKeys);
   }
 
-  /** Whether it may swap databases, as far as its text tells. */
+  /** Whether it may swap databases, as far as its text shows. */
   get swapsDatabases(): boolean {
     return this.#reading.calls === null
       ? this.#mentionsSwapping
@@ -91,7 +91,7 @@ export class Routine {
     return this.#mayCall(({ name }) => name === 'publish' || name === 'spublish');
   }
 
-  /** Whether it asks what keys there are, as far as its text tells. */
+  /** Whether it asks what keys there are, as far as its text shows. */
   get asksForAllKeys(): boolean {
     return this.#callsOne((row) => row.asksForAllKeys);
   }
@@ -112,7 +112,7 @@ export class Routine {
     );
   }
 
-  /** The commands that it calls, as far as its text tells. */
+  /** The commands that it calls, as far as its text shows. */
   get called(): readonly string[] {
     return [...new Set(this.#reading.calls?.map(({ name }) => name))];
   }
@@ -135,7 +135,7 @@ export class Routine {
     return !this.#mayCall((call) => specOf(call, table)?.write !== false);
   }
 
-  /** Whether, as far as its text tells, it writes by what it has read, or counts. */
+  /** Whether, as far as its text shows, it writes by what it has read, or counts. */
   readsAndWrites(table: CommandTable): boolean {
     const { calls } = this.#reading;
     if (calls === null) return true;
@@ -169,7 +169,7 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
     // Behind a SELECT a name is another database's.
     if (spec === undefined || spec.name === 'select') return UNTOLD;
     for (const each of keysOf(call, spec)) {
-      // Beside what SORT or GEORADIUS stores, what it reads is not told either.
+      // Beside what SORT or GEORADIUS stores, what it reads is unknown, too.
       if (each === null) untold.reads = true;
       if (each === null && spec.write) untold.writes = true;
       if (each !== null)
@@ -179,7 +179,7 @@ function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
   return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };
 }
 
-/** What the arguments name that may be keys; null for what is not told. */
+/** What the arguments name that may be keys; null for what is unknown. */
 function keysOf({ names, open }: Call, spec: CommandSpec): readonly (KeyName | null)[] {
   const { keySpecs, readKeys, singleKey } = spec;
   if (keySpecs.length === 0 && readKeys === null) return spec.write ? [null] : [];

@@ -1,5 +1,5 @@
 /**
- * What a Lua text tells of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys
+ * What a Lua text shows of what it does, by its syntax tree (luaparse, Lua 5.1): which commands it calls, which keys
  * they name, and whether it does the same on two servers with the same data. All of it is a closed list: what is not
  * understood may do anything.
  *
@@ -17,9 +17,9 @@ export type KeyName = { readonly text: string } | { readonly argument: number } 
 export interface Call {
   /** In lower case. */
   readonly name: string;
-  /** The subcommand, in lower case, where the text tells it. */
+  /** The subcommand, in lower case, where the text shows it. */
   readonly subcommand: string | null;
-  /** What each argument names, were it a key; null where that is not told. */
+  /** What each argument names, were it a key; null where that is unknown. */
   readonly names: readonly (KeyName | null)[];
   /** The last argument may stand for any number of arguments. */
   readonly open: boolean;
@@ -107,7 +107,7 @@ const NUMBERS_OF_STRING = words('byte find len');
 interface Binding {
   /** How often it is given a value, its declaration included. */
   given: number;
-  /** The value that it is declared with; null for nil, undefined where that is not told. */
+  /** The value that it is declared with; null for nil, undefined where that is unknown. */
   readonly value: Expression | null | undefined;
   /** Uses that read an element, the length, or all elements of it. */
   reads: number;
@@ -280,7 +280,7 @@ class Reader {
     });
     const last = init.at(-1);
     variables.forEach((name, i) => {
-      // What several names get of one call is not told.
+      // What several names get of one call is unknown.
       const open = last !== undefined && i >= init.length - 1 && variables.length > init.length && isMany(last);
       this.#declare(name.name, i < init.length && !open ? values[i] : binding({ value: open ? undefined : null }));
     });
@@ -414,7 +414,7 @@ class Reader {
       this.#bindings.set(identifier, found);
       found.others++;
       if (found.alias !== null) this.#callsKnown = false;
-      // The declared keys and arguments may be changed by whoever has them.
+      // The declared keys and arguments may be changed by any code that has them.
       if (found === this.#globals.KEYS || found === this.#globals.ARGV) this.#repeatable = false;
       return;
     }

@@ -1,6 +1,6 @@
 /**
  * Who is on the way to block: has found nothing, and is not sent yet, because its connection is being opened or its
- * keys are not free. Whoever asks for one of these keys meanwhile must not find what came for the one before.
+ * keys are not free. A client that asks for one of these keys meanwhile must not find what came for the client before.
  */
 export class BlockQueue {
   /** By database and key. */
@@ -18,7 +18,7 @@ export class BlockQueue {
     }
   }
 
-  /** Whether somebody comes for one of the keys. */
+  /** Whether a client waits for one of the keys. */
   has(db: number, keys: readonly string[]): boolean {
     return this.#counts.size > 0 && keys.some((key) => this.#count(db, key) > 0);
   }

@@ -1,6 +1,6 @@
 /**
  * Errors that clients were answered with: by the server that was their authority, and by kind, which is the error's
- * code (`WRONGPASS`, `NOAUTH`, `NOPERM`, `ERR`, …). The one count of them: whoever wants to know what clients are
+ * code (`WRONGPASS`, `NOAUTH`, `NOPERM`, `ERR`, …). The only count of them, for all who want to know what clients are
  * refused, such as what only fails since a workload is `live`, reads or refines it here.
  *
  * A command of a transaction that fails counts as a part of EXEC's reply, and so not at all.
@@ -16,7 +16,7 @@ const OTHER = '(other)';
 /** An error's code, and how the proxy's own errors begin. */
 const CODE = /^-([A-Z][A-Z0-9_]{0,31})(?:[ \r])/;
 const OWN = /^-[A-Z]+ shadow-proxy: |^-EXECABORT shadow-proxy: /;
-/** Of a reply, as much as tells its kind. */
+/** Of a reply, as much as shows its kind. */
 const HEAD = 64;
 
 export class ClientErrors {

@@ -41,7 +41,7 @@ export class ClientLanes {
   /** Its last command in flight, and bytes of replies of the proxy's own that wait for that. */
   #last: Operation | null = null;
   #tailBytes = 0;
-  /** No reply has come yet that tells what its replies take; and how many reads it has in flight meanwhile. */
+  /** No reply has come yet that shows what its replies take; and how many reads it has in flight meanwhile. */
   #untried = true;
   #untriedReads = 0;
   /** The place of the command at hand in the order of keys, if it has had to wait. */
@@ -134,7 +134,7 @@ export class ClientLanes {
     return this.#inTurn(order, lane, writes ? order.withWoken(keys) : keys, writes);
   }
 
-  /** Whether nobody has one of the keys; if somebody has, the command at hand waits. */
+  /** Whether none of the keys is taken; if one is, the command at hand waits. */
   admitsAlone(order: KeyLocks, keys: readonly string[]): boolean {
     return this.#inTurn(order, null, keys, true);
   }
@@ -206,7 +206,7 @@ export class ClientLanes {
     return true;
   }
 
-  /** It has one read more in flight of which nothing tells how large the reply is. */
+  /** It has one read more in flight whose reply has an unknown size. */
   #mayTryMore(): boolean {
     const { largeReplies, sequencer } = this.of.clients;
     this.#untriedReads++;

@@ -61,7 +61,7 @@ export interface BlockedCommand {
   unblock(how: 'TIMEOUT' | 'ERROR'): Promise<boolean>;
   /** It is not to be sent again. */
   drop(): void;
-  /** The client is gone. */
+  /** The client has disconnected. */
   abandon(): void;
 }
 

@@ -24,7 +24,7 @@ import type { Lane } from '../pipeline/lane.js';
 /** `processMultibulkBuffer` of KeyDB 6.3.4. */
 const KEYDB_MAX_ARGUMENTS = 1024 * 1024;
 
-/** One client, for whoever looks at all of them. */
+/** One client, for those that look at all of them. */
 export interface ConnectedClient extends Weighed, Taker {
   readonly client: ClientState;
   /** The lanes that it is on. */

@@ -21,7 +21,7 @@ export class CommandCounts {
     return this.#operations;
   }
 
-  /** Commands that spanned authorities and were answered in parts. */
+  /** Commands that spanned authorities and were split. */
   get split(): number {
     return this.#split;
   }
@@ -39,7 +39,7 @@ export class CommandCounts {
     this.#refused++;
   }
 
-  /** A command was answered in parts: one operation, whose parts are not counted. */
+  /** A command was split: one operation, whose parts are not counted. */
   answeredInParts(): void {
     this.#operations++;
   }

@@ -164,7 +164,7 @@ export class Flow {
     }
   }
 
-  /** So many commands are left in flight: whoever waited for that goes on. */
+  /** So many commands are left in flight: the one that waited for that goes on. */
   settled(left: number): void {
     if (this.#onIdle !== null && left === 0) {
       const onIdle = this.#onIdle;
@@ -176,7 +176,7 @@ export class Flow {
     }
   }
 
-  /** Calls `then` when nothing is in flight; whoever waited for that does no longer. */
+  /** Calls `then` when nothing is in flight; the one that waited for that does no longer. */
   atEnd(then: () => void): void {
     if (this.of.inFlight === 0) then();
     else this.#onIdle = then;

@@ -28,7 +28,7 @@ export class LargeReplies {
   /** The others, in the order in which they came. */
   readonly #waiting = new Set<Taker>();
 
-  /** Somebody got a large reply, at this time of the monotonic clock in ms. */
+  /** A client got a large reply, at this time of the monotonic clock in ms. */
   seen(now: number): void {
     this.#seenAt = now;
   }
@@ -38,7 +38,7 @@ export class LargeReplies {
     return ++this.#tries < TRIES && now - this.#seenAt > RECENT_MS;
   }
 
-  /** Such a client, with so many reads in flight, got its first reply, or has gone. */
+  /** Such a client, with so many reads in flight, got its first reply, or has disconnected. */
   tried(reads: number): void {
     this.#tries -= reads;
   }
@@ -69,7 +69,7 @@ export class LargeReplies {
     }
   }
 
-  /** The client has gone. What it has in flight keeps its turn until it is answered. */
+  /** The client has disconnected. What it has in flight keeps its turn until it is answered. */
   left(taker: Taker): void {
     this.#waiting.delete(taker);
     if (taker.inFlight === 0) this.idle(taker);

@@ -24,7 +24,7 @@ export interface Route {
   readonly other: Workload | null;
   /** Not all keys follow the same rule, or it is not known which keys there are. */
   readonly mixed: boolean;
-  /** Some of its keys are not told by its arguments. */
+  /** Some of its keys are not among its arguments. */
   readonly hidden: boolean;
   readonly keys: number;
 }

@@ -34,10 +34,10 @@ import { LARGE } from './large-replies.js';
 const MINUS = '-'.charCodeAt(0);
 /** From this size on a reply is added only if the client has not left too much unread. */
 const LARGE_REPLY = 4096;
-/** A client whose host is gone is noticed after about so long, as by Redis. */
+/** A client whose host is down is noticed after about so long, as by Redis. */
 const KEEP_ALIVE_MS = 300_000;
 /**
- * How long a client that was told so may take to close its end; and one that has closed its end, to read its last
+ * How long a client that was asked to may take to close its end; and one that has closed its end, to read its last
  * replies.
  */
 const LINGER_MS = 1_000;
@@ -77,7 +77,7 @@ export class Session implements CommandContext, ConnectedClient {
     socket.setNoDelay(true);
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     socket.on('error', () => undefined);
-    // Not before: a TLS handshake that is given up ends with its connection.
+    // Not before: a TLS handshake that is aborted ends with its connection.
     socket.allowHalfOpen = true;
     socket.on('end', () => this.#endOfInput());
     socket.on('close', () => this.#left());

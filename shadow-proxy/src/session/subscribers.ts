@@ -131,7 +131,7 @@ export class Subscribers {
     await Promise.all(this.#moves.splice(0).map((move) => move.commit()));
   }
 
-  /** Whoever was not moved stays. */
+  /** A subscriber that was not moved stays. */
   end(): void {
     for (const move of this.#moves.splice(0)) move.abandon();
     for (const link of this.#spare.values()) link.close();

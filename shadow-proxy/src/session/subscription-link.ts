@@ -33,7 +33,7 @@ interface Asked {
 const INTAKE_BYTES = 4096;
 
 export class Link implements ConnectionOwner {
-  /** While set, messages are dropped: the client has them from elsewhere. */
+  /** While set, messages are dropped: the client has them from the other server. */
   muted = false;
   readonly #asked: Asked[] = [];
 

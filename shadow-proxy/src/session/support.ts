@@ -57,7 +57,7 @@ export class Support {
     this.#count(name, lacks, true, spec, located(frame));
   }
 
-  /** The commands that the script in `frame` calls, as far as its text tells. */
+  /** The commands that the script in `frame` calls, as far as its text shows. */
   offerScript(spec: CommandSpec, frame: Buffer, routine: Routine): void {
     const { source, target } = this.sequencer.servers;
     let known = this.#oneSided.get(routine);

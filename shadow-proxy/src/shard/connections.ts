@@ -1,4 +1,4 @@
-/** A shard's connections to its two servers: when they begin, when they are given up, when they must not be used. */
+/** A shard's connections to its two servers: when they begin, when they are closed, when they must not be used. */
 import type { Logger } from 'pino';
 import type { StraysContext } from '../copy/foreign/shared-target.js';
 import type { Authorities } from '../pipeline/authorities.js';

@@ -10,8 +10,8 @@ import type { Ledger } from '../telemetry/ledger.js';
 /** A running shard. */
 export interface Shard extends ShardControl {
   /**
-   * Waits until the mirrors have confirmed what they were told up to now; the keys of the database that are not in
-   * doubt then.
+   * Waits until the mirrors have confirmed what they were sent up to now; the keys of the database that are
+   * no suspects then.
    */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
   /** The port it listens on. */
@@ -36,7 +36,7 @@ export interface ShardOptions {
   /** The shard is this process's as long as it says so. */
   readonly ownership: Ownership;
   /**
-   * Why what the last owner left in doubt is not known here: every workload that writes twice is suspect; null where it
+   * Why what the last owner left suspect is not known here: every workload that writes twice is suspect; null where it
    * is known.
    */
   readonly doubt: string | null;

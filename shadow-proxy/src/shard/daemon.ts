@@ -73,7 +73,7 @@ export class Daemon {
     for (const { name } of shardsOf(this.plan, this.only)) this.#add(await this.#launchOne(name));
   }
 
-  /** A server that answers and refuses the proxy, for want of a password or while it loads, is tried again. */
+  /** A server that answers and refuses the proxy, without a password or while it loads, is tried again. */
   async #launchOne(name: string): Promise<Launched> {
     for (;;) {
       try {

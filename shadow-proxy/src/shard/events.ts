@@ -10,7 +10,7 @@ export interface ShardEvents {
   suspect: [suspect: Suspect];
   /** The journal's files take turns: what is suspect now is to be noted again. */
   carry: [];
-  /** A lost connection is seen gone at its server. */
+  /** A lost connection is seen to be closed at its server. */
   reaped: [];
   /** The mirror of that side is connected, or disconnected. */
   mirror: [side: Side, up: boolean];

@@ -57,7 +57,7 @@ export async function beginCopies(parts: Needed, { alike }: ShardOptions): Promi
   }
 }
 
-/** Where both servers are believed to hold the same, and cannot, the operator is told. */
+/** Where both servers are believed to hold the same, and cannot, the operator gets a message. */
 async function tellOfMissingKeys({ sequencer, logger }: Needed): Promise<void> {
   const { servers, router } = sequencer;
   const { keylessRule } = router.default;

@@ -46,7 +46,7 @@ export interface LaunchOptions {
    * At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there.
    */
   readonly alike?: boolean;
-  /** Nobody has served the shard before, though its target holds keys: somebody has said so. */
+  /** Nobody has served the shard before, though its target holds keys: the operator has said so. */
   readonly firstStart?: boolean;
   /** At the very first start: what may happen to keys of the target that the shard did not write. Default: nothing. */
   readonly consent?: Consent;
@@ -249,7 +249,7 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
 }
 
 /**
- * Why it is not known here what the process before us left in doubt; null where it is. We saw that process, and it is
+ * Why it is not known here what the process before us left suspect; null where it is. We saw that process, and it is
  * not the last one that had this folder: what it had on its way stands in another.
  */
 function doubtOf(ownership: Ownership, state: StateStore): string | null {
@@ -281,7 +281,7 @@ function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name
  * Without a state the plan's stages hold, which are the wrong ones for a shard that was served. @throws {StateError}
  */
 async function checkNew({ predecessor }: Ownership, plan: Plan, shard: ShardPlan): Promise<void> {
-  // The process that we took over from has told its stages, and they are the plan's.
+  // The process that we took over from has left its stages, and they are the plan's.
   if ((predecessor?.note ?? '') !== '') return;
   const traces = await tracesOf(plan, shard).catch(
     (error: Error) => `does not answer whether it holds keys (${error.message})`,

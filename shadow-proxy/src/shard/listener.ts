@@ -1,5 +1,5 @@
 /**
- * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which is told so.
+ * Where the clients of a shard connect: the address, TLS, and the client that is one too many, which gets an error.
  */
 import { createServer as createTcpServer, type AddressInfo, type Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';

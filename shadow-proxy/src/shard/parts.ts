@@ -47,7 +47,7 @@ export interface Ground {
   /** Of the shard's durable state. */
   readonly directory: string;
   readonly author: Author;
-  /** A key's name as it may be told. */
+  /** A key's name as it may be shown. */
   readonly redact: (key: Buffer) => string;
   /** The sources of the other shards that share the target, by shard. */
   readonly neighbourSources: ReadonlyMap<string, Dialer>;

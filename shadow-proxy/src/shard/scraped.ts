@@ -1,5 +1,5 @@
 /**
- * What a shard tells to who scrapes it beside its snapshot: gates, guard, leases, certificates. Made of plain fields.
+ * What a shard reports to a scrape beside its snapshot: gates, guard, leases, certificates. Made of plain fields.
  */
 import { X509Certificate } from 'node:crypto';
 import type { Lease } from '../lease/lease.js';

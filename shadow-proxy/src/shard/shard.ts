@@ -34,7 +34,7 @@ import type { Parts } from './parts.js';
 import { watchOf } from './scraped.js';
 import { settledHere } from './sharing.js';
 
-/** So many of the last changes are told. */
+/** So many of the last changes are listed. */
 const HISTORY_EVENTS = 500;
 const LOOK_MS = 5;
 
@@ -143,7 +143,7 @@ class RunningShard implements Shard {
     return this.#options.state.update({}, { event: 'runbook', ...note });
   }
 
-  // ── what it tells ───────────────────────────────────────────────────────────────────────────────────────────
+  // ── what it reports ───────────────────────────────────────────────────────────────────────────────────────────
 
   snapshot(): ShardSnapshot {
     return this.parts.snapshot();

@@ -20,7 +20,7 @@ export interface Persistence {
   readonly current: ShardState;
   /** Replaces part of the state, durably. @throws {StateError} */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void>;
-  /** Notes which servers were seen. An authority that is not trusted keeps its old name until somebody decides. */
+  /** Notes which servers were seen. An authority that is not trusted keeps its old name until an operator decides. */
   remember(event?: HistoryEvent): Promise<void>;
   /** How far a job has come. What cannot be written is logged. */
   saveJob(record: JobRecord): void;
@@ -35,7 +35,7 @@ export interface StateKeeperOptions {
   readonly suspects: Suspects;
   readonly suspectWorkloads: SuspectWorkloads;
   readonly authorities: Authorities;
-  /** A key's name as it may be told. */
+  /** A key's name as it may be shown. */
   readonly redact: (key: Buffer) => string;
   readonly logger: Logger;
 }
@@ -120,10 +120,11 @@ export class StateKeeper implements Persistence {
   // ── suspects ────────────────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Makes suspect what the last process left suspect. @param doubt why what it left is not known here; null where it is
+   * Makes suspect what the last process left suspect. @param reason why what it left is not known here; null where it
+   * is
    * @returns whether all of it is known
    */
-  takeOver(doubt: string | null): boolean {
+  takeOver(reason: string | null): boolean {
     const { logger, journal, sequencer, suspectWorkloads } = this.by;
     const { keys, workloads, everything } = journal.left;
     for (const { db, key } of keys) sequencer.suspects.key(db, key, 'process-ended');
@@ -132,7 +133,7 @@ export class StateKeeper implements Persistence {
       if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
     }
     if (everything !== null) suspectWorkloads.markAll(`the last process crashed: ${everything}`);
-    if (doubt !== null) suspectWorkloads.markAll(doubt);
+    if (reason !== null) suspectWorkloads.markAll(reason);
     if (keys.length > 0)
       logger.warn({ keys: keys.length }, 'the last process crashed: the keys that it was writing are suspects');
     if (everything !== null)

@@ -24,7 +24,7 @@ export interface AdmittedContext extends TargetKeysContext {
   readonly logger: Logger;
 }
 
-/** So many keys of a target that came back as another process are looked up on the source. */
+/** So many keys of a restarted or replaced target are looked up on the source. */
 const SAMPLE = 200;
 /** A target that accepts connections and says nothing is not waited for longer than this. */
 const ANSWER_MS = 2_000;
@@ -33,7 +33,7 @@ const RETRY_MS = 1_000;
 export class Admitted {
   readonly #counter: TargetKeysCounter;
   /**
-   * How often the target came back with what may be other data; how often that was when its keys were recognised last.
+   * How often the target restarted or was replaced; how often that was when its keys were recognised last.
    */
   #changes = 0;
   #recognised = 0;

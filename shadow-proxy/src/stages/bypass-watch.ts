@@ -1,13 +1,13 @@
 /**
- * Rule 15: whoever writes past the proxy. Looking at who is connected misses short connections; the server's own counts
+ * Rule 15: writes that bypass the proxy. Looking at who is connected misses short connections; the server's own counts
  * of calls do not. Pure: what the server had counted at two moments, held against what the proxy had sent by then.
  *
- * What the server counts beyond what the proxy can have sent, somebody else has sent. The commands that a script calls
- * are counted, too: while scripts run nothing can be told.
+ * What the server counts beyond what the proxy can have sent, another client has sent. The commands that a script calls
+ * are counted, too: while scripts run nothing is known.
  */
 export interface CallCounts {
   readonly runId: string;
-  /** By command, subcommands together: as the server tells since it started. */
+  /** By command, subcommands together: as the server counts since it started. */
   readonly calls: ReadonlyMap<string, number>;
   /** Likewise what the proxy had sent when it asked, and when it was answered. */
   readonly sentBefore: ReadonlyMap<string, number>;
@@ -45,7 +45,7 @@ const UNTOLD: ReadonlySet<string> = new Set([
   'fcall',
 ]);
 
-/** Writes that others have surely made between the two, by command; null where nothing can be told. */
+/** Writes that others have surely made between the two, by command; null where nothing is known. */
 export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Record<string, number>> | null {
   if (before.runId !== now.runId || before.scripts !== now.scripts) return null;
   const found: Record<string, number> = {};
@@ -61,7 +61,7 @@ export function foreignWrites(before: CallCounts, now: CallCounts): Readonly<Rec
 }
 
 /**
- * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 tells subcommands apart:
+ * `INFO commandstats`: calls by command, for those that the proxy counts as writes. Redis 7 counts subcommands apart:
  * those that only read (`isRead('function|list')`) are left out.
  */
 export function parseCalls(

@@ -22,7 +22,7 @@ interface Carried {
 export interface CarryContext {
   readonly sequencer: Sequencer;
   counters(): Promise<PlainCounters>;
-  /** A key as it may be told. */
+  /** A key as it may be shown. */
   redact(key: Buffer): string;
 }
 

@@ -30,7 +30,7 @@ export function sightingsOf(shards: readonly Told[]): Sightings {
   for (const { name, strayWrites, byCommand = {} } of shards.flatMap(({ workloads }) => workloads)) {
     stray[name] = (stray[name] ?? 0) + strayWrites;
     for (const [kind, commands] of Object.entries(byKind(byCommand)) as [CountingKind, Record<string, number>][]) {
-      // Of a script its text tells more than that it ran.
+      // Of a script its text shows more than that it ran.
       if (kind === 'script' || counting.some((each) => each.workload === name && each.kind === kind)) continue;
       counting.push({ workload: name, kind, prefix: null, commands, perSecond: 0 });
     }

@@ -22,10 +22,10 @@ import { lookAtUsers } from './users-gate.js';
 
 export interface EvidenceContext extends BypassContext {
   readonly plan: () => Plan;
-  /** Keys in doubt, differences without a verdict among them. */
+  /** Suspect keys, differences without a verdict among them. */
   readonly suspects: (workload: Workload) => number;
   readonly job: () => JobSnapshot | null;
-  /** Told every few seconds how fast both servers answered since the last time. */
+  /** Called every few seconds with how fast both servers answered since the last time. */
   readonly sampled: (latest: Latest) => void;
   /** What the target holds of a workload; counted, or only what is known already. */
   readonly target: (workload: Workload, counted: boolean) => Promise<TargetFacts>;
@@ -45,9 +45,9 @@ const LOOK_MS = 1_000;
 const COUNT_MS = 5_000;
 const MINUTE_MS = 60_000;
 const SAVE_MS = 10_000;
-/** For so long the servers are not asked again for somebody who only watches. */
+/** For so long the servers are not asked again for a viewer. */
 const WATCH_MS = 15_000;
-/** Nor for a scrape, which does not wait for their answer; one of before that is not told any more. */
+/** Nor for a scrape, which does not wait for their answer; an older one is not shown any more. */
 const GLANCE_MS = 60_000;
 const STALE_MS = 300_000;
 

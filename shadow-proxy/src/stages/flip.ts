@@ -1,6 +1,6 @@
 /**
  * A change of stage: holds the workload's new commands until the old authority has answered and the mirror has
- * confirmed all that was on its way, then changes the rule; or gives up at a deadline with nothing changed.
+ * confirmed all that was on its way, then changes the rule; or aborts at a deadline with nothing changed.
  *
  * Room: stages: stage changes: gates, promotion, rollback, the flip itself.
  * Called by: health, page, admin, shard, report, cli.
@@ -49,11 +49,11 @@ export interface FlipContext {
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
   readonly adjudicator: Pick<Adjudicator, 'asksOf' | 'buried'>;
   readonly authorities: Pick<Authorities, 'frozen' | 'distrusts'>;
-  /** Whether an authority has not answered for so long that it is taken for dead. */
+  /** Whether an authority has not answered for so long that it is down. */
   isDown(side: Side): boolean;
   /** Ends every connection to it: what it has not answered, it never will. */
   giveUp(side: Side): void;
-  /** A key as it may be told. */
+  /** A key as it may be shown. */
   redact(key: Buffer): string;
   /** This region's counters, where a workload's layout is `per-region`. */
   counters(): Promise<PlainCounters>;
@@ -65,7 +65,7 @@ export interface Admitting {
   readonly consent: Consent;
 }
 
-/** How long suspects may take to be healed before a flip that needs a clean mirror is refused. */
+/** How long suspects may take to be repaired before a flip that needs a clean mirror is refused. */
 const HEAL_MS = 2_000;
 /** Likewise while its commands are held. */
 const HELD_HEAL_MS = 500;
@@ -91,7 +91,7 @@ export class Flipper {
     if (counts.some((count) => count > 0)) this.context.suspectWorkloads.mark(workload, NOT_COPIED);
   }
 
-  /** An authority may be taken for dead: then a change that leaves it does not wait for its answers. */
+  /** An authority may be down: then a change that leaves it does not wait for its answers. */
   down(side: Side): void {
     if (this.#leaving.includes(side) && this.context.isDown(side)) this.context.giveUp(side);
   }
@@ -194,7 +194,7 @@ export class Flipper {
   }
 
   /**
-   * Waits until what is in doubt now is healed, and fails where it is not; newer doubts end while the commands are
+   * Waits until what is suspect now is repaired, and fails where it is not; newer suspicions end while the commands are
    * held.
    */
   async #requireClean(workload: Workload): Promise<void> {
@@ -209,7 +209,7 @@ export class Flipper {
     if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
   }
 
-  /** While the workload's commands are held: its last doubts are healed. */
+  /** While the workload's commands are held: its last suspects are repaired. */
   async #healed(workload: Workload): Promise<void> {
     await waitWhile(
       () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.adjudicator.asksOf(workload)),
@@ -245,7 +245,7 @@ export class Flipper {
     );
   }
 
-  /** Keys whose doubt may end by waiting: a dead authority gives no copy. */
+  /** Keys that may be repaired by waiting: an authority that is down gives no copy. */
   #keysToHeal(workload: Workload, upTo = Infinity): number {
     return this.context.suspects.count(
       workload,
@@ -355,7 +355,7 @@ export class Flipper {
   }
 
   /**
-   * Waits for the end of lost connections; not where the server is gone with what it held, or is seen to when it is met
+   * Waits for the end of lost connections; not where the server is down with what it held, or is seen to when it is met
    * again.
    */
   async #buried(server: Server): Promise<void> {
@@ -364,7 +364,7 @@ export class Flipper {
     while (server.up && !this.context.adjudicator.buried(server)) await sleep(5);
   }
 
-  /** All that was on its way is confirmed, and whoever will be an authority answers. */
+  /** All that was on its way is confirmed, and the server that will be an authority answers. */
   async #settled(from: StagePoint, to: StagePoint): Promise<void> {
     const { sequencer } = this.context;
     await this.#drained();
@@ -388,7 +388,7 @@ async function waitWhile(condition: () => boolean, ms: number): Promise<void> {
 
 /**
  * Resolves when all that is on its way now is answered by the authorities, and confirmed by the mirrors (those that are
- * told).
+ * sent).
  */
 export async function drained(sequencer: Sequencer, confirming: readonly Side[] = SIDES): Promise<void> {
   await Promise.all(SIDES.map((side) => sequencer.lanes[side].quiet()));

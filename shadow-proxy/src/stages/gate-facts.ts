@@ -52,9 +52,9 @@ export interface GateFacts {
   readonly gates: Gates;
   /** Commands that spanned slots or hid their keys: then `live` cannot be taken by shares. */
   readonly spanning: number;
-  /** Keys in doubt, differences without a verdict among them. */
+  /** Suspect keys, differences without a verdict among them. */
   readonly suspects: number;
-  /** Why all its keys are in doubt; null where they are not. */
+  /** Why all its keys are suspect; null where they are not. */
   readonly suspect: string | null;
   readonly frozen: string | null;
   readonly latencies: readonly LatencyWindow[];
@@ -67,7 +67,7 @@ export interface GateFacts {
    * not tried.
    */
   readonly refusedLogins: readonly string[] | null;
-  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
+  /** Clients that are connected to the source bypassing the proxy; null where it does not list them. */
   readonly bypassing: readonly string[] | null;
   /** Whether its counters are safe on the target's nodes as they are; null where the nodes do not tell. */
   readonly counters: Verdict | 'none' | null;

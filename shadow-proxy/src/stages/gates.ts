@@ -1,6 +1,6 @@
 /**
  * Gates: what has to be shown before a workload may move to its next stage. Pure decisions over evidence; what cannot
- * be told closes a gate as much as what speaks against it.
+ * be known closes a gate as much as what speaks against it.
  */
 import type { Gates, StagePoint } from '../plan/plan.js';
 import { HARMLESS } from '../command/forms.js';

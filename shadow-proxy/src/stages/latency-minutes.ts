@@ -42,7 +42,7 @@ export class LatencyMinutes {
     if (performance.now() - this.#timedAt >= MINUTE_MS) this.#endMinute(now);
   }
 
-  /** A minute that is not over tells something, too. */
+  /** A minute that is not over counts, too. */
   running(): LatencyWindow {
     const of = (side: Side): LatencySnapshot => {
       const all = latencyHistogram();

@@ -2,7 +2,7 @@
  * The emergency rollback when nobody answers at the admin HTTP: the shard's lease is taken from the process that has
  * it, which ends it, or fences it where it hangs; what it had on its way is copied to the source; and the state says
  * `shadow`.
- * Whoever starts next (a standby, the service manager) sends clients to the source again.
+ * The process that starts next (a standby, the service manager) sends clients to the source again.
  *
  *   take the lease ─▶ journal: what was on its way ─▶ compared, copied target → source ─▶ state: shadow ─▶ give the lease back
  *

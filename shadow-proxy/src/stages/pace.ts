@@ -15,7 +15,7 @@ interface Sample {
 export class Pace {
   readonly #samples = new Map<string, readonly Sample[]>();
 
-  /** @param count pairs since the workload entered its stage; where it falls, the rate is measured anew */
+  /** @param count pairs since the workload entered its stage; where it falls, the rate is measured again */
   add(name: string, at: number, count: number): void {
     const known = this.#samples.get(name) ?? [];
     const last = known.at(-1);
@@ -40,7 +40,7 @@ export interface TimeLeft {
   readonly text: string;
 }
 
-/** Until so many pairs more are compared. @param perSecond as `Pace` tells it */
+/** Until so many pairs more are compared. @param perSecond as `Pace` measures it */
 export function untilCompared(missing: number, perSecond: number | null): TimeLeft {
   if (!perSecond) return noRate(perSecond);
   const ms = (missing / perSecond) * 1_000;

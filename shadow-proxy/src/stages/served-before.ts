@@ -1,6 +1,6 @@
 /**
  * Whether a shard without a state was served before: its state folder may be lost, or its volume not mounted, and the
- * plan's stages would send clients to the wrong server. What the target holds of the shard's keys tells.
+ * plan's stages would send clients to the wrong server. What the target holds of the shard's keys shows it.
  */
 import { neighboursOf } from '../plan/normalise.js';
 import type { Plan, ShardPlan } from '../plan/plan.js';
@@ -13,7 +13,7 @@ import { isError, text } from '../resp/decode.js';
 import type { Matcher } from '../route/glob.js';
 import { Owners } from '../route/owner.js';
 
-/** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a SET beside it. */
+/** KeyDB answers a SCAN of 100 keys or more from a snapshot, which harms a SET at the same time. */
 const PAGE_KEYS = 99;
 /** So many keys of other shards are looked at. */
 const MAX_KEYS = 2_000_000;

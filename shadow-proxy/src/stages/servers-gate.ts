@@ -118,7 +118,7 @@ export function serverProblems(
   return problems;
 }
 
-/** Whether it takes its data from the source: it says so, or it tells the same history. */
+/** Whether it takes its data from the source: it says so, or it has the same history. */
 const follows = (target: Identity, { identity, address }: ServerFacts): boolean =>
   target.replicates !== null &&
   (sameAddress(target.replicates, address) ||

@@ -1,4 +1,4 @@
-/** Questions to a server that may hang: somebody waits for the gates just then. */
+/** Questions to a server that may hang: an operator waits for the gates just then. */
 import { inTime } from '../io/in-time.js';
 
 /** For how long an answer is waited, in ms. */

@@ -1,4 +1,4 @@
-/** What the gate `users` is told: the users of both servers, and how they differ. */
+/** What the gate `users` gets: the users of both servers, and how they differ. */
 import { createHash } from 'node:crypto';
 import { compareUsers, type UserComparison, type UserFacts } from '../command/users.js';
 import { text } from '../resp/decode.js';

@@ -3,7 +3,7 @@
  *
  *   <state>/<shard>/evidence.json   replaced now and then, and at the end; with a checksum
  *
- * What a sudden end loses makes the evidence less, never more. A file that cannot be believed is begun anew, for the
+ * What a sudden end loses makes the evidence less, never more. A file that cannot be trusted is started again, for the
  * same reason.
  */
 import { join } from 'node:path';
@@ -117,7 +117,7 @@ export class EvidenceBook {
     return this.#isNew;
   }
 
-  /** The evidence of a workload that `look` has told of. */
+  /** The evidence of a workload that `look` has seen. */
   of(name: string): WorkloadEvidence | null {
     return this.#workloads.get(name) ?? null;
   }
@@ -191,7 +191,7 @@ export class EvidenceBook {
     }
   }
 
-  /** A workload that is in another stage than before begins anew. */
+  /** A workload that is in another stage than before starts again. */
   #current(now: Date, { name, stage, percent }: Seen): Mutable {
     const known = this.#workloads.get(name);
     if (known !== undefined && (this.#drilling.has(name) || (known.stage === stage && known.percent === percent)))

@@ -1,6 +1,6 @@
 /**
  * The key of the hashes under which keys stand in the ledger, the log and the reports: `<state>/<shard>/hash-key`, 32
- * bytes in hex. Who has it can look up a key that he knows; without it a hash tells nothing, however short or guessable
+ * bytes in hex. With it, a known key can be looked up; without it a hash shows nothing, however short or guessable
  * the key is.
  */
 import { randomBytes } from 'node:crypto';

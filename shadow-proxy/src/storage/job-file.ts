@@ -7,7 +7,7 @@ import { readSealed, writeSealed, type Author, type Read } from './sealed.js';
 const optionalNumber = z.number().positive().optional();
 
 export const jobRequest = z.strictObject({
-  /** `restore`: what an authority that came back has lost is given back to it from its mirror. */
+  /** `restore`: what a restarted authority has lost is given back to it from its mirror. */
   kind: z.enum(['backfill', 'verify', 'restore']),
   /** Names; null for all that are written twice. */
   workloads: z.array(z.string()).nullable(),
@@ -15,14 +15,14 @@ export const jobRequest = z.strictObject({
   repair: z.boolean(),
   /** Only count the keys. */
   dryRun: z.boolean(),
-  /** Copy all of it once more, though it was copied and nothing came in doubt since. */
+  /** Copy all of it once more, though it was copied and nothing became suspect since. */
   again: z.boolean(),
   /** So many keys that only the mirror has may be deleted: an operator has confirmed it. */
   deletes: z.int().min(0).default(0),
   /** Percent of the keys that are looked at. */
   sample: z.number().min(0).max(100),
   limits: z.strictObject({ keysPerSecond: optionalNumber, bytesPerSecond: optionalNumber, maxP99Ms: optionalNumber }),
-  /** Started by the proxy itself, because a workload as a whole is in doubt. */
+  /** Started by the proxy itself, because a whole workload is suspect. */
   automatic: z.boolean(),
 });
 export type JobRequest = z.infer<typeof jobRequest>;
@@ -56,7 +56,7 @@ const jobRecord = z.object({
   reason: z.string().nullable(),
   startedAt: z.string(),
   endedAt: z.string().nullable(),
-  /** Where the walk goes on; null at its beginning. */
+  /** Where the scan continues; null at its beginning. */
   at: z
     .object({
       side: z.enum(SIDES),

@@ -4,7 +4,7 @@
  * A file is as long as its segment from the beginning, and full of zeros behind what was written: so a file that was
  * cut is known by its length, wherever the cut is. Numbers are little-endian.
  *
- *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it tells again, 36 of the host's boot ID, 4 of
+ *   header   8 bytes of magic, 8 of the process, 8 of the one whose journal it repeats, 36 of the host's boot ID, 4 of
  *            CRC-32 of those; 4 that are not zero while something could not be written; 4 that are not once it serves
  *   batch    4 bytes of CRC-32 (continued from the batch before, or the header), 4 of length, records
  *   record   1 byte of kind, 4 of database, 4 of length, the bytes
@@ -30,7 +30,7 @@ export const KEY = 1;
 export const WORKLOAD = 2;
 export const EVERYTHING = 3;
 
-/** @param before of which process the journal is that this one tells again */
+/** @param before of which process the journal is that this one repeats */
 export function headerOf(id: string, before: string): Buffer {
   const header = Buffer.alloc(HEADER);
   MAGIC.copy(header);

@@ -24,26 +24,26 @@ import {
 
 export interface JournalRecords {
   readonly keys: readonly { readonly db: number; readonly key: Buffer }[];
-  /** Workloads in doubt as a whole, and why. */
+  /** Workloads that are suspect as a whole, and why. */
   readonly workloads: ReadonlyMap<string, string>;
   /**
-   * Why every key of every workload is in doubt: the keys of a write are not known, or not all of the journal can be
+   * Why every key of every workload is suspect: the keys of a write are not known, or not all of the journal can be
    * believed. Null where that is not so.
    */
   readonly everything: string | null;
 }
 
-/** What the durable state says of the journal beside it. */
+/** What the durable state says of its journal. */
 export interface JournalMark {
   /** Of which process it is; null in the state of a release that did not say. */
   readonly journal: string | null;
-  /** Everything was confirmed, and nothing was in doubt, when that process ended. */
+  /** Everything was confirmed, and nothing was suspect, when that process ended. */
   readonly cleanShutdown: boolean;
 }
 
 /**
- * What the last process left in doubt, of which none runs now.
- * @param mark of the state beside it; null where there is none
+ * What the last process left suspect, of which none runs now.
+ * @param mark of the state; null where there is none
  */
 export function readJournal(directory: string, mark: JournalMark | null): JournalRecords {
   const keys = new Map<string, { db: number; key: Buffer }>();
@@ -67,7 +67,7 @@ const EARLIER = 'is of an earlier release, which had no checksums';
 
 type Note = (kind: number, db: number, body: Buffer) => void;
 
-/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was in doubt. */
+/** Returns why not all of the file can be believed; null where it can, or need not, for nothing was suspect. */
 function readSegment(bytes: Buffer | null, { journal, cleanShutdown }: JournalMark, note: Note): string | null {
   const unless = (problem: string): string | null => (cleanShutdown ? null : problem);
   if (bytes === null) return unless('is missing');

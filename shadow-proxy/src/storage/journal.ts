@@ -1,11 +1,11 @@
 /**
- * The journal: keys whose equality a sudden end of the process would leave in doubt. A write's keys are in it before
+ * The journal: keys whose equality a sudden end of the process would leave suspect. A write's keys are in it before
  * the write is sent; they leave it when everything that was on its way with them is confirmed by the mirror.
  *
  *   note(key) ──▶ memory ──(end of turn, before the sockets)──▶ write(2), no fsync
  *
  * It survives the process, SIGKILL too, for the page cache does; after the loss of a host nothing of it is believed.
- * Two files take turns: one is written, the other waits until what it tells is confirmed, and is emptied.
+ * Two files take turns: one is written, the other waits until what it lists is confirmed, and is emptied.
  *
  * `journal-format.ts` has the layout of a file, `journal-reader.ts` reads what a process left.
  */
@@ -30,7 +30,7 @@ import {
 } from './journal-format.js';
 import { readJournal, type JournalMark, type JournalRecords } from './journal-reader.js';
 
-/** What both files may hold; beyond that, one record says that everything is in doubt. */
+/** What both files may hold; beyond that, one record says that everything is suspect. */
 const MAX_BYTES = 256 << 20;
 /** How long the record of scripts that hide their keys is kept at least, in ms: the files take turns then. */
 const HIDDEN_MS = 1_000;
@@ -40,9 +40,9 @@ export interface JournalOptions {
   readonly id: string;
   /** Of the state that was there when the process began; null where none was. */
   readonly before: JournalMark | null;
-  /** Resolves when all that is on its way now is confirmed or in doubt. */
+  /** Resolves when all that is on its way now is confirmed or suspect. */
   settle(): Promise<void>;
-  /** Notes again what is in doubt at this moment. */
+  /** Notes again what is suspect at this moment. */
   carry(): void;
   /** Called when the disk fails: from then on the end of the process is not survived. */
   failed(problem: Error): void;
@@ -60,13 +60,13 @@ interface Segment {
 }
 
 export class Journal {
-  /** What the process before left in doubt. */
+  /** What the process before left suspect. */
   readonly left: JournalRecords;
   readonly #by: JournalOptions;
   readonly #header: Buffer;
   #current: Segment;
   #other: Segment;
-  /** The other file still tells of what is not confirmed: the turn that it is put aside in. */
+  /** The other file still lists what is not confirmed: the turn that it is put aside in. */
   #turning: symbol | null = null;
   /** From so many bytes on the files take turns. */
   #turnAt = SEGMENT_BYTES;
@@ -80,7 +80,7 @@ export class Journal {
   #forgetting: NodeJS.Timeout | undefined;
 
   /**
-   * Reads what is left of the journal before, and begins a new one, which tells all of that again. The files are new: a
+   * Reads what is left of the journal before, and begins a new one, which repeats all of that. The files are new: a
    * process that was taken over from, and is not ended yet, still has the old ones open.
    * @throws {Error} when the directory cannot be written
    */
@@ -117,14 +117,14 @@ export class Journal {
     this.#noteText(WORKLOAD, JSON.stringify([name, why]));
   }
 
-  /** Every key of every workload is in doubt. */
+  /** Every key of every workload is suspect. */
   noteEverything(why = 'a write with unknown keys was in flight'): void {
     this.#noteText(EVERYTHING, why);
   }
 
   /**
    * A script is sent that may write to keys which it does not declare: until the server has named them, an end of the
-   * process leaves every key in doubt. One record is enough for a file; soon after the last such script it is
+   * process leaves every key suspect. One record is enough for a file; soon after the last such script it is
    * forgotten.
    */
   noteHidden(): void {
@@ -151,7 +151,7 @@ export class Journal {
       this.#write();
       this.#used = FRAME;
     } catch (problem) {
-      // What is lost here is told with the next flush that succeeds; and by the header, should none come.
+      // What is lost here is written with the next flush that succeeds; and by the header, should none come.
       this.#used = FRAME;
       this.noteEverything('the disk was full, and writes in flight could not be recorded');
       this.#gap = true;
@@ -164,15 +164,15 @@ export class Journal {
     }
   }
 
-  /** Forgets, as soon as what is on its way is confirmed, what is in doubt no more. */
+  /** Forgets, as soon as what is on its way is confirmed, what is suspect no more. */
   turn(): void {
     this.flush();
     if (this.#turning === null && !this.#closed) this.#turn();
   }
 
   /**
-   * Everything is confirmed: nothing is left to tell but what is in doubt all the same. At any moment, one of the files
-   * tells it.
+   * Everything is confirmed: nothing is left to list but what is still suspect. At any moment, one of the files
+   * lists it.
    */
   settled(): void {
     this.#used = FRAME;
@@ -238,11 +238,11 @@ export class Journal {
       writeSync(segment.fd, YES, 0, YES.length, GAP_AT);
       segment.gap = true;
     } catch {
-      // `failed` is called by whoever wanted it marked.
+      // `failed` is called by the one that wanted it marked.
     }
   }
 
-  /** The files take turns; the one put aside is emptied when what it tells is confirmed. */
+  /** The files take turns; the one put aside is emptied when what it lists is confirmed. */
   #turn(): void {
     const aside = this.#current;
     this.#current = this.#other;
@@ -258,7 +258,7 @@ export class Journal {
   }
 
   /**
-   * Where much is in doubt, all the file may tell of that: as much again has to come before it is worth another turn.
+   * Where much is suspect, all the file may list that: as much again has to come before it is worth another turn.
    */
   #carry(): void {
     this.#by.carry();
@@ -273,7 +273,7 @@ export class Journal {
   }
 
   /**
-   * Between the two calls the file looks as if it had been cut: an end of the process there puts more in doubt than
+   * Between the two calls the file looks as if it had been cut: an end of the process there makes more suspect than
    * need be.
    */
   #empty(segment: Segment): void {

@@ -3,7 +3,7 @@
  *
  *   <state>/<shard>/state.json      replaced whole: temporary file, fsync, rename, fsync of the directory; with a checksum
  *   <state>/<shard>/history.jsonl   one line for each change, only ever appended
- *   <state>/<shard>/reserve         room for both on a disk that is full: nobody should be unable to go back for want of it
+ *   <state>/<shard>/reserve         room for both on a disk that is full: a rollback must not fail for lack of room
  *
  * A file that cannot be read, or that is older than its history, stops the shard: a state that is guessed could send
  * clients to the wrong server.
@@ -30,7 +30,7 @@ const HISTORY = 'history.jsonl';
 
 const serverSeen = z.strictObject({
   runId: z.string(),
-  /** Replication ID: which history its data belong to. Empty where it was not told. */
+  /** Replication ID: which history its data belong to. Empty where it is unknown. */
   replId: z.string().default(''),
   version: z.string(),
   seenAt: z.string(),
@@ -54,7 +54,7 @@ const shardState = z.strictObject({
   routing: z.array(z.tuple([z.string(), z.string()])),
   /** Which keys the shard has of those on its target, as the plan said it; null where it said nothing. */
   owns: z.string().nullable().default(null),
-  /** Workloads whose counters the target has in parts, one a region. */
+  /** Workloads whose counters the target has with one part per region. */
   perRegion: z.array(z.string()).default([]),
   /**
    * Workloads that may be written to the target, and what was there before: `at` that time (ISO 8601) the target was
@@ -233,7 +233,7 @@ const emptyState = (shard: string): ShardState => ({
   owner: null,
 });
 
-/** As `StateStore.history`, of a shard's directory. A line that cannot be read is told as such. */
+/** As `StateStore.history`, of a shard's directory. A line that cannot be read is shown as such. */
 export async function readHistory(directory: string, most: number): Promise<readonly HistoryEvent[]> {
   const text = await readFile(join(directory, HISTORY), 'utf8').catch(() => '');
   const lines = text.split('\n').map((line, at) => ({ line, number: at + 1 }));
@@ -246,7 +246,7 @@ export async function readHistory(directory: string, most: number): Promise<read
     );
 }
 
-/** Whoever wrote it: texts in it have no passwords. */
+/** Of any author: texts in it have no passwords. */
 function redacted<T>(value: T): T {
   if (typeof value === 'string') return redactSecrets(value) as T;
   if (Array.isArray(value)) return value.map((each: unknown) => redacted(each)) as T;
@@ -272,7 +272,7 @@ const TRACES = [HISTORY, 'journal-a', 'journal-b', 'evidence.json', 'job.json'];
 async function read(directory: string, shard: string): Promise<ShardState | null> {
   const path = join(directory, 'state.json');
   const wayOut = `Restore it from a copy. Only if the target never answered clients: move ${directory} away, and the plan's stages apply again`;
-  // Before the state: whoever changes it now writes the state first.
+  // Before the state: a change now writes the state first.
   const newest = (await readHistory(directory, Infinity)).findLast(({ revision }) => typeof revision === 'number');
   let text: string;
   try {

@@ -1,6 +1,6 @@
 /**
  * What a difference means. Equal bytes never come here: the judge sees the rest, names the rule that explains it,
- * or the mismatch; asks both servers where the frames alone do not tell; and has the keys healed.
+ * or the mismatch; asks both servers where the frames alone do not decide; and has the keys repaired.
  */
 import {
   compareEachOfExec,
@@ -58,7 +58,7 @@ export class Adjudicator implements Verdicts {
   constructor(
     private readonly sequencer: Sequencer,
     private readonly found: (finding: Finding) => void,
-    /** Called when a lost connection is seen gone at its server. */
+    /** Called when a lost connection is seen to be closed at its server. */
     private readonly reaped: () => void,
   ) {}
 
@@ -151,7 +151,7 @@ export class Adjudicator implements Verdicts {
       increment(operation.workload.counters.inconclusive, 'suspect');
     } else if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
       increment(operation.workload.counters.inconclusive, 'suspect');
-      // What it read or wrote on the mirror may have been wrong: the doubt is not older than this.
+      // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
       if (pair.writes) this.#doubtKeys(pair, 'derived');
     } else if (
       verdict.kind === 'mismatch' &&
@@ -174,7 +174,7 @@ export class Adjudicator implements Verdicts {
       case 'allowed':
         counters.compared++;
         increment(counters.allowed, verdict.rule);
-        // An excused difference of a write has left different data behind; so has an eviction.
+        // An allowed difference of a write has left different data behind; so has an eviction.
         if (pair.writes || verdict.rule === 'evicted') this.#doubtKeys(pair, verdict.rule);
         return;
       case 'inconclusive':
@@ -210,7 +210,7 @@ export class Adjudicator implements Verdicts {
     });
   }
 
-  /** Every key of the command, read or written, is in doubt. */
+  /** Every key of the command, read or written, is suspect. */
   #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
     this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.key(operation.db, key, reason));
     // And those that it does not tell.
@@ -218,14 +218,14 @@ export class Adjudicator implements Verdicts {
   }
 
   /**
-   * Whether the one key that the mirror was told of is being copied in parts: that the mirror lacks some of it is
-   * known, and all that a difference tells.
+   * Whether the one key of the effect has a chunked copy in progress: that the mirror lacks some of it is
+   * known, and all that a difference shows.
    */
   #isInParts({ operation, frame, start }: Pair): boolean {
     const { inParts } = this.sequencer.suspects;
     if (inParts.size === 0) return false;
     let [keys, found] = [0, false];
-    // Of the keys that a client asked for, the mirror is told the one that something was taken from.
+    // Of the keys that a client asked for, the mirror gets the one that something was taken from.
     const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
     const all = this.sequencer.keys.each(told, at, (key) => {
       keys++;

@@ -9,7 +9,7 @@
 /** The table holds three quarters of this at most: 10 MiB. */
 const MAX_SLOTS = 1 << 19;
 const FIRST_SLOTS = 1 << 10;
-/** One in so many tells where the middle is. */
+/** One in so many is looked at to find the middle. */
 const SAMPLED = 64;
 
 export class Deadlines {
@@ -20,7 +20,7 @@ export class Deadlines {
   #used = 0;
   /** The last moment at which any key that was noted may still be about to expire. */
   #last = -Infinity;
-  /** Deadlines far ahead that were forgotten for want of room. */
+  /** Deadlines far ahead that were forgotten because the list was full. */
   forgotten = 0;
 
   /** @param oldest what expired before this moment is of no interest to anybody any more */

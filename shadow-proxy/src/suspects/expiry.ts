@@ -1,7 +1,7 @@
 /**
  * The edge of expiry. A key with a time to live does not end at the same instant on both servers, and a write does not
- * reach them at the same instant: one may find the key, the other find it gone. A write that does not replace the key
- * (HSET, INCR, SADD…) then leaves different data behind, and its reply need not show it.
+ * reach them at the same instant: one may find the key, the other find it expired. A write that does not replace the
+ * key (HSET, INCR, SADD…) then leaves different data behind, and its reply need not show it.
  *
  *   a time to live passes through ──▶ Deadlines            a span in which the key ends on both servers
  *   a write is confirmed          ──▶ did the key's span meet the time from its sending to its confirmation?
@@ -70,7 +70,7 @@ export class Expiry implements ExpiryEdges {
     });
   }
 
-  /** Deadlines far ahead that were forgotten for want of room: writes at those edges are not seen. */
+  /** Deadlines far ahead that were forgotten because the list was full: writes at those edges are not seen. */
   get forgotten(): number {
     return this.#deadlines.forgotten;
   }
@@ -99,7 +99,7 @@ export class Expiry implements ExpiryEdges {
     this.#look(operation, spec, operation.original, operation.command, performance.now());
   }
 
-  /** The authority has run SWAPDB; the mirror is still to be told. */
+  /** The authority has run SWAPDB; the mirror is still to get it. */
   swapping(): void {
     this.#swapped++;
   }
@@ -157,7 +157,7 @@ export class Expiry implements ExpiryEdges {
     const plain = this.#plainTtl(frame, argc);
     if (plain >= 0) return this.#note(hash, countsFrom(operation), now, plain, false);
     const { args } = told;
-    // Whether a condition let it pass is told by its own reply, which a transaction has not.
+    // Whether a condition let it pass is shown by its own reply, which a transaction has not.
     const conditional = args.length > 3 && args.slice(3).some((arg) => /^[nx]x$/i.test(arg.toString('latin1')));
     const relative = relativeTtl(args);
     if (relative !== null) return this.#note(hash, countsFrom(operation), now, relative.ms, conditional);

@@ -1,6 +1,6 @@
 /**
- * Keys whose equality on both servers is in doubt, and why. Each new doubt about a key gets a new generation, so
- * that a heal which began before it cannot clear it.
+ * Keys whose equality on both servers is not certain, and why. Each new suspicion of a key gets a new generation, so
+ * that a repair which began before it cannot clear it.
  */
 import { REPLY_LOST } from '../pipeline/suspicion.js';
 import type { Workload } from '../route/router.js';
@@ -21,7 +21,7 @@ export interface Suspect {
   lateCopies: number;
 }
 
-/** Doubts about a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
+/** Suspicions of a key that nothing may have written: they come from replies of reads, too, or from a keyspace scan. */
 const UNTOUCHED: ReadonlySet<string> = new Set([
   'mismatch',
   'inconclusive',
@@ -42,7 +42,7 @@ export class Suspects {
 
   constructor(private readonly marked: (suspect: Suspect) => void) {}
 
-  /** The generation of the newest doubt. */
+  /** The generation of the newest suspicion. */
   get generation(): number {
     return this.#generation;
   }
@@ -63,7 +63,7 @@ export class Suspects {
     return this.#keys.values();
   }
 
-  /** Notes a doubt; `key` is copied. */
+  /** Notes a suspicion; `key` is copied. */
   mark(db: number, key: Buffer, workload: Workload, reason: string): void {
     const id = keyId(db, key);
     const known = this.#keys.get(id);
@@ -94,15 +94,15 @@ export class Suspects {
     this.marked(suspect);
   }
 
-  /** Ends the doubt, unless there is a newer one than `generation`. */
+  /** Ends the suspicion, unless there is a newer one than `generation`. */
   clear(suspect: Suspect, generation: number): boolean {
     const id = keyId(suspect.db, suspect.key);
-    // A doubt that was ended before may have been followed by another one about the same key.
+    // A suspicion that was ended before may have been followed by another one of the same key.
     if (suspect.generation !== generation || this.#keys.get(id) !== suspect) return false;
     return this.#keys.delete(id);
   }
 
-  /** How many keys of the workload are in doubt; with `which`, those of them for which it holds. */
+  /** How many keys of the workload are suspect; with `which`, those of them for which it holds. */
   count(workload: Workload, which: (suspect: Suspect) => boolean = () => true): number {
     let count = 0;
     for (const suspect of this.#keys.values()) if (suspect.workload === workload && which(suspect)) count++;
@@ -110,7 +110,7 @@ export class Suspects {
   }
 
   /**
-   * Of each workload that has any, in one pass: how many keys are in doubt, and of how many an effect may be missing.
+   * Of each workload that has any, in one pass: how many keys are suspect, and of how many an effect may be missing.
    */
   byWorkload(): ReadonlyMap<Workload, { total: number; acknowledged: number }> {
     const counts = new Map<Workload, { total: number; acknowledged: number }>();

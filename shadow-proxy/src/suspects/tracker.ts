@@ -38,7 +38,7 @@ export class SuspectTracker implements SuspectKeys {
 
   constructor(private readonly by: SuspectTrackerOptions) {}
 
-  /** Whether anything is in doubt. */
+  /** Whether anything is suspect. */
   get any(): boolean {
     const { suspects, adjudicator } = this.by;
     const { router } = this.by.sequencer;
@@ -117,7 +117,7 @@ export class SuspectTracker implements SuspectKeys {
     if (!trusted) this.hidden(reason);
   }
 
-  /** A write whose keys nothing tells: every workload that is written twice is in doubt. */
+  /** A write whose keys are unknown: every workload that is written twice is suspect. */
   hidden(reason: string): void {
     for (const workload of this.by.sequencer.router.workloads) {
       if (!workload.whole || workload.keylessRule.mirrorsWrites)
@@ -132,7 +132,7 @@ export class SuspectTracker implements SuspectKeys {
   }
 
   /**
-   * What is in doubt in one of the two databases of a SWAPDB is in doubt in the other, too: once when the authority has
+   * What is suspect in one of the two databases of a SWAPDB is suspect in the other, too: once when the authority has
    * swapped them, and again when the mirror has, for what was found out in between about the commands before it.
    */
   swapped(frame: Buffer, start: number): void {
@@ -142,7 +142,7 @@ export class SuspectTracker implements SuspectKeys {
     for (const { db, key } of [...this.by.suspects.all(), ...this.by.adjudicator.keysAsked()]) {
       if (db === a || db === b) for (const each of [a, b]) this.key(each, key, 'swapped');
     }
-    // Whoever walks over the keys of a workload in doubt may have passed the one database, and not the other.
+    // A scan of the keys of a suspect workload may have passed the one database, and not the other.
     for (const workload of this.by.sequencer.router.workloads)
       if (workload.suspect !== null) workload.doubt(workload.suspect);
   }
@@ -150,21 +150,21 @@ export class SuspectTracker implements SuspectKeys {
   // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Whether the command frame at `start` reads, or may read, a key that is in doubt: what it writes from that key is,
+   * Whether the command frame at `start` reads, or may read, a suspect key: what it writes from that key is,
    * too. A copy that is in the order already makes the key right for what comes after it.
    */
   isReadBy(db: number, frame: Buffer, start: number): boolean {
     return this.#touchedBy(db, new Command(frame, start), READS, (suspect) => suspect.copied !== suspect.generation);
   }
 
-  /** Whether the command frame at `start` has, or may have, a key that is in doubt. */
+  /** Whether the command frame at `start` has, or may have, a suspect key. */
   isIn(db: number, frame: Buffer, start: number): boolean {
     return this.#touchedBy(db, new Command(frame, start), READS | WRITES, () => true);
   }
 
   /**
-   * Suspicion spreads: a write that the mirror confirms now was on its way before anybody knew that it reads a key in
-   * doubt. What it wrote from that key is copied.
+   * Suspicion spreads: a write that the mirror confirms now was on its way before it was known that it reads a
+   * suspect key. What it wrote from that key is copied.
    */
   spread(operation: Operation): void {
     const { spec, batch, db } = operation;

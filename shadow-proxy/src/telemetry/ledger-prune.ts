@@ -3,7 +3,7 @@ import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises
 import { basename, dirname, join } from 'node:path';
 
 /**
- * Removes the lines that are older than `before`; a file of which nothing is left goes away.
+ * Removes the lines that are older than `before`; a file of which nothing is left is deleted.
  * @returns whether `file` itself was replaced
  * @throws {Error} when the disk does not take it
  */

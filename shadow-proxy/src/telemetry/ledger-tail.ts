@@ -1,5 +1,5 @@
 /**
- * The end of a ledger for whoever may not see keys and replies: what a line has of them is left out, whoever wrote it.
+ * The end of a ledger for those who may not see keys and replies: what a line has of them is left out.
  */
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 import { z } from 'zod';

@@ -14,7 +14,7 @@ import type { Side } from '../route/stage.js';
 import { pruneLines } from './ledger-prune.js';
 import { readLatest, redactEntry, type RedactedEntry } from './ledger-tail.js';
 
-/** A mismatch as the data path tells it. The buffers are read before `record` returns. */
+/** A mismatch as the data path reports it. The buffers are read before `record` returns. */
 export interface Mismatch {
   readonly workload: string;
   /** Name of the command, without its arguments. */
@@ -36,7 +36,8 @@ export interface ReplyRecord {
   readonly type: string;
   readonly bytes: number;
   /**
-   * Salted anew by each process, so that short values cannot be looked up: tells equal from different, nothing more.
+   * Salted by each process for itself, so that short values cannot be looked up: shows equal or different, nothing
+   * more.
    */
   readonly hash: string;
   /** The frame as text with escapes; unredacted ledgers only. */
@@ -52,9 +53,9 @@ export interface LedgerEntry {
   readonly db: number;
   readonly kind: string;
   readonly authority: Side;
-  /** As the plan has it: what the key is about, though it is not told itself. */
+  /** As the plan has it: what the key is about, though it is not shown itself. */
   readonly pattern: string | null;
-  /** `hash` is the start of the key's HMAC, so that whoever has the key and the state folder can find its lines. */
+  /** `hash` is the start of the key's HMAC, so that one who has the key and the state folder can find its lines. */
   readonly key: { readonly hash: string; readonly bytes: number; readonly text?: string } | null;
   readonly source: ReplyRecord;
   readonly target: ReplyRecord;
@@ -212,7 +213,7 @@ export class Ledger {
     return 2 * this.#options.entriesPerSecond;
   }
 
-  /** A bucket that may go below zero, so that a reply of any size can be told, and is paid for afterwards. */
+  /** A bucket that may go below zero, so that a reply of any size can be written, and is paid for afterwards. */
   #takeToken({ source, target }: Mismatch): boolean {
     const now = this.#options.now();
     this.#tokens = Math.min(

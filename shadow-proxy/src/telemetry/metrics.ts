@@ -1,5 +1,5 @@
 /**
- * Metrics for Prometheus: one table, read from snapshots when somebody scrapes. The hot path knows nothing of them.
+ * Metrics for Prometheus: one table, read from snapshots at each scrape. The hot path knows nothing of them.
  *
  *   GET /metrics → scrape() of each shard → METRICS → text
  */
@@ -27,7 +27,7 @@ export interface Metric {
   readonly read: (scrape: Scrape) => readonly Sample[];
 }
 
-/** What one process tells at one moment. */
+/** What one process reports at one moment. */
 export interface Scrape {
   readonly shards: readonly ScrapedShard[];
   /** Names of the shards that it takes when another process ends. */
@@ -416,7 +416,7 @@ function latencies(latency: ScrapedShard['latency']): readonly Sample[] {
   );
 }
 
-/** The text of `/metrics` for what `scrape` tells, and of the process itself (`process_*`, `nodejs_*`). */
+/** The text of `/metrics` for what `scrape` gives, and of the process itself (`process_*`, `nodejs_*`). */
 export class Metrics {
   readonly #registry = new Registry();
   #told: Scrape = { shards: [], waiting: [] };

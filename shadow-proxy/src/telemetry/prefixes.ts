@@ -2,7 +2,7 @@
 import type { CountingSnapshot } from './snapshot.js';
 
 /**
- * Prefixes that are told apart. Whatever has more than its 1/256th of the commands is among them (Misra and Gries,
+ * Prefixes that are distinguished. Whatever has more than its 1/256th of the commands is among them (Misra and Gries,
  * 1982).
  */
 const MAX_PREFIXES = 256;
@@ -44,7 +44,7 @@ export class Prefixes {
     entry.recent += times;
   }
 
-  /** Everybody gives way by as much as the newcomer brings; whoever has nothing left goes. */
+  /** Everybody gives way by as much as the newcomer brings; one that has nothing left goes. */
   #makeRoom(by: number): boolean {
     for (const [id, entry] of this.#entries) if ((entry.weight -= by) <= 0) this.#entries.delete(id);
     return this.#entries.size < MAX_PREFIXES;

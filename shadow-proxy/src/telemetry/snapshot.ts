@@ -1,5 +1,5 @@
 /**
- * What a shard tells about itself at one moment. The data path counts in plain numbers and fills this in when asked;
+ * What a shard reports about itself at one moment. The data path counts in plain numbers and fills this in when asked;
  * metrics, the status page and the verdict only read it. Counts are totals since the start of the process.
  *
  * Room: telemetry: what people watch: counters, metrics, ledger, log.
@@ -28,7 +28,7 @@ export interface ServerSnapshot {
   readonly up: boolean | null;
   /** Why it is not used although it answers; null where it may be. */
   readonly problem: string | null;
-  /** It has refused a write for want of memory just now. */
+  /** It has refused a write because its memory is full, just now. */
   readonly full: boolean;
   /** Keys that it has evicted, and expired, since the proxy started, while keys were written twice. */
   readonly evicted: number;
@@ -56,13 +56,13 @@ export interface MirrorSnapshot {
   readonly lagMs: number;
   readonly queuedBytes: number;
   readonly queuedEffects: number;
-  /** Effects given up, whose keys became suspects. */
+  /** Effects dropped, whose keys became suspects. */
   readonly dropped: number;
   readonly connected: boolean;
 }
 
 export interface SuspectsSnapshot {
-  /** Keys in doubt now. */
+  /** Keys that are suspect now. */
   readonly total: number;
   readonly byReason: Readonly<Record<string, number>>;
 }
@@ -81,7 +81,7 @@ export interface WorkloadSnapshot {
   readonly mismatches: number;
   readonly inconclusive: number;
   readonly suspects: number;
-  /** Why every key of the workload is in doubt; null where that is not so. */
+  /** Why every key of the workload is suspect; null where that is not so. */
   readonly suspect: string | null;
   /** The mirror has confirmed every effect that was acknowledged, and no key is suspect. */
   readonly clean: boolean;
@@ -141,7 +141,7 @@ export interface JobSnapshot {
   readonly endedAt: string | null;
   /** Keys of the authorities when it began, those of other workloads among them. */
   readonly total: number;
-  /** Keys of the workloads that the walk has come by. */
+  /** Keys of the workloads that the scan has passed. */
   readonly seen: number;
   readonly copied: number;
   readonly verified: number;
@@ -169,7 +169,7 @@ export interface JobSnapshot {
   /** Keys that it came by, and which are not its to judge: `no-workload`, `other-shard`. */
   readonly listed: Readonly<Record<string, number>>;
   readonly keysPerSecond: number;
-  /** Null where it cannot be told. */
+  /** Null where it is unknown. */
   readonly etaSeconds: number | null;
   /** The first of those that failed. */
   readonly failures: readonly JobFailure[];
@@ -200,7 +200,7 @@ export interface OutageWorkload {
   readonly why: string | null;
   /** What can be done. */
   readonly next: string;
-  /** Keys of writes that were in flight: nobody was told whether they ran. */
+  /** Keys of writes that were in flight: their result is unknown. */
   readonly unanswered: number;
   /** The first of them, redacted. */
   readonly keys: readonly string[];
@@ -257,7 +257,7 @@ export interface ShardSnapshot {
   readonly allowed: Readonly<Record<string, number>>;
   /** By kind. */
   readonly mismatches: Readonly<Record<string, number>>;
-  /** By reason: pairs that could not be told. */
+  /** By reason: inconclusive pairs. */
   readonly inconclusive: Readonly<Record<string, number>>;
   /** Differences about which the servers are being asked: they have no verdict yet. */
   readonly undecided: number;
@@ -282,7 +282,7 @@ export interface ShardSnapshot {
   readonly workloads: readonly WorkloadSnapshot[];
   /** Changes of stage that were carried out. */
   readonly flips: number;
-  /** Why heal, repair and deletes are frozen; null where they are not. */
+  /** Why repairs and deletes are frozen; null where they are not. */
   readonly frozen: string | null;
   /** Keys that are counted in, the most frequent first, whatever class the plan gives them. */
   readonly counting: readonly CountingSnapshot[];
@@ -298,7 +298,7 @@ export interface ShardSnapshot {
 }
 
 /**
- * What a shard tells besides to who scrapes it. No server is asked for it while they wait, so what only servers tell is
+ * What a shard reports besides to a scrape. No server is asked for it while they wait, so what only servers tell is
  * up to a minute old, or null.
  */
 export interface WatchSnapshot {
@@ -306,11 +306,11 @@ export interface WatchSnapshot {
   readonly leases: Readonly<Record<Side, boolean>>;
   /** Bound of the effects that wait for the mirror. */
   readonly queueLimitBytes: number;
-  /** Of each workload, what bars its next stage; empty behind the last. */
+  /** Of each workload, what blocks its next stage; empty behind the last. */
   readonly workloads: readonly WorkloadWatch[];
   /** Of the workloads that count, whether they are safe on the target's nodes. */
   readonly guard: readonly { readonly workload: string; readonly verdict: string }[];
-  /** Clients that are connected to the source beside the proxy; null where it does not list them. */
+  /** Clients that are connected to the source bypassing the proxy; null where it does not list them. */
   readonly bypassing: number | null;
   /** Writes that the source has run at least and the proxy did not send, since the start. */
   readonly passedWrites: number;
@@ -331,7 +331,7 @@ export interface WorkloadWatch {
   readonly verifiedAt: number | null;
 }
 
-/** All that a scrape tells of a shard. */
+/** All that a scrape gets of a shard. */
 export interface ScrapedShard extends ShardSnapshot {
   readonly watch: WatchSnapshot;
 }

@@ -22,7 +22,7 @@ export interface ConnectionOwner {
   readonly waits: boolean;
   /** Bytes came: consume the reader's whole frames. */
   readable(reader: FrameReader): void;
-  /** The connection is gone; called once. */
+  /** The connection is closed; called once. */
   lost(reason: Error): void;
   /** Asks the server for any reply; where it is there, the connection carries little, and may be silent for long. */
   askForLife?(): void;
@@ -140,7 +140,7 @@ export class Connection {
 
   #answer(reader: FrameReader): void {
     while (reader.next(this.#asked[0]?.replies)) {
-      // The buffer is gone with the next chunk for nobody here: decoded replies keep slices of it.
+      // The buffer stays valid after the next chunk: decoded replies keep slices of it.
       if (reader.buffer[reader.start] === PUSH) continue;
       this.#asked.shift()?.take(reader.buffer, reader.start, reader.end);
     }

@@ -26,12 +26,12 @@ export const refusalOf = (side: Side, { label, credentials }: Dialer, refusal: s
 
 export type Ask = (...args: Argument[]) => Promise<Reply>;
 
-/** How long a killed connection may take to be seen gone. */
+/** How long a killed connection may take to be seen closed. */
 const KILL_TIMEOUT_MS = 5_000;
 
 /**
  * HELLO carries the password, the protocol and the name, and answers with the connection's id.
- * @returns whether the server wants a password that it was not given: its every command will be told so
+ * @returns whether the server wants a password that it was not given: every command will get this error
  * @throws {HandshakeRefused}
  */
 export async function greet(

@@ -3,7 +3,7 @@
  *
  * A server that was a replica for a moment has another server's data under the same run ID. Redis and KeyDB then tell
  * another `master_replid`. Two changes of it mean nothing: a master takes a new one when it begins or ends its backlog,
- * and a server that was promoted without having synchronized continues its own, which it tells as `master_replid2`.
+ * and a server that was promoted without having synchronized continues its own, which it shows as `master_replid2`.
  */
 
 import { otherSide, type Side } from '../route/stage.js';
@@ -27,7 +27,7 @@ export interface Identity {
 export type KnownIdentity = Pick<Identity, 'runId' | 'replId'>;
 
 const NO_HISTORY = '0'.repeat(40);
-/** A promoted server tells the history that it continues for so long: the default of `repl-backlog-ttl`, in ms. */
+/** A promoted server shows the history that it continues for so long: the default of `repl-backlog-ttl`, in ms. */
 const TOLD_FOR_MS = 3_600_000;
 
 /** @param server `INFO server` @param replication `INFO replication` */
@@ -46,7 +46,7 @@ export function identityOf(server: ReadonlyMap<string, string>, replication: Rea
 /** Whether it takes its data from another server, and nothing but that. */
 export const isReplica = ({ role }: Pick<Identity, 'role'>): boolean => role === 'slave' || role === 'replica';
 
-/** Tells two states of a server apart: another one may hold other data. */
+/** Distinguishes two states of a server: another one may hold other data. */
 export const fingerprint = ({ runId, replId }: KnownIdentity): string => (replId === '' ? runId : `${runId}/${replId}`);
 
 /**

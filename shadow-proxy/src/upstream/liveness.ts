@@ -17,8 +17,8 @@ import type { Server } from './server.js';
 
 const LOOK_MS = 200;
 /**
- * So often must the server have answered beside it: a KeyDB has threads, and a client that blocked may just have been
- * woken.
+ * So often must the server have answered on the other connection: a KeyDB has threads, and a client that blocked may
+ * just have been woken.
  */
 const STRIKES = 3;
 /** A connection that only listens is asked for a sign of life after so much silence, in ms. */

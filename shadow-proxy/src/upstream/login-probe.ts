@@ -1,6 +1,6 @@
 /**
  * Asks a server whether a client that connects now, and does not log in, may run commands. A connection keeps what it
- * was given when it was made, so the probe's is made anew for each question, by RESET: one round trip.
+ * was given when it was made, so the probe's is made again for each question, by RESET: one round trip.
  *
  *   RESET (the user is `default` again, if that needs no password) ─ PING ─▶ NOAUTH? ─ HELLO AUTH SETNAME (the kit again)
  */
@@ -22,7 +22,7 @@ const isNoAuth = (reply: Reply): boolean => isError(reply) && text(reply).starts
 
 export class LoginProbe {
   #connection: Promise<Connection> | undefined;
-  /** A question that is not sent yet: whoever asks now may share its answer. */
+  /** A question that is not sent yet: one that asks now may share its answer. */
   #next: Promise<boolean> | undefined;
   #last: Promise<unknown> = Promise.resolve();
   /** The server lacks RESET (before Redis 6.2), or the kit's user may not send it. */

@@ -27,7 +27,7 @@ export class Login {
 
 const digests = new WeakMap<Credentials, string>();
 
-/** Tells logins apart without showing their passwords. */
+/** Distinguishes logins without showing their passwords. */
 export function digestOf(credentials: Credentials): string {
   let digest = digests.get(credentials);
   if (digest === undefined) {

@@ -1,4 +1,4 @@
-/** Keys that a server removed by itself: evicted for want of memory, or expired. */
+/** Keys that a server removed by itself: evicted because memory was full, or expired. */
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import { parseInfo } from './info.js';

@@ -24,7 +24,7 @@ interface User {
   unrestricted: boolean;
   /** When the server answered, in ms of the monotonic clock; -Infinity before. */
   answeredAt: number;
-  /** When somebody last asked. */
+  /** When it was last asked for. */
   usedAt: number;
   looking: Promise<void> | null;
 }
@@ -92,7 +92,7 @@ export class Privileges {
 const nameOf = (credentials: Credentials | undefined): string => credentials?.username ?? 'default';
 
 /**
- * Whether `ACL GETUSER` tells of a user with `+@all ~* &*`: Redis 7 tells patterns in one text, servers before it in a
+ * Whether `ACL GETUSER` shows a user with `+@all ~* &*`: Redis 7 lists patterns in one text, servers before it in a
  * list.
  */
 export function isUnrestricted(reply: Reply): boolean {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.js';
 import { encodeCommand } from '../resp/encode.js';
 import { Scalars } from '../resp/scalars.js';
 
-/** A server does not let its keys be walked over. */
+/** A server does not let its keys be scanned. */
 export class ScanError extends Error {
   readonly code = 'SCAN';
 

@@ -20,7 +20,7 @@ export class ServerClock {
   }
 
   /**
-   * Takes in what the server told between two moments of our monotonic clock, in ms. Servers before Redis 6.2 do not
+   * Takes in what the server said between two moments of our monotonic clock, in ms. Servers before Redis 6.2 do not
    * tell the time in INFO (NaN): theirs is taken to be ours, more or less.
    * @returns by how much the clock was set since the last look; 0 where that is not certain
    */

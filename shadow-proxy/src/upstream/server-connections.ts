@@ -19,7 +19,7 @@ const [GLANCE_MS, NEW_GLANCE_MS] = [150, 500];
 /** The shard's lease at this server, without which no connection carries data. */
 export interface ServerLease {
   readonly dialer: Dialer;
-  /** The name of every connection that carries data: whoever takes the lease over finds them by it. */
+  /** The name of every connection that carries data: the next holder of the lease finds them by it. */
   readonly dataName: string;
   readonly connection: Connection | undefined;
   /** Resolves when the lease is held at that address now. @throws {Error} when it is not */

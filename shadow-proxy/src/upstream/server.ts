@@ -1,7 +1,7 @@
 /**
  * One of a shard's two servers: how to connect to it, and who it is.
  *
- * Who it is matters: heal and repair copy from the authority only while it is still the process under which
+ * Who it is matters: repairs copy from the authority only while it is still the process under which
  * the keys were last clean. So each new connection is followed by a look at the server's run id, over the
  * control connection, before the connection is used: were it a different process than the one connected to,
  * the connection would be dead.
@@ -49,7 +49,7 @@ export interface ServerEvents {
   clockRead(server: Server): void;
   /** Clients must log in from now on, or need not any more. */
   passwordNeeded(server: Server): void;
-  /** It refuses writes for want of memory. */
+  /** It refuses writes because its memory is full. */
   full(server: Server): void;
   /** Its clock was set by so much: what has a time to live ends at another time there than on the other server. */
   clockSet(server: Server, byMs: number): void;
@@ -65,7 +65,7 @@ export class Server {
   version = '';
   /** Why it must not be used although it answers; null where it may. */
   problem: string | null = null;
-  /** As the process that runs there told when it was first seen. */
+  /** As the process that runs there said when it was first seen. */
   isKeydb = false;
   readonly supported = new ServerCommands();
   up = false;
@@ -143,7 +143,7 @@ export class Server {
     (await this.connections.connect({ db: 0, protocol: 2, credentials })).destroy();
   }
 
-  /** The error for whoever wants a connection, while the server is down; null where it is not. */
+  /** The error for those who want a connection, while the server is down; null where it is not. */
   refuse(error: string | null): void {
     this.#refusal = error;
   }
@@ -190,7 +190,7 @@ export class Server {
         throw refused;
       }
       await this.identify();
-      // Held now, after the connection has its name: whoever takes the lease over later finds it by that, and ends it.
+      // Held now, after the connection has its name: the next holder of the lease finds it by that, and ends it.
       await this.lease.confirm(this.connections.address);
     } catch (error) {
       connection.destroy();
@@ -205,7 +205,7 @@ export class Server {
   }
 
   /**
-   * Whether a number that a script gives a command becomes the shortest text that tells it, as since Redis 7.2; else 17
+   * Whether a number that a script gives a command becomes the shortest text of it, as since Redis 7.2; else 17
    * digits.
    */
   get writesShortNumbers(): boolean {
@@ -219,7 +219,7 @@ export class Server {
   }
 
   /**
-   * Asks the server who it is, and tells if it may hold other data than the last time.
+   * Asks the server who it is, and reports if it may hold other data than the last time.
    * @throws {HandshakeRefused} where it must not be used, or does not answer that
    */
   async identify(): Promise<void> {
@@ -291,7 +291,7 @@ export class Server {
     await this.losses.begin();
   }
 
-  /** What an earlier process of ours saw at that time (ms since 1970): a difference is told at the next look. */
+  /** What an earlier process of ours saw at that time (ms since 1970): a difference is reported at the next look. */
   expect(known: KnownIdentity, at: number): void {
     this.#known = known;
     this.#knownAt = at;
@@ -329,12 +329,12 @@ export class Server {
     return [...(await this.databases()).values()].reduce((sum, keys) => sum + keys, 0);
   }
 
-  /** Whether it has refused a write for want of memory just now. */
+  /** Whether it has refused a write because its memory is full, just now. */
   get full(): boolean {
     return performance.now() < this.#fullUntil;
   }
 
-  /** It has refused a write for want of memory. */
+  /** It has refused a write because its memory is full. */
   refusedForMemory(): void {
     const known = this.full;
     this.#fullUntil = performance.now() + FULL_MS;

@@ -79,7 +79,7 @@ const IN_FLIGHT = 16;
 
 /**
  * Sends commands until `stopped` says so, sixteen at a time for each app, `rate` a second or as many as are answered.
- * @returns how many errors came back, and the first
+ * @returns how many errors were returned, and the first
  */
 export async function drive(
   apps: readonly App[],

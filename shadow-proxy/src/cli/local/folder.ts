@@ -2,8 +2,8 @@
  * The folder of a migration on this machine, and who runs in it.
  *
  *   <folder>/.redis-to-keydb   says that the folder is ours, to be removed
- *   <folder>/running.json      while the migration runs; gone with its process, however that ended
- *   <folder>/migration.yaml    its plan; state/ and log beside it
+ *   <folder>/running.json      while the migration runs; removed with its process, however that ended
+ *   <folder>/migration.yaml    its plan; with state/ and log
  */
 import { execFile } from 'node:child_process';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CliError, exitCode } from '../exit.js';
 
 export interface Running {
-  /** Of whoever started it; Terraform tells by it whether this is what it started. */
+  /** Of the program that started it; by it Terraform knows whether this is what it started. */
   readonly id: string;
   readonly pid: number;
   readonly source: Server;

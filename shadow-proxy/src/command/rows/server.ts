@@ -5,7 +5,7 @@ import type { Rows } from '../row.js';
 /** Each server has receivers of its own. */
 const message = effect((args) => one(args, null), 'as sent; the number of receivers is not compared');
 
-/** CONFIG SET: each server is configured by itself; but of what events clients want to be told is theirs to say. */
+/** CONFIG SET: each server is configured by itself; but which events clients want is theirs to say. */
 const configSet: EffectOf = (args) => {
   for (let i = args.length - 2; i >= 2; i -= 2)
     if (word(args[i]) === KEYSPACE_EVENTS) return one(['CONFIG', 'SET', args[i], args[i + 1]], null);

@@ -17,7 +17,7 @@ function withoutBlock(args: readonly Buffer[]): readonly Buffer[] {
 }
 
 /**
- * XREADGROUP … STREAMS key … id …: who was woken is told of the stream that woke it, and not of what came to the others
+ * XREADGROUP … STREAMS key … id …: the woken client gets the stream that woke it, and not of what came to the others
  * at the same time.
  */
 function ofWhatWoke(args: readonly Buffer[], reply: Reply): readonly Buffer[] {
@@ -57,7 +57,7 @@ const approximate = (args: readonly Buffer[], upTo: number): boolean =>
 const lengthAfterTrim = (args: readonly Buffer[], upTo: number): Buffer | null =>
   approximate(args, upTo) ? encodeCommand(['XLEN', args[1]]) : null;
 
-/** Carries the assigned ID; what an approximate trim left over is told by the stream's length (the probe). */
+/** Carries the assigned ID; what an approximate trim left over is shown by the stream's length (the probe). */
 const xadd: EffectOf = (args, reply, _protocol, probe) => {
   if (isNull(reply)) return null;
   const at = xaddId(args);
@@ -78,7 +78,7 @@ const CLAIM_OPTIONS = new Set(['IDLE', 'TIME', 'RETRYCOUNT', 'FORCE', 'JUSTID', 
 
 /**
  * Whether an entry was idle for long enough is the authority's to say: the mirror claims what was claimed.
- * An ID that was asked for and did not come back may have left the pending list (a deleted entry).
+ * An ID that was asked for and was not returned may have left the pending list (a deleted entry).
  */
 const xclaim: EffectOf = (args, reply) => {
   let options = 5;
@@ -91,7 +91,7 @@ const xclaim: EffectOf = (args, reply) => {
 const xautoclaim: EffectOf = (args, reply) => {
   const [, entries, deleted] = reply.items!;
   const claimed = entries.items!.map(entryId);
-  // Before Redis 7 a deleted entry comes back as nil, or, with JUSTID, as any other.
+  // Before Redis 7 a deleted entry is returned as nil, or, with JUSTID, as any other.
   if (claimed.includes(null) || deleted === undefined) return claimed.length === 0 ? null : 'copy';
   const effects: EffectCommand[] = [];
   const justId = args.slice(6).some((arg) => word(arg) === 'JUSTID');

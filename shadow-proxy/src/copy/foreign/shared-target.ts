@@ -1,9 +1,9 @@
 /**
  * Keys of a target that several shards share, and of its sources, which no shard has by its `owns`: the sources tell.
  *
- *   on this shard's source ─┬─ another source holds it, too ─▶ contested: told with both values, and left alone
- *                           └─ none does ─▶ this shard's, where it does not say which keys it has; else undeclared: told
- *   on the target ─▶ on none of the sources ─▶ unowned: told, and never deleted
+ *   on this shard's source ─┬─ another source holds it, too ─▶ contested: reported with both values, and left alone
+ *                           └─ none does ─▶ this shard's, if it has no `owns`; else undeclared: reported
+ *   on the target ─▶ on none of the sources ─▶ unowned: reported, and never deleted
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Owners } from '../../route/owner.js';
@@ -20,8 +20,8 @@ export interface StraysContext {
   /** The sources of the other shards. */
   readonly neighbours: readonly KeyReader[];
   /**
-   * Waits until the target has confirmed what it was told up to now by every shard of this process. Gives those of the
-   * keys about which none of them is in doubt then, and none was too far behind to tell.
+   * Waits until the target has confirmed what it was sent up to now by every shard of this process. Gives those of the
+   * keys that none of them has as a suspect then, where none was too far behind to know.
    */
   settled<T extends { readonly key: Buffer }>(db: number, keys: readonly T[]): Promise<readonly T[]>;
   /**
@@ -66,7 +66,7 @@ export async function claim(
       const holders = Object.fromEntries(
         all.flatMap(({ name }, of) => (values[of][i].payload === null ? [] : [[name, values[of][i]]])),
       );
-      // It may have gone meanwhile.
+      // It may be deleted by now.
       if (values[0][i].payload === null) continue;
       if (Object.keys(holders).length === 1) mine.push(scanned);
       else tell('contested', db, scanned.key, holders);
@@ -77,7 +77,7 @@ export async function claim(
   return [];
 }
 
-/** Tells of those of the keys, of the target and nobody's by the plan, that no source has. */
+/** Reports those of the keys, of the target and nobody's by the plan, that no source has. */
 export async function tellUnheld(
   { readers, neighbours, settled, knowsAll }: StraysContext,
   db: number,
@@ -98,7 +98,7 @@ export async function tellUnheld(
   for (const { key } of left) tell('unowned', db, key, { [readers.target.name]: null });
 }
 
-/** Whether nothing tells whose a key of this shard's is: two sources hold it. */
+/** Whether it is unknown whose a key of this shard is: two sources hold it. */
 export async function isContested({ owners, neighbours }: StraysContext, db: number, key: Buffer): Promise<boolean> {
   if (owners === null || owners.of(key, 0, key.length) !== 'nobody') return false;
   const absent = await Promise.all(neighbours.map((neighbour) => neighbour.absent(db, [{ key }])));

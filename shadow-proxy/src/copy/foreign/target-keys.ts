@@ -35,7 +35,7 @@ export interface TargetKeysContext extends StraysContext {
   readonly redact: (key: Buffer) => string;
 }
 
-/** A count that takes longer goes on, and is told when somebody asks again. */
+/** A count that takes longer goes on, and is given to the next who asks. */
 const WAIT_MS = 5_000;
 /** A count that took so long is not made again for twice as long. */
 const LONG_MS = 1_000;
@@ -97,7 +97,7 @@ class Count {
       .then(() => void (this.#endedAt = performance.now()));
   }
 
-  /** Whether it tells nothing any more: the next who asks has it counted anew. */
+  /** Whether it is out of date: the next who asks has it counted again. */
   get isOver(): boolean {
     if (this.#endedAt === null) return false;
     const took = this.#endedAt - this.#began;

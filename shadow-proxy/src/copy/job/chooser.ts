@@ -1,6 +1,6 @@
 /**
  * The keys of a page that a job is about: those whose authority the server is, and those that theirs does not have.
- * What is nobody's, another shard's, or in no workload, is told.
+ * What is nobody's, another shard's, or in no workload, is reported.
  */
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { JobRequest } from '../../storage/job-file.js';
@@ -17,7 +17,7 @@ export interface ChooserContext extends StraysContext {
 }
 
 /**
- * - `contested`: nothing tells whose it is: two sources hold it.
+ * - `contested`: it is unknown whose it is: two sources hold it.
  * - `undeclared`: this source has it, and no shard by the plan: it does not move.
  * - `unowned`: the target has it, and no shard.
  * - `other-shard`: this source has it, and by the plan it is another shard's.

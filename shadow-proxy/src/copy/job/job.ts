@@ -1,12 +1,12 @@
 /**
- * A walk over all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs
+ * A scan of all keys of a shard, each of which is copied (backfill) or compared, and copied where it differs
  * (verify), in the order of the sequencer, while clients go on.
  *
  *   scan(side) ─▶ page ─▶ choose: keys of the wanted workloads ─▶ authority here? ── yes ─▶ flow
- *                                                                      └─ no: gone there? ── yes ─▶ flow (a copy deletes it)
+ *                                                                      └─ no: deleted? ── yes ─▶ flow (a copy deletes it)
  *
- * Both servers are walked over: the second walk finds what only the mirror has. Where the walk stands is on the disk. A
- * doubt about a whole workload that comes up meanwhile begins it anew.
+ * Both servers are scanned: the second scan finds what only the mirror has. Where the scan stands is on the disk. A
+ * new suspicion of a whole workload starts it again.
  *
  * Room: copy/job: backfill and verify: scan the keys, choose, limit the rate, report.
  * Called by: copy/foreign, stages, admin, shard, cli.
@@ -33,14 +33,14 @@ import { Scanner, type Checkpoint, type ScannedKey } from './scanner.js';
 export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | 'mayDelete'>, ChooserContext {
   /** Why nothing may be copied, or compared, now; null where it may. */
   readonly hindrance: (copies: boolean) => string | null;
-  /** From which size on a key is copied in parts. */
+  /** From which size on a key is copied in chunks. */
   readonly large: Thresholds;
   readonly suspectWorkloads: Pick<SuspectWorkloads, 'mark'>;
   /** The mirrors of the workloads have no key that the authority does not have: all that is there is the kit's. */
   readonly proven: (workloads: readonly Workload[]) => void;
-  /** Workloads are in doubt no more. */
+  /** Workloads are suspect no more. */
   readonly cleared: () => void;
-  /** A report begins anew. */
+  /** A report begins again. */
   readonly begun: () => void;
   /** A key that it does not copy, for the report. */
   readonly told: (told: Told) => void;
@@ -52,22 +52,22 @@ export interface JobContext extends Omit<FlowContext, 'failed' | 'hindrance' | '
 /** Why a workload is suspect whose keys were left out; only an operator begins its next backfill. */
 export const CONTESTED = 'keys that several sources hold are not copied: set `owns` so that each key has one shard';
 
-/** What was walked over already is in doubt again. */
+/** What was scanned already is suspect again. */
 class Again extends Error {}
 
-/** So often it begins anew. */
+/** So often it begins again. */
 const WALKS = 10;
 const SAVE_MS = 500;
 const RETRY_MS = 250;
-/** So many keys that failed, and so many that differ, are told one by one. */
+/** So many keys that failed, and so many that differ, are listed one by one. */
 const TOLD = 20;
 /** So many keys of a kind that is no difference are listed in the report. */
 const LISTED = 1_000;
 
-/** A page on its way: the walk has passed it when nothing of it is left. */
+/** A page on its way: the scan has passed it when nothing of it is left. */
 interface Page {
   left: number;
-  /** Where the walk stands then. */
+  /** Where the scan stands then. */
   readonly after: JobRecord['at'];
 }
 
@@ -126,7 +126,7 @@ export class Job {
     return this.request.kind === 'backfill' && !this.request.dryRun;
   }
 
-  /** Nothing came in doubt since it began. */
+  /** Nothing became suspect since it began. */
   get #isCurrent(): boolean {
     return this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
   }
@@ -339,18 +339,18 @@ export class Job {
     return [...new Set(sides)];
   }
 
-  /** Notes which doubts it is to end. */
+  /** Notes which suspicions it is to end. */
   #remember(): void {
     for (const workload of this.#workloads) this.#doubted.set(workload, workload.doubted);
   }
 
-  /** @throws {Again} where a workload came in doubt since it began */
+  /** @throws {Again} where a workload became suspect since it began */
   #look(): void {
     const doubted = this.#workloads.find((workload) => workload.doubted !== this.#doubted.get(workload));
     if (doubted !== undefined) throw new Again(`"${doubted.name}" became a suspect meanwhile (${doubted.suspect})`);
   }
 
-  /** Notes how far the walk has come: behind the last page before which all are done. */
+  /** Notes how far the scan has come: behind the last page before which all are done. */
   #pass(): void {
     while (this.#pages.length > 0 && this.#pages[0].left === 0) this.#at = this.#pages.shift()!.after;
     if (performance.now() - this.#savedAt > SAVE_MS) this.#save();
@@ -361,7 +361,7 @@ export class Job {
   #failed(db: number, key: Buffer, why: string): void {
     const { redact, suspects, sequencer } = this.context;
     if (this.#failures.length < TOLD) this.#failures.push({ db, key: redact(key), why });
-    // In doubt by itself: the others of its workload need not be.
+    // Suspect by itself: the others of its workload need not be.
     const workload = sequencer.router.match(key, 0, key.length);
     if (this.#copies || this.request.repair) suspects.mark(db, key, workload, 'not-copied');
   }

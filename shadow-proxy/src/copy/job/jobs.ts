@@ -1,6 +1,6 @@
 /**
  * A shard's backfill and verification, one at a time. One that the end of the process interrupted goes on with the
- * next; and workloads that are in doubt as a whole are verified and repaired without anybody asking.
+ * next; and workloads that are suspect as a whole are verified and repaired by themselves.
  */
 import type { Authorities } from '../../pipeline/authorities.js';
 import type { JobRecord, JobRequest } from '../../storage/job-file.js';
@@ -31,7 +31,7 @@ export class JobError extends Error {
   }
 }
 
-/** Doubts that end only when an operator sees to them. */
+/** Suspicions that end only when an operator sees to them. */
 const WAITING: ReadonlySet<string> = new Set([NOT_COPIED, CONTESTED]);
 
 const LOOK_MS = 500;
@@ -59,13 +59,13 @@ export class Jobs {
    * @param certain whether what it had copied or compared is still so; if not, it is done again from the beginning
    */
   begin(left: JobRecord | null, certain: boolean): void {
-    // What was written since the authority came back only the last process knew.
+    // What was written since the authority restarted only the last process knew.
     if (left?.state === 'running' && left.request.kind !== 'restore') this.#run(left.request, certain ? left : null);
     this.#timer = setInterval(() => this.#look(), LOOK_MS).unref();
   }
 
   /**
-   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing came in doubt since, is not done
+   * Begins it, or goes on with what was stopped; a backfill that is done, and nothing became suspect since, is not done
    * again.
    * @throws {JobError}
    */

@@ -80,7 +80,7 @@ export class RateLimiter {
     return Math.max(0, this.#nextAt - now);
   }
 
-  /** Keys that have gone, all asked for as one operation, and bytes. */
+  /** Keys in flight, all asked for as one operation, and bytes. */
   spent(now: number, keys: number, bytes: number): void {
     if (keys > 0) this.#own++;
     const cost = Math.max(keys / this.#rate, bytes / (this.limits.bytesPerSecond ?? Infinity)) * 1000;

@@ -1,9 +1,9 @@
 /**
- * Walks over all keys of a server with SCAN, database by database, on a connection of its own. What is written
+ * Reads all keys of a server with SCAN, database by database, on a connection of its own. What is written
  * meanwhile may be met or not, or twice; what is there from the beginning to the end is met.
  *
  * A cursor means something to the process that gave it, and to no other: where another one answers, the database that
- * was being walked over starts over.
+ * was being scanned starts over.
  */
 import { isError, text } from '../../resp/decode.js';
 import { Scalars } from '../../resp/scalars.js';
@@ -13,7 +13,7 @@ import { FIRST_PAGE, scanPage, ScanError, type KeyPage } from '../../upstream/sc
 import type { Server } from '../../upstream/server.js';
 import { isLarge, mayBeLarge, sizeOf, type Thresholds } from '../large/size.js';
 
-/** Where a walk goes on. */
+/** Where a scan continues. */
 export interface Checkpoint {
   /** Of the process that gave the cursor. */
   readonly runId: string;
@@ -33,7 +33,7 @@ export interface ScannedKey {
 export interface Page {
   readonly db: number;
   readonly keys: readonly ScannedKey[];
-  /** Where the walk goes on after this page; null after the last one. */
+  /** Where the scan continues after this page; null after the last one. */
   readonly next: Checkpoint | null;
 }
 
@@ -91,7 +91,7 @@ export class Scanner {
 
   #scan(connection: Connection, cursor: string): Promise<KeyPage> {
     const page = scanPage(this.server, connection, cursor, PAGE_KEYS);
-    // Its failure is told when it is looked at.
+    // Its failure is reported when it is looked at.
     page.catch(() => undefined);
     return page;
   }

@@ -26,9 +26,9 @@ export interface FlowContext {
   readonly suspects: Suspects;
   /** Why nothing may be copied now; null where it may. */
   readonly hindrance: () => string | null;
-  /** Whether keys that are in doubt are being copied again. */
+  /** Whether suspect keys are being copied again. */
   readonly heals: () => boolean;
-  /** What was written since an authority came back as another process; null where that is not known. */
+  /** What was written since an authority restarted or was replaced; null where that is not known. */
   readonly since: () => WritesSinceRestart | null;
   /** A key that only the mirror has: whether it may be deleted there, which it is then. */
   readonly mayDelete: (workload: Workload, key: Buffer) => boolean;
@@ -38,7 +38,7 @@ export interface FlowContext {
   readonly failed: (key: CopiedKey, error: CopyError) => void;
 }
 
-/** The walk cannot go on by itself; the message says why. */
+/** The scan cannot continue by itself; the message says why. */
 export class Halt extends Error {}
 
 /** What keys under way may take, on each server and here, in bytes. */
@@ -46,7 +46,7 @@ const MAX_BYTES = 32 << 20;
 /** Copies and questions that wait for a mirror, in bytes. */
 const QUEUED_BYTES = 8 << 20;
 const HINDERED_MS = 20;
-/** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be healed already. */
+/** A difference is looked at again after so long, so often: it may be the edge of an expiry, or be repaired already. */
 const AGAIN_MS = 200;
 const LOOKS = 3;
 /** How often a verification waits for the repair of a suspect: 5 s. */
@@ -58,7 +58,7 @@ const TOGETHER_BYTES = 64 << 10;
 
 /** A key until it has ended. */
 interface Task extends CopiedKey {
-  /** It is copied in parts. */
+  /** It is copied in chunks. */
   readonly large: boolean;
   /** What it takes in memory while it is under way, about. */
   readonly bytes: number;
@@ -150,7 +150,7 @@ export class CopyScheduler {
         this.#wake = null;
         resolve();
       };
-      // A shard that has ended leaves keys under way for ever: nothing may wait for them.
+      // A shard that has ended leaves keys in flight forever: nothing may wait for them.
       const timer = setTimeout(done, Math.max(1, Math.min(ms || HINDERED_MS, HINDERED_MS))).unref();
       this.#wake = () => {
         // What ends in one turn wakes once.
@@ -414,7 +414,7 @@ export class CopyScheduler {
   #end(task: Task): void {
     this.#underWay--;
     this.#bytes -= task.bytes;
-    // What was halted has not ended: the next walk comes by again.
+    // What was halted has not ended: the next scan comes by again.
     if (this.#halted === null) task.ended();
     if (this.#underWay <= this.#wakeAt) this.#wake?.();
   }

@@ -30,7 +30,7 @@ import { QUESTIONS, questionsAbout, readHeld, type CopiedKey, type Held } from '
 import { COMMAND_BYTES, isRemoval, put, refusalOf, shortened, type Put } from './put.js';
 
 export type CopyErrorCode =
-  /** It is written to in a way that lets no copy in parts end. */
+  /** It is written to in a way that lets no chunked copy end. */
   | 'moving'
   /** A connection was lost: it may go when it is back. */
   | 'lost'
@@ -42,7 +42,7 @@ export type CopyErrorCode =
   | 'memory'
   /** What the authority gave cannot be translated for the mirror. */
   | 'payload'
-  /** It is not to be copied (now): called off, or somebody else does it. */
+  /** It is not to be copied (now): called off, or another one does it. */
   | 'declined';
 
 /** A key could not be copied; the message says why. */
@@ -76,7 +76,7 @@ export interface CopyEvents<K extends CopiedKey> {
   failed(key: K, error: CopyError): void;
 }
 
-/** Copies on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+/** Copies in flight. Their starter has the keys' turn in the order of their lanes. */
 export class Copy<K extends CopiedKey> implements Sink {
   readonly #puts: Put<K>[] = [];
   #askedAt = 0;

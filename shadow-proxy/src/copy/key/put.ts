@@ -30,7 +30,7 @@ export interface Put<K> {
 /**
  * Adds the commands that make the mirror hold the same. A string goes as what it is: half the work of a RESTORE on
  * either side. What is restored gets its time to live by itself: KeyDB, and Redis before 7, write RESTORE into their
- * append-only file as they got it, and the time to live would begin anew with each restart.
+ * append-only file as they got it, and the time to live would begin again with each restart.
  * @throws {TranscodeError} when the payload is damaged, unknown or a module's, or the mirror cannot hold the value
  */
 export function put<K extends Pick<CopiedKey, 'key'>>(
@@ -65,7 +65,7 @@ export function put<K extends Pick<CopiedKey, 'key'>>(
 /** Whether it takes the key from the mirror: the authority does not have it. */
 export const isRemoval = ({ pttl }: Put<unknown>): boolean => pttl === -2 || pttl === 0;
 
-/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean for ever. */
+/** The same commands with what is left of their times to live: at the least 1 ms, for 0 would mean no expiry. */
 export function shortened(frame: Buffer, puts: readonly Put<unknown>[], ms: number): Buffer {
   const out = new CommandWriter(frame.length);
   let from = 0;

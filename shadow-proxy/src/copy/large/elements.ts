@@ -21,7 +21,7 @@ interface ElementType {
   /** Whether the scan's reply alternates elements and what they carry. */
   readonly pairs: boolean;
   readonly remove: string;
-  /** Reads these elements; `knows` tells what commands the authority has. */
+  /** Reads these elements; `knows` shows what commands the authority has. */
   reads(key: Buffer, elements: readonly Buffer[], knows: (name: string) => boolean): readonly Command[];
   /** For each element what it takes to set it; null where it is not there. */
   values(replies: readonly Reply[], elements: readonly Buffer[]): readonly (readonly Buffer[] | null)[];
@@ -138,7 +138,7 @@ export async function* pages(parts: Parts, { scan, pairs }: ElementType, size: K
     const last = text(cursor) === '0';
     if (!last) {
       next = page(cursor.data!);
-      // Its failure is told when it is looked at.
+      // Its failure is reported when it is looked at.
       next.catch(() => undefined);
     }
     yield found;

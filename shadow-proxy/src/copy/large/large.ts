@@ -1,6 +1,6 @@
 /**
- * copyLarge(key): a key that is too large to be read, or written, at once is copied in parts, each at its own place in
- * the order. Clients go on: the mirror is told what they do to the key, as ever, and at the end holds what the
+ * copyLarge(key): a key that is too large to be read, or written, at once is copied in chunks, each at its own place in
+ * the order. Clients go on: the mirror gets what they do to the key, as always, and at the end holds what the
  * authority holds.
  *
  *   UNLINK ──▶ parts, by type ──▶ both lengths at one place ── equal ─▶ copied
@@ -32,14 +32,14 @@ import { copyString } from './string.js';
 export const CHUNK: ChunkLimits = { chunkElements: 500, chunkBytes: 256 * 1024 };
 /** It is begun so many times. */
 const ATTEMPTS = 3;
-/** A mirror that is always late is given up to: the time to live is off by its lateness. */
+/** A mirror that is always late is accepted: the TTL is off by its lateness. */
 const LATE_ENDS = 3;
 
 export interface LargeCopy {
   /**
-   * - `copied`: in parts.
-   * - `small`: it fits into one chunk by now, or is gone: copied whole.
-   * - `moving`: it changed under each attempt, and stays a suspect. Somebody has to decide.
+   * - `copied`: in chunks.
+   * - `small`: it fits into one chunk by now, or is deleted: copied whole.
+   * - `moving`: it changed under each attempt, and stays a suspect. An operator has to decide.
    */
   readonly outcome: 'copied' | 'small' | 'moving';
   /** How often it was begun again. */
@@ -58,7 +58,7 @@ export interface LargeOptions extends Omit<PartsOptions, 'limits'> {
 }
 
 /**
- * Copies a key in parts from its authority to its mirror.
+ * Copies a key in chunks from its authority to its mirror.
  * @throws {CopyError} when either server refuses, what it holds cannot be copied in chunks, or a connection is lost
  */
 export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Promise<LargeCopy> {
@@ -80,7 +80,7 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
 }
 
 /**
- * Works on a key in parts, with the clients' lane to its authority and a connection beside it; `meanwhile` is told what
+ * Works on a key in chunks, with the clients' lane to its authority and a further connection; `meanwhile` gets what
  * happens to the key until that has ended.
  * @throws {CopyError} of the work; `lost` for whatever else fails
  */
@@ -118,7 +118,7 @@ class Large {
     private readonly meanwhile: Meanwhile,
   ) {
     this.#parts = new Parts(options, lane, scout, meanwhile);
-    // More keys than are listed are in doubt: then its workload is, as a whole.
+    // More keys than are listed are suspect: then its workload is, as a whole.
     this.#suspect = options.suspects.get(keyId(options.db, options.key)) ?? {
       ...options,
       reason: 'copy',
@@ -142,7 +142,7 @@ class Large {
           this.#suspect.copied = 0;
         }
         await this.#parts.discard();
-        // What is about to expire is gone then.
+        // What is about to expire has expired then.
         await sleep(Math.min(500, Math.max(0, this.meanwhile.expiresAt - performance.now() + EXPIRY_MARGIN_MS)));
       }
       return this.#outcome('moving', ATTEMPTS, why);
@@ -206,14 +206,14 @@ class Large {
     }
   }
 
-  /** Both lengths at one place, and the time to live anew: from there on the key is no suspect any more. */
+  /** Both lengths at one place, and the TTL again: from there on the key is no suspect any more. */
   async #end(length: string): Promise<'copied'> {
     const parts = this.#parts;
     const { key } = parts;
     for (let late = 1; ; late++) {
       let wanted = '';
       let again = false;
-      // As it is asked: what is told until the answer comes may have happened after it.
+      // As it is asked: what is sent until the answer comes may have happened after it.
       const { generation } = this.#suspect;
       await parts.at(
         [[length, key]],

@@ -1,4 +1,4 @@
-/** What happens to a key while it is copied in parts. */
+/** What happens to a key during a chunked copy. */
 import { absoluteTtl, relativeTtl } from '../../command/ttl.js';
 import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../pipeline/operation.js';
@@ -9,7 +9,7 @@ import type { Side } from '../../route/stage.js';
 /** The copy does not hold: what was copied is not what there is. It may be begun again. */
 export class Disturbed extends Error {}
 
-/** A doubt that its end settles anyway: it gives the time to live anew. */
+/** A suspicion that its end settles anyway: it sets the TTL again. */
 const ABOUT_TIME = new Set(['ttl-lag', 'ttl-unknown']);
 /** Servers look at their clocks once a turn, and count in whole ms. */
 export const EXPIRY_MARGIN_MS = 30;
@@ -17,10 +17,10 @@ export const EXPIRY_MARGIN_MS = 30;
 /** Writes that are about the key's end, and not its value. */
 export const ENDS = ['EXPIRE', 'PEXPIRE', 'EXPIREAT', 'PEXPIREAT', 'PERSIST', 'TOUCH'];
 
-/** A command that the mirror is told about the key: its name in upper case. */
+/** A command that the mirror gets about the key: its name in upper case. */
 export type Written = (name: string, args: readonly Buffer[], operation: Operation) => void;
 
-/** The copy of a key in parts. */
+/** The chunked copy of a key. */
 export interface Copy {
   /** Whether an operation is its own. */
   owns(operation: Operation): boolean;
@@ -129,7 +129,7 @@ export class Meanwhile implements InParts {
       this.disturb(`${name} has run`);
   }
 
-  /** What a script did that is repeated on the mirror. */
+  /** What a script did that is replicated on the mirror. */
   #script(operation: Operation): void {
     const { args } = operation.command;
     if (args[0].toString('latin1').toUpperCase() === 'SCRIPT') return;

@@ -1,5 +1,5 @@
 /**
- * What a copy in parts is made of: `at`, which reads on the authority's lane and has what follows from it carried out
+ * What a chunked copy is made of: `at`, which reads on the authority's lane and has what follows from it carried out
  * on the mirror at that place in the order; and `look`, which asks the authority off the clients' lane.
  *
  *   look ──▶ what there may be           (a connection of its own)
@@ -42,7 +42,7 @@ export interface PartsOptions {
   readonly key: Buffer;
   readonly limits: ChunkLimits;
   readonly signal?: AbortSignal;
-  /** Awaited before each chunk, with the bytes of the one before: whoever limits the rate takes time here. */
+  /** Awaited before each chunk, with the bytes of the one before: the rate limiter takes time here. */
   readonly pace?: (bytes: number) => Promise<void>;
 }
 
@@ -112,7 +112,7 @@ export class Parts {
     return this.inTurn(() => this.#send([...reads, ['PTTL', this.key]], effects, confirmed));
   }
 
-  /** Whoever limits the rate takes time here. */
+  /** The rate limiter takes time here. */
   async pace(): Promise<void> {
     await this.options.pace?.(this.bytes - this.#paced);
     this.#paced = this.bytes;
@@ -199,7 +199,8 @@ export class Parts {
   }
 
   /**
-   * Removes what there is of a copy that is given up; where the mirror is away, it stays, and can be told by its name.
+   * Removes what there is of a copy that is aborted; where the mirror is disconnected, it stays, and is known by its
+   * name.
    */
   async discard(): Promise<void> {
     if (!this.mirror.connected) return;
@@ -260,7 +261,7 @@ export class Parts {
     });
   }
 
-  /** The key's time to live. @throws {Disturbed} where it has gone, or may have, and come back */
+  /** The key's time to live. @throws {Disturbed} where it was deleted, or may have been, and set again */
   #judge(replies: readonly Reply[], { answeredAt, submittedAt }: Operation): number {
     const { meanwhile } = this;
     const pttl = Number(text(replies.at(-1)!));

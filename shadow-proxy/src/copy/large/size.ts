@@ -13,7 +13,7 @@ export interface Thresholds {
   readonly elements: number;
 }
 
-/** By type, as `TYPE` tells it: how to ask for the length. */
+/** By type, as `TYPE` names it: how to ask for the length. */
 export const LENGTH: Readonly<Record<string, string>> = {
   string: 'STRLEN',
   list: 'LLEN',
@@ -24,15 +24,15 @@ export const LENGTH: Readonly<Record<string, string>> = {
 };
 
 export interface KeySize {
-  /** As `TYPE` tells it; `none` where there is no such key. */
+  /** As `TYPE` names it; `none` where there is no such key. */
   readonly type: string;
   /** Elements; bytes of a string. */
   readonly length: number;
-  /** About; 0 where the server cannot tell. */
+  /** About; 0 where the server does not say. */
   readonly bytes: number;
 }
 
-/** Whoever asks the key's authority, in its database. */
+/** Who asks the key's authority, in its database. */
 export interface Asker {
   ask(...args: Argument[]): Promise<Reply>;
 }
@@ -64,7 +64,7 @@ export const onLane = (sequencer: Sequencer, lane: Lane, workload: Workload, db:
     }),
 });
 
-/** What MEMORY USAGE tells; null where the server refuses: those before 4.0, and users who may not, have none. */
+/** What MEMORY USAGE says; null where the server refuses: those before 4.0, and users who may not, have none. */
 export const usedBytes = (reply: Reply): number | null => (isError(reply) ? null : Number(text(reply)));
 
 /** What an element takes at least, in a list of small numbers. */
@@ -77,6 +77,6 @@ const ELEMENT_BYTES = 2;
 export const mayBeLarge = (used: number | null, { bytes, elements }: Thresholds): boolean =>
   used === null || used >= Math.min(bytes, elements * ELEMENT_BYTES);
 
-/** Whether a key of this size is to be copied in parts. */
+/** Whether a key of this size is to be copied in chunks. */
 export const isLarge = ({ type, length, bytes }: KeySize, { bytes: most, elements }: Thresholds): boolean =>
   bytes >= most || (type !== 'string' && length >= elements);

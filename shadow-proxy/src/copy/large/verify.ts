@@ -1,8 +1,8 @@
 /**
- * verifyLarge(key): a key that is too large to be read at once is compared in parts. Both servers are asked the same at
- * one place in the order, for each part; what clients write meanwhile reaches both. So what was equal in its part stays
- * equal, and what came later was written to both. When every part of the authority's is on the mirror, and both have as
- * many, they hold the same.
+ * verifyLarge(key): a key that is too large to be read at once is compared in chunks. Both servers are asked the same
+ * at one place in the order, for each part; what clients write meanwhile reaches both. So what was equal in its part
+ * stays equal, and what came later was written to both. When every part of the authority's is on the mirror, and both
+ * have as many, they hold the same.
  */
 import type { Connection } from '../../upstream/connection.js';
 import { TTL_TOLERANCE_MS } from '../../pipeline/operation.js';
@@ -38,7 +38,7 @@ const surely = (differing: Differing | null): Differing | null => (differing?.su
 const ATTEMPTS = 3;
 
 /**
- * How the two differ; null where they do not, `moving` where its elements shift so often that it could not be told.
+ * How the two differ; null where they do not, `moving` where its elements shift so often that the result is unknown.
  * @throws {CopyError} when a server refuses, or a connection is lost
  */
 export async function verifyLarge(given: Omit<PartsOptions, 'limits'>): Promise<LargeDifference | null | 'moving'> {
@@ -110,7 +110,7 @@ class Comparison {
       return { kind: mirror === null ? 'missing' : 'extra', sure: true };
     }
     if (authority.type !== mirror.type) return { kind: 'type', sure: true };
-    // Neither tells one of what is of another type by now.
+    // Neither shows one of what is of another type by now.
     if (!Object.is(authority.length, mirror.length)) return VALUE;
     return ttlsDiffer(authority.pttl, mirror.pttl, both.lagMs);
   }

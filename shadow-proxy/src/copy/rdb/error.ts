@@ -6,7 +6,7 @@
  */
 export type TranscodeErrorCode = 'TRUNCATED' | 'CORRUPT' | 'CHECKSUM' | 'VERSION' | 'TYPE' | 'MODULE' | 'TARGET';
 
-/** A payload that cannot be translated. It does not know its key: whoever asked for the payload names it. */
+/** A payload that cannot be translated. It does not know its key: the one who asked for the payload names it. */
 export class TranscodeError extends Error {
   override readonly name = 'TranscodeError';
 

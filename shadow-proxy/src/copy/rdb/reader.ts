@@ -11,7 +11,7 @@ const NONE = Buffer.alloc(0);
 export const decimal = (value: number | bigint): Buffer => Buffer.from(String(value), 'latin1');
 
 /**
- * Walks over the bytes of a payload, or of a part of it, never past its end. Lengths are compared with the
+ * Reads the bytes of a payload, or of a part of it, never past its end. Lengths are compared with the
  * bytes that are left before anything is done with them.
  */
 export class Reader {
@@ -23,7 +23,7 @@ export class Reader {
     readonly type?: string,
     /** Where in the payload this part begins. */
     readonly origin = 0,
-    /** The part was compressed: no finer place than its beginning can be told. */
+    /** The part was compressed: no finer place than its beginning is known. */
     readonly remade = false,
   ) {}
 

@@ -79,8 +79,8 @@ export const KEYDB_CRON = 64;
 export const [OLDEST_VERSION, NEWEST_VERSION] = [6, 12];
 /**
  * Those of Valkey 9.0 and 9.2, which are read only. Valkey went its own way after RDB 11: up to there the types are the
- * same, later ones are its own, whatever their number means elsewhere. Source: `RDB_VERSION` and `RDB_TYPE_*` in rdb.h
- * of Valkey.
+ * same, later ones are its own, whatever their number means in other servers. Source: `RDB_VERSION` and `RDB_TYPE_*` in
+ * rdb.h of Valkey.
  */
 export const VALKEY_VERSIONS = [80, 81];
 export const LAST_SHARED_VERSION = 11;

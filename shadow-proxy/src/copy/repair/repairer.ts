@@ -1,8 +1,8 @@
 /**
- * heal: suspects are copied again from their authority, on their own, as soon as both servers answer. What was
- * doubted anew while it was being copied is copied once more.
+ * repair: suspects are copied again from their authority, on their own, as soon as both servers answer. What was
+ * suspected again while it was being copied is copied once more.
  *
- * Healing is frozen while it is not certain that the authority is still the server under which the keys were
+ * Repairs are frozen while it is not certain that the authority is still the server under which the keys were
  * last clean.
  *
  * Room: copy/repair: copy suspects again; restore what a restarted authority lost.
@@ -28,7 +28,7 @@ const MAX_RETRY_MS = 5_000;
 /** A copy that came late is made again after a while that doubles, in ms. */
 const LATE_MS = 50;
 const MAX_LATE_MS = 2_000;
-/** A mirror that is always late is given up to: its times to live are off by its lateness. */
+/** A mirror that is always late is accepted: its times to live are off by its lateness. */
 const MAX_LATE_COPIES = 8;
 
 /**
@@ -38,7 +38,7 @@ const MAX_LATE_COPIES = 8;
 const LARGE_BYTES = 32 * 1024;
 const REST_BYTES_PER_MS = 4 * 1024;
 const MAX_REST_MS = 400;
-/** A key that moves all the time while it is copied in parts is tried again after so long. */
+/** A key that moves all the time during a chunked copy is tried again after so long. */
 const MOVING_MS = 30_000;
 /** While the mirror has no memory left it is tried so often. */
 const FULL_MS = 1_000;
@@ -65,12 +65,12 @@ export interface HealerContext {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly authorities: Pick<Authorities, 'frozen'>;
-  /** Whether connections that were lost with commands unanswered are seen gone. */
+  /** Whether connections that were lost with commands unanswered are seen to be closed. */
   buried(): boolean;
-  /** From which size on a key is copied in parts. */
+  /** From which size on a key is copied in chunks. */
   readonly large: Thresholds;
   readonly logger: Logger;
-  /** Whether nothing tells whose a key is; null where all are this shard's. */
+  /** Whether it is unknown whose a key is; null where all are this shard's. */
   readonly isContested: ((db: number, key: Buffer) => Promise<boolean>) | null;
   /** Null where all keys of the target are this shard's. */
   readonly owners: Owners | null;
@@ -78,7 +78,7 @@ export interface HealerContext {
 
 export class Repairer {
   healed = 0;
-  /** Foreign keys that were in doubt, for a client read them, and that stay as they are. */
+  /** Foreign keys that were suspect, for a client read them, and that stay as they are. */
   keptForeign = 0;
   readonly #queue = new Ring<Suspect>();
   readonly #queued = new Set<Suspect>();
@@ -87,7 +87,7 @@ export class Repairer {
   /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
   readonly #restUntil = new Map<string, number>();
   readonly #resting = new Set<Suspect>();
-  /** Large keys, by their ids, that moved while they were copied in parts. */
+  /** Large keys, by their ids, that moved during their chunked copy. */
   readonly #moved = new Set<string>();
   readonly #failing = new Map<string, Failure>();
   /** Until when nothing is copied, in ms of the monotonic clock: the mirror has no memory left. */
@@ -98,7 +98,7 @@ export class Repairer {
 
   constructor(private readonly by: HealerContext) {}
 
-  /** A key is in doubt (again). */
+  /** A key is suspect (again). */
   marked(suspect: Suspect): void {
     if (this.#queued.has(suspect) || this.#healing.has(suspect) || this.#resting.has(suspect)) return;
     this.#queued.add(suspect);
@@ -106,7 +106,7 @@ export class Repairer {
     this.#schedule();
   }
 
-  /** Tries again what could not be done: a server is back, or healing is allowed again. */
+  /** Tries again what could not be done: a server is connected again, or repairs are allowed again. */
   wake(): void {
     this.#failing.clear();
     for (const suspect of this.by.suspects.all()) this.marked(suspect);
@@ -158,7 +158,7 @@ export class Repairer {
       this.#healing.add(suspect);
       void this.#heal(suspect).then((done) => {
         this.#healing.delete(suspect);
-        // It was doubted anew meanwhile, or could not be copied.
+        // It became suspect again, or could not be copied.
         const again = (): void => this.marked(suspect);
         if (this.by.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
           if (done) again();
@@ -177,7 +177,7 @@ export class Repairer {
 
   /**
    * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it
-   * is copied in parts, such as a log that scripts write to without declaring it, and is not much too large.
+   * is copied in chunks, such as a log that scripts write to without declaring it, and is not much too large.
    */
   async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
     const id = keyId(db, key);
@@ -251,11 +251,11 @@ export class Repairer {
         )
           throw new NotNow();
         if (!this.by.sequencer.mirrors[otherSide(rule.authority)].connected) throw new NotNow();
-        // As it is asked: what is told until the answer comes may have happened after it (the authority names what
+        // As it is asked: what is sent until the answer comes may have happened after it (the authority names what
         // scripts change).
         const { generation } = suspect;
         const copied = await copyKey(this.by.sequencer, lane, suspect, {
-          // Nothing has written it but, perhaps, somebody else.
+          // Nothing has written it but, perhaps, a client that bypasses the proxy.
           keeps: () => !suspect.touched && (!workload.isOurs || this.by.owners?.of(key, 0, key.length) === 'nobody'),
           ordered: (bytes) => {
             suspect.copied = generation;

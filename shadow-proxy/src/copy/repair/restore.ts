@@ -1,11 +1,11 @@
 /**
- * restore(key): what an authority that came back has lost is given back to it from its mirror, unless it was written
+ * restore(key): what a restarted authority has lost is given back to it from its mirror, unless it was written
  * since.
  *
  *   reserved ─▶ nothing in flight ─▶ both servers asked at one place in the order ─▶ RESTORE PEXPIRE on the authority ─▶ free again
  *
- * Clients' commands on the key wait meanwhile, for two round trips. What came back although it was deleted is left as
- * it is.
+ * Clients' commands on the key wait meanwhile, for two round trips. What the authority has again although it was
+ * deleted is left as it is.
  */
 import { NOTHING, Operation, questions } from '../../pipeline/operation.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
@@ -22,7 +22,7 @@ import { Verification, type Difference } from '../verify/verifier.js';
  * - `restored`: the authority has what the mirror has.
  * - `equal`: it had, or what it has is not known to be wrong.
  * - `written`: it was written since, or is not known to be right on the mirror.
- * - `busy`: somebody waits for it, or has it to himself.
+ * - `busy`: a command waits for it, or has reserved it.
  */
 export type Restored = 'restored' | 'equal' | 'written' | 'busy';
 

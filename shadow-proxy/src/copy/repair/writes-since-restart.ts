@@ -1,5 +1,5 @@
 /**
- * What was written since an authority came back as another process. On everything else its mirror is right: it has
+ * What was written since an authority restarted or was replaced. On everything else its mirror is right: it has
  * confirmed what the authority acknowledged before, and nothing came after that.
  */
 import { WRITE, type Operation } from '../../pipeline/operation.js';
@@ -11,7 +11,7 @@ import { otherSide, type Side } from '../../route/stage.js';
 
 /** More keys are not remembered: then all of them may have been written. */
 const MAX_KEYS = 1_000_000;
-/** Doubts that come from replies of reads, too; those of writes are told by their order. */
+/** Suspicions that come from replies of reads, too; those of writes are known by their order. */
 const OF_READS: ReadonlySet<string> = new Set(['mismatch', 'inconclusive', 'evicted']);
 
 export class WritesSinceRestart {
@@ -21,7 +21,7 @@ export class WritesSinceRestart {
   #everything = false;
   readonly #unlisten: () => void;
 
-  /** What is in doubt already is not known to be right on the mirror. */
+  /** What is suspect already is not known to be right on the mirror. */
   constructor(
     private readonly sequencer: Sequencer,
     suspects: Suspects,
@@ -36,7 +36,7 @@ export class WritesSinceRestart {
     this.#unlisten = mirror.listen((operation) => this.#ordered(operation));
   }
 
-  /** A key is in doubt (again). */
+  /** A key is suspect (again). */
   marked({ db, key, reason }: Suspect): void {
     if (!OF_READS.has(reason) || this.#pending.has(keyId(db, key))) this.#add(db, key);
   }

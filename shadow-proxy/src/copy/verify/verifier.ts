@@ -40,11 +40,11 @@ export interface VerifyEvents<K extends CopiedKey> {
   /** The authority has answered, so many bytes, or never will. */
   answered(bytes: number): void;
   verified(key: K, difference: Difference | null): void;
-  /** It could not be told. */
+  /** It is inconclusive. */
   failed(key: K, error: CopyError): void;
 }
 
-/** Verifications on their way. Whoever starts them has the keys' turn in the order of their lanes. */
+/** Verifications in flight. Their starter has the keys' turn in the order of their lanes. */
 export class Verification<K extends CopiedKey> implements Sink {
   /** @param keys of the lane's database, and not so large that they must not be read together */
   constructor(

@@ -53,7 +53,7 @@ async function login(context: CommandContext, credentials: Credentials, named: b
   const login = new Login(credentials);
   const refusal = await sequencer.servers[side].authenticate(args);
   if (refusal !== null) {
-    // Whoever guesses passwords is answered late; the client is held meanwhile.
+    // A client that guesses passwords is answered late; the client is held meanwhile.
     await sleep(context.clients.limits.loginFailed(context.client.socket.remoteAddress ?? ''));
     return Buffer.from(`-${refusal}\r\n`, 'latin1');
   }

@@ -3,8 +3,8 @@ import { blockOption, type Blocking } from '../../command/policy.js';
 import { encodeCommand } from '../../resp/encode.js';
 
 /**
- * What is asked of a server at least, in ms, where it is told in seconds. KeyDB, and Redis before 7.0.8 (its issue
- * #11687), cut what they make of 0.001 down to 0 ms, and so block for ever.
+ * What is asked of a server at least, in ms, where the time is in seconds. KeyDB, and Redis before 7.0.8 (its issue
+ * #11687), cut what they make of 0.001 down to 0 ms, and so block without a limit.
  */
 const LEAST_MS = 2;
 

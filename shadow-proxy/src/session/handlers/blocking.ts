@@ -4,8 +4,9 @@
  *   its keys are reserved ─▶ shared lanes empty ─▶ sent ─┬─ answered at once ─▶ effect ─▶ client
  *                                                        └─ seen blocked ─▶ keys free ─▶ … woken (waking.ts)
  *
- * When a stage changes, clients that block on its keys are unblocked, and their commands sent anew, with the time that
- * they had left. A client that goes away is unblocked as well, and what it took at that very moment is still told.
+ * When a stage changes, clients that block on its keys are unblocked, and their commands sent again, with the time that
+ * they had left. A client that disconnects is unblocked as well, and what it took at that very moment is still
+ * replicated.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { blockOption, type Blocking } from '../../command/policy.js';
@@ -34,7 +35,7 @@ interface Way {
   readonly mixed: boolean;
 }
 
-/** How often a command is told to end that does not block yet, in ms. */
+/** How often a command is asked to end that does not block yet, in ms. */
 const UNBLOCK_MS = 5;
 
 const argumentsAtHand = (context: CommandContext): Buffer[] =>
@@ -145,7 +146,7 @@ export class Blocked implements BlockedCommand {
   attempt({ workload, rule, mixed }: Route, follow: Follow): boolean {
     const { context } = this;
     const { sequencer, blockQueue } = context.clients;
-    // What it found might be for somebody who came before.
+    // What it found might be for a client that came before.
     if (this.#attempted || (this.spec.write && blockQueue.has(context.client.db, this.#keys))) return false;
     const attempt = attemptOf(this.#args, sequencer.servers[rule.authority].commands);
     const spec = attempt === null ? undefined : sequencer.table.byName(attempt.name);
@@ -271,7 +272,7 @@ export class Blocked implements BlockedCommand {
     // What runs alone from now on waits for the keys to be free.
     void lanes.emptied(this.#db).then(() => {
       if (this.#ready(lane, way)) return this.#submit(lane, way, waiter, waking);
-      // Before the keys are free: whoever has them next must not wait for what was never sent.
+      // Before the keys are free: the next that has them must not wait for what was never sent.
       order.unblock(waiter);
       waking.lost();
       this.#later(lane, way);
@@ -317,7 +318,7 @@ export class Blocked implements BlockedCommand {
       const { waking, untold } = waiter;
       order.unblock(waiter);
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
-      // the keys tells.
+      // the keys shows.
       const place = waking !== null && !untold;
       if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
       waking?.settled(waiter, place ? taken : null);
@@ -355,7 +356,7 @@ export class Blocked implements BlockedCommand {
     waking?.answered();
   }
 
-  /** What two clients of different domains take may be told to the mirror in any order. */
+  /** What two clients of different domains take may be sent to the mirror in any order. */
   #domain(): string {
     if (this.spec.name === 'blmove' || this.spec.name === 'brpoplpush') return '*';
     const group =
@@ -454,7 +455,7 @@ export class Blocked implements BlockedCommand {
     else void this.#unblocking.then(giveBack);
   }
 
-  /** The client is gone. */
+  /** The client has disconnected. */
   abandon(): void {
     this.#abandoned = true;
     if (this.#turn !== null) {

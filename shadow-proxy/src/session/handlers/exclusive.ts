@@ -76,7 +76,7 @@ export function refusalOfEveryKey({ sequencer: { router }, sharedTarget }: Clien
   return null;
 }
 
-/** Whether the script in `frame` may touch keys that neither it nor its text tells. */
+/** Whether the script in `frame` may touch keys that neither it nor its text names. */
 export const hidesKeys = (sequencer: Sequencer, frame: Buffer): boolean =>
   !sequencer.keys.each(frame, 0, () => undefined);
 
@@ -91,12 +91,12 @@ export function mayBegin(context: CommandContext): boolean {
   return false;
 }
 
-/** What an exclusive command does: it answers the client. `calm` tells whether nothing was in doubt when it began. */
+/** What an exclusive command does: it answers the client. `calm` says whether nothing was suspect when it began. */
 type Work = (lane: Lane, calm: boolean) => Promise<void>;
 
 /**
  * Runs `work` with the client's lane to the server when every lane is empty; nothing else starts meanwhile.
- * @param blind it reads keys that nothing tells: if it can be had soon, it begins when nothing is in doubt
+ * @param blind it reads unknown keys: if that can be had soon, it begins when nothing is suspect
  */
 export function alone(context: CommandContext, side: Side, blind: boolean, work: Work): void {
   context.flow.hold();
@@ -111,7 +111,7 @@ async function pass(context: CommandContext, side: Side, blind: boolean, work: W
     const lane = await sequencer.lanes[side].open(context.client.identity);
     const { source, target } = sequencer.lanes;
     const emptied = (): Promise<unknown> => withDeadline(Promise.all([source, target].map((lanes) => lanes.quiet())));
-    // Whoever blocks and is about to be answered may leave a doubt.
+    // A client that blocks and is about to be answered may leave a suspect.
     if (blind) await emptied();
     const calm = blind && (await calmSoon(sequencer, side));
     sequencer.barCopies();
@@ -145,7 +145,8 @@ async function wakeAll(order: KeyLocks, server: Server): Promise<void> {
 }
 
 /**
- * Waits until what came before is confirmed by the mirror and healed; not for a mirror that is away, and not for long.
+ * Waits until what came before is confirmed by the mirror and repaired; not for a disconnected mirror, and not for
+ * long.
  * @returns whether it is
  */
 async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
@@ -208,7 +209,7 @@ async function run(
     await databasesSwapped(context, side, mirrored);
   }
   if (scriptSwaps) {
-    // Which databases, and whether the mirror has done the same, nothing tells.
+    // Which databases, and whether the mirror has done the same, is unknown.
     if (mirrored) sequencer.suspects.hidden('swapped');
     await databasesSwapped(context, side, mirrored);
   }
@@ -227,7 +228,7 @@ export async function unblockAll({ blocked, sequencer }: Clients, side: Side): P
 }
 
 /**
- * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it anew, at
+ * The authority has run SWAPDB, or a script that may have: the connections that stand in a database select it again, at
  * both servers.
  */
 export async function databasesSwapped(
@@ -244,7 +245,7 @@ export async function databasesSwapped(
   if (mirrored) {
     const other = otherSide(side);
     const mirror = sequencer.mirrors[other];
-    // Its lane is in the database of the SWAPDB that it was just told.
+    // Its lane is in the database of the SWAPDB that it just got.
     const frame = encodeCommand(['SELECT', db]);
     const again = new Operation(
       frame,

@@ -29,11 +29,11 @@ export interface ExecPlan {
   readonly commands: Mutable<QueuedCommand>[];
   readonly authority: Side;
   readonly workload: Workload;
-  /** By database; those in which something is done that the mirror is told, or whose order matters. */
+  /** By database; those in which something is done that the mirror gets, or whose order matters. */
   readonly keys: Map<number, string[]>;
 }
 
-/** Whether the command is about keys that it tells. */
+/** Whether the command is about keys that it names. */
 export const isKeyed = ({ handling, name }: CommandSpec): boolean =>
   handling === 'keyed' || handling === 'script' || name === 'move';
 

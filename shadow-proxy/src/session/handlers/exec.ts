@@ -68,7 +68,7 @@ export class Exec {
     this.#ends(plan);
     const lost = (operation: Operation, reason: Error): void => context.lost(operation, reason);
     context.lanes.adopt(submitTransaction(sequencer, lane, placed, this.#done, lost), lane);
-    // Which database its next commands are for, EXEC tells.
+    // Which database its next commands are for, EXEC shows.
     if (plan.commands.some(isSelect)) context.flow.holdUntilIdle();
   }
 
@@ -148,7 +148,7 @@ export class Exec {
     return subscribers.changing && this.queue.some(mayPublish);
   }
 
-  /** Whether EXEC does nothing, for what was watched may have changed, or cannot be told. */
+  /** Whether EXEC does nothing, for what was watched may have changed, or is unknown. */
   #givesUp(watch: Watching, plan: ExecPlan): boolean {
     const { context } = this;
     const elsewhere = plan.commands.some(({ keys }) => keys.length > 0) && plan.authority !== watch.lane.server.side;

@@ -6,8 +6,8 @@ import type { CommandContext } from '../context.js';
 const MINUS = '-'.charCodeAt(0);
 
 /**
- * The sink of a command with a script's text or digest, which notes that the server has taken it before the client is
- * told.
+ * The sink of a command with a script's text or digest, which notes that the server has taken it before the client
+ * gets the reply.
  */
 export const noting = (context: CommandContext): Sink => ({
   answered: (operation, buffer, start, end) => {

@@ -1,6 +1,6 @@
 /**
- * DBSIZE and RANDOMKEY on a target that several shards share: a client is told of its own shard's keys. The server
- * cannot tell them apart, so that its keys are walked over, on a connection of its own: DBSIZE costs as much as a SCAN
+ * DBSIZE and RANDOMKEY on a target that several shards share: a client sees its own shard's keys. The server
+ * does not know them, so its keys are scanned, on a connection of its own: DBSIZE costs as much as a SCAN
  * of the whole database, and counts twice what a table that shrinks meanwhile shows twice.
  */
 import type { Connection } from '../../upstream/connection.js';
@@ -14,7 +14,7 @@ import type { CommandContext } from '../context.js';
 
 /** Keys that the server looks at at a time: well under a millisecond. */
 const PAGE_KEYS = 1000;
-/** So many keys are tried before a walk looks for one. */
+/** So many keys are tried before a scan looks for one. */
 const TRIES = 32;
 
 type Answer = (context: CommandContext, connection: Connection, owned: Matcher) => Promise<Buffer>;

@@ -136,7 +136,7 @@ export function carryOut(
   return true;
 }
 
-/** What the client is told where surely nothing was done; null where that is not known. */
+/** What the client is answered where surely nothing was done; null where that is not known. */
 function errorOf(problem: Error): Buffer | null {
   if (problem instanceof ErrorReply) return error(problem.message);
   if (!(problem instanceof CounterError)) return null;

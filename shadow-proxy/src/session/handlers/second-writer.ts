@@ -34,7 +34,7 @@ export function takeSecondWriter(context: CommandContext, spec: CommandSpec, aga
 
 interface Stray {
   readonly workload: Workload;
-  /** It may be one: its keys are not told. */
+  /** It may be one: its keys are unknown. */
   readonly hidden: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * A command whose keys have different authorities: answered in parts where its meaning allows, refused otherwise.
- * Both are counted, so that the plan can be mended before a cutover.
+ * A command whose keys have different authorities: split where its meaning allows, refused otherwise.
+ * Both are counted, so that the plan can be corrected before a cutover.
  */
 import type { CommandSpec } from '../../command/table.js';
 import type { Lane } from '../../pipeline/lane.js';
@@ -33,7 +33,7 @@ interface Part {
   readonly keys: Buffer[];
 }
 
-/** Answers the command at hand in parts; the client is idle and held. */
+/** Splits the command at hand; the client is idle and held. */
 export function submitSplit(context: CommandContext, spec: CommandSpec): void {
   const { sequencer } = context.clients;
   const { identity } = context.client;

@@ -46,7 +46,7 @@ export class Watch implements Watching {
   /** Passes the command at hand, which is WATCH, to the server. */
   pass(): void {
     const { context } = this;
-    // The server is gone with what it watched, and EXEC will do nothing: so it will for these keys.
+    // The connection is lost with what it watched, and EXEC will do nothing: so it will for these keys.
     if (this.lane.closed) {
       context.reply(OK);
       // It may have waited for the lane.
