@@ -1,7 +1,7 @@
 /**
  * Pub/sub of one client. It is subscribed over connections of its own (`subscription-link.ts`): to the authority of its
- * channels, so to one server, or to both where its channels belong to workloads of different authorities. What comes over
- * them is passed on as it comes, between the replies of the lanes.
+ * channels, so to one server, or to both where its channels belong to workloads of different authorities. What comes
+ * over them is passed on as it comes, between the replies of the lanes.
  */
 import type { CommandSpec } from '../../command/table.js';
 import { NOTHING, Operation, WRITE, type Follow } from '../../pipeline/operation.js';
