@@ -118,14 +118,14 @@ export const FLIP_TIMES: readonly Fault[] = [
   {
     id: 'a-flip-gives-suspects-no-time',
     file: FLIP,
-    from: 'await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);',
+    from: 'await waitWhile(() => workload.suspect === null && this.#keysToRepair(workload, now) > 0, HEAL_MS);',
     to: '',
     tests: flip,
   },
   {
     id: 'a-flip-gives-newer-suspects-no-time',
     file: FLIP,
-    from: 'if (requireClean) await inTime(this.#healed(workload));',
+    from: 'if (requireClean) await inTime(this.#repaired(workload));',
     to: '',
     tests: flip,
   },

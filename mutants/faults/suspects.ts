@@ -33,7 +33,7 @@ export const SUSPECTS: readonly Fault[] = [
   {
     id: 'keys-past-the-bound-are-forgotten',
     file: 'shadow-proxy/src/suspects/suspects.ts',
-    from: '      workload.doubt(`more than ${MAX_LISTED} suspects (${reason})`);\n',
+    from: '      workload.markSuspect(`more than ${MAX_LISTED} suspects (${reason})`);\n',
     to: '',
     tests: ['unit/suspects/suspects'],
   },

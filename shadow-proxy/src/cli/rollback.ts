@@ -116,7 +116,7 @@ async function rollBackWithoutProxy(
   return stuck.length > 0 ? exitCode.fails : exitCode.holds;
 }
 
-function render({ shard, fenced, changes, healed, lost }: OfflineRollback): string {
+function render({ shard, fenced, changes, repaired: healed, lost }: OfflineRollback): string {
   const lines = changes.map(
     ({ workload, from, to }) => `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}`,
   );

@@ -11,7 +11,7 @@ import { loadPlan } from '../plan/load.js';
 import type { Plan } from '../plan/plan.js';
 import { RunbookError, type Runbook } from '../runbook/document.js';
 import { misses, type Outcome, type Variables } from '../runbook/expect.js';
-import { renderGroup, renderStop, renderWalk, smallGatesNote } from '../runbook/guise.js';
+import { renderGroup, renderStop, renderRun, smallGatesNote } from '../runbook/guise.js';
 import { appendLog, logFile, readLog } from '../runbook/log.js';
 import { checksOf, doneOf, layOut, nextOf, toDo, type LogEntry, type Stop } from '../runbook/place.js';
 import { runCommand } from '../runbook/run.js';
@@ -100,7 +100,7 @@ async function follow(name: string, options: RunbookOptions): Promise<number> {
       exitCode.usage,
     );
   const place = await Place.open(name, options);
-  if (options.again) return place.beginAnew();
+  if (options.again) return place.beginAgain();
   if (options.check) return place.check();
   if (options.undo !== undefined) return place.take(place.named(options.undo), 'undo');
   if (options.step !== undefined) return place.take(place.named(options.step), 'run');
@@ -249,11 +249,11 @@ class Place {
           2,
         ),
       );
-    else print(`${smallGatesNote(this.plan.gates)}${renderWalk(this.runbook, this.stops, this.done)}`);
+    else print(`${smallGatesNote(this.plan.gates)}${renderRun(this.runbook, this.stops, this.done)}`);
     return exitCode.holds;
   }
 
-  async beginAnew(): Promise<number> {
+  async beginAgain(): Promise<number> {
     await appendLog(this.file, this.#entry(null, 'again', null, null, []));
     this.say(`${this.runbook.name}: starts from the first step again; nothing was undone`);
     if (this.options.json) print(JSON.stringify({ runbook: this.runbook.name, begun: 'anew' }));

@@ -142,15 +142,15 @@ export class CommandTable {
  */
 export function supportedCommands(reply: Reply): Set<string> {
   const names = new Set<string>();
-  const untold = new Set<string>();
+  const unnamed = new Set<string>();
   for (const { items } of reply.items ?? []) {
     const name = text(items![0]).toLowerCase();
     names.add(name);
-    if (items!.length < SUBCOMMANDS_AT + 1) untold.add(name);
+    if (items!.length < SUBCOMMANDS_AT + 1) unnamed.add(name);
     for (const subcommand of items![SUBCOMMANDS_AT]?.items ?? []) names.add(text(subcommand.items![0]).toLowerCase());
   }
   for (const [name, , targetArity] of COMMANDS)
-    if (targetArity !== 0 && untold.has(name.split('|')[0])) names.add(name);
+    if (targetArity !== 0 && unnamed.has(name.split('|')[0])) names.add(name);
   return names;
 }
 

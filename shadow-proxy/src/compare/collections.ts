@@ -6,13 +6,13 @@ import type { CommandView, Difference } from './verdict.js';
 /** How many strings belong together in a reply without an order. */
 export const sizeOfElements = ({ name }: CommandView): 1 | 2 => (name === 'hgetall' ? 2 : 1);
 
-export function excusesUnordered({ command, authority, mirror }: Difference): boolean {
+export function allowsUnordered({ command, authority, mirror }: Difference): boolean {
   const items = itemsOfBoth(authority, mirror);
   return items !== null && sameElements(...items, sizeOfElements(command));
 }
 
 /** SRANDMEMBER, HRANDFIELD, ZRANDMEMBER `key [count [WITHVALUES|WITHSCORES]]`, and RANDOMKEY. */
-export function excusesRandom({ command, authority, mirror }: Difference): boolean {
+export function allowsRandom({ command, authority, mirror }: Difference): boolean {
   if (command.args.length < 3) return isString(authority) && isString(mirror);
   const withValues = command.args.length > 3;
   const items = itemsOfBoth(authority, mirror);
@@ -41,7 +41,7 @@ interface Page {
 }
 
 /** SCAN cursor …, and HSCAN, SSCAN, ZSCAN key cursor …: a page is [cursor, elements]. */
-export function excusesCursor({ command, authority, mirror }: Difference): boolean {
+export function allowsCursor({ command, authority, mirror }: Difference): boolean {
   const { name, args } = command;
   const pairs = name === 'zscan' || (name === 'hscan' && !args.some((arg, i) => i > 2 && word(arg) === 'NOVALUES'));
   const size = pairs ? 2 : 1;

@@ -32,7 +32,7 @@ export { RULES } from './rules.js';
 export { judgeAbsence, needsEvidence, type Evidence } from './absence.js';
 
 const MATCH: Verdict = { kind: 'match' };
-const QUICK_RULES = RULES.filter((rule) => rule.excusesBytes !== undefined);
+const QUICK_RULES = RULES.filter((rule) => rule.allowsBytes !== undefined);
 
 /**
  * Compares two replies to the same command, in the same protocol.
@@ -44,12 +44,12 @@ export function compareReplies(command: CommandView, authority: Buffer, mirror: 
   if (command.name === 'exec' && command.inner !== undefined)
     return compareExec(command.inner, authority, mirror, limits).verdict;
   const quick = QUICK_RULES.find(
-    (each) => each.appliesTo(command.name) && each.excusesBytes!(command, authority, mirror),
+    (each) => each.appliesTo(command.name) && each.allowsBytes!(command, authority, mirror),
   );
   if (quick !== undefined) return { kind: 'allowed', rule: quick.name };
   const [a, m] = [authority, mirror].map((frame) => withScoresAlike(command, decodeReply(frame).reply));
   const difference: Difference = { command, authority: a, mirror: m, limits };
-  const rule = RULES.find((each) => each.appliesTo(command.name) && each.excuses(difference));
+  const rule = RULES.find((each) => each.appliesTo(command.name) && each.allows(difference));
   if (rule !== undefined) return { kind: 'allowed', rule: rule.name };
   const reason = undecidable(difference);
   if (reason !== null) return { kind: 'inconclusive', reason };

@@ -3,7 +3,7 @@
  * names the verdict; what none allows is a mismatch.
  */
 import { isError, isNull, text, type Reply } from '../resp/decode.js';
-import { excusesCursor, excusesRandom, excusesUnordered, sizeOfElements } from './collections.js';
+import { allowsCursor, allowsRandom, allowsUnordered, sizeOfElements } from './collections.js';
 import { fieldDifferences, pendingEntriesAgree } from './fields.js';
 import { haveSameStrings } from './multiset.js';
 import { hasScores } from './scores.js';
@@ -17,9 +17,9 @@ export interface Rule {
   readonly sentence: string;
   /** Whether the rule is for the command of this name. */
   appliesTo(name: string): boolean;
-  excuses(difference: Difference): boolean;
+  allows(difference: Difference): boolean;
   /** The same from the bytes, where that is quicker; false leaves it to `excuses`. */
-  excusesBytes?(command: CommandView, authority: Buffer, mirror: Buffer): boolean;
+  allowsBytes?(command: CommandView, authority: Buffer, mirror: Buffer): boolean;
 }
 
 const oneOf = (...names: readonly string[]): ((name: string) => boolean) => {
@@ -41,76 +41,76 @@ export const RULES: readonly Rule[] = [
     name: 'error-wording',
     sentence: 'Both servers refuse with the same error code; the two texts mean the same in other words.',
     appliesTo: () => true,
-    excuses: ({ command, authority, mirror }) =>
+    allows: ({ command, authority, mirror }) =>
       isError(authority) && authority.type === mirror.type && meanTheSame(text(authority), text(mirror), command),
   },
   {
     name: 'null-form',
     sentence: 'LPOP and RPOP with a count return nil: one server as a null array, the other as a null string.',
     appliesTo: oneOf('lpop', 'rpop'),
-    excuses: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
+    allows: ({ command, authority, mirror }) => command.args.length > 2 && isNull(authority) && isNull(mirror),
   },
   {
     name: 'score-form',
     sentence: 'A score is the same number on both servers, written with other digits, or zero with a sign.',
     appliesTo: hasScores,
     // In the replies that every rule sees, they are written in one way.
-    excuses: ({ authority, mirror }) => same(authority, mirror),
+    allows: ({ authority, mirror }) => same(authority, mirror),
   },
   {
     name: 'hll-cache',
     sentence: 'A HyperLogLog is read as a string: it is equal except for the cached count that PFCOUNT writes into it.',
     appliesTo: oneOf('get', 'getset', 'getdel', 'getex', 'set', 'mget'),
-    excuses: ({ authority, mirror }) => same(withoutLastCount(authority), withoutLastCount(mirror)),
+    allows: ({ authority, mirror }) => same(withoutLastCount(authority), withoutLastCount(mirror)),
   },
   {
     name: 'unordered',
     sentence: 'The same members, fields or keys in another order, where the order has no meaning.',
     appliesTo: oneOf('smembers', 'sinter', 'sunion', 'sdiff', 'hkeys', 'hvals', 'hgetall', 'keys'),
-    excuses: excusesUnordered,
-    excusesBytes: (command, authority, mirror) => haveSameStrings(authority, mirror, sizeOfElements(command)),
+    allows: allowsUnordered,
+    allowsBytes: (command, authority, mirror) => haveSameStrings(authority, mirror, sizeOfElements(command)),
   },
   {
     name: 'random',
     sentence: 'Both servers chose at random: as many elements, of the same shape; elements that both chose are equal.',
     appliesTo: oneOf('srandmember', 'hrandfield', 'zrandmember', 'randomkey'),
-    excuses: excusesRandom,
+    allows: allowsRandom,
   },
   {
     name: 'ttl-tolerance',
     sentence: "Two TTLs, or two timestamps by each server's own clock, differ by no more than the tolerance.",
     appliesTo: oneOf('ttl', 'pttl', 'expiretime', 'pexpiretime'),
-    excuses: excusesTtl,
+    allows: allowsTtl,
   },
   {
     name: 'cursor',
     sentence: 'Each server has its own cursors; where one call returned everything, the elements are the same.',
     appliesTo: oneOf('scan', 'hscan', 'sscan', 'zscan'),
-    excuses: excusesCursor,
+    allows: allowsCursor,
   },
   {
     name: 'encoding',
     sentence: 'Both servers have the value, of one type; each stores it in its own encoding.',
     appliesTo: oneOf('object|encoding', 'object|refcount', 'memory|usage', 'dump', 'debug|object', 'xinfo|stream'),
-    excuses: excusesEncoding,
+    allows: allowsEncoding,
   },
   {
     name: 'time-dependent',
     sentence: 'The reply says how long ago something was, or how often; the rest is equal.',
     appliesTo: oneOf('object|idletime', 'object|freq', 'xpending', 'xinfo|consumers', 'xinfo|stream'),
-    excuses: excusesTime,
+    allows: allowsTime,
   },
   {
     name: 'newer-fields',
     sentence: 'One server is newer: it reports more of a stream, or omits deleted entries; what both report is equal.',
     appliesTo: oneOf('xinfo|stream', 'xinfo|groups', 'xinfo|consumers', 'xautoclaim', 'xclaim'),
-    excuses: excusesNewer,
+    allows: allowsNewer,
   },
   {
     name: 'server-identity',
     sentence: 'The reply is about the server or its clients, not about the data; it has the same type.',
     appliesTo: isOfTheServer,
-    excuses: ({ authority, mirror }) =>
+    allows: ({ authority, mirror }) =>
       !isError(authority) && authority.type === mirror.type && !isNull(authority) && !isNull(mirror),
   },
 ];
@@ -123,7 +123,7 @@ function withoutLastCount(reply: Reply): Reply {
   return { ...reply, data: Buffer.concat([data.subarray(0, 8), Buffer.alloc(8), data.subarray(16)]) };
 }
 
-function excusesTtl({ command, authority, mirror, limits }: Difference): boolean {
+function allowsTtl({ command, authority, mirror, limits }: Difference): boolean {
   const [a, m] = [integerOf(authority), integerOf(mirror)];
   // -1 and -2 are no times.
   if (a === null || m === null || a < 0n || m < 0n) return false;
@@ -174,7 +174,7 @@ const TYPES_OF_DUMP: readonly string[] = [
   'stream',
 ];
 
-function excusesEncoding({ command, authority, mirror }: Difference): boolean {
+function allowsEncoding({ command, authority, mirror }: Difference): boolean {
   switch (command.name) {
     case 'object|encoding':
       return isString(authority) && isString(mirror) && shareAType(TYPES_OF[text(authority)], TYPES_OF[text(mirror)]);
@@ -202,13 +202,13 @@ function principal({ name }: CommandView, authority: Reply, mirror: Reply): Rule
   return (['newer-fields', 'encoding', 'time-dependent'] as const).find((rule) => why?.has(rule)) ?? null;
 }
 
-function excusesTime({ command, authority, mirror }: Difference): boolean {
+function allowsTime({ command, authority, mirror }: Difference): boolean {
   if (command.name.startsWith('object|')) return areCounts(authority, mirror);
   if (command.name !== 'xpending') return principal(command, authority, mirror) === 'time-dependent';
   return pendingEntriesAgree(authority, mirror);
 }
 
-function excusesNewer({ command, authority, mirror }: Difference): boolean {
+function allowsNewer({ command, authority, mirror }: Difference): boolean {
   if (command.name.startsWith('xinfo|')) return principal(command, authority, mirror) === 'newer-fields';
   const replies = itemsOfBoth(authority, mirror);
   if (replies === null) return false;

@@ -36,7 +36,7 @@ export interface BlockedClient {
   /** What may have woken it; null where nothing that went through the proxy can have. */
   waking: PendingWakeup | null;
   /** A write that declared no such key may have woken it before: what it takes has no known place in the order. */
-  untold: boolean;
+  unordered: boolean;
 }
 
 /** A write that may have woken waiters, until it is known whether it has. */

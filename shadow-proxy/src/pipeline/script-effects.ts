@@ -76,7 +76,7 @@ export class ScriptEffects {
     const { side } = lane!.server;
     this.order.changes[side].end(span, (keys) => {
       const order = this.order.lanes[side].order(db);
-      for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.untold = true;
+      for (const waiter of keys === null ? order.blocked() : order.wokenBy(keys)) waiter.unordered = true;
       if (keys === null) otherwise();
       else for (const key of keys) this.order.suspects.key(db, Buffer.from(key, 'latin1'), reason);
       open();

@@ -7,9 +7,9 @@ import type { Operation } from './operation.js';
 export const REPLY_LOST = 'reply-lost';
 
 /** A key with a chunked copy in progress: until that is over, the mirror does not hold all of it. */
-export interface InParts {
+export interface ChunkedCopy {
   /** It is suspect again, for a reason that is not a reply of the mirror about what it does not hold yet. */
-  doubted(reason: string): void;
+  suspected(reason: string): void;
 }
 
 /** Keys that may differ; a frame is a whole command, from `start` on. */
@@ -17,7 +17,7 @@ export interface SuspectKeys {
   /** Whether anything is suspect. */
   readonly any: boolean;
   /** By `keyId`; all of them are suspects. */
-  readonly inParts: Map<string, InParts>;
+  readonly chunked: Map<string, ChunkedCopy>;
   /** Notes in the journal that the command is about to be sent, and what it writes. */
   note(db: number, frame: Buffer, start: number): void;
   key(db: number, key: Buffer, reason: string): void;

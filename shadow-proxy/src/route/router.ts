@@ -101,7 +101,7 @@ export class Workload {
     stage: Stage,
     percent: number,
     /** How many workloads of the router are suspect as a whole. */
-    private readonly doubts: { workloads: number },
+    private readonly suspicions: { workloads: number },
   ) {
     this.#matchers = keys.map(compileGlob);
     this.#channels = channels.map(compileGlob);
@@ -150,18 +150,18 @@ export class Workload {
     return this.#suspect;
   }
   set suspect(why: string | null) {
-    if (this.#suspect === null && why !== null) this.doubts.workloads++;
-    if (this.#suspect !== null && why === null) this.doubts.workloads--;
+    if (this.#suspect === null && why !== null) this.suspicions.workloads++;
+    if (this.#suspect !== null && why === null) this.suspicions.workloads--;
     this.#suspect = why;
   }
   /**
    * How often it became suspect as a whole: a verification that began before the last time cannot end the suspicion.
    */
-  doubted = 0;
+  timesSuspect = 0;
 
   /** Makes every key of it suspect; the first reason stays until the suspicion ends. */
-  doubt(why: string): void {
-    this.doubted++;
+  markSuspect(why: string): void {
+    this.timesSuspect++;
     this.suspect ??= why;
   }
 
@@ -211,7 +211,7 @@ const SHADOW = stageRule('shadow');
 
 export class Router {
   /** How many workloads are suspect as a whole. */
-  readonly doubts = { workloads: 0 };
+  readonly suspicions = { workloads: 0 };
   /** In the plan's order; the last one is `default`. */
   readonly workloads: readonly Workload[];
   readonly default: Workload;
@@ -235,9 +235,18 @@ export class Router {
     readonly secondWriter: 'refuse' | 'count' = 'refuse',
   ) {
     const workloads = definitions.map(
-      (w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.doubts),
+      (w, i) => new Workload(i, w.name, w.class, w.keys, w.channels ?? [], w.stage, w.percent, this.suspicions),
     );
-    this.default = new Workload(workloads.length, 'default', 'general', [], [], rest.stage, rest.percent, this.doubts);
+    this.default = new Workload(
+      workloads.length,
+      'default',
+      'general',
+      [],
+      [],
+      rest.stage,
+      rest.percent,
+      this.suspicions,
+    );
     this.workloads = [...workloads, this.default];
     definitions.forEach(({ writer = null }, i) => (workloads[i].writtenIn = writer === this.region ? null : writer));
     definitions.forEach(({ counterLayout }, i) => (workloads[i].perRegion = counterLayout === 'per-region'));

@@ -24,7 +24,7 @@ export const smallGatesNote = (gates: Gates): string =>
         .join('')}`;
 
 /** Every stop: done, next, or to come. */
-export function renderWalk({ name, title }: Runbook, stops: readonly Stop[], done: ReadonlySet<string>): string {
+export function renderRun({ name, title }: Runbook, stops: readonly Stop[], done: ReadonlySet<string>): string {
   const next = nextOf(stops, done);
   const width = Math.max(0, ...stops.map(({ id }) => id.length));
   const lines = stops.map((stop) =>

@@ -163,20 +163,20 @@ function specOf({ name, subcommand }: Call, table: CommandTable): CommandSpec | 
 function keysNamed(calls: readonly Call[], table: CommandTable): NamedKeys {
   const reads: NamedKey[] = [];
   const writes: NamedKey[] = [];
-  const untold = { reads: false, writes: false };
+  const unnamed = { reads: false, writes: false };
   for (const call of calls) {
     const spec = specOf(call, table);
     // Behind a SELECT a name is another database's.
     if (spec === undefined || spec.name === 'select') return UNTOLD;
     for (const each of keysOf(call, spec)) {
       // Beside what SORT or GEORADIUS stores, what it reads is unknown, too.
-      if (each === null) untold.reads = true;
-      if (each === null && spec.write) untold.writes = true;
+      if (each === null) unnamed.reads = true;
+      if (each === null && spec.write) unnamed.writes = true;
       if (each !== null)
         (spec.write ? writes : reads).push({ access: spec.write ? READS | WRITES : READS, name: each });
     }
   }
-  return { reads: untold.reads ? null : reads, writes: untold.writes ? null : writes };
+  return { reads: unnamed.reads ? null : reads, writes: unnamed.writes ? null : writes };
 }
 
 /** What the arguments name that may be keys; null for what is unknown. */

@@ -40,7 +40,7 @@ export class CommandCounts {
   }
 
   /** A command was split: one operation, whose parts are not counted. */
-  answeredInParts(): void {
+  answeredSplit(): void {
     this.#operations++;
   }
 

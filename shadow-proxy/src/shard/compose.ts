@@ -286,7 +286,7 @@ function jobsOf(parts: Ground & Order & Users & Health): Jobs {
       large: settings.large,
       hindrance: (copies) => hindrance(parts, copies),
       since: () => trust.since,
-      heals: () => authorities.frozen === null,
+      repairs: () => authorities.frozen === null,
       proven: (workloads) => {
         admitted.proven(workloads).catch((problem: Error) => {
           logger.error(

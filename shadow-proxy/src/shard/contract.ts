@@ -39,7 +39,7 @@ export interface ShardOptions {
    * Why what the last owner left suspect is not known here: every workload that writes twice is suspect; null where it
    * is known.
    */
-  readonly doubt: string | null;
+  readonly unknownBecause: string | null;
   /** Whether both servers are believed to hold the same where there is no state yet. */
   readonly alike: boolean;
   /** What may happen to keys of the target that the shard did not write, where the first stage is beyond off. */

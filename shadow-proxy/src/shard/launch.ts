@@ -171,7 +171,7 @@ async function start(
     await ownership.check();
     await ownership.tell(digestOf(workloads));
   });
-  const doubt = doubtOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
+  const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   checkStages(ownership, state, plan, shardPlan);
   if (firstStart && state.previous !== null)
     logger.warn(
@@ -206,7 +206,7 @@ async function start(
       hashKey,
       state,
       ownership,
-      doubt,
+      unknownBecause: unknownBecause,
       alike,
       consent,
       shards,
@@ -252,7 +252,7 @@ function hashKeyIn(directory: string, logger: Logger): Buffer {
  * Why it is not known here what the process before us left suspect; null where it is. We saw that process, and it is
  * not the last one that had this folder: what it had on its way stands in another.
  */
-function doubtOf(ownership: Ownership, state: StateStore): string | null {
+function unknownBecauseOf(ownership: Ownership, state: StateStore): string | null {
   const { predecessor } = ownership;
   if (predecessor === null || predecessor.clean || isHeir(ownership, state)) return null;
   return `took over from a process (${predecessor.process}) with its journal in another folder: every key that it wrote is a suspect`;

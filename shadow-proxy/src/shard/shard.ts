@@ -75,7 +75,7 @@ class RunningShard implements Shard {
   }
 
   async start(): Promise<void> {
-    const { state, doubt, listenMs } = this.#options;
+    const { state, unknownBecause: doubt, listenMs } = this.#options;
     const parts = this.parts;
     const { servers, router, keeper } = parts;
     const first = state.current.source === null && state.current.target === null;

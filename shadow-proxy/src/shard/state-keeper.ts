@@ -130,7 +130,7 @@ export class StateKeeper implements Persistence {
     for (const { db, key } of keys) sequencer.suspects.key(db, key, 'process-ended');
     for (const [name, why] of workloads) {
       const workload = sequencer.router.named(name);
-      if (workload?.keylessRule.mirrorsWrites) workload.doubt(why);
+      if (workload?.keylessRule.mirrorsWrites) workload.markSuspect(why);
     }
     if (everything !== null) suspectWorkloads.markAll(`the last process crashed: ${everything}`);
     if (reason !== null) suspectWorkloads.markAll(reason);

@@ -205,39 +205,40 @@ export class Flipper {
       .filter(({ up }) => !up)
       .map((server) => server.identify().catch(() => undefined));
     await Promise.race([Promise.all(looks), sleep(HEAL_MS, undefined, { ref: false })]);
-    await waitWhile(() => workload.suspect === null && this.#keysToHeal(workload, now) > 0, HEAL_MS);
-    if (workload.suspect !== null || this.#keysInDoubt(workload, now) > 0) this.#assertClean(workload);
+    await waitWhile(() => workload.suspect === null && this.#keysToRepair(workload, now) > 0, HEAL_MS);
+    if (workload.suspect !== null || this.#suspectKeys(workload, now) > 0) this.#assertClean(workload);
   }
 
   /** While the workload's commands are held: its last suspects are repaired. */
-  async #healed(workload: Workload): Promise<void> {
+  async #repaired(workload: Workload): Promise<void> {
     await waitWhile(
-      () => workload.suspect === null && (this.#keysToHeal(workload) > 0 || this.context.adjudicator.asksOf(workload)),
+      () =>
+        workload.suspect === null && (this.#keysToRepair(workload) > 0 || this.context.adjudicator.asksOf(workload)),
       HELD_HEAL_MS,
     );
   }
 
   #assertClean(workload: Workload): void {
     const { suspects, redact } = this.context;
-    const doubts = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isInDoubt(suspect));
-    if (workload.suspect === null && doubts.length === 0) return;
-    const why = workload.suspect ?? `${doubts.length} suspect ${doubts.length === 1 ? 'key' : 'keys'}`;
-    const list = doubts
+    const unclean = [...suspects.all()].filter((suspect) => suspect.workload === workload && this.#isSuspect(suspect));
+    if (workload.suspect === null && unclean.length === 0) return;
+    const why = workload.suspect ?? `${unclean.length} suspect ${unclean.length === 1 ? 'key' : 'keys'}`;
+    const list = unclean
       .slice(0, LISTED)
       .map(({ db, key, reason }) => `${redact(key)} (${reason}${db === 0 ? '' : `, database ${db}`})`);
     throw new StageError(
       'not-clean',
       `the mirror of "${workload.name}" is not clean: ${why}. Add --force only if these writes may be lost`,
-      { suspect: workload.suspect, keys: doubts.length, list },
+      { suspect: workload.suspect, keys: unclean.length, list },
     );
   }
 
-  #keysInDoubt(workload: Workload, upTo: number): number {
-    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.#isInDoubt(suspect));
+  #suspectKeys(workload: Workload, upTo: number): number {
+    return this.context.suspects.count(workload, (suspect) => suspect.generation <= upTo && this.#isSuspect(suspect));
   }
 
   /** Whether the mirror may lack it. What an authority that is dead never answered, it does not owe to anybody. */
-  #isInDoubt(suspect: Suspect): boolean {
+  #isSuspect(suspect: Suspect): boolean {
     const authority = this.#authorityLeft(suspect);
     return (
       authority !== null &&
@@ -246,7 +247,7 @@ export class Flipper {
   }
 
   /** Keys that may be repaired by waiting: an authority that is down gives no copy. */
-  #keysToHeal(workload: Workload, upTo = Infinity): number {
+  #keysToRepair(workload: Workload, upTo = Infinity): number {
     return this.context.suspects.count(
       workload,
       (suspect) =>
@@ -291,7 +292,7 @@ export class Flipper {
       clients.subscribers.moving = channelsTo !== null;
       await inTime(clients.interrupt(workload));
       await inTime(this.#settled(from, to));
-      if (requireClean) await inTime(this.#healed(workload));
+      if (requireClean) await inTime(this.#repaired(workload));
       workload.moving = true;
       await inTime(this.#drained());
       if (to.stage === 'dualwrite' && from.stage === 'off') await inTime(this.beginCopy(workload));

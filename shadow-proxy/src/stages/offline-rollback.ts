@@ -44,7 +44,7 @@ export interface OfflineRollback {
   readonly fenced: string | null;
   readonly changes: readonly { readonly workload: string; readonly from: StagePoint; readonly to: StagePoint }[];
   /** Keys that were on their way to the source, and are there now. */
-  readonly healed: number;
+  readonly repaired: number;
   /** What may be missing there, in words. */
   readonly lost: readonly string[];
   /** Workloads that are complete: they cannot be rolled back. */
@@ -116,7 +116,7 @@ async function rollBack(
       'refused',
       `nothing to roll back in shard ${shard.name}: the target answers clients of ${wanted === null ? 'no workload' : `no key of "${wanted}"`}`,
     );
-  const { healed, lost } = await heal(
+  const { repaired: repaired, lost } = await repair(
     shard.name,
     readHashKey(join(plan.state, shard.name)) ?? makeHashKey(join(plan.state, shard.name)),
     readJournal(join(plan.state, shard.name), state.previous),
@@ -147,18 +147,18 @@ async function rollBack(
     );
   }
   await state.close();
-  return { changes, healed, lost, stuck };
+  return { changes, repaired: repaired, lost, stuck };
 }
 
 /** What was on its way to the source when the process ended is compared, and copied there. */
-async function heal(
+async function repair(
   shard: string,
   hashKey: Buffer,
   left: JournalRecords,
   router: Router,
   moving: readonly Workload[],
   dialers: { source: Dialer; target: Dialer },
-): Promise<{ healed: number; lost: string[] }> {
+): Promise<{ repaired: number; lost: string[] }> {
   const lost = moving.flatMap(({ name }) =>
     left.workloads.has(name) ? [`keys of ${name} (every key is a suspect: ${left.workloads.get(name)!})`] : [],
   );
@@ -166,17 +166,17 @@ async function heal(
   const keys: CopiedKey[] = left.keys
     .map(({ db, key }) => ({ db, key, workload: router.match(key, 0, key.length) }))
     .filter(({ workload }) => moving.includes(workload));
-  if (keys.length === 0) return { healed: 0, lost };
+  if (keys.length === 0) return { repaired: 0, lost };
   const open = (side: 'source' | 'target'): Promise<Connection> =>
     connectTo(dialers[side], `shadow-proxy-rollback:${shard}`, new Turn());
   const [source, target] = (['source', 'target'] as const).map(
     (side) => new KeyReader(`the ${side}`, () => open(side)),
   );
   let writer: Connection | undefined;
-  let healed = 0;
+  let repaired = 0;
   try {
     writer = await open('source');
-    for (const each of keys) if (await healKey(each, source, target, writer)) healed++;
+    for (const each of keys) if (await repairKey(each, source, target, writer)) repaired++;
   } catch (problem) {
     const names = keys.slice(0, 5).map(({ key }) => redactKey(key, hashKey));
     lost.push(
@@ -187,11 +187,11 @@ async function heal(
     target.close();
     writer?.destroy();
   }
-  return { healed, lost };
+  return { repaired: repaired, lost };
 }
 
 /** Whether it had to be copied. */
-async function healKey(key: CopiedKey, source: KeyReader, target: KeyReader, writer: Connection): Promise<boolean> {
+async function repairKey(key: CopiedKey, source: KeyReader, target: KeyReader, writer: Connection): Promise<boolean> {
   const [[right], [there]] = await Promise.all([target.read(key.db, [key]), source.read(key.db, [key])]);
   if (differenceOf(right, there, 0, TOLERANCE_MS) === null) return false;
   const out = new CommandWriter();

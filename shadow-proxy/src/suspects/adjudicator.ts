@@ -147,12 +147,12 @@ export class Adjudicator implements Verdicts {
 
   #judge(pair: Pair, now: number, toleranceMs: number): void {
     const { operation, verdict, command, authority, mirror } = pair;
-    if (verdict.kind !== 'match' && this.#isInParts(pair)) {
+    if (verdict.kind !== 'match' && this.#isInChunks(pair)) {
       increment(operation.workload.counters.inconclusive, 'suspect');
-    } else if (verdict.kind === 'mismatch' && this.#inDoubt(pair)) {
+    } else if (verdict.kind === 'mismatch' && this.#suspectOperation(pair)) {
       increment(operation.workload.counters.inconclusive, 'suspect');
       // What it read or wrote on the mirror may have been wrong: the suspicion is not older than this.
-      if (pair.writes) this.#doubtKeys(pair, 'derived');
+      if (pair.writes) this.#suspectKeys(pair, 'derived');
     } else if (
       verdict.kind === 'mismatch' &&
       authority.length > 0 &&
@@ -175,19 +175,19 @@ export class Adjudicator implements Verdicts {
         counters.compared++;
         increment(counters.allowed, verdict.rule);
         // An allowed difference of a write has left different data behind; so has an eviction.
-        if (pair.writes || verdict.rule === 'evicted') this.#doubtKeys(pair, verdict.rule);
+        if (pair.writes || verdict.rule === 'evicted') this.#suspectKeys(pair, verdict.rule);
         return;
       case 'inconclusive':
         increment(counters.inconclusive, verdict.reason);
         if (verdict.reason === MIRROR_FULL) this.sequencer.mirrorOf(pair.operation).server.refusedForMemory();
-        this.#doubtKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
+        this.#suspectKeys(pair, verdict.reason === MIRROR_FULL ? MIRROR_FULL : 'inconclusive');
         return;
       case 'mismatch':
         counters.compared++;
         increment(counters.mismatches, verdict.what);
         if (isNewError(pair)) increment(counters.newErrors, titleOf(pair.name));
         this.#tell(pair, verdict.what);
-        this.#doubtKeys(pair, 'mismatch');
+        this.#suspectKeys(pair, 'mismatch');
     }
   }
 
@@ -211,7 +211,7 @@ export class Adjudicator implements Verdicts {
   }
 
   /** Every key of the command, read or written, is suspect. */
-  #doubtKeys({ operation, frame, start, writes }: Pair, reason: string): void {
+  #suspectKeys({ operation, frame, start, writes }: Pair, reason: string): void {
     this.sequencer.keys.each(frame, start, (key) => this.sequencer.suspects.key(operation.db, key, reason));
     // And those that it does not tell.
     if (writes) this.sequencer.suspects.frame(operation.db, frame, start, reason);
@@ -221,21 +221,21 @@ export class Adjudicator implements Verdicts {
    * Whether the one key of the effect has a chunked copy in progress: that the mirror lacks some of it is
    * known, and all that a difference shows.
    */
-  #isInParts({ operation, frame, start }: Pair): boolean {
-    const { inParts } = this.sequencer.suspects;
-    if (inParts.size === 0) return false;
+  #isInChunks({ operation, frame, start }: Pair): boolean {
+    const { chunked: chunked } = this.sequencer.suspects;
+    if (chunked.size === 0) return false;
     let [keys, found] = [0, false];
     // Of the keys that a client asked for, the mirror gets the one that something was taken from.
     const [told, at] = operation.batch === null ? [operation.frame, operation.start] : [frame, start];
     const all = this.sequencer.keys.each(told, at, (key) => {
       keys++;
-      found = inParts.has(keyId(operation.db, key));
+      found = chunked.has(keyId(operation.db, key));
     });
     return all && keys === 1 && found;
   }
 
   /** Whether a key of the command is a suspect already, or may have had a time to live that nobody knows. */
-  #inDoubt({ operation, frame, start }: Pair): boolean {
+  #suspectOperation({ operation, frame, start }: Pair): boolean {
     const { sequencer } = this;
     if (operation.workload.suspect !== null || sequencer.suspects.isIn(operation.db, frame, start)) return true;
     let asks = false;

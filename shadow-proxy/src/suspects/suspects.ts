@@ -76,7 +76,7 @@ export class Suspects {
       return;
     }
     if (this.#keys.size >= MAX_LISTED) {
-      workload.doubt(`more than ${MAX_LISTED} suspects (${reason})`);
+      workload.markSuspect(`more than ${MAX_LISTED} suspects (${reason})`);
       return;
     }
     const suspect: Suspect = {

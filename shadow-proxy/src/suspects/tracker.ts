@@ -13,7 +13,7 @@ import { argumentsOf } from '../resp/decode.js';
 import type { Workload } from '../route/router.js';
 import { otherDatabase } from '../script/frame-keys.js';
 import type { Sequencer } from '../pipeline/sequencer.js';
-import type { InParts, SuspectKeys } from '../pipeline/suspicion.js';
+import type { ChunkedCopy, SuspectKeys } from '../pipeline/suspicion.js';
 import type { Operation } from '../pipeline/operation.js';
 import { Script } from '../script/catalog.js';
 
@@ -34,7 +34,7 @@ export interface SuspectTrackerOptions {
 
 export class SuspectTracker implements SuspectKeys {
   /** By `keyId`; all of them are suspects. */
-  readonly inParts = new Map<string, InParts>();
+  readonly chunked = new Map<string, ChunkedCopy>();
 
   constructor(private readonly by: SuspectTrackerOptions) {}
 
@@ -42,7 +42,7 @@ export class SuspectTracker implements SuspectKeys {
   get any(): boolean {
     const { suspects, adjudicator } = this.by;
     const { router } = this.by.sequencer;
-    return suspects.size !== 0 || adjudicator.undecided !== 0 || router.doubts.workloads !== 0;
+    return suspects.size !== 0 || adjudicator.undecided !== 0 || router.suspicions.workloads !== 0;
   }
 
   /** Notes in the journal that the command frame at `start` is about to be sent, and what it writes. */
@@ -66,7 +66,7 @@ export class SuspectTracker implements SuspectKeys {
   key(db: number, key: Buffer, reason: string): void {
     const workload = this.by.sequencer.router.match(key, 0, key.length);
     if (!workload.rule(key, 0, key.length).mirrorsWrites) return;
-    if (this.inParts.size > 0) this.inParts.get(keyId(db, key))?.doubted(reason);
+    if (this.chunked.size > 0) this.chunked.get(keyId(db, key))?.suspected(reason);
     this.by.suspects.mark(db, key, workload, reason);
   }
 
@@ -127,7 +127,7 @@ export class SuspectTracker implements SuspectKeys {
 
   #workload(workload: Workload, why: string): void {
     const known = workload.suspect !== null;
-    workload.doubt(why);
+    workload.markSuspect(why);
     if (!known) this.by.journal.noteWorkload(workload.name, why);
   }
 
@@ -144,7 +144,7 @@ export class SuspectTracker implements SuspectKeys {
     }
     // A scan of the keys of a suspect workload may have passed the one database, and not the other.
     for (const workload of this.by.sequencer.router.workloads)
-      if (workload.suspect !== null) workload.doubt(workload.suspect);
+      if (workload.suspect !== null) workload.markSuspect(workload.suspect);
   }
 
   // ── what depends on one ─────────────────────────────────────────────────────────────────────────────────────
@@ -185,7 +185,7 @@ export class SuspectTracker implements SuspectKeys {
     const { suspects, adjudicator } = this.by;
     const { router, keys } = this.by.sequencer;
     let found = false;
-    const inDoubt = (id: string): boolean => {
+    const suspect = (id: string): boolean => {
       const suspect = suspects.get(id);
       return (suspect !== undefined && counts(suspect)) || adjudicator.asksAbout(id);
     };
@@ -193,8 +193,8 @@ export class SuspectTracker implements SuspectKeys {
     const all = keys.eachOf(command, (key, access) => {
       if (found || (access & accesses) === 0) return;
       found =
-        inDoubt(keyId(db, key)) ||
-        (otherDb !== null && inDoubt(keyId(otherDb, key))) ||
+        suspect(keyId(db, key)) ||
+        (otherDb !== null && suspect(keyId(otherDb, key))) ||
         router.match(key, 0, key.length).suspect !== null;
     });
     return found || !all;

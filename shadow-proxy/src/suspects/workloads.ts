@@ -10,7 +10,7 @@ export class SuspectWorkloads {
 
   /** Every key of the workload is suspect from now on. */
   mark(workload: Workload, reason: string): void {
-    workload.doubt(reason);
+    workload.markSuspect(reason);
     this.journal.noteWorkload(workload.name, workload.suspect!);
     this.journal.flush();
   }

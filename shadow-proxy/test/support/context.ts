@@ -367,7 +367,7 @@ export class FakeProxy {
     return {
       suspects: {
         any: false,
-        inParts: new Map(),
+        chunked: new Map(),
         note: (_db, frame, start) => void this.noted.push(words(frame, start)),
         key: (_db, key, reason) => void this.suspects.push(`${reason}: ${key.toString()}`),
         operation: ({ frame, start }, reason) => suspect(reason, frame, start),

@@ -59,12 +59,12 @@ export class Chooser {
   async choose(side: Side, db: number, keys: readonly ScannedKey[]): Promise<Chosen> {
     const { sequencer, owners, readers } = this.context;
     const { router } = sequencer;
-    const { inParts } = sequencer.suspects;
+    const { chunked: chunked } = sequencer.suspects;
     const [mine, others, nobodys]: ScannedKey[][] = [[], [], []];
     for (const scanned of keys) {
       const { key } = scanned;
       // Nobody's data: a part of a counter, or a large key on its way, perhaps another shard's.
-      if (isPart(key) || ((owners !== null || inParts.size > 0) && isTemporary(key))) continue;
+      if (isPart(key) || ((owners !== null || chunked.size > 0) && isTemporary(key))) continue;
       if (!this.#isSampled(key)) continue;
       const workload = owners === null ? router.match(key, 0, key.length) : router.byPattern(key);
       const owner = owners === null ? 'mine' : owners.of(key, 0, key.length);

@@ -74,7 +74,7 @@ interface Page {
 export class Job {
   readonly #workloads: readonly Workload[];
   readonly #startedAt: string;
-  readonly #doubted = new Map<Workload, number>();
+  readonly #timesSuspect = new Map<Workload, number>();
   readonly #failures: JobFailure[] = [];
   readonly #examples: JobDifference[] = [];
   #state: JobRecord['state'] = 'running';
@@ -128,7 +128,7 @@ export class Job {
 
   /** Nothing became suspect since it began. */
   get #isCurrent(): boolean {
-    return this.#workloads.every((workload) => workload.doubted === this.#doubted.get(workload));
+    return this.#workloads.every((workload) => workload.timesSuspect === this.#timesSuspect.get(workload));
   }
 
   /** Whether it has copied everything, and that still holds. */
@@ -161,7 +161,7 @@ export class Job {
       this.#save();
       if (kind === 'backfill') await room.check();
       if (kind !== 'restore') room.watch();
-      await this.#wholeWalk();
+      await this.#wholeScan();
       this.#finish();
     } catch (error) {
       this.#end(isFinal(error) ? 'stopped' : 'failed', (error as Error).message);
@@ -186,10 +186,10 @@ export class Job {
 
   // ── its course ──────────────────────────────────────────────────────────────────────────────────────────────
 
-  async #wholeWalk(): Promise<void> {
-    for (let walks = 1; ;) {
+  async #wholeScan(): Promise<void> {
+    for (let scans = 1; ;) {
       try {
-        return await this.#walk();
+        return await this.#scan();
       } catch (error) {
         this.#flow.halt(error as Error);
         await this.#flow.ended();
@@ -197,8 +197,8 @@ export class Job {
         this.#flow = this.#newFlow();
         this.#pages = [];
         if (error instanceof Again) {
-          if (++walks > WALKS) throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}`);
-          this.#anew();
+          if (++scans > WALKS) throw new Halt(`it started again ${WALKS - 1} times, because ${error.message}`);
+          this.#startAgain();
         } else {
           this.#reason = (error as Error).message;
           await sleep(RETRY_MS);
@@ -228,7 +228,7 @@ export class Job {
     );
   }
 
-  #anew(): void {
+  #startAgain(): void {
     this.#at = null;
     this.#counts = noCounts();
     this.#deleted.clear();
@@ -239,20 +239,20 @@ export class Job {
     this.#remember();
   }
 
-  async #walk(): Promise<void> {
+  async #scan(): Promise<void> {
     const sides = await this.#sides();
     const from = this.#at;
     const first = from === null ? 0 : Math.max(0, sides.indexOf(from.side));
     for (let i = first; i < sides.length; i++) {
       const then = { side: sides[i + 1] ?? sides[i], checkpoint: null };
-      await this.#walkOver(sides[i], from?.side === sides[i] ? from.checkpoint : null, then);
+      await this.#scanServer(sides[i], from?.side === sides[i] ? from.checkpoint : null, then);
     }
     await this.#flow.ended();
     if (this.#flow.halted !== null) throw this.#flow.halted;
     this.#look();
   }
 
-  async #walkOver(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
+  async #scanServer(side: Side, from: Checkpoint | null, then: JobRecord['at']): Promise<void> {
     const { servers } = this.context.sequencer;
     const measures = !this.request.dryRun && this.#authorities.includes(side);
     const scanner = new Scanner(servers[side], measures ? this.context.large : null);
@@ -341,13 +341,14 @@ export class Job {
 
   /** Notes which suspicions it is to end. */
   #remember(): void {
-    for (const workload of this.#workloads) this.#doubted.set(workload, workload.doubted);
+    for (const workload of this.#workloads) this.#timesSuspect.set(workload, workload.timesSuspect);
   }
 
   /** @throws {Again} where a workload became suspect since it began */
   #look(): void {
-    const doubted = this.#workloads.find((workload) => workload.doubted !== this.#doubted.get(workload));
-    if (doubted !== undefined) throw new Again(`"${doubted.name}" became a suspect meanwhile (${doubted.suspect})`);
+    const timesSuspect = this.#workloads.find((workload) => workload.timesSuspect !== this.#timesSuspect.get(workload));
+    if (timesSuspect !== undefined)
+      throw new Again(`"${timesSuspect.name}" became a suspect meanwhile (${timesSuspect.suspect})`);
   }
 
   /** Notes how far the scan has come: behind the last page before which all are done. */

@@ -152,14 +152,14 @@ export class Jobs {
       this.context.hindrance(true) !== null
     )
       return;
-    const doubted = this.context.sequencer.router.workloads.filter(
+    const suspicions = this.context.sequencer.router.workloads.filter(
       (workload) => isWrittenTwice(workload) && workload.suspect !== null && !WAITING.has(workload.suspect),
     );
-    if (doubted.length === 0) return;
+    if (suspicions.length === 0) return;
     this.#run(
       {
         kind: 'verify',
-        workloads: doubted.map(({ name }) => name),
+        workloads: suspicions.map(({ name }) => name),
         repair: true,
         dryRun: false,
         again: false,

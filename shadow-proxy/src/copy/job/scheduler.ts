@@ -27,7 +27,7 @@ export interface FlowContext {
   /** Why nothing may be copied now; null where it may. */
   readonly hindrance: () => string | null;
   /** Whether suspect keys are being copied again. */
-  readonly heals: () => boolean;
+  readonly repairs: () => boolean;
   /** What was written since an authority restarted or was replaced; null where that is not known. */
   readonly since: () => WritesSinceRestart | null;
   /** A key that only the mirror has: whether it may be deleted there, which it is then. */
@@ -185,7 +185,7 @@ export class CopyScheduler {
         continue;
       }
       if (task.large) {
-        this.#inParts(task, copies);
+        this.#inChunks(task, copies);
         continue;
       }
       if (together[authority].length === TOGETHER_KEYS || bytes[authority] + task.bytes > TOGETHER_BYTES) {
@@ -284,7 +284,7 @@ export class CopyScheduler {
   }
 
   /** One large key after the other. */
-  #inParts(task: Task, copies: boolean): void {
+  #inChunks(task: Task, copies: boolean): void {
     this.#largeOnes = this.#largeOnes.then(async () => {
       if (this.#halted !== null) return this.#end(task);
       if (this.context.hindrance() !== null) return this.#again([task], copies);
@@ -370,7 +370,7 @@ export class CopyScheduler {
       this.#looked(task);
       return this.#end(task);
     }
-    const isSuspect = this.context.heals() && this.context.suspects.has(task.db, task.key);
+    const isSuspect = this.context.repairs() && this.context.suspects.has(task.db, task.key);
     if (isSuspect && ++task.waits < WAITS) {
       task.looks = 0;
       return this.#again([task], false);

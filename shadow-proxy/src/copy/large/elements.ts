@@ -27,7 +27,7 @@ interface ElementType {
   values(replies: readonly Reply[], elements: readonly Buffer[]): readonly (readonly Buffer[] | null)[];
   readonly set: string;
   /** What writes mean that are not about single elements; elements to be read once more go into `doubtful`. */
-  readonly written?: (parts: Parts, doubtful: Map<string, Buffer>) => Written;
+  readonly written?: (parts: Parts, uncertain: Map<string, Buffer>) => Written;
 }
 
 const each = (replies: readonly Reply[], count: number): readonly Reply[] =>
@@ -76,8 +76,8 @@ export const ELEMENT_TYPES: Readonly<Record<string, ElementType>> = { hash: HASH
 export async function copyElements(parts: Parts, size: KeySize, commands: ReadonlySet<string>): Promise<void> {
   const type = ELEMENT_TYPES[size.type];
   const { meanwhile, limits } = parts;
-  const doubtful = new Map<string, Buffer>();
-  if (type.written !== undefined) meanwhile.onWritten(type.written(parts, doubtful));
+  const uncertain = new Map<string, Buffer>();
+  if (type.written !== undefined) meanwhile.onWritten(type.written(parts, uncertain));
   let timed = false;
   const copy = async (elements: readonly Buffer[]): Promise<void> => {
     await parts.at(
@@ -96,8 +96,8 @@ export async function copyElements(parts: Parts, size: KeySize, commands: Readon
   };
   for await (const page of pages(parts, type, size)) {
     for (const chunk of chunks(page, limits)) await copy(chunk.map(({ element }) => element));
-    const again = [...doubtful.values()];
-    doubtful.clear();
+    const again = [...uncertain.values()];
+    uncertain.clear();
     for (let i = 0; i < again.length; i += limits.chunkElements) await copy(again.slice(i, i + limits.chunkElements));
   }
   meanwhile.onWritten(null);

@@ -66,16 +66,16 @@ export async function copyLarge({ limits = CHUNK, ...given }: LargeOptions): Pro
   const id = keyId(db, key);
   const { authority, mirrorsWrites } = workload.rule(key, 0, key.length);
   if (!mirrorsWrites) throw new CopyError('declined', 'its writes are not mirrored');
-  if (sequencer.suspects.inParts.has(id)) throw new CopyError('declined', 'its chunked copy is running already');
+  if (sequencer.suspects.chunked.has(id)) throw new CopyError('declined', 'its chunked copy is running already');
   const meanwhile = new Meanwhile(sequencer, authority, db, key);
-  sequencer.suspects.inParts.set(id, meanwhile);
+  sequencer.suspects.chunked.set(id, meanwhile);
   suspects.mark(db, key, workload, 'copy');
   try {
     return await meet(given, meanwhile, (lane, scout) =>
       new Large({ ...given, limits }, lane, scout, meanwhile).copy(),
     );
   } finally {
-    if (sequencer.suspects.inParts.get(id) === meanwhile) sequencer.suspects.inParts.delete(id);
+    if (sequencer.suspects.chunked.get(id) === meanwhile) sequencer.suspects.chunked.delete(id);
   }
 }
 
@@ -178,11 +178,11 @@ class Large {
         ['UNLINK', parts.temporary],
       ];
     });
-    await this.#inParts(size);
+    await this.#inChunks(size);
     return this.#end(LENGTH[type]);
   }
 
-  async #inParts(size: KeySize): Promise<void> {
+  async #inChunks(size: KeySize): Promise<void> {
     switch (size.type) {
       case 'string': {
         const { server } = this.#parts.mirror;
@@ -236,7 +236,7 @@ class Large {
 
   #settled(generation: number): void {
     const { sequencer, suspects, db, key } = this.options;
-    sequencer.suspects.inParts.delete(keyId(db, key));
+    sequencer.suspects.chunked.delete(keyId(db, key));
     suspects.clear(this.#suspect, generation);
   }
 

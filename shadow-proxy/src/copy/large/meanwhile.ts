@@ -2,7 +2,7 @@
 import { absoluteTtl, relativeTtl } from '../../command/ttl.js';
 import { WRITES } from '../../command/keys.js';
 import { WRITE, type Operation } from '../../pipeline/operation.js';
-import type { InParts } from '../../pipeline/suspicion.js';
+import type { ChunkedCopy } from '../../pipeline/suspicion.js';
 import type { Sequencer } from '../../pipeline/sequencer.js';
 import type { Side } from '../../route/stage.js';
 
@@ -28,7 +28,7 @@ export interface Copy {
   discard(): void;
 }
 
-export class Meanwhile implements InParts {
+export class Meanwhile implements ChunkedCopy {
   #disturbed: string | null = null;
   #expiresAt = Infinity;
   #written: Written | null = null;
@@ -77,7 +77,7 @@ export class Meanwhile implements InParts {
     this.#disturbed ??= why;
   }
 
-  doubted(reason: string): void {
+  suspected(reason: string): void {
     if (!ABOUT_TIME.has(reason)) this.disturb(`it is a suspect again (${reason})`);
   }
 

@@ -13,7 +13,7 @@ import type { Written } from './meanwhile.js';
 import type { Parts } from './parts.js';
 
 export const writtenScores =
-  ({ meanwhile }: Parts, doubtful: Map<string, Buffer>): Written =>
+  ({ meanwhile }: Parts, uncertain: Map<string, Buffer>): Written =>
   (name, args, operation) => {
     switch (name) {
       case 'ZREMRANGEBYRANK':
@@ -25,7 +25,7 @@ export const writtenScores =
       case 'ZINCRBY':
       case 'ZADD':
       case 'GEOADD':
-        for (const member of conditional(name, args)) doubtful.set(member.toString('latin1'), Buffer.from(member));
+        for (const member of conditional(name, args)) uncertain.set(member.toString('latin1'), Buffer.from(member));
     }
   };
 

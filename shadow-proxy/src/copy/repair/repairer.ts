@@ -61,7 +61,7 @@ interface Failure {
 /** The copy has to wait for a flip, an exclusive command or the mirror. */
 class NotNow extends Error {}
 
-export interface HealerContext {
+export interface RepairerContext {
   readonly sequencer: Sequencer;
   readonly suspects: Suspects;
   readonly authorities: Pick<Authorities, 'frozen'>;
@@ -77,13 +77,13 @@ export interface HealerContext {
 }
 
 export class Repairer {
-  healed = 0;
+  repaired = 0;
   /** Foreign keys that were suspect, for a client read them, and that stay as they are. */
   keptForeign = 0;
   readonly #queue = new Ring<Suspect>();
   readonly #queued = new Set<Suspect>();
   /** Being copied now. */
-  readonly #healing = new Set<Suspect>();
+  readonly #repairing = new Set<Suspect>();
   /** Until when a large key, by its id, is not copied again, in ms of the monotonic clock. */
   readonly #restUntil = new Map<string, number>();
   readonly #resting = new Set<Suspect>();
@@ -96,11 +96,11 @@ export class Repairer {
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(private readonly by: HealerContext) {}
+  constructor(private readonly by: RepairerContext) {}
 
   /** A key is suspect (again). */
   marked(suspect: Suspect): void {
-    if (this.#queued.has(suspect) || this.#healing.has(suspect) || this.#resting.has(suspect)) return;
+    if (this.#queued.has(suspect) || this.#repairing.has(suspect) || this.#resting.has(suspect)) return;
     this.#queued.add(suspect);
     this.#queue.push(suspect);
     this.#schedule();
@@ -135,7 +135,7 @@ export class Repairer {
   }
 
   #work(): void {
-    while (this.#healing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
+    while (this.#repairing.size < CONCURRENCY && this.#queue.length > 0 && !this.#closed) {
       if (this.by.authorities.frozen !== null) return;
       if (this.by.sequencer.copiesBarred || !this.by.buried() || performance.now() < this.#fullUntil)
         return this.#later();
@@ -143,7 +143,7 @@ export class Repairer {
       this.#queued.delete(suspect);
       const id = keyId(suspect.db, suspect.key);
       if (this.by.suspects.get(id) !== suspect) continue;
-      const rest = this.by.sequencer.suspects.inParts.has(id)
+      const rest = this.by.sequencer.suspects.chunked.has(id)
         ? RETRY_MS
         : (this.#restUntil.get(id) ?? 0) - performance.now();
       if (rest > 0) {
@@ -155,9 +155,9 @@ export class Repairer {
         continue;
       }
       this.#restUntil.delete(id);
-      this.#healing.add(suspect);
-      void this.#heal(suspect).then((done) => {
-        this.#healing.delete(suspect);
+      this.#repairing.add(suspect);
+      void this.#repair(suspect).then((done) => {
+        this.#repairing.delete(suspect);
         // It became suspect again, or could not be copied.
         const again = (): void => this.marked(suspect);
         if (this.by.suspects.get(keyId(suspect.db, suspect.key)) === suspect) {
@@ -179,7 +179,7 @@ export class Repairer {
    * A key that is too large to be read and written at once. False where it has to be all the same: it moves whenever it
    * is copied in chunks, such as a log that scripts write to without declaring it, and is not much too large.
    */
-  async #healInParts({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
+  async #repairInChunks({ db, key, workload }: Suspect, size: KeySize): Promise<boolean> {
     const id = keyId(db, key);
     const bearable = !isLarge(size, {
       bytes: this.by.large.bytes * BEARABLE,
@@ -203,7 +203,7 @@ export class Repairer {
       );
     }
     this.#moved.delete(id);
-    if (this.by.suspects.get(id) === undefined) this.healed++;
+    if (this.by.suspects.get(id) === undefined) this.repaired++;
     this.#failing.delete(id);
     return true;
   }
@@ -217,7 +217,7 @@ export class Repairer {
   }
 
   /** Whether it was copied. */
-  async #heal(suspect: Suspect): Promise<boolean> {
+  async #repair(suspect: Suspect): Promise<boolean> {
     const { db, key, workload } = suspect;
     const id = keyId(db, key);
     try {
@@ -237,7 +237,7 @@ export class Repairer {
       if (!used || DIFFERED.has(suspect.reason)) await lanes.server.look();
       if (mayBeLarge(used, this.by.large)) {
         const size = await sizeOf(asker, key);
-        if (isLarge(size, this.by.large) && (await this.#healInParts(suspect, size))) return true;
+        if (isLarge(size, this.by.large) && (await this.#repairInChunks(suspect, size))) return true;
       }
       // No other lane may have a write on the key in flight.
       const order = lanes.order(db);
@@ -266,7 +266,7 @@ export class Repairer {
             if (late && ++suspect.lateCopies <= MAX_LATE_COPIES) {
               this.#rest(id, Math.min(MAX_LATE_MS, LATE_MS * 2 ** suspect.lateCopies));
               this.by.suspects.mark(db, key, workload, 'ttl-lag');
-            } else if (this.by.suspects.clear(suspect, generation)) this.healed++;
+            } else if (this.by.suspects.clear(suspect, generation)) this.repaired++;
           },
         });
         if (!copied && this.by.suspects.clear(suspect, generation)) this.#keep(suspect);

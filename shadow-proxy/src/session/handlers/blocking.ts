@@ -255,7 +255,7 @@ export class Blocked implements BlockedCommand {
       waitsOn: destination === null ? this.#keys : this.#keys.slice(0, 1),
       destination,
       waking: null,
-      untold: false,
+      unordered: false,
     };
     const wakes = destination === null ? [] : order.wokenBy([destination]);
     const keys = [...this.#keys, ...[...wakes].flatMap((each) => each.keys)];
@@ -315,7 +315,7 @@ export class Blocked implements BlockedCommand {
     const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
-      const { waking, untold } = waiter;
+      const { waking, unordered: untold } = waiter;
       order.unblock(waiter);
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
       // the keys shows.

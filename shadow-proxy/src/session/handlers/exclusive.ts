@@ -154,7 +154,7 @@ async function calmSoon(sequencer: Sequencer, side: Side): Promise<boolean> {
   const mirror = sequencer.mirrors[otherSide(side)];
   const lanes = sequencer.lanes[side];
   const calm = (): boolean => sequencer.isCalm && [...lanes.all()].every(({ inFlight }) => inFlight === 0);
-  while (!calm() && mirror.connected && sequencer.router.doubts.workloads === 0 && performance.now() < until) {
+  while (!calm() && mirror.connected && sequencer.router.suspicions.workloads === 0 && performance.now() < until) {
     mirror.flush();
     await sleep(1);
   }

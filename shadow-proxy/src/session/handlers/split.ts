@@ -50,7 +50,7 @@ export function submitSplit(context: CommandContext, spec: CommandSpec): void {
     for (const turn of turns.values()) turn.order.leave(turn);
   };
   const send = async (parts: readonly Part[], lanes: Record<Side, Lane>): Promise<void> => {
-    context.clients.counts.answeredInParts();
+    context.clients.counts.answeredSplit();
     const replies = await Promise.all(parts.map((part) => sendPart(context, spec, part, lanes[part.authority])));
     context.reply(join(spec, parts, replies));
     context.flow.resume();

@@ -149,7 +149,7 @@ test('a copy that cannot go on says why, and leaves the key in doubt and nothing
     // The mirror goes away in the middle, and comes back without anything.
     const lost = copy({ pace: after(8, () => scene.mirror.kill('SIGKILL').then(() => scene.mirror.start())) });
     await assert.rejects(lost, CopyError);
-    assert.equal(sequencer.suspects.inParts.size, 0);
+    assert.equal(sequencer.suspects.chunked.size, 0);
     assert.equal(scene.suspects.has(0, Buffer.from(KEY)), true);
     await rig.shard.settled();
     assert.equal(await rig.client({ of: scene.mirror }).llen(KEY), 800);

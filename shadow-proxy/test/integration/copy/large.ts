@@ -104,5 +104,5 @@ export const oneOf = <T>(...choices: readonly T[]): T => choices[random(choices.
 /** Neither server holds what was only needed on the way, no suspect is left, and both hold the same. */
 export async function assertCopied({ rig, sequencer }: Scene): Promise<void> {
   await rig.assertEqual();
-  assert.equal(sequencer.suspects.inParts.size, 0);
+  assert.equal(sequencer.suspects.chunked.size, 0);
 }

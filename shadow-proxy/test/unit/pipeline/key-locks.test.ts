@@ -149,7 +149,7 @@ test('asking costs nothing while nobody waits, and little for keys that nobody w
   order.giveUp(reservation);
   assert.deepEqual([order.active, order.concerns('k'), order.concerns('j')], [false, false, false]);
   order.leave(ticket);
-  const waiter = { lane: A, keys: ['q', 'd'], waitsOn: ['q'], destination: 'd', waking: null, untold: false };
+  const waiter = { lane: A, keys: ['q', 'd'], waitsOn: ['q'], destination: 'd', waking: null, unordered: false };
   order.block(waiter);
   assert.deepEqual([order.active, order.concerns('q'), order.concerns('d')], [true, true, false]);
   assert.deepEqual(order.withWoken(['q']), ['q', 'q', 'd']);

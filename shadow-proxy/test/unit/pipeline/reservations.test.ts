@@ -23,7 +23,7 @@ const client = (waitsOn: readonly string[], destination: string | null = null): 
   waitsOn,
   destination,
   waking: null,
-  untold: false,
+  unordered: false,
 });
 
 const waits = (order: KeyLocks, keys: readonly string[]) =>

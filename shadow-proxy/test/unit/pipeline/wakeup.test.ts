@@ -28,7 +28,7 @@ const client = (...waitsOn: string[]): BlockedClient => ({
   waitsOn,
   destination: null,
   waking: null,
-  untold: false,
+  unordered: false,
 });
 
 const took = (domain: string, told: string[]): Taken => ({

@@ -59,8 +59,8 @@ test('keys of other shards have a workload of their own, which only the source s
   assert.equal(of.elsewhere.index, 2);
   assert.equal(of.byPattern(b('a:1')).name, 'a');
   assert.equal(of.byPattern(b('x:1')).name, 'default');
-  of.elsewhere.doubt('lost');
-  assert.equal(of.doubts.workloads, 0, 'its doubt is not one of this shard');
+  of.elsewhere.markSuspect('lost');
+  assert.equal(of.suspicions.workloads, 0, 'its doubt is not one of this shard');
 });
 
 test('channels have the workload whose patterns have them, patterns of channels the one that has that very pattern', () => {
@@ -108,16 +108,16 @@ test('a stage change takes effect at once, and is counted', () => {
 test('a doubt of a workload is counted once, and its first reason stays', () => {
   const of = inStage('shadow');
   const [a, rest] = of.workloads;
-  assert.deepEqual([a.suspect, a.doubted, of.doubts.workloads], [null, 0, 0]);
-  a.doubt('first');
-  a.doubt('second');
-  rest.doubt('third');
-  assert.deepEqual([a.suspect, a.doubted, of.doubts.workloads], ['first', 2, 2]);
+  assert.deepEqual([a.suspect, a.timesSuspect, of.suspicions.workloads], [null, 0, 0]);
+  a.markSuspect('first');
+  a.markSuspect('second');
+  rest.markSuspect('third');
+  assert.deepEqual([a.suspect, a.timesSuspect, of.suspicions.workloads], ['first', 2, 2]);
   a.suspect = null;
   a.suspect = null;
-  assert.deepEqual([a.suspect, of.doubts.workloads], [null, 1]);
+  assert.deepEqual([a.suspect, of.suspicions.workloads], [null, 1]);
   rest.suspect = null;
-  assert.equal(of.doubts.workloads, 0);
+  assert.equal(of.suspicions.workloads, 0);
 });
 
 test('all keys have one rule, or one authority, only where every workload is whole', () => {

@@ -114,7 +114,7 @@ test('a swap of databases makes the suspects of either suspect in both', () => {
   after('SET a 1', 'overflow', 1);
   after('SET b 1', 'overflow', 2);
   after('SET c 1', 'overflow', 3);
-  router.default.doubt('a list was too long');
+  router.default.markSuspect('a list was too long');
   tracker.swapped(frame('SWAPDB 1 2'), 0);
   assert.deepEqual([...suspects.all()].map(({ db, key }) => `${db}:${String(key)}`).sort(), [
     '1:a',
@@ -123,7 +123,7 @@ test('a swap of databases makes the suspects of either suspect in both', () => {
     '2:b',
     '3:c',
   ]);
-  assert.equal(router.default.doubted, 2, 'a verification that is under way starts again');
+  assert.equal(router.default.timesSuspect, 2, 'a verification that is under way starts again');
   const other = made();
   other.after('SET a 1', 'overflow', 2);
   other.tracker.swapped(frame('SWAPDB 1 2'), 0);
@@ -145,6 +145,6 @@ test('a command that reads a suspect is told, until a copy of it is on its way',
   const suspect = suspects.get('0:a')!;
   suspect.copied = suspect.generation;
   assert.deepEqual([reads('GET a'), tracker.isIn(0, frame('GET a'), 0)], [false, true]);
-  router.default.doubt('lost');
+  router.default.markSuspect('lost');
   assert.equal(reads('GET b'), true, 'all keys of the workload are suspect');
 });
