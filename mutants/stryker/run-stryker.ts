@@ -70,7 +70,7 @@ function optionsOf(
     reporters: ['html', 'json'],
     htmlReporter: { fileName: `reports/mutants/${name}.html` },
     jsonReporter: { fileName: `reports/mutants/${name}.json` },
-    timeoutMS: 4_000,
+    timeoutMS: 1_500,
     disableTypeChecks: true,
     logLevel: 'warn',
   } as PartialStrykerOptions;
