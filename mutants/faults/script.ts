@@ -4,7 +4,7 @@ import type { Fault } from '../fault.js';
 export const SCRIPT: readonly Fault[] = [
   {
     id: 'large-numbers-are-written-alike',
-    file: 'shadow-proxy/src/script/text.ts',
+    file: 'shadow-proxy/src/script/values.ts',
     from: 'Number.isInteger(expression.value) && expression.value < MAX_PLAIN',
     to: 'Number.isInteger(expression.value)',
     tests: ['unit/script/text'],

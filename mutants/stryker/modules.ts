@@ -26,7 +26,7 @@ export const GROUPS: Readonly<Record<string, Group>> = {
   rdb: { mutate: ['copy/rdb/'], tests: ['rdb/', 'copy/'] },
   pipeline: { mutate: ['pipeline/key-locks.ts'], tests: inside('pipeline', 'key-locks reservations') },
   plan: { mutate: inside('plan', 'check.ts counters.ts endpoint.ts memory.ts overlap.ts owns.ts'), tests: ['plan/'] },
-  script: { mutate: inside('script', 'text.ts frame-keys.ts repeatable.ts'), tests: ['script/'] },
+  script: { mutate: inside('script', 'text.ts values.ts frame-keys.ts repeatable.ts'), tests: ['script/'] },
   session: {
     mutate: inside('session', 'window.ts turn-budget.ts block-queue.ts'),
     tests: inside('session', 'window turn-budget block-queue'),

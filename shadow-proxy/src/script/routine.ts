@@ -4,7 +4,8 @@ import { READS, WRITES, type KeySpec } from '../command/keys.js';
 import { rowOf } from '../command/rows.js';
 import type { Row } from '../command/row.js';
 import type { CommandSpec, CommandTable } from '../command/table.js';
-import { mentionsDatabases, readText, tooManyFrom, type Call, type KeyName, type Reading } from './text.js';
+import { mentionsDatabases, readText, tooManyFrom, type Call, type Reading } from './text.js';
+import type { KeyName } from './values.js';
 
 /** What a call does to a key. */
 export interface NamedKey {
