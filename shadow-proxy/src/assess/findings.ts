@@ -30,8 +30,8 @@ export function concludeFrom(findings: readonly Finding[]): { conclusion: Conclu
   if (against.length > 0) return { conclusion: 'no-go', because: against.map(({ about }) => about).join(', ') };
   const speaks = of('go');
   if (speaks.length > 0) return { conclusion: 'go', because: speaks.map(({ about }) => about).join(', ') };
-  const untold = of('unknown');
-  if (untold.length > 0) return { conclusion: 'unknown', because: untold.map(({ about }) => about).join(', ') };
+  const undecided = of('unknown');
+  if (undecided.length > 0) return { conclusion: 'unknown', because: undecided.map(({ about }) => about).join(', ') };
   return { conclusion: 'no-go', because: 'found nothing that KeyDB would help with' };
 }
 

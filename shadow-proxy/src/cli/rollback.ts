@@ -116,14 +116,14 @@ async function rollBackWithoutProxy(
   return stuck.length > 0 ? exitCode.fails : exitCode.holds;
 }
 
-function render({ shard, fenced, changes, repaired: healed, lost }: OfflineRollback): string {
+function render({ shard, fenced, changes, repaired, lost }: OfflineRollback): string {
   const lines = changes.map(
     ({ workload, from, to }) => `${shard}: ${workload} ${formatPoint(from)} → ${formatPoint(to)}`,
   );
   const ended = fenced === null ? 'no proxy served it' : `stopped the proxy that served it (${fenced})`;
   return [
     ...lines,
-    `${shard}: ${ended}; ${count(healed, 'key')} with unconfirmed writes copied to the source${lost.length > 0 ? `; LOST: ${lost.join('; ')}` : ''}`,
+    `${shard}: ${ended}; ${count(repaired, 'key')} with unconfirmed writes copied to the source${lost.length > 0 ? `; LOST: ${lost.join('; ')}` : ''}`,
     `${shard}: now start the proxy again: clients get the source's replies`,
   ].join('\n');
 }

@@ -18,7 +18,7 @@ export interface Rule {
   /** Whether the rule is for the command of this name. */
   appliesTo(name: string): boolean;
   allows(difference: Difference): boolean;
-  /** The same from the bytes, where that is quicker; false leaves it to `excuses`. */
+  /** The same from the bytes, where that is quicker; false leaves it to `allows`. */
   allowsBytes?(command: CommandView, authority: Buffer, mirror: Buffer): boolean;
 }
 

@@ -108,17 +108,17 @@ export function checkRouting(
 ): string[] {
   const [before, after] = [withDefault(previous), withDefault(next)];
   const stageOf = (workload: string): StagePoint | undefined => stages[workload] ?? first[workload];
-  const inParts = (workload: string): boolean =>
+  const hasParts = (workload: string): boolean =>
     perRegion.includes(workload) && stageRule(stageOf(workload)?.stage ?? 'off').authority === 'target';
   const problems = new Set<string>();
   before.forEach(([was, from], i) => {
     after.forEach(([is, to], j) => {
-      if (from === to || (samePoint(stageOf(from), stageOf(to)) && inParts(from) === inParts(to))) return;
+      if (from === to || (samePoint(stageOf(from), stageOf(to)) && hasParts(from) === hasParts(to))) return;
       if (takenBefore(before, i, is) || takenBefore(after, j, was)) return;
       if (!patternsOverlap(was, is)) return;
       problems.add(
         `keys of ${describe(was, is)} could move from workload ${from} (${show(stageOf(from))}) to ${to} (${show(stageOf(to))}): ` +
-          (inParts(from) === inParts(to)
+          (hasParts(from) === hasParts(to)
             ? 'move both to the same stage first'
             : 'counterLayout of one of them is per-region, and the target stores its counters in another layout'),
       );
@@ -162,16 +162,16 @@ export const perRegionOf = (plan: Plan): string[] =>
 export function checkLayouts(plan: Plan, before: readonly string[] | null, stages: Stages): string[] {
   const now = perRegionOf(plan);
   return plan.workloads.flatMap(({ name }) => {
-    const inParts = now.includes(name);
+    const hasParts = now.includes(name);
     const point = stages[name];
-    if (inParts && point.stage !== 'off' && point.stage !== 'complete')
+    if (hasParts && point.stage !== 'off' && point.stage !== 'complete')
       return [
         `workload ${name} is ${show(point)}, a stage that counterLayout per-region does not have: roll it back to off first`,
       ];
-    if (before === null || before.includes(name) === inParts || stageRule(point.stage).authority === 'source')
+    if (before === null || before.includes(name) === hasParts || stageRule(point.stage).authority === 'source')
       return [];
     return [
-      `counterLayout of ${name} changed, and it is ${show(point)}: the target stores its counters ${inParts ? 'as plain keys' : 'per region'}, and they would not be found; roll it back to off first, or undo the change of counterLayout`,
+      `counterLayout of ${name} changed, and it is ${show(point)}: the target stores its counters ${hasParts ? 'as plain keys' : 'per region'}, and they would not be found; roll it back to off first, or undo the change of counterLayout`,
     ];
   });
 }

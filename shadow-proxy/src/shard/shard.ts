@@ -75,7 +75,7 @@ class RunningShard implements Shard {
   }
 
   async start(): Promise<void> {
-    const { state, unknownBecause: doubt, listenMs } = this.#options;
+    const { state, unknownBecause, listenMs } = this.#options;
     const parts = this.parts;
     const { servers, router, keeper } = parts;
     const first = state.current.source === null && state.current.target === null;
@@ -88,7 +88,7 @@ class RunningShard implements Shard {
     if (router.workloads.some(({ isRewritten }) => isRewritten)) await parts.regional!.counters();
     if (first) await admitFirst(parts, this.#options);
     startMirrors(parts.sequencer);
-    const certain = keeper.takeOver(doubt);
+    const certain = keeper.takeOver(unknownBecause);
     if (first) await beginCopies(parts, this.#options);
     await keeper.begun();
     parts.journal.serve();
@@ -96,7 +96,7 @@ class RunningShard implements Shard {
     this.#sentinels.watch();
     for (const watcher of [parts.clocks, parts.monitor, parts.logins]) watcher.watch();
     parts.collector.start();
-    parts.jobs.begin(doubt === null ? keeper.job() : null, certain);
+    parts.jobs.begin(unknownBecause === null ? keeper.job() : null, certain);
   }
 
   ready(): boolean {

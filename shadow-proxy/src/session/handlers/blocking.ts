@@ -315,11 +315,11 @@ export class Blocked implements BlockedCommand {
     const settle = (taken: Parameters<Wakeup['settled']>[1]): void => {
       this.#lane = null;
       if (waiter === null) return;
-      const { waking, unordered: untold } = waiter;
+      const { waking, unordered } = waiter;
       order.unblock(waiter);
       // What pushed it did not go through the proxy, or not in the open, and may be copied already: only the state of
       // the keys shows.
-      const place = waking !== null && !untold;
+      const place = waking !== null && !unordered;
       if (taken !== null && !place && follow === WRITE) sequencer.suspects.operation(followUp, 'copy');
       waking?.settled(waiter, place ? taken : null);
     };
