@@ -15,10 +15,10 @@ export function areRepeatable({ arguments: form, options }: Repeatable, args: re
   let at = fixed.length;
   if (args.length < at || args.slice(0, at).some(({ open }) => open)) return false;
   while (optional !== '' && at < args.length) {
-    const values = options[args[at].literal?.toLowerCase() ?? ''] as number | undefined;
-    if (values === undefined) break;
-    if (args.slice(at + 1, at + 1 + values).length < values) return false;
-    at += 1 + values;
+    const option = args[at].literal?.toLowerCase() ?? '';
+    if (!Object.hasOwn(options, option)) break;
+    at += 1 + options[option];
+    if (at > args.length) return false;
   }
   const rest = args.slice(at);
   if (again === undefined) return rest.length === 0;
