@@ -25,7 +25,8 @@ export interface Binding {
   readonly parameter: { readonly of: FunctionDeclaration; readonly at: number } | null;
   /** The table whose elements it takes in turn. */
   readonly elementOf: Binding | null;
-  readonly kind: Kind | null;
+  /** What values it may have; null until that is asked. */
+  kind: Kind | null;
 }
 
 export type Kind = 'number' | 'text' | 'scalar' | 'any';
@@ -154,13 +155,19 @@ export class Values {
         if (of === undefined || of.given > 1) return 'any';
         if (of.elementOf !== null)
           return this.#isCallers(of.elementOf, 'KEYS') || this.#isCallers(of.elementOf, 'ARGV') ? 'text' : 'any';
-        return of.kind ?? (of.value ? this.kindOf(of.value, depth + 1) : 'any');
+        return this.#kindOfBinding(of, depth);
       }
       case 'CallExpression':
         return this.#kindOfCall(expression);
       default:
         return 'any';
     }
+  }
+
+  /** Kept: without that, names that stand twice for names that stand twice for names would take forever. */
+  #kindOfBinding(of: Binding, depth: number): Kind {
+    of.kind ??= of.value ? this.kindOf(of.value, depth + 1) : 'any';
+    return of.kind;
   }
 
   #kindOfCall(call: CallExpression): Kind {

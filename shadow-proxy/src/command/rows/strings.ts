@@ -68,7 +68,7 @@ export const STRINGS: Rows = {
     absoluteTtl: ttlOption(3, 'EXAT', 'PXAT', 'SET'),
     keepsTtl,
     keepsTtlBlindly,
-    repeatable: inScript('kvx', 'text', TTL),
+    repeatable: inScript('kvx', 'table', TTL),
   },
   setbit: { repeatable: inScript('knn', 'number') },
   setex: { relativeTtl: ttlAt2(1000, 'PSETEX'), replaces: true, repeatable: inScript('knv', 'table') },

@@ -111,7 +111,7 @@ test('what a repeated script may do with each command', () => {
       'kk table {}': 'rename',
       'kk number {}': 'renamenx',
       'kk text {}': 'rpoplpush',
-      'kvx text {"ex":1,"px":1,"nx":0,"xx":0}': 'set',
+      'kvx table {"ex":1,"px":1,"nx":0,"xx":0}': 'set',
       'knn number {}': 'setbit zcount zremrangebyrank zremrangebyscore',
       'kkv number {}': 'smove',
       'k table {}': 'type',
