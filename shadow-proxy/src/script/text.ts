@@ -6,7 +6,16 @@
  *   text ─▶ parse ─▶ Reader: names, scopes, calls ─▶ which arguments name a key, which values are texts or numbers
  */
 import luaparse from 'luaparse';
-import type { CallExpression, Chunk, Expression, FunctionDeclaration, Identifier, Statement } from 'luaparse';
+import type {
+  CallExpression,
+  Chunk,
+  Expression,
+  FunctionDeclaration,
+  Identifier,
+  IndexExpression,
+  MemberExpression,
+  Statement,
+} from 'luaparse';
 import { isMany, literalOf, Values, type Binding, type KeyName, type Seen, type SeenCall } from './values.js';
 
 /** A call of a command. */
@@ -99,7 +108,6 @@ const MEMBERS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
 const binding = (some: Partial<Binding> = {}): Binding => ({
   given: 1,
   value: undefined,
-  reads: 0,
   others: 0,
   alias: null,
   parameter: null,
@@ -122,7 +130,6 @@ class Reader {
 
   constructor(private readonly isLibrary: boolean) {
     this.#values = new Values({
-      isLibrary,
       globals: this.#globals,
       bindings: this.#bindings,
       callbacks: this.#callbacks,
@@ -170,12 +177,7 @@ class Reader {
 
   /** Whether the expression is the global of that name. */
   #isGlobal(expression: Expression, name: string): boolean {
-    return (
-      expression.type === 'Identifier' &&
-      expression.name === name &&
-      this.#bindings.get(expression) === undefined &&
-      this.#find(name) === undefined
-    );
+    return expression.type === 'Identifier' && expression.name === name && this.#find(name) === undefined;
   }
 
   /** `redis.name`, as which member; null for anything else. */
@@ -254,32 +256,28 @@ class Reader {
     variables.forEach((name, i) => {
       // What several names get of one call is unknown.
       const open = last !== undefined && i >= init.length - 1 && variables.length > init.length && isMany(last);
-      this.#declare(name.name, i < init.length && !open ? values[i] : binding({ value: open ? undefined : null }));
+      this.#declare(name.name, i < init.length && !open ? values[i] : binding());
     });
   }
 
-  #assign(target: Expression): void {
+  #assign(target: Identifier | IndexExpression | MemberExpression): void {
     if (target.type === 'Identifier') {
       const found = this.#find(target.name);
       if (found === undefined) this.#repeatable = false;
       else if (found.alias !== null) this.#callsKnown = false;
-      else {
-        found.given++;
-        if (found === this.#globals.KEYS || found === this.#globals.ARGV) found.others++;
-      }
+      else found.given++;
       if (found === undefined && (GLOBALS.has(target.name) || target.name === 'redis')) this.#callsKnown = false;
       return;
     }
-    if (target.type !== 'IndexExpression' && target.type !== 'MemberExpression')
-      throw new Error(`${target.type} is given a value`);
     this.#expression(target.base);
     if (target.type === 'IndexExpression') this.#expression(target.index);
   }
 
   #declareFunction(declared: FunctionDeclaration): void {
-    const { identifier, isLocal } = declared;
-    if (identifier?.type === 'Identifier' && isLocal) this.#declare(identifier.name, binding({ value: declared }));
-    else if (identifier !== null) {
+    // Only an expression has none.
+    const identifier = declared.identifier!;
+    if (declared.isLocal) this.#declare((identifier as Identifier).name, binding({ value: declared }));
+    else {
       this.#assign(identifier);
       // A method's first parameter has no name.
       if (identifier.type === 'MemberExpression') this.#repeatable = false;
@@ -292,10 +290,7 @@ class Reader {
     const parameters = declared.parameters.map((name, at): [string, Binding] => {
       // Three dots have no name.
       if (name.type !== 'Identifier') this.#repeatable = false;
-      return [
-        name.type === 'Identifier' ? name.name : '...',
-        binding({ parameter: isMethod ? null : { of: declared, at } }),
-      ];
+      return [name.type === 'Identifier' ? name.name : '...', binding({ parameter: { of: declared, at } })];
     });
     this.#block(declared.body, isMethod ? [['self', binding()], ...parameters] : parameters);
   }
@@ -321,7 +316,6 @@ class Reader {
     if (table.type !== 'Identifier') return null;
     const found = this.#find(table.name);
     if (found === undefined || found.alias !== null) return null;
-    found.reads++;
     this.#bindings.set(table, found);
     return found;
   }
@@ -419,11 +413,11 @@ class Reader {
     if (command !== null) {
       const [name, ...rest] = args;
       if (command === 'pcall') this.#repeatable = false;
-      const literal = name === undefined ? null : literalOf(name);
+      const literal = literalOf(name);
       if (literal === null) this.#callsKnown = false;
       else this.#calls.push({ name: literal.toLowerCase(), args: rest, isUsed });
       if (base.type === 'Identifier') this.#bindings.set(base, this.#find(base.name)!);
-      return this.#arguments(literal === null ? args : rest);
+      return this.#arguments(args);
     }
     if (this.isLibrary && this.#memberOfRedis(base) === 'register_function') return this.#register(args);
     this.#arguments(this.#callee(base, args));
@@ -445,10 +439,7 @@ class Reader {
     if (base.type !== 'Identifier') {
       const isMethod = base.type === 'MemberExpression' && base.indexer === ':';
       const isLibrary =
-        base.type === 'MemberExpression' &&
-        !isMethod &&
-        base.base.type === 'Identifier' &&
-        this.#find(base.base.name) === undefined;
+        base.type === 'MemberExpression' && base.base.type === 'Identifier' && this.#find(base.base.name) === undefined;
       // A method of a text; a table's own is a function of this text.
       if (isMethod ? !MEMBERS.string!.has(base.identifier.name) : !isLibrary) this.#repeatable = false;
       this.#expression(base);
@@ -480,13 +471,7 @@ class Reader {
         : fields.flatMap((field) =>
             field.type === 'TableKeyString' && field.key.name === 'callback' ? [field.value] : [],
           );
-    for (const each of given) {
-      const of = each.type === 'Identifier' ? this.#find(each.name) : undefined;
-      if (each.type === 'FunctionDeclaration') this.#callbacks.push(each);
-      // Its own use of the name is the only one, where nobody else calls it.
-      else if (of?.value?.type === 'FunctionDeclaration') this.#callbacks.push(each);
-      this.#expression(each);
-    }
-    if (fields !== null) for (const field of fields) if (!given.includes(field.value)) this.#expression(field.value);
+    this.#callbacks.push(...given);
+    this.#arguments(args);
   }
 }

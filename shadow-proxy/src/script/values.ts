@@ -13,11 +13,9 @@ export type KeyName = { readonly text: string } | { readonly argument: number } 
 export interface Binding {
   /** How often it is given a value, its declaration included. */
   given: number;
-  /** The value that it is declared with; null for nil, undefined where that is unknown. */
-  readonly value: Expression | null | undefined;
-  /** Uses that read an element, the length, or all elements of it. */
-  reads: number;
-  /** All others. */
+  /** The value that it is declared with; undefined for nil, and where that is unknown. */
+  readonly value: Expression | undefined;
+  /** Its uses, without those that read an element, the length, or all elements of it. */
   others: number;
   /** A name for `redis.call` or `redis.pcall`. */
   readonly alias: 'call' | 'pcall' | null;
@@ -38,7 +36,6 @@ export interface SeenCall {
 
 /** What a text has, when all of it is read. */
 export interface Seen {
-  readonly isLibrary: boolean;
   readonly globals: Readonly<Record<'KEYS' | 'ARGV', Binding>>;
   /** What each name stands for where it is used. */
   readonly bindings: ReadonlyMap<Identifier, Binding>;
@@ -58,23 +55,18 @@ export class Values {
     if (of.others > 0 || of.given > 1) return false;
     if (of === this.seen.globals[which]) return true;
     const { parameter } = of;
-    if (parameter === null || !this.seen.isLibrary || parameter.at !== (which === 'KEYS' ? 0 : 1)) return false;
+    if (parameter === null || parameter.at !== (which === 'KEYS' ? 0 : 1)) return false;
     return this.seen.callbacks.some((callback) => {
       if (callback === parameter.of) return true;
       const named = callback.type === 'Identifier' ? this.seen.bindings.get(callback) : undefined;
-      return (
-        named !== undefined &&
-        named.value === parameter.of &&
-        named.given === 1 &&
-        named.others === 1 &&
-        named.reads === 0
-      );
+      // Its own use of the name is the only one, where nothing else calls it.
+      return named !== undefined && named.value === parameter.of && named.given === 1 && named.others === 1;
     });
   }
 
   /** Whether the expression is all declared keys, or all arguments. */
-  isOfCaller(expression: Expression | undefined): boolean {
-    const of = expression?.type === 'Identifier' ? this.seen.bindings.get(expression) : undefined;
+  isOfCaller(expression: Expression): boolean {
+    const of = expression.type === 'Identifier' ? this.seen.bindings.get(expression) : undefined;
     return of !== undefined && (this.#isCallers(of, 'KEYS') || this.#isCallers(of, 'ARGV'));
   }
 
@@ -202,7 +194,7 @@ export class Values {
   }
 
   #kindOfReply({ arguments: [name] }: CallExpression): Kind {
-    const literal = name === undefined ? null : literalOf(name);
+    const literal = literalOf(name);
     const reply = literal === null ? undefined : rowOf(literal.toLowerCase())?.repeatable?.reply;
     return reply === 'number' || reply === 'text' ? reply : 'any';
   }
@@ -244,11 +236,5 @@ export const isMany = ({ type }: Expression): boolean => type === 'VarargLiteral
 
 /** The text that is written out; line breaks in it, which Lua may change, make it unknown. */
 export function literalOf(expression: Expression | undefined): string | null {
-  if (
-    expression?.type !== 'StringLiteral' ||
-    typeof (expression.value as unknown) !== 'string' ||
-    expression.raw.includes('\r')
-  )
-    return null;
-  return expression.value;
+  return expression?.type !== 'StringLiteral' || expression.raw.includes('\r') ? null : expression.value;
 }

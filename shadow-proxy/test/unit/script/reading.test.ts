@@ -424,6 +424,7 @@ test('a computed number is written by its version, a text and a small whole numb
     '#KEYS',
     "string.len('x')",
     'unpack({1.5})',
+    'unpack()',
     "1.5 or 'x'",
     "'x' and 1.5",
     'x',
@@ -444,16 +445,19 @@ test('a computed number is written by its version, a text and a small whole numb
     'unpack(KEYS)',
     "redis.call('GET', KEYS[1])",
     "string.sub('x', 1)",
+    'string.upper(unpack(ARGV))',
   ])
     assert.equal(writes(argument), false, argument);
 });
 
 test('what is no Lua 5.1, or longer than 64 KiB, is not understood', () => {
+  assert.deepEqual(NOT_UNDERSTOOD, { calls: null, repeatable: false, writesNumbers: true });
   for (const text of ['goto x', 'x y', 'local x <const> = 1', 'return 1 // 2', 'return ~1', `--${'x'.repeat(65_535)}`])
     assert.equal(script(text), NOT_UNDERSTOOD, text.slice(0, 40));
   assert.equal(script(`--${'x'.repeat(65_534)}`).repeatable, true);
   assert.equal(script(`#!lua flags=no-writes\n${SET}`).repeatable, true);
   assert.equal(script(`\n#!lua\n${SET}`), NOT_UNDERSTOOD);
+  assert.deepEqual(names("redis.call('GET', 'a#!b')"), [{ text: 'a#!b' }]);
 });
 
 test('unpack may crash KeyDB from 7,900 arguments on, and from a number of 7,900 to 8,000 in its text', () => {
