@@ -26,6 +26,7 @@ test('the keys of a frame come with what it does to them, and whether they are a
   assert.deepEqual(each('GET', 'a'), ['a1', true]);
   assert.deepEqual(each('SUNIONSTORE', 'd', 'a', 'b'), ['d2 a1 b1', true]);
   assert.deepEqual(each('PING'), ['', true]);
+  assert.deepEqual(each('PUBLISH', 'channel', '0'), ['', true], 'no script with a number of keys');
   assert.deepEqual(each('NOSUCH', 'a'), ['', false]);
   assert.deepEqual(each('GET'), ['', false], 'one that the server refuses');
   assert.deepEqual(each('SORT', 'a', 'BY', 'w_*'), ['a1', false]);
@@ -68,6 +69,10 @@ test('the other database is that of MOVE, or that behind DB of COPY', () => {
   assert.deepEqual(
     ['MOVE a 2', 'move a 0', 'COPY a b DB 3', 'copy a b REPLACE db 4', 'COPY a DB', 'COPY DB DB REPLACE'].map(other),
     [2, 0, 3, 4, null, null],
+  );
+  assert.deepEqual(
+    ['COPY a b DB 3 REPLACE REPLACE REPLACE REPLACE REPLACE', 'SET a b DB 3', '*2\r\n$4\r\nmove\r a b DB 3'].map(other),
+    [3, null, null],
   );
   assert.deepEqual(['SET a DB', 'MOVED a 2', 'GET move', 'MGET move a b'].map(other), [null, null, null, null]);
 });
