@@ -10,19 +10,23 @@ import yaml
 
 from conftest import PROGRAM, ROOT
 
-WANTED = "{{ {'targets': prometheus_targets, 'config': prometheus_config, 'rules': prometheus_rule_files} }}"
+WANTED = "{{ {'targets': prometheus_targets, 'config': prometheus_config, 'rules': prometheus_rule_files, 'ours': alertmanager_enabled | bool, 'inhibit': alertmanager_inhibit_rules} }}"
 PASSWORDS = {name: {"use": "x", "accept": ["x"]} for name in ["proxy-admin-token", "keydb-exporter", "grafana-admin"]}
 
 
-@pytest.fixture(scope="module")
-def told():
+def ask(**variables):
     options = ["-i", ROOT / "inventory" / "example.yml", "--playbook-dir", ROOT / "playbooks", "-c", "local"]
-    variables = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net"})
-    command = [PROGRAM.parent / "ansible", "monitoring", *options, "-m", "debug", "-a", "msg=" + WANTED, "-e", variables]
+    given = json.dumps({"passwords": PASSWORDS, "runbooks_url": "https://runbooks.example.net", **variables})
+    command = [PROGRAM.parent / "ansible", "monitoring", *options, "-m", "debug", "-a", "msg=" + WANTED, "-e", given]
     done = subprocess.run(command, cwd=ROOT, env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "ANSIBLE_NOCOLOR": "1"}, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     # ansible.cfg has results printed as YAML.
     return yaml.safe_load(done.stdout.partition(" =>")[2])["msg"]
+
+
+@pytest.fixture(scope="module")
+def told():
+    return ask()
 
 
 def test_every_job_has_its_targets_and_every_host_is_read(told):
@@ -44,6 +48,18 @@ def test_servers_have_a_side_and_a_shard_and_the_source_is_asked_for_from_here(t
     assert source["targets"] == ["127.0.0.1:9121"]
     assert source["labels"]["__param_target"] == "redis://10.0.0.11:6379"
     assert told["targets"]["shadow-proxy"] == [{"targets": ["10.0.1.31:9400"], "labels": {"instance": "proxy-cache-0", "shard": "cache-0"}}]
+
+
+def test_alerts_go_to_the_alertmanager_of_this_host(told):
+    assert (told["ours"], told["targets"]["alertmanager"]) == (True, [{"targets": ["127.0.0.1:9093"]}])
+    assert told["inhibit"] == yaml.safe_load((ROOT.parent / "dashboards/prometheus/alertmanager.example.yml").read_text())["inhibit_rules"]
+
+
+@pytest.mark.parametrize("both", [False, True])
+def test_or_to_yours_or_to_both(both):
+    yours = [{"targets": ["alertmanager.example.net:9093"]}]
+    told = ask(alertmanagers=yours, **({"alertmanager_enabled": True} if both else {}))
+    assert (told["ours"], told["targets"]["alertmanager"]) == (both, [*([{"targets": ["127.0.0.1:9093"]}] if both else []), *yours])
 
 
 def test_prometheus_takes_it_with_the_kits_rules(told, tmp_path):
