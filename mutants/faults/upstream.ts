@@ -40,8 +40,8 @@ export const UPSTREAM: readonly Fault[] = [
   {
     id: 'a-server-that-does-not-answer-grants-everything',
     file: 'shadow-proxy/src/upstream/privileges.ts',
-    from: '() => answered(false),',
-    to: '() => answered(true),',
+    from: '() => answered(false));',
+    to: '() => answered(true));',
     tests: ['unit/upstream/privileges'],
   },
 ];

@@ -9,8 +9,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { serveSchema } from '../schema/provider.js';
-import type { Schemas } from '../schema/schema.js';
-import { SCHEMA_FILE, TERRAFORM, terraformFiles } from './files.js';
+import { CONDITIONS, type ForceNew } from '../schema/force-new.js';
+import type { Block, Schemas } from '../schema/schema.js';
+import { tableIn } from './changes/table.js';
+import { FORCE_NEW_FILE, SCHEMA_FILE, TERRAFORM, terraformFiles } from './files.js';
 import { guardsOf, runsOf } from './guards.js';
 import { onPath, run, type Program } from './program.js';
 import { Workspace } from './workspace.js';
@@ -113,6 +115,39 @@ test('the schema has what the modules use, and nothing else', () => {
     ].sort();
   assert.deepEqual(Object.keys(schemas.resources), used('resource'));
   assert.deepEqual(Object.keys(schemas.data), used('data'));
+});
+
+/** Whether a block has that argument, or a block of it has: `root_block_device.encrypted`. */
+function has(block: Block | undefined, [name, ...rest]: readonly string[]): boolean {
+  if (block === undefined) return false;
+  return rest.length > 0 ? has(block.blocks[name]?.block, rest) : name in block.attributes || name in block.blocks;
+}
+
+test('what forces a replacement is known of each resource, by arguments that the schema has', () => {
+  const { resources } = JSON.parse(readFileSync(SCHEMA_FILE, 'utf8')) as Schemas;
+  const facts = JSON.parse(readFileSync(FORCE_NEW_FILE, 'utf8')) as Readonly<Record<string, ForceNew>>;
+  assert.deepEqual(Object.keys(facts), Object.keys(resources));
+  const unknown = Object.entries(facts).flatMap(([type, { replaces, sometimes = [] }]) =>
+    [...replaces, ...sometimes.map(({ argument }) => argument)]
+      .filter((argument) => !has(resources[type], argument.split('.')))
+      .map((argument) => `${type}: ${argument}`),
+  );
+  assert.deepEqual(unknown, []);
+  for (const [type, { file, commit, replaces, sometimes = [] }] of Object.entries(facts)) {
+    assert.match(file, /^internal\/service\/\w+\/\w+\.go$/, type);
+    assert.match(commit, /^[0-9a-f]{40}$/, type);
+    assert.ok(replaces.length > 0, `${type}: nothing forces a replacement?`);
+    for (const { when } of sometimes) assert.ok(when in CONDITIONS, `${type}: ${when}`);
+  }
+});
+
+test('the README says of each variable of environments/aws what its change replaces', () => {
+  const table = tableIn(readFileSync(join(TERRAFORM, 'README.md'), 'utf8'));
+  const missing = parts('variable')
+    .filter(({ file }) => file.startsWith('environments/aws/'))
+    .filter(({ name }) => !new RegExp(`^\\| \`${name}\\b`, 'm').test(table))
+    .map(({ name }) => name);
+  assert.deepEqual(missing, []);
 });
 
 const program = process.env.TERRAFORM ?? onPath('terraform') ?? onPath('tofu');

@@ -38,7 +38,8 @@ export function versions({ sources, target }: Question): Finding[] {
         about: 'role',
         weight: 'first',
         what: `${label} is a replica`,
-        means: 'assess its master (or its Sentinels), and name that in the plan',
+        means:
+          'it refuses writes: assess its master (its Sentinels, or the primary endpoint of ElastiCache), and name that in the plan',
       });
     if (isKeydb)
       found.push({
@@ -190,7 +191,7 @@ export function users({ sources, target }: Question): Finding[] {
   }
   const known = new Set([...sources, target].map(({ askedAs }) => askedAs).filter((name) => name !== 'default'));
   return sources.flatMap(({ label, acl }): Finding[] => {
-    const { differences, unknown } = compareUsers(acl, target.acl, known);
+    const { differences, unknown, unproven } = compareUsers(acl, target.acl, known);
     if (unknown !== null)
       return [
         {
@@ -200,8 +201,21 @@ export function users({ sources, target }: Question): Finding[] {
           means: 'whether clients may log in at the target is not known',
         },
       ];
-    if (differences.length === 0) return [];
+    const hidden: Finding[] =
+      unproven.length === 0
+        ? []
+        : [
+            {
+              about: 'users',
+              weight: 'note',
+              what: `${label} lists its users without passwords (${unproven.join(', ')}), as ElastiCache does`,
+              means:
+                'give each the same password on the target; the gate users tries the logins of clients there before a promotion',
+            },
+          ];
+    if (differences.length === 0) return hidden;
     return [
+      ...hidden,
       {
         about: 'users',
         weight: 'first',
@@ -216,9 +230,12 @@ export function users({ sources, target }: Question): Finding[] {
 export const refusals = ({ sources, target }: Question): Finding[] =>
   [...sources, ...(target === null ? [] : [target])]
     .filter((source) => source.refusals.length > 0)
-    .map(({ label, refusals: all }) => ({
+    .map(({ label, refusals: all, elastiCache }) => ({
       about: 'permissions',
       weight: 'note',
       what: `${label} refused: ${all.join('; ')}`,
-      means: 'their facts are missing here; allow these commands to the user for a full assessment',
+      means:
+        elastiCache === null
+          ? 'their facts are missing here; allow these commands to the user for a full assessment'
+          : 'their facts are missing here; what ElastiCache offers to nobody (an unknown command) is not needed by the migration: docs/elasticache.md',
     }));

@@ -62,6 +62,12 @@ export interface InstanceFacts {
   readonly settings: ReadonlyMap<string, string> | null;
   readonly connections: readonly ConnectedClient[] | null;
   readonly users: number | null;
+  /** How it was recognised as ElastiCache, or as a server without the same commands; null where it was not. */
+  readonly elastiCache: string | null;
+  /** Commands that the kit needs, and the server does not know by their names. */
+  readonly lacks: readonly string[];
+  /** The endpoint names one node, which may be a replica after a failover. */
+  readonly oneNode: boolean;
   /** Its users, with digests of their passwords: for comparison only, and not to be shown. */
   readonly acl: UserFacts;
   /** As whom it was asked. */

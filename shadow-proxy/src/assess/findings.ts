@@ -5,6 +5,7 @@
  * Called by: cli.
  * Calls: text, resp, plan, command, upstream.
  */
+import { cachesOfAws, neededCommands } from './about-elasticache.js';
 import { managed, modules, newerCommands, options, scripts, unseenCommands } from './about-commands.js';
 import type { Finding, Question, Weight } from './finding.js';
 import {
@@ -48,6 +49,8 @@ export function findingsOf(question: Question): Finding[] {
     managed,
     proxyCeiling,
     versions,
+    cachesOfAws,
+    neededCommands,
     clocks,
     replicas,
     settings,

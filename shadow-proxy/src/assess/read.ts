@@ -6,12 +6,16 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { build } from 'hdr-histogram-js';
 import { commandCategories, supportedCommands } from '../command/table.js';
+import { usersSeenBy } from '../command/users.js';
 import { COMMANDS } from '../command/table.generated.js';
 import { AskError, Asker, callsOf, clockOf } from '../upstream/asker.js';
 import { clientField } from '../upstream/handshake.js';
 import { isKeydb } from '../upstream/server.js';
+import { NEEDED, notNamed } from '../upstream/server-commands.js';
+import { cacheEndpointOf } from '../plan/elasticache.js';
 import { formatAddress, type Endpoint } from '../plan/endpoint.js';
 import { text, type Reply } from '../resp/decode.js';
+import { recognise, UNAVAILABLE } from './about-elasticache.js';
 import type { ConnectedClient, InstanceFacts, LargestKey, Replica } from './facts.js';
 
 const PING_MS = 20;
@@ -50,6 +54,8 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
   const listed = await asker.must('COMMAND');
   const commands = namesOf(listed);
   const settings = mapOf(await asker.may('CONFIG', 'GET', '*'));
+  const users = (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null;
+  const login = { name: endpoint.username ?? 'default', password: endpoint.password };
   return {
     label: endpoint.label,
     version: info.get('redis_version') ?? 'unknown',
@@ -79,8 +85,11 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     settings,
     connections: connectionsOf(await asker.may('CLIENT', 'LIST')),
     users: (await asker.may('ACL', 'USERS'))?.items?.length ?? null,
+    elastiCache: recognise(endpoint, info, await missing(asker, UNAVAILABLE)),
+    lacks: await missing(asker, NEEDED),
+    oneNode: endpoint.kind === 'server' && cacheEndpointOf(endpoint.host) === 'node',
     acl: {
-      lines: (await asker.may('ACL', 'LIST'))?.items?.map(text) ?? null,
+      ...(users === null ? { lines: null } : usersSeenBy(users, login)),
       commands: supportedCommands(listed),
       categories: commandCategories(listed),
     },
@@ -91,6 +100,11 @@ async function read(asker: Asker, endpoint: Endpoint, watchMs: number): Promise<
     refusals: asker.refusals,
     monitored: null,
   };
+}
+
+async function missing(asker: Asker, names: readonly string[]): Promise<string[]> {
+  const info = await asker.may('COMMAND', 'INFO', ...names);
+  return info === null ? [] : notNamed(names, info);
 }
 
 interface Moment {

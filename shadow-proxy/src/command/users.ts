@@ -1,13 +1,17 @@
 /**
  * What the gate `users` judges: whether those who may log in at the source may log in at the target, with the same
  * password, and do the same there; and nobody else. Pure: what `ACL LIST` of both says, in the syntax of Redis 6 and 7
- * and of KeyDB. Passwords are there as SHA-256 digests: they are compared, and never shown.
+ * and of KeyDB. Passwords are there as SHA-256 digests: they are compared, and never shown. ElastiCache lists its users
+ * without digests.
  */
+import { createHash } from 'node:crypto';
 
 /** What a server says of its users. */
 export interface UserFacts {
   /** Lines of `ACL LIST`; null where it does not tell. */
   readonly lines: readonly string[] | null;
+  /** Whether it lists users without the digests of their passwords. */
+  readonly hidesDigests?: boolean;
   /** Lower-case names of its commands and subcommands, such as `get` or `config|get`. */
   readonly commands: ReadonlySet<string>;
   /** Of those that it lists by themselves, their categories, such as `read`. */
@@ -21,8 +25,37 @@ export interface UserComparison {
   readonly unknown: string | null;
   /** Users of the source that the target has, too, with the same rules. */
   readonly same: number;
+  /** Of those, users whose passwords a server does not show: only a login proves that they are the same. */
+  readonly unproven: readonly string[];
   /** Users that only the target has, all with a password. */
   readonly onlyTarget: readonly string[];
+}
+
+/**
+ * The lines of `ACL LIST`, read by a user who has logged in with a password. A line of that user without a digest says
+ * that the server hides them; the user's own digest is known.
+ */
+export function usersSeenBy(
+  lines: readonly string[],
+  login: { readonly name: string; readonly password: string | null },
+): Pick<UserFacts, 'lines' | 'hidesDigests'> {
+  const own = lines.findIndex((line) => parseUser(line).name === login.name);
+  if (login.password === null || own === -1) return { lines };
+  const { on, nopass, passwords } = parseUser(lines[own]);
+  if (!on || nopass || passwords !== '') return { lines };
+  return {
+    lines: lines.map((line, i) => (i === own ? `${line} ${digestOf(login.password!)}` : line)),
+    hidesDigests: true,
+  };
+}
+
+export const digestOf = (password: string): string => `#${createHash('sha256').update(password).digest('hex')}`;
+
+/** Whether a line of `ACL LIST` is that user's, with `+@all ~* &*`; Redis 6.0 has no rules for channels. */
+export function mayDoEverything(line: string, name: string): boolean {
+  const user = parseUser(line);
+  const channels = user.channels === '' && !wordsOf(line).includes('resetchannels') ? '&*' : user.channels;
+  return user.name === name && user.keys === '~*' && channels === '&*' && user.commands.join(' ') === '+@all';
 }
 
 interface User {
@@ -50,23 +83,34 @@ export function compareUsers(source: UserFacts, target: UserFacts, known: Readon
       differences: [],
       unknown: `the ${silent.join(' and the ')} did not list ${silent.length === 1 ? 'its' : 'their'} users: allow ACL LIST to the kit's user`,
       same: 0,
+      unproven: [],
       onlyTarget: [],
     };
   const [from, to] = [usersOf(source), usersOf(target)];
   const differences: string[] = [];
+  const unproven: string[] = [];
   let same = 0;
   for (const user of from.values()) {
     if (known.has(user.name)) continue;
-    const difference = differenceOf(user, to.get(user.name), source, target);
-    if (difference === null) same++;
-    else differences.push(`${user.name} ${difference}`);
+    const twin = to.get(user.name);
+    const difference = differenceOf(user, twin, source, target);
+    if (difference !== null) {
+      differences.push(`${user.name} ${difference}`);
+      continue;
+    }
+    same++;
+    if (isHidden(user) || (twin !== undefined && mayLogIn(user) && isHidden(twin))) unproven.push(user.name);
   }
   const more = [...to.values()].filter((user) => !from.has(user.name) && !known.has(user.name) && mayLogIn(user));
   for (const { name } of more.filter(({ nopass }) => nopass))
     differences.push(`${name} needs no password on the target, and does not exist on the source`);
-  return { differences, unknown: null, same, onlyTarget: more.filter(({ nopass }) => !nopass).map(({ name }) => name) };
+  const locked = more.filter(({ nopass }) => !nopass).map(({ name }) => name);
+  return { differences, unknown: null, same, unproven, onlyTarget: locked };
 }
 
+/** A password that the server does not show; without one, nobody can log in as this user. */
+const HIDDEN = 'hidden';
+const isHidden = ({ on, passwords }: User): boolean => on && passwords === HIDDEN;
 const mayLogIn = ({ on, nopass, passwords }: User): boolean => on && (nopass || passwords !== '');
 
 /** What is compared of two users who may both log in, and how a difference is named. */
@@ -94,7 +138,8 @@ function differenceOf(source: User, target: User | undefined, atSource: UserFact
     return source.nopass
       ? 'needs a password on the target only'
       : 'needs a password on the source only: any client may log in on the target';
-  const found = PARTS.filter(([part]) => !(part === 'passwords' && source.nopass) && source[part] !== target[part]).map(
+  const incomparable = source.nopass || isHidden(source) || isHidden(target);
+  const found = PARTS.filter(([part]) => !(part === 'passwords' && incomparable) && source[part] !== target[part]).map(
     ([, told]) => told,
   );
   const commands =
@@ -105,8 +150,12 @@ function differenceOf(source: User, target: User | undefined, atSource: UserFact
   return found.length === 0 ? null : found.join(', ');
 }
 
-function usersOf({ lines }: UserFacts): Map<string, User> {
-  return new Map((lines ?? []).map(parseUser).map((user) => [user.name, user]));
+function usersOf({ lines, hidesDigests = false }: UserFacts): Map<string, User> {
+  const users = (lines ?? []).map(parseUser);
+  const seen = users.map((user) =>
+    hidesDigests && !user.nopass && user.passwords === '' ? { ...user, passwords: HIDDEN } : user,
+  );
+  return new Map(seen.map((user) => [user.name, user]));
 }
 
 /** Words, of which one in parentheses has several. */

@@ -1,5 +1,6 @@
 /** What no shape can say: the rules between the parts of a plan. Each adds problems; none stops the others. */
 import { counterProblem } from './counters.js';
+import { cacheEndpointProblem } from './elasticache.js';
 import { formatAddress, isLoopback, type Address, type Endpoint } from './endpoint.js';
 import type { PlanPath, PlanProblem } from './errors.js';
 import { sameServer } from './normalise.js';
@@ -102,6 +103,10 @@ function servers(plan: Plan, say: Say): void {
     if (twin < i)
       say(['shards', i, 'source'], `is the source of shards[${twin}] too: two shards would order the same keys`);
     for (const side of ['source', 'target'] as const) {
+      for (const { host } of addressesOf(shard[side])) {
+        const problem = cacheEndpointProblem(host);
+        if (problem !== null) say(['shards', i, side], problem);
+      }
       const looped = plan.shards.findIndex(({ listen }) =>
         addressesOf(shard[side]).some((address) => collide(listen, address)),
       );

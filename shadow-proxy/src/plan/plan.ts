@@ -166,3 +166,7 @@ export interface LedgerPlan {
 
 /** Every workload of the plan in matching order, `default` last. */
 export const allWorkloads = (plan: Plan): readonly WorkloadPlan[] => [...plan.workloads, plan.default];
+
+/** The admin HTTP of a shard: its own, or the plan's. */
+export const adminOf = (plan: Plan, shard: string): AdminPlan =>
+  plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

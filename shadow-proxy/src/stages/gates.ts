@@ -174,11 +174,16 @@ const JUDGES: Readonly<
         `${differences.slice(0, MAX_USERS).join('; ')}${more} (make both servers alike, or list users that no client uses in knownUsers)`,
       );
     if (users.unknown !== null) return unknown(users.unknown);
-    const { same, onlyTarget } = users;
+    const { same, unproven, onlyTarget } = users;
+    if (unproven.length > 0 && refusedLogins === null)
+      return unknown(
+        `a server lists ${unproven.slice(0, MAX_USERS).join(', ')} without passwords (as ElastiCache does); promote and promote --dry-run try the logins of clients at the target`,
+      );
     const others = onlyTarget.length === 0 ? '' : `; on the target only: ${onlyTarget.slice(0, MAX_USERS).join(', ')}`;
+    const what = unproven.length === 0 ? 'passwords and rules' : 'rules';
     return says(
       true,
-      `${number(same)} ${same === 1 ? 'user has' : 'users have'} the same passwords and rules on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
+      `${number(same)} ${same === 1 ? 'user has' : 'users have'} the same ${what} on both servers${refusedLogins === null ? '' : '; the logins of clients work on the target'}${others}`,
     );
   },
 

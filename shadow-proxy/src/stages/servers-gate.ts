@@ -6,6 +6,7 @@ import { listClients } from '../upstream/handshake.js';
 import { isReplica, oneServer, type Identity } from '../upstream/identity.js';
 import { inTime } from '../io/in-time.js';
 import type { Server } from '../upstream/server.js';
+import { NEEDED, notNamed } from '../upstream/server-commands.js';
 import { isError, text } from '../resp/decode.js';
 import type { Side } from '../route/stage.js';
 
@@ -19,6 +20,8 @@ export interface ServerFacts {
   readonly address: string | null;
   /** Its refusal of a write that changes nothing; null where it takes writes, or was not asked. */
   readonly refusal: string | null;
+  /** Commands that the kit needs, and the server has renamed or disabled. */
+  readonly lacks: readonly string[];
   /** Shards of the proxies that are connected to it. */
   readonly shards: readonly string[];
 }
@@ -37,8 +40,9 @@ const PROXY = /(?:^| )name=shadow-proxy(?:-lease:([^:\s]+):[^:\s]+:holds|:([^:\s
 export async function lookAt(server: Server, probe: boolean): Promise<ServerFacts> {
   const asked = async (): Promise<ServerFacts> => {
     await server.identify();
-    const [refusal, clients] = await Promise.all([
+    const [refusal, needed, clients] = await Promise.all([
       probe ? server.ask(...PROBE) : null,
+      server.ask('COMMAND', 'INFO', ...NEEDED),
       listClients((...args) => server.ask(...args)).catch(() => null),
     ]);
     const names = [...(clients?.values() ?? [])]
@@ -50,6 +54,7 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
       unreachable: '',
       address: address === undefined ? null : `${address.host}:${address.port}`,
       refusal: refusal !== null && isError(refusal) && !text(refusal).startsWith('WRONGTYPE') ? text(refusal) : null,
+      lacks: notNamed(NEEDED, needed),
       shards: [...new Set(names.filter((name) => name !== undefined))],
     };
   };
@@ -61,6 +66,7 @@ export async function lookAt(server: Server, probe: boolean): Promise<ServerFact
       unreachable: server.problem ?? (problem as Error).message,
       address: null,
       refusal: null,
+      lacks: [],
       shards: [],
     };
   }
@@ -78,7 +84,7 @@ export function serverProblems(
 ): string[] {
   const problems: string[] = [];
   const [from, to] = [source.identity, target.identity];
-  for (const [side, { identity, unreachable }] of [
+  for (const [side, { identity, unreachable, lacks }] of [
     ['source', source],
     ['target', target],
   ] as const) {
@@ -89,6 +95,10 @@ export function serverProblems(
       );
     else if (identity.mode === 'sentinel')
       problems.push(`the ${side} is a Sentinel: use a URL redis+sentinel://host:port/master`);
+    if (lacks.length > 0)
+      problems.push(
+        `the ${side} has no ${lacks.join(', ')} (renamed or disabled), which the proxy needs: give these commands back their names (rename-command; rename-commands on ElastiCache)`,
+      );
   }
   if (from !== null && to !== null && from.runId !== '' && from.runId === to.runId)
     problems.push(oneServer('target', to.runId));

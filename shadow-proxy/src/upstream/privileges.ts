@@ -2,10 +2,12 @@
  * What the users of a server may do, as its `ACL GETUSER` says. The mirror is written by the kit's own user, so some
  * shortcuts are for unrestricted users only (`+@all ~* &*`): to repeat a script, to pop in place of a blocking pop.
  *
- * Users that were asked about in the last minute are looked up again every second, so that changes are followed. A user
- * that the server does not tell about is restricted.
+ * Users that were asked about in the last minute are looked up again every second, so that changes are followed. Where
+ * the server refuses `ACL GETUSER`, its `ACL LIST` is read: ElastiCache documents the latter only. A user that neither
+ * shows is restricted.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { mayDoEverything } from '../command/users.js';
 import { isError, text, type Reply } from '../resp/decode.js';
 import type { Argument } from '../resp/encode.js';
 import type { Credentials } from './dialer.js';
@@ -75,11 +77,15 @@ export class Privileges {
       user.answeredAt = performance.now();
       user.looking = null;
     };
-    user.looking ??= this.ask('ACL', 'GETUSER', name).then(
-      (reply) => answered(isUnrestricted(reply)),
-      () => answered(false),
-    );
+    user.looking ??= this.#isUnrestricted(name).then(answered, () => answered(false));
     return user.looking;
+  }
+
+  async #isUnrestricted(name: string): Promise<boolean> {
+    const reply = await this.ask('ACL', 'GETUSER', name);
+    if (!isError(reply)) return isUnrestricted(reply);
+    const { items } = await this.ask('ACL', 'LIST');
+    return items?.some((line) => mayDoEverything(text(line), name)) ?? false;
   }
 
   close(): void {

@@ -1,6 +1,17 @@
 /** The commands of a server, by what its own `COMMAND` says. */
 import { commandCategories, supportedCommands, type CommandSpec } from '../command/table.js';
-import type { Reply } from '../resp/decode.js';
+import { isNull, type Reply } from '../resp/decode.js';
+
+/** What the kit itself sends to copy keys, to read databases, and to apply what happened at the other server. */
+export const NEEDED = ['DEL', 'DUMP', 'EXEC', 'EXISTS', 'MULTI', 'PTTL', 'RESTORE', 'SCAN', 'SELECT'] as const;
+
+/**
+ * Those of the commands that a server does not know by their names. Its `COMMAND` lists a renamed command by the name
+ * that it had: only `COMMAND INFO` looks for the name.
+ * @param info of `COMMAND INFO` with these names; an error names none
+ */
+export const notNamed = <T extends string>(names: readonly T[], { items }: Reply): T[] =>
+  items === null ? [] : names.filter((_, i) => items[i] !== undefined && isNull(items[i]));
 
 export class ServerCommands {
   #names: ReadonlySet<string> = new Set();

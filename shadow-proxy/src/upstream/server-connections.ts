@@ -24,6 +24,8 @@ export interface ServerLease {
   readonly connection: Connection | undefined;
   /** Resolves when the lease is held at that address now. @throws {Error} when it is not */
   confirm(address: Address | undefined): Promise<void>;
+  /** Takes the lease on a new connection, which may lead to another server. @throws {Error} when it is not held then */
+  again(): Promise<void>;
 }
 
 export interface ConnectOptions {

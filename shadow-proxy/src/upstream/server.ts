@@ -213,6 +213,31 @@ export class Server {
     return major > 7 || (major === 7 && minor >= 2);
   }
 
+  /**
+   * Whether a new connection to the endpoint leads to a master that is not the server which is connected: the name may
+   * have moved, as after a failover of ElastiCache, while open connections stay.
+   */
+  async hasMoved(): Promise<boolean> {
+    const { credentials } = this.endpoint;
+    const connection = await this.connections.connect({ db: 0, protocol: 2, credentials });
+    try {
+      const [server, replication] = await connection.askAll([
+        ['INFO', 'server'],
+        ['INFO', 'replication'],
+      ]);
+      if (isError(server) || isError(replication) || this.identity === null) return false;
+      const found = identityOf(parseInfo(text(server)), parseInfo(text(replication)));
+      return found.runId !== '' && found.runId !== this.identity.runId && !isReplica(found);
+    } finally {
+      connection.destroy();
+    }
+  }
+
+  /** Has the lease leave the server that is connected. Until it is held again, no connection carries data. */
+  leave(): void {
+    void this.lease.again().catch(() => undefined);
+  }
+
   /** Asks the server, as the kit's own user, on a connection that nothing else waits on. */
   ask(...args: Argument[]): Promise<Reply> {
     return this.connections.ask(...args);

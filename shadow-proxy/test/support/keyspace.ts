@@ -9,6 +9,8 @@ const TTL_MS = 150;
 interface Address {
   readonly host: string;
   readonly port: number;
+  readonly username?: string;
+  readonly password?: string;
 }
 
 interface Key {
@@ -28,8 +30,8 @@ const READS: Readonly<Record<string, (key: Buffer) => [string, ...(Buffer | stri
 };
 
 /** Every key of every database, as `db:key`. */
-export async function keyspace({ host, port }: Address): Promise<Map<string, Key>> {
-  const client = new Redis({ host, port, retryStrategy: () => null });
+export async function keyspace({ host, port, username, password }: Address): Promise<Map<string, Key>> {
+  const client = new Redis({ host, port, username, password, retryStrategy: () => null });
   try {
     const all = new Map<string, Key>();
     const databases = [...(await client.info('keyspace')).matchAll(/^db(\d+):/gm)].map((match) => Number(match[1]));

@@ -13,6 +13,18 @@ variable "sources" {
     error_message = "A source's URL is redis://host:port, rediss://host:port or redis+sentinel://host:port,host:port/master; its host cannot come from an environment variable, for Terraform does not see those of the proxy."
   }
   validation {
+    condition     = alltrue([for source in values(var.sources) : !can(regex("(?i)\\.serverless\\.[a-z0-9-]+\\.cache\\.amazonaws\\.com", source.url))])
+    error_message = "A source is a cache of ElastiCache Serverless, which is not supported: it always runs in cluster mode, and refuses CLIENT LIST and CLIENT KILL, which the proxy needs. Restore its data into a node-based cluster with cluster mode disabled first: docs/elasticache.md."
+  }
+  validation {
+    condition     = alltrue([for source in values(var.sources) : !can(regex("(?i)(//|@|\\.)clustercfg\\.[a-z0-9.-]*cache\\.amazonaws\\.com", source.url))])
+    error_message = "A source is the configuration endpoint of an ElastiCache cluster with cluster mode enabled, which is not supported: move the data to a replication group with cluster mode disabled, and name its primary endpoint: docs/elasticache.md."
+  }
+  validation {
+    condition     = alltrue([for source in values(var.sources) : !can(regex("(?i)(//|@)(replica\\.[a-z0-9.-]+|[a-z0-9-]+-ro\\.[a-z0-9.-]+\\.ng\\.[a-z0-9.-]+)\\.cache\\.amazonaws\\.com", source.url))])
+    error_message = "A source is a reader endpoint of ElastiCache, whose nodes refuse writes: name the primary endpoint, master.NAME… with TLS, NAME without -ro in the clear."
+  }
+  validation {
     condition     = alltrue([for source in values(var.sources) : source.instance_id == null || source.replication_group_id == null])
     error_message = "A source is an EC2 host or an ElastiCache group: give instance_id or replication_group_id, not both."
   }

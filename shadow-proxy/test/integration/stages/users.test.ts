@@ -1,7 +1,13 @@
 /** The gate `users`: a promotion must not change who may log in, and with what rights. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { compareUsers, type UserComparison, type UserFacts } from '../../../src/command/users.js';
+import {
+  compareUsers,
+  mayDoEverything,
+  usersSeenBy,
+  type UserComparison,
+  type UserFacts,
+} from '../../../src/command/users.js';
 import { startTestShard } from '../../support/shard.js';
 import { needsKeydb, withServers } from '../../support/servers.js';
 import { withWire } from '../../support/wire.js';
@@ -135,6 +141,46 @@ test('a server that does not list its users leaves it open; known users and thos
     ['exporter'],
   );
   assert.deepEqual([differences, onlyTarget, same], [[], ['admin'], 1]);
+});
+
+test('a server that hides passwords shows so in the line of the user who has logged in with one', () => {
+  const lines = ['user default off resetchannels -@all', 'user kit on ~* &* +@all', 'user app on ~* &* +@all'];
+  const seen = usersSeenBy(lines, { name: 'kit', password: 'kitpw' });
+  assert.equal(seen.hidesDigests, true);
+  assert.match(seen.lines![1], /^user kit on ~\* &\* \+@all #[0-9a-f]{64}$/);
+  for (const [name, password] of [
+    ['kit', null],
+    ['nobody', 'pw'],
+  ] as const)
+    assert.deepEqual(usersSeenBy(lines, { name, password }), { lines });
+  assert.deepEqual(
+    usersSeenBy([`user kit on ${A} ~* &* +@all`], { name: 'kit', password: 'kitpw' }).hidesDigests,
+    undefined,
+  );
+
+  const target = keydb([
+    'user default off resetchannels -@all',
+    `user kit on ${A} ~* &* +@all`,
+    `user app on ${B} ~* &* +@all`,
+  ]);
+  const compared = compareUsers({ ...redis(null), ...seen }, target, new Set(['kit']));
+  assert.deepEqual([compared.differences, compared.unproven, compared.unknown], [[], ['app'], null]);
+  const otherRules = keydb(['user default off', `user app on ${B} ~a:* &* +@all`]);
+  const { differences, unproven } = compareUsers({ ...redis(null), ...seen }, otherRules, new Set(['kit']));
+  assert.deepEqual([differences, unproven], [['app has other key patterns on the target'], []]);
+});
+
+test('a user who may do everything, as a line of ACL LIST', () => {
+  for (const [line, may] of [
+    ['user app on ~* &* +@all', true],
+    ['user app on sanitize-payload ~* &* +@all', true],
+    ['user app on ~* +@all', true],
+    ['user app on ~* resetchannels +@all', false],
+    ['user app on ~a:* &* +@all', false],
+    ['user app on ~* &* +@all -flushall', false],
+    ['user other on ~* &* +@all', false],
+  ] as const)
+    assert.equal(mayDoEverything(line, 'app'), may, line);
 });
 
 const KIT = 'kit on >kitpw ~* &* +@all';

@@ -29,6 +29,9 @@ const facts = (changes: Partial<InstanceFacts> = {}): InstanceFacts => ({
   settings: new Map(),
   connections: [],
   users: 1,
+  elastiCache: null,
+  lacks: [],
+  oneNode: false,
   acl: {
     lines: ['user default on nopass ~* &* +@all'],
     commands: new Set(['get']),

@@ -11,7 +11,49 @@ const withSecond = (change: (second: PlanObject, plan: PlanObject) => void) => (
   plan.shards.push(second);
 };
 
+/** An endpoint of ElastiCache as the source. */
+const cache = (host: string) => (plan: PlanObject) => {
+  plan.shards[0].source = `rediss://${host}.use1.cache.amazonaws.com:6379`;
+};
+
 const groups: Record<string, readonly Case[]> = {
+  'endpoints of ElastiCache are refused by what their names say:': [
+    ['the primary, with TLS', cache('master.cache-a.abc123')],
+    ['the primary, without TLS', cache('cache-a.abc123.ng.0001')],
+    ['one node, which may be all there is', cache('cache-a-001.cache-a.abc123')],
+    ['a name that ends like a reader, and is a primary', cache('master.read-ro.abc123')],
+    [
+      'the reader, with TLS',
+      cache('replica.cache-a.abc123'),
+      /^shards\.0\.source: is replica\.cache-a\.abc123\.use1.*a reader endpoint.*refuse writes.*Use the primary endpoint, master\.cache-a\.abc123\.use1\.cache\.amazonaws\.com$/,
+    ],
+    [
+      'the reader, without TLS',
+      cache('cache-a-ro.abc123.ng.0001'),
+      /Use the primary endpoint, cache-a\.abc123\.ng\.0001\.use1\.cache\.amazonaws\.com$/,
+    ],
+    [
+      'cluster mode enabled, with TLS',
+      cache('clustercfg.cache-a.abc123'),
+      /^shards\.0\.source: is clustercfg\..*cluster mode enabled, which is not supported.*cluster mode disabled first/,
+    ],
+    [
+      'cluster mode enabled, without TLS',
+      cache('cache-a.abc123.clustercfg'),
+      /cluster mode enabled, which is not supported/,
+    ],
+    [
+      'Serverless',
+      cache('cache-a-abc123.serverless'),
+      /^shards\.0\.source: is cache-a-abc123\.serverless\..*ElastiCache Serverless, which is not supported.*CLIENT LIST and CLIENT KILL/,
+    ],
+    [
+      'Serverless in China, as the target, in upper case',
+      (plan) => (plan.shards[0].target = 'rediss://A-1.SERVERLESS.cnn1.cache.amazonaws.com.cn:6379'),
+      /^shards\.0\.target: is A-1\.SERVERLESS.*which is not supported/,
+    ],
+    ['another domain', (plan) => (plan.shards[0].source = 'redis://x.serverless.example.com:6379')],
+  ],
   'names are used once:': [
     ['two shards', withSecond((second) => (second.name = 'A')), /^shards\.1\.name: is the name of shards\[0\] too/],
     [

@@ -54,7 +54,7 @@ const facts: GateFacts = {
   suspect: null,
   frozen: null,
   servers: [],
-  users: { differences: [], unknown: null, same: 2, onlyTarget: [] },
+  users: { differences: [], unknown: null, same: 2, unproven: [], onlyTarget: [] },
   refusedLogins: null,
   latencies: [window(2_000, 2_100)],
   bypassing: [],
@@ -96,14 +96,16 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       'users',
       'no',
       /^bob is missing on the target \(make both servers alike/,
-      { users: { differences: ['bob is missing on the target'], unknown: null, same: 2, onlyTarget: [] } },
+      {
+        users: { differences: ['bob is missing on the target'], unknown: null, same: 2, unproven: [], onlyTarget: [] },
+      },
     ],
     [
       'users',
       'no',
       /^the target refused the login of alice/,
       {
-        users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] },
+        users: { differences: [], unknown: 'the target does not tell', same: 0, unproven: [], onlyTarget: [] },
         refusedLogins: ['alice'],
       },
     ],
@@ -112,7 +114,7 @@ test('each gate closes by itself, and says what was seen and what is wanted', ()
       'unknown',
       /^the target does not tell$/,
       {
-        users: { differences: [], unknown: 'the target does not tell', same: 0, onlyTarget: [] },
+        users: { differences: [], unknown: 'the target does not tell', same: 0, unproven: [], onlyTarget: [] },
         refusedLogins: [],
       },
     ],

@@ -48,7 +48,7 @@ const facts: GateFacts = {
   suspect: null,
   frozen: null,
   servers: [],
-  users: { differences: [], unknown: null, same: 1, onlyTarget: [] },
+  users: { differences: [], unknown: null, same: 1, unproven: [], onlyTarget: [] },
   refusedLogins: null,
   latencies: [],
   bypassing: [],

@@ -75,9 +75,45 @@ run "refuses_another_primary_than_the_plan_has" {
   command = plan
 
   variables {
-    sources = { cache-0 = { url = "rediss://replica.cache.euc1.cache.amazonaws.com:6379", replication_group_id = "cache" } }
+    sources = { cache-0 = { url = "rediss://master.other.euc1.cache.amazonaws.com:6379", replication_group_id = "cache" } }
   }
   expect_failures = [data.aws_elasticache_replication_group.this["cache-0"]]
+}
+
+run "refuses_serverless" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { url = "rediss://cache-a-abc123.serverless.euc1.cache.amazonaws.com:6379" } }
+  }
+  expect_failures = [var.sources]
+}
+
+run "refuses_the_configuration_endpoint_of_a_cluster" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { url = "rediss://u:p@clustercfg.cache-a.abc123.euc1.cache.amazonaws.com:6379" } }
+  }
+  expect_failures = [var.sources]
+}
+
+run "refuses_a_reader_endpoint_with_tls" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { url = "rediss://u:p@replica.cache-a.abc123.euc1.cache.amazonaws.com:6379" } }
+  }
+  expect_failures = [var.sources]
+}
+
+run "refuses_a_reader_endpoint_in_the_clear" {
+  command = plan
+
+  variables {
+    sources = { cache-0 = { url = "redis://cache-a-ro.abc123.ng.0001.euc1.cache.amazonaws.com:6379" } }
+  }
+  expect_failures = [var.sources]
 }
 
 run "refuses_cluster_mode" {
