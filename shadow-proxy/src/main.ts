@@ -27,6 +27,8 @@ const program = proxyProgram().action(async (options: ProxyOptions) => {
 
 /** @param problem what is wrong with its limits on this machine */
 async function serve(plan: Plan, options: ProxyOptions, problem: string | null): Promise<void> {
+  if (options.peer !== undefined && !options.standby)
+    throw new PlanError('--peer', [{ path: [], message: 'needs --standby: stages are copied while the proxy waits' }]);
   const logger = createLogger(options.logLevel);
   if (problem !== null) logger.warn(`limits of the plan ${problem}`);
   let daemon: Daemon | undefined;
@@ -51,7 +53,11 @@ async function serve(plan: Plan, options: ProxyOptions, problem: string | null):
       return current;
     }
   };
-  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, { ...options, reread }));
+  const serving = (daemon = await Daemon.start(plan, options.shard ?? null, logger, {
+    ...options,
+    peers: options.peer,
+    reread,
+  }));
   void serving.lost.then((reason) => {
     logger.fatal({ problem: reason.message }, 'exiting: the lease is lost');
     process.stderr.write(`${reason.message}\n`);

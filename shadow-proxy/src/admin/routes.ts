@@ -9,6 +9,7 @@ import type { Metrics } from '../telemetry/metrics.js';
 import { SERIES_STEP_MS } from '../telemetry/series.js';
 import type { JobSnapshot, NotStarted } from '../telemetry/snapshot.js';
 import type { Side } from '../route/stage.js';
+import type { ShardState } from '../storage/state.js';
 import { AdminError } from './errors.js';
 import type { ShardControl } from './shard-control.js';
 import { changeAll, promoteAll, rollbackAll } from './stages.js';
@@ -22,8 +23,19 @@ export interface AdminContext {
   readonly waiting: () => readonly string[];
   /** Shards that are not started yet, and why: they are tried again each second. */
   readonly starting: () => readonly NotStarted[];
+  /** The durable state of each shard, for a standby; those without one are left out. */
+  readonly states: () => Promise<readonly SharedState[]>;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
 }
+
+export interface SharedState {
+  /** Whether this process serves the shard; else its state is what this process left, or copied. */
+  readonly serves: boolean;
+  readonly state: ShardState;
+}
+
+/** Load balancers ask these without a token: they are answered with the status code, and no word on the shards. */
+export const PROBES: ReadonlySet<string> = new Set(['/healthz', '/readyz']);
 
 export interface Answer {
   /** 200 by default. */
@@ -140,6 +152,8 @@ export const ROUTES: Readonly<Record<string, Route>> = {
       accepted: await accept(shardsNamed(context, shard), runIds),
     })),
   ),
+  /** { states: [{ serves, state }] }: what the standby of these shards copies. */
+  '/api/state': page(reads(async ({ states }) => ({ version: 1, states: await states() }))),
   /** GET → { jobs: [{ shard, job: JobSnapshot | null }] }: the job that is under way, or was the last. */
   '/api/jobs': {
     GET: reads(({ shards }) => ({ jobs: shards().map((shard) => ({ shard: shard.name, job: shard.snapshot().job })) })),

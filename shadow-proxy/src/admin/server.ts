@@ -1,6 +1,7 @@
 /**
  * The admin HTTP: opens its address, admits a request, reads its body, and answers by the table of `routes.ts`. The
- * status page and what it is made of are public: there is nothing of the shards in them.
+ * status page and what it is made of are public: there is nothing of the shards in them. So is the status code of the
+ * probes, which a load balancer asks for.
  *
  *   path in the table, or a file of the page? ─▶ admitted? ─▶ method taken? ─▶ body right? ─▶ handler
  *          404                                     401, 403       405            400, 413, 415
@@ -19,7 +20,7 @@ import { Metrics } from '../telemetry/metrics.js';
 import { refusalOf } from './admission.js';
 import { AdminError, asAdminError } from './errors.js';
 import type { NotStarted } from '../telemetry/snapshot.js';
-import { routeAt, ROUTES, type AdminContext, type Answer } from './routes.js';
+import { PROBES, routeAt, ROUTES, type AdminContext, type Answer, type SharedState } from './routes.js';
 import type { ShardControl } from './shard-control.js';
 
 export { AdminError };
@@ -39,6 +40,8 @@ export interface AdminOptions {
   readonly waiting?: () => readonly string[];
   /** Shards that are not started yet, and why: they are tried again each second. */
   readonly starting?: () => readonly NotStarted[];
+  /** The durable state of each shard, for a standby. */
+  readonly states?: () => Promise<readonly SharedState[]>;
 }
 
 const MAX_BODY = 64 * 1024;
@@ -61,8 +64,9 @@ export class Admin {
 
   private constructor(private readonly options: AdminOptions) {
     const { shards, migration = () => 'migration', waiting = () => [], starting = () => [] } = options;
+    const { states = () => Promise.resolve([]) } = options;
     const metrics = new Metrics(() => ({ shards: shards().map((shard) => shard.scrape()), waiting: waiting() }));
-    this.#context = { migration, shards, waiting, starting, metrics };
+    this.#context = { migration, shards, waiting, starting, states, metrics };
     this.#server = createServer({ requestTimeout: REQUEST_MS, headersTimeout: REQUEST_MS }, (request, response) => {
       void this.#answer(request, response);
     });
@@ -113,22 +117,36 @@ export class Admin {
       const route = routeAt(pathname);
       if (file === null && route === undefined)
         throw new AdminError('not-found', `there is no ${pathname}: ${Object.keys(ROUTES).join(', ')} are there`, 404);
-      this.#admit(request, file !== null);
+      const known = this.#admit(request, file !== null, PROBES.has(pathname));
       if (file !== null) return sendFile(request, response, pathname, file);
       checkMethod(request, response, pathname, Object.keys(route!));
       const { schema, handle } = route![request.method!];
       const body = schema && (await readBody(request, schema));
-      send(response, await handle(this.#context, { query, body }));
+      const answer = await handle(this.#context, { query, body });
+      send(response, known ? answer : withoutNames(answer));
     } catch (error) {
       refuse(request, response, error);
     }
   }
 
-  /** @throws {AdminError} where the request is not admitted */
-  #admit({ method = '', headers }: IncomingMessage, isPublic: boolean): void {
+  /**
+   * False for a probe without the token, which gets the status code alone.
+   * @throws {AdminError} where the request is not admitted
+   */
+  #admit({ method = '', headers }: IncomingMessage, isPublic: boolean, isProbe: boolean): boolean {
     const refusal = refusalOf({ method, headers, isPublic }, this.options.token());
-    if (refusal !== null) throw new AdminError(refusal.code, refusal.message, refusal.status);
+    if (refusal === null) return true;
+    // A token that is sent must be the right one.
+    const asks = READ.includes(method) && headers.authorization === undefined;
+    if (isProbe && refusal.code === 'unauthorized' && asks) return false;
+    throw new AdminError(refusal.code, refusal.message, refusal.status);
   }
+}
+
+/** Of a probe: whether all is well, and whether this is a standby. */
+function withoutNames({ status = 200, body }: Answer): Answer {
+  const { reason } = body as { readonly reason?: string };
+  return { status, body: { ok: status === 200, ...(reason !== undefined && { reason }) } };
 }
 
 /** Path and query. */

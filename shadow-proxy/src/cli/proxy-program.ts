@@ -1,5 +1,5 @@
 /** The options of `shadow-proxy`, the daemon. */
-import { Command, Option } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
 import { LOG_LEVELS, type LogLevel } from '../telemetry/log.js';
 import { withManual } from './manual.js';
 
@@ -7,6 +7,7 @@ export interface ProxyOptions {
   readonly plan: string;
   readonly shard?: string;
   readonly standby?: boolean;
+  readonly peer?: readonly string[];
   readonly firstStart?: boolean;
   readonly check?: boolean;
   readonly logLevel: LogLevel;
@@ -21,6 +22,12 @@ export function proxyProgram(): Command {
     .requiredOption('--plan <file>', 'the migration plan, in YAML')
     .option('--shard <name>', 'run this shard only (default: all shards of the plan)')
     .option('--standby', 'wait until the process that serves the shards ends, then take over')
+    .addOption(
+      new Option(
+        '--peer <url...>',
+        'with --standby and a state folder of its own: copy the stages from the proxy whose admin HTTP is there',
+      ).argParser(peerOf),
+    )
     .option(
       '--first-start',
       'confirm that no proxy has served the shards before, although their target holds keys: begin in the stages of the plan',
@@ -32,4 +39,11 @@ export function proxyProgram(): Command {
     1: 'stopped with unconfirmed writes, or another proxy serves a shard',
     3: 'a server does not answer at the start',
   });
+}
+
+function peerOf(text: string, before: readonly string[] = []): readonly string[] {
+  const url = URL.parse(text);
+  if (url?.protocol !== 'http:' || url.pathname !== '/' || url.search !== '' || url.username !== '')
+    throw new InvalidArgumentError('write the admin address of the other proxy, such as http://10.0.2.31:9400');
+  return [...before, url.origin];
 }

@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { otherSide, type Side } from '../route/stage.js';
 import type { Dialer } from '../upstream/dialer.js';
 import { oneServer } from '../upstream/identity.js';
+import { HandshakeRefused } from '../upstream/handshake.js';
 import { Lease, LeaseError, type Claim, type Tenure, type View } from './lease.js';
 
 /** How often who waits looks; twice that long stays to be seen who has given the lease back. */
@@ -87,6 +88,7 @@ export class Ownership {
   /**
    * Resolves when the shard is ours at every server that can be reached.
    * @throws {LeaseError} code `held`, unless as a standby; `one-server` where both addresses lead to one
+   * @throws {HandshakeRefused} where a server refuses to list its connections, unless as a standby
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
   async acquire({ standby, takeOver = false, needed, waiting, hindered }: AcquireOptions): Promise<void> {
@@ -100,8 +102,18 @@ export class Ownership {
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
       this.#refuseTwin();
       const reached = this.#all.filter(({ connected }) => connected);
-      const views = await Promise.all(reached.map((lease) => lease.look().catch(() => null)));
+      const refusals: HandshakeRefused[] = [];
+      const views = await Promise.all(
+        reached.map((lease) =>
+          lease.look().catch((problem: Error) => {
+            if (problem instanceof HandshakeRefused) refusals.push(withoutList(lease, problem));
+            return null;
+          }),
+        ),
+      );
       if (this.#ended) throw this.#ended;
+      if (refusals.length > 0 && !standby) throw refusals[0];
+      if (refusals.length > 0) hindered?.(refusals[0]);
       if (views.includes(null)) continue;
       const seen = views as View[];
       const held = seen.findIndex(({ holder }) => holder !== null);
@@ -308,3 +320,10 @@ export class Ownership {
 
 const describe = ({ from, ageS }: Claim, { side, dialer }: Lease): string =>
   `the proxy at ${from} has held the lease at the ${side} ${dialer.label} for ${ageS} s`;
+
+/** Without the list nobody knows whether another proxy serves the shard. */
+const withoutList = ({ side, dialer }: Lease, { reply }: HandshakeRefused): HandshakeRefused =>
+  new HandshakeRefused(
+    `the ${side} ${dialer.label} refuses CLIENT LIST (${reply.trim()}): without it the proxy cannot know that it alone serves the shard. Allow CLIENT LIST, CLIENT SETNAME and CLIENT KILL to the kit's user; where CLIENT is renamed, give it back its name`,
+    side,
+  );

@@ -7,10 +7,10 @@ import { otherSide, SIDES, type Side } from '../route/stage.js';
 import type { Clients } from '../session/clients.js';
 import type { Admitted } from '../stages/admitted.js';
 import type { Adjudicator } from '../suspects/adjudicator.js';
-import { oneServer } from '../upstream/identity.js';
+import { isReplica, oneServer } from '../upstream/identity.js';
 import type { Server } from '../upstream/server.js';
 
-const SENTINEL_POLL_MS = 500;
+const POLL_MS = 500;
 
 /** Why a server must not be used, by its run ID: both addresses lead to one server, and every write would run twice. */
 export function twinRefusal(servers: Readonly<Record<Side, Server>>, side: Side, runId: string): string | null {
@@ -70,16 +70,18 @@ export function hindrance(
   return null;
 }
 
-/** Follows Sentinel, which may have chosen another master while the old one still answers. */
-export class SentinelWatch {
+/**
+ * Follows a failover while the old master still answers: Sentinel has chosen another one, or the endpoint's name leads
+ * to another server than the one that has become a replica.
+ */
+export class FailoverWatch {
   #timer: NodeJS.Timeout | undefined;
+  #looking = false;
 
   constructor(private readonly context: ConnectionsContext & { readonly logger: Logger }) {}
 
   watch(): void {
-    const servers = Object.values(this.context.sequencer.servers);
-    if (servers.some(({ endpoint }) => endpoint.followsSentinel))
-      this.#timer = setInterval(() => void this.#look(), SENTINEL_POLL_MS);
+    this.#timer = setInterval(() => void this.#look(), POLL_MS);
   }
 
   stop(): void {
@@ -87,16 +89,34 @@ export class SentinelWatch {
   }
 
   async #look(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
     for (const side of SIDES) {
       const server = this.context.sequencer.servers[side];
-      const { endpoint, connections } = server;
-      const { address } = connections;
-      if (!endpoint.followsSentinel || address === undefined) continue;
-      const now = await endpoint.resolve().catch(() => null);
-      if (now === null || (now.host === connections.address?.host && now.port === connections.address.port)) continue;
-      this.context.logger.warn({ server: side, from: connections.address, to: now }, 'following a failover');
-      connections.follow(now);
-      giveUp(this.context, side);
+      if (server.connections.address === undefined) continue;
+      await (server.endpoint.followsSentinel ? this.#followSentinel(server) : this.#followName(server));
     }
+    this.#looking = false;
+  }
+
+  async #followSentinel(server: Server): Promise<void> {
+    const { endpoint, connections, side } = server;
+    const now = await endpoint.resolve().catch(() => null);
+    if (now === null || (now.host === connections.address?.host && now.port === connections.address.port)) return;
+    this.context.logger.warn({ server: side, from: connections.address, to: now }, 'following a failover');
+    connections.follow(now);
+    giveUp(this.context, side);
+  }
+
+  /** A replica whose name leads to itself, or to another replica, has not been failed over from. */
+  async #followName(server: Server): Promise<void> {
+    const { identity, endpoint, side } = server;
+    if (identity === null || !isReplica(identity) || !(await server.hasMoved().catch(() => false))) return;
+    this.context.logger.warn(
+      { server: side, endpoint: endpoint.label },
+      'following a failover: the name leads to another server',
+    );
+    server.leave();
+    giveUp(this.context, side);
   }
 }

@@ -1,6 +1,8 @@
 /** The daemon: every shard of a plan that this process has, their admin HTTP, reload and drain. */
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
+import type { SharedState } from '../admin/routes.js';
 import { Admin, AdminError } from '../admin/server.js';
 import type { Shard } from './contract.js';
 import { HandshakeRefused } from '../upstream/handshake.js';
@@ -8,13 +10,15 @@ import { launch, LaunchError, type Launched } from './launch.js';
 import { formatAddress } from '../plan/endpoint.js';
 import { PlanError } from '../plan/errors.js';
 import { pageFile } from '../page/files.js';
-import type { AdminPlan, Plan, ShardPlan } from '../plan/plan.js';
+import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
+import { readState } from '../storage/state.js';
 
 const ADMIN_RETRY_MS = 250;
 const RETRY_MS = 1_000;
 
 export interface DaemonOptions {
   readonly standby?: boolean;
+  readonly peers?: readonly string[];
   readonly firstStart?: boolean;
   readonly reread?: (plan: Plan) => Plan;
 }
@@ -44,6 +48,7 @@ export class Daemon {
    * Opens the admin HTTP, then the shards; `/readyz` answers 503 until all of them are up.
    * @param only name of the one shard that this process has; null takes all
    * @param standby wait until the process that has the shards ends
+   * @param peers admin addresses of the proxies whose stages it copies as a standby
    * @param firstStart as for `launch`
    * @param reread that plan with the passwords that the file has now, asked for before a shard is tried again
    * @throws {PlanError} {StateError} {LaunchError} {AdminError} with nothing left running
@@ -52,13 +57,13 @@ export class Daemon {
     plan: Plan,
     only: string | null,
     logger: Logger,
-    { standby = false, firstStart = false, reread = (same) => same }: DaemonOptions = {},
+    { standby = false, peers = [], firstStart = false, reread = (same) => same }: DaemonOptions = {},
   ): Promise<Daemon> {
     const daemon = new Daemon(plan, only, logger, firstStart, reread);
     try {
       daemon.#waiting = standby;
       await daemon.#openAdmins(standby);
-      if (standby) await daemon.#takeOver();
+      if (standby) await daemon.#takeOver(peers);
       else await daemon.#launch();
       daemon.#waiting = false;
     } catch (error) {
@@ -93,11 +98,12 @@ export class Daemon {
   }
 
   /** All at once, for the process that has them ends with all of them. */
-  async #takeOver(): Promise<void> {
+  async #takeOver(peers: readonly string[]): Promise<void> {
     const launches = shardsOf(this.plan, this.only).map(async (shard) =>
       this.#add(
         await launch(this.plan, shard, this.logger, {
           standby: true,
+          peers,
           firstStart: this.firstStart,
           shards: this.#shards,
         }),
@@ -187,10 +193,21 @@ export class Daemon {
       waiting: () => (this.#waiting ? names : []),
       starting: () =>
         names.flatMap((shard) => (this.#problems.has(shard) ? [{ shard, problem: this.#problems.get(shard)! }] : [])),
+      states: () => this.#states(names),
       page: pageFile,
     });
     this.#admins.push(admin);
     this.logger.info({ admin: formatAddress({ host, port: admin.port }), shards: names }, 'admin HTTP is open');
+  }
+
+  /** As the disk has them. One that cannot be read is left out: the shard's start says what is wrong with it. */
+  async #states(names: readonly string[]): Promise<readonly SharedState[]> {
+    const serves = (name: string): boolean => this.#shards().some((shard) => shard.name === name);
+    const states = names.map(async (name) => {
+      const state = await readState(join(this.plan.state, name), name).catch(() => null);
+      return state === null ? [] : [{ serves: serves(name), state }];
+    });
+    return (await Promise.all(states)).flat();
   }
 
   #openAdminLater(names: readonly string[], error: Error): void {
@@ -209,6 +226,3 @@ function shardsOf(plan: Plan, only: string | null): readonly ShardPlan[] {
   const names = plan.shards.map(({ name }) => name).join(', ');
   throw new PlanError('--shard', [{ path: [], message: `there is no shard ${only} in the plan: ${names}` }]);
 }
-
-const adminOf = (plan: Plan, shard: string): AdminPlan =>
-  plan.shards.find(({ name }) => name === shard)?.admin ?? plan.admin;

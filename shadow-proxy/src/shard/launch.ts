@@ -16,7 +16,9 @@ import { checkLayouts, checkOwns, checkReload, perRegionOf, routingOf, writtenOw
 import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { Ledger } from '../telemetry/ledger.js';
 import {
+  isCopy,
   resolveStages,
+  setStateAside,
   StateError,
   StateStore,
   type Admission,
@@ -24,6 +26,7 @@ import {
   type StatePatch,
 } from '../storage/state.js';
 import { authoritiesOf, type Side } from '../route/stage.js';
+import { StateFollower } from './follow.js';
 import { startShard } from './shard.js';
 
 export interface Launched {
@@ -42,6 +45,8 @@ export interface Launched {
 export interface LaunchOptions {
   /** Wait for the end of the process that has the shard, and take it over. */
   readonly standby?: boolean;
+  /** As a standby: admin addresses of the proxies whose state it copies while one of them serves the shard. */
+  readonly peers?: readonly string[];
   /**
    * At the very first start, both servers are believed to hold the same: nobody will be asked to copy what is there.
    */
@@ -84,13 +89,25 @@ export async function launch(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby = false, alike = false, consent = NO_CONSENT, firstStart = false, shards = () => [] }: LaunchOptions = {},
+  {
+    standby = false,
+    peers = [],
+    alike = false,
+    consent = NO_CONSENT,
+    firstStart = false,
+    shards = () => [],
+  }: LaunchOptions = {},
 ): Promise<Launched> {
   let lose: (reason: LeaseError) => void = () => undefined;
   const taken = new Promise<LeaseError>((resolve) => (lose = resolve));
   const ownership = ownershipOf(plan, shardPlan, lose);
   try {
-    await acquire(ownership, plan, shardPlan, logger, standby);
+    const follower = new StateFollower(plan, shardPlan, peers, logger);
+    try {
+      await acquire(ownership, plan, shardPlan, logger, standby);
+    } finally {
+      await follower.stop();
+    }
     const launched = await start(ownership, plan, shardPlan, logger, { standby, alike, consent, firstStart, shards });
     const lost = taken.then(async (reason) => {
       await launched.stop();
@@ -165,14 +182,16 @@ async function start(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  { standby, alike, consent, firstStart, shards }: Required<LaunchOptions>,
+  { standby, alike, consent, firstStart, shards }: Required<Omit<LaunchOptions, 'peers'>>,
 ): Promise<Omit<Launched, 'lost'>> {
   const state = await StateStore.open(plan.state, shardPlan.name, async ({ workloads }) => {
     await ownership.check();
     await ownership.tell(digestOf(workloads));
   });
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
-  checkStages(ownership, state, plan, shardPlan);
+  await checkStages(ownership, state, plan, shardPlan);
+  // What that process confirmed before it ended holds for a copy of its state, too.
+  if (isCopy(state.previous) && ownership.predecessor?.clean) await state.update({ cleanShutdown: true });
   if (firstStart && state.previous !== null)
     logger.warn(
       { shard: shardPlan.name },
@@ -266,11 +285,13 @@ function newlyOwned({ previous }: StateStore, plan: Plan, shardPlan: ShardPlan):
 
 /**
  * A folder that the process before us did not have may know of other stages: clients would be sent to the wrong server.
+ * It is set aside, for the next start sees no predecessor that says so.
  * @throws {LaunchError}
  */
-function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): void {
+async function checkStages(ownership: Ownership, state: StateStore, plan: Plan, { name }: ShardPlan): Promise<void> {
   const note = ownership.predecessor?.note ?? '';
   if (note === '' || isHeir(ownership, state) || note === digestOf(resolveStages(plan, state.current).stages)) return;
+  await setStateAside(join(plan.state, name), 'the last process that served the shard had other stages');
   throw new LaunchError(
     'lease',
     `shard ${name} has other stages in ${join(plan.state, name)} than the last process that served it; use the state folder of that process, or a copy of its state.json`,

@@ -26,7 +26,7 @@ import type { HistoryEvent } from '../storage/state.js';
 import type { SeriesSnapshot } from '../telemetry/series.js';
 import type { JobSnapshot, ScrapedShard, ShardSnapshot } from '../telemetry/snapshot.js';
 import { compose } from './compose.js';
-import { SentinelWatch, startMirrors } from './connections.js';
+import { FailoverWatch, startMirrors } from './connections.js';
 import type { Shard, ShardOptions } from './contract.js';
 import { changeStage, promotionContext } from './control.js';
 import { admitFirst, beginCopies } from './first-start.js';
@@ -57,13 +57,13 @@ class RunningShard implements Shard {
   readonly #options: ShardOptions;
   /** For tests that look inside. */
   readonly parts: Parts;
-  readonly #sentinels: SentinelWatch;
+  readonly #failovers: FailoverWatch;
   #stopping = false;
 
   constructor(options: ShardOptions) {
     this.#options = options;
     this.parts = compose(options);
-    this.#sentinels = new SentinelWatch(this.parts);
+    this.#failovers = new FailoverWatch(this.parts);
   }
 
   get name(): string {
@@ -93,7 +93,7 @@ class RunningShard implements Shard {
     await keeper.begun();
     parts.journal.serve();
     await parts.listener.open(performance.now() + listenMs);
-    this.#sentinels.watch();
+    this.#failovers.watch();
     for (const watcher of [parts.clocks, parts.monitor, parts.logins]) watcher.watch();
     parts.collector.start();
     parts.jobs.begin(unknownBecause === null ? keeper.job() : null, certain);
@@ -202,7 +202,7 @@ class RunningShard implements Shard {
   async stop(): Promise<void> {
     const { clients, sequencer, servers, sharing, ...parts } = this.parts;
     this.#stopping = true;
-    for (const watcher of [this.#sentinels, parts.clocks, parts.monitor, parts.logins, ...parts.liveness])
+    for (const watcher of [this.#failovers, parts.clocks, parts.monitor, parts.logins, ...parts.liveness])
       watcher.stop();
     for (const part of [parts.admitted, parts.jobs, parts.collector, clients.counterWatch]) part.close();
     clients.limits.end();

@@ -14,6 +14,8 @@ export interface HistoryEvent {
 export function describeEvent(event: HistoryEvent): string {
   if (event.event === 'stage') return describeStage(event);
   if (event.event === 'owner') return `process ${String(event.process)} serves the shard`;
+  if (event.event === 'copied') return `the state was copied from the proxy at ${String(event.from)}`;
+  if (event.event === 'outdated') return `the state was set aside: ${String(event.reason)}`;
   if (event.event === 'plan')
     return `the plan ${String(event.plan)} applies: ${Object.entries(event.stages as Stages)
       .map(([name, point]) => `${name} ${formatPoint(point)}`)

@@ -343,6 +343,45 @@ function fromEarlier(text: string): unknown {
     : null;
 }
 
+/** Checks a state that another proxy sent. Null where it is none. */
+export function asState(value: unknown): ShardState | null {
+  const parsed = shardState.safeParse(value);
+  return parsed.success ? parsed.data : null;
+}
+
+/**
+ * Replaces the state of a shard by that of the proxy which serves it, for the standby that may take over. What of it
+ * names a process is left out: no journal of this folder belongs to it, so every key is suspect, unless that proxy
+ * ends clean.
+ * @throws {Error} where the disk does not take it
+ */
+export async function copyState(stateDirectory: string, theirs: ShardState, from: string): Promise<void> {
+  const directory = join(stateDirectory, theirs.shard);
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const copy: ShardState = { ...theirs, cleanShutdown: false, journal: null, owner: null };
+  const event = { event: 'copied', from, revision: copy.revision, process: theirs.owner?.process ?? null };
+  // The history first: it must never be newer than state.json.
+  await appendLine(directory, redacted({ time: new Date().toISOString(), ...event }));
+  await replaceFile(directory, 'state.json', seal(copy, 2) + '\n');
+}
+
+/**
+ * Sets a state aside that is known to be wrong: the shard does not start from this folder until it is replaced.
+ * @throws {Error} where the disk does not take it
+ */
+export async function setStateAside(directory: string, reason: string): Promise<void> {
+  await appendLine(directory, { time: new Date().toISOString(), event: 'outdated', reason });
+  await rename(join(directory, 'state.json'), join(directory, 'state.json.outdated')).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'ENOENT') throw error;
+    },
+  );
+}
+
+/** Whether it was copied from another proxy, and no process has served with it since. */
+export const isCopy = (state: ShardState | null): boolean =>
+  state !== null && state.owner === null && state.revision > 0;
+
 async function replaceFile(directory: string, name: string, text: string): Promise<void> {
   const temporary = join(directory, `${name}.tmp`);
   const file = await open(temporary, 'w', 0o600);

@@ -2,6 +2,9 @@
 #
 #   dns   the name is a record that is changed: clients follow when they connect anew; their port stays, so all three have one
 #   nlb   the name is that of a network load balancer: its listener forwards to one of three target groups; ports may differ
+#
+# Of two proxies of a shard one serves, and the other refuses connections. The load balancer asks which is ready. A record has
+# the addresses of both: a client must try the second one where the first refuses.
 
 locals {
   nlb     = var.via == "nlb"
@@ -13,7 +16,7 @@ locals {
   chosen = {
     for name, choice in local.names : name => {
       source = { hosts = [var.destinations[choice.shard].source.host], port = var.destinations[choice.shard].source.port }
-      proxy  = { hosts = [var.destinations[choice.shard].proxy.address], port = var.destinations[choice.shard].proxy.port }
+      proxy  = { hosts = var.destinations[choice.shard].proxy.addresses, port = var.destinations[choice.shard].proxy.port }
       target = { hosts = var.destinations[choice.shard].target.addresses, port = var.destinations[choice.shard].target.port }
     }[choice.to]
   }

@@ -6,7 +6,7 @@ locals {
     for name, choice in local.nlb ? local.names : {} : {
       for to, group in {
         source = { hosts = [var.destinations[choice.shard].source.host], port = var.destinations[choice.shard].source.port }
-        proxy  = { hosts = [var.destinations[choice.shard].proxy.address], port = var.destinations[choice.shard].proxy.port }
+        proxy  = { hosts = var.destinations[choice.shard].proxy.addresses, port = var.destinations[choice.shard].proxy.port }
         target = { hosts = var.destinations[choice.shard].target.addresses, port = var.destinations[choice.shard].target.port }
       } : "${name}/${to}" => merge(group, { name = name, to = to }) if to != "source" || can(cidrhost("${var.destinations[choice.shard].source.host}/32", 0))
     }
@@ -55,9 +55,14 @@ resource "aws_lb_target_group" "this" {
   connection_termination = true
   tags                   = merge(var.tags, { Name = each.key })
 
+  # A proxy is asked whether it serves: its standby does not. Both numbers are the lowest that AWS takes.
   health_check {
-    protocol            = "TCP"
-    interval            = 10
+    protocol            = each.value.to == "proxy" ? "HTTP" : "TCP"
+    port                = each.value.to == "proxy" ? tostring(var.destinations[var.names[each.value.name].shard].proxy.admin_port) : "traffic-port"
+    path                = each.value.to == "proxy" ? "/readyz" : null
+    matcher             = each.value.to == "proxy" ? "200" : null
+    interval            = each.value.to == "proxy" ? 5 : 10
+    timeout             = each.value.to == "proxy" ? 2 : null
     healthy_threshold   = 2
     unhealthy_threshold = 2
   }
@@ -113,13 +118,14 @@ resource "aws_route53_record" "nlb" {
 resource "aws_cloudwatch_metric_alarm" "unhealthy" {
   for_each = local.nlb ? local.names : {}
 
-  alarm_name          = "${var.name}-${each.key}-unhealthy"
-  alarm_description   = "The load balancer reaches less than all of what ${each.key} leads to (${each.value.to})."
-  namespace           = "AWS/NetworkELB"
-  metric_name         = "UnHealthyHostCount"
+  alarm_name        = "${var.name}-${each.key}-unhealthy"
+  alarm_description = each.value.to == "proxy" ? "The load balancer reaches no proxy of ${each.key} that serves." : "The load balancer reaches less than all of what ${each.key} leads to (${each.value.to})."
+  namespace         = "AWS/NetworkELB"
+  # A standby counts as unhealthy.
+  metric_name         = each.value.to == "proxy" ? "HealthyHostCount" : "UnHealthyHostCount"
   statistic           = "Maximum"
-  comparison_operator = "GreaterThanThreshold"
-  threshold           = 0
+  comparison_operator = each.value.to == "proxy" ? "LessThanThreshold" : "GreaterThanThreshold"
+  threshold           = each.value.to == "proxy" ? 1 : 0
   period              = 60
   evaluation_periods  = 2
   alarm_actions       = var.alarm_topic_arns

@@ -59,10 +59,10 @@ variable "addresses" {
 variable "destinations" {
   type = map(object({
     source = object({ host = string, port = number, kind = string })
-    proxy  = object({ address = string, port = number })
+    proxy  = object({ addresses = list(string), port = number, admin_port = number })
     target = object({ addresses = list(string), port = number })
   }))
-  description = "Of each shard: where its source, its proxy and its target are."
+  description = "Of each shard: where its source, its proxies (one, or two of which one serves) and its target are."
 }
 
 variable "names" {

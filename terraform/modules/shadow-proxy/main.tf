@@ -1,9 +1,19 @@
-# One host a shard. It comes back by itself: its hardware fails, and it is moved; it hangs, and it is rebooted. Its state, on a
-# volume of its own, comes with it.
+# One or two hosts a shard, two of them in two zones. One that fails comes back by itself: its hardware fails, and it is moved; it
+# hangs, and it is rebooted. Its state, on a volume of its own, comes with it.
 
 locals {
-  names = { for shard in keys(var.shards) : "proxy-${lower(replace(shard, "/[._]/", "-"))}" => shard }
-  hosts = { for i, name in sort(keys(local.names)) : name => { subnet_id = var.base.subnet_ids[i % length(var.base.subnet_ids)] } }
+  first = { for shard in keys(var.shards) : "proxy-${lower(replace(shard, "/[._]/", "-"))}" => shard }
+  # The first host of a shard is where it is without a second one: adding that replaces nothing.
+  placed = merge([
+    for i, name in sort(keys(local.first)) : {
+      for n in range(var.per_shard) : n == 0 ? name : "${name}-b" => {
+        shard     = local.first[name]
+        role      = n == 0 ? "first" : "standby"
+        subnet_id = var.base.subnet_ids[(i + n) % length(var.base.subnet_ids)]
+      }
+    }
+  ]...)
+  hosts = { for name, host in local.placed : name => { subnet_id = host.subnet_id } }
 }
 
 module "hosts" {
@@ -47,7 +57,7 @@ resource "aws_cloudwatch_metric_alarm" "recovery" {
   for_each = local.alarms
 
   alarm_name          = "${var.name}-${each.key}"
-  alarm_description   = "Shadow proxy ${each.value.host}: ${each.value.what}. Clients of the shard are cut off meanwhile."
+  alarm_description   = "Shadow proxy ${each.value.host}: ${each.value.what}. ${var.per_shard > 1 ? "The other proxy of the shard serves meanwhile." : "Clients of the shard are cut off meanwhile."}"
   namespace           = "AWS/EC2"
   metric_name         = "StatusCheckFailed_${each.value.check}"
   dimensions          = { InstanceId = module.hosts.hosts[each.value.host].id }

@@ -42,6 +42,23 @@ variable "shards" {
   }
 }
 
+variable "per_shard" {
+  type        = number
+  description = "Proxies of each shard: 1, or 2 in two availability zones, of which one serves and the other is its standby."
+  default     = 1
+
+  validation {
+    condition     = contains([1, 2], var.per_shard)
+    error_message = "per_shard is 1, or 2: a proxy and its standby."
+  }
+}
+
+variable "allow_single_zone" {
+  type        = bool
+  description = "Whether both proxies of a shard may be in one availability zone. For rehearsals."
+  default     = false
+}
+
 variable "instance_type" {
   type        = string
   description = "Instance type of the proxies: one thread serves a shard, so a fast core counts, not many. Graviton by default; another architecture needs an AMI of its own."

@@ -244,7 +244,7 @@ describe('the daemon', () => {
       t.after(() => delete process.env.ADMIN_TOKEN);
       const { daemon, admin } = await start(t, plan, undefined, ['--shard', 'a']);
       await assert.rejects(fetch(`${admin}/readyz`), 'the plan’s own address stays closed');
-      assert.equal((await fetch(`http://127.0.0.1:${own}/readyz`)).status, 401);
+      assert.equal((await fetch(`http://127.0.0.1:${own}/api/status`)).status, 401);
       const shown = await runProgram(t, 'shadow-compare', ['status', '--json', '--admin', `127.0.0.1:${own}`], {
         SHADOW_PROXY_TOKEN: 't0ken',
       });

@@ -331,3 +331,77 @@ test('a standby whose own folder knows of other stages does not serve', async (t
     assert.match(second.stderr, /^shard a has other stages in \S+-other\/a than the last process that served it/);
   });
 });
+
+test('a standby with a peer goes on in the stages that were changed while it waited', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withSetting(t, async ({ start, admin, plan, ...servers }) => {
+    const [port, adminPort] = [await getPort(), await getPort()];
+    const first = start();
+    await first.prints(/"listening"/);
+    const second = start(['--standby', '--peer', admin], (changed) => {
+      changed.state = `${plan.state as string}-other`;
+      changed.shards[0].listen = `redis://127.0.0.1:${port}`;
+      changed.admin.listen = `127.0.0.1:${adminPort}`;
+    });
+    await second.prints(/"standing by"/);
+    const traffic = new Traffic([servers.port, port]);
+    await traffic.goesOn();
+    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    assert.equal(moved.code, 0, moved.stderr);
+    const copied = (): ShardState['workloads'] | null => {
+      try {
+        const text = readFileSync(join(`${plan.state as string}-other`, 'a', 'state.json'), 'utf8');
+        return (JSON.parse(text) as ShardState).workloads;
+      } catch {
+        return null;
+      }
+    };
+    await until(() => copied()?.default.stage === 'dualwrite', 5_000);
+    first.signal('SIGKILL');
+    await second.prints(/"listening"/);
+    assert.match(second.stdout, /every key of each mirrored workload is a suspect/);
+    await traffic.goesOn();
+    await traffic.stop();
+    assert.equal((await status(`http://127.0.0.1:${adminPort}`)).workloads[0].stage, 'dualwrite');
+    const verified = async (): Promise<boolean> => {
+      const { workloads, job } = await settled(`http://127.0.0.1:${adminPort}`);
+      return workloads[0].suspect === null && job?.automatic === true && job.state === 'done';
+    };
+    await until(verified, 20_000);
+    await traffic.assertKept(servers);
+  });
+});
+
+test('a standby that was refused for its stages does not serve at its next start either', async (t) => {
+  if (!(await needsKeydb(t))) return;
+  await withSetting(t, async ({ start, admin, plan }) => {
+    const other = (changed: PlanObject): void => {
+      changed.state = `${plan.state as string}-other`;
+    };
+    const first = start();
+    await first.prints(/"listening"/);
+    const second = start(['--standby'], other);
+    await second.prints(/"standing by"/);
+    const moved = await runProgram(t, 'shadow-compare', ['stage', 'default', 'dualwrite', '--admin', admin]);
+    assert.equal(moved.code, 0, moved.stderr);
+    // The lease names the stages when it is renewed: a standby cannot know of a change in the moment before.
+    await sleep(2_500);
+    first.signal('SIGKILL');
+    assert.equal(await second.exit(), 1);
+    const third = start(['--standby'], other);
+    assert.notEqual(await third.exit(), 0);
+    assert.match(third.stderr, /state\.json is missing, but the shard was served before/);
+  });
+});
+
+test('a peer is an admin address, and only a standby has one', async (t) => {
+  const file = ['--plan', 'migration.example.yaml'];
+  for (const [args, problem] of [
+    [['--standby', '--peer', '10.0.2.31:9400'], /such as http:\/\/10\.0\.2\.31:9400/],
+    [['--peer', 'http://10.0.2.31:9400'], /--peer.*needs --standby/s],
+  ] as const) {
+    const { code, stderr } = await runProgram(t, 'shadow-proxy', [...file, ...args]);
+    assert.equal(code, 2, stderr);
+    assert.match(stderr, problem);
+  }
+});

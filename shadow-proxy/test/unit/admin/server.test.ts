@@ -183,9 +183,25 @@ describe('the admin HTTP', () => {
 });
 
 describe('who may ask:', () => {
+  test('a load balancer may probe without a token, and learns the status code alone', async (t) => {
+    const [a, b] = [testShard('a'), testShard('b')];
+    b.isReady = false;
+    const port = await start(t, [a, b], { token: () => 'right' });
+    const probe = await ask(port, 'GET', '/readyz');
+    assert.deepEqual([probe.status, probe.body], [503, { ok: false }]);
+    const alive = await ask(port, 'GET', '/healthz');
+    assert.deepEqual([alive.status, alive.body], [200, { ok: true }]);
+    const standby = await start(t, [], { token: () => 'right', waiting: () => ['a'] });
+    const waits = await ask(standby, 'GET', '/readyz');
+    assert.deepEqual([waits.status, waits.body], [503, { ok: false, reason: 'standby' }]);
+    const known = await ask(port, 'GET', '/readyz', { authorization: 'Bearer right' });
+    assert.deepEqual([known.status, known.body], [503, { ready: false, notReady: ['b'] }]);
+    assert.equal((await ask(port, 'GET', '/readyz', { authorization: 'Bearer wrong' })).status, 401);
+  });
+
   test('with a token, only who has it, on every page', async (t) => {
     const port = await start(t, [testShard('a')], { token: () => 'right' });
-    for (const path of ['/metrics', '/healthz', '/readyz', '/api/status']) {
+    for (const path of ['/metrics', '/api/state', '/api/status']) {
       for (const headers of [
         {},
         { authorization: 'Bearer wrong' },

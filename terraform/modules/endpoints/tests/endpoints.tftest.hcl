@@ -12,22 +12,22 @@ variables {
   destinations = {
     cache-0 = {
       source = { host = "10.0.0.11", port = 6379, kind = "redis" }
-      proxy  = { address = "10.0.1.31", port = 6379 }
+      proxy  = { addresses = ["10.0.1.31"], port = 6379, admin_port = 9400 }
       target = { addresses = ["10.0.1.21", "10.0.2.21"], port = 6379 }
     }
     cache-1 = {
       source = { host = "redis.internal", port = 6379, kind = "redis" }
-      proxy  = { address = "10.0.1.32", port = 6379 }
+      proxy  = { addresses = ["10.0.1.32"], port = 6379, admin_port = 9400 }
       target = { addresses = ["10.0.1.22"], port = 6379 }
     }
     guarded = {
       source = { host = "10.0.0.13", port = 26379, kind = "sentinel" }
-      proxy  = { address = "10.0.1.33", port = 6379 }
+      proxy  = { addresses = ["10.0.1.33"], port = 6379, admin_port = 9400 }
       target = { addresses = ["10.0.1.22"], port = 6379 }
     }
     translated = {
       source = { host = "10.0.0.14", port = 6379, kind = "redis" }
-      proxy  = { address = "10.0.1.34", port = 6400 }
+      proxy  = { addresses = ["10.0.1.34"], port = 6400, admin_port = 9400 }
       target = { addresses = ["10.0.1.22"], port = 6379 }
     }
   }
@@ -114,6 +114,54 @@ run "by_load_balancer" {
   assert {
     condition     = aws_lb_target_group_attachment.this["checkout/target/1"].target_id == "10.0.2.21" && aws_lb_target_group_attachment.this["search/proxy/0"].port == 6400 && output.ports == { checkout = 6379, search = 6380 }
     error_message = "ports are translated"
+  }
+}
+
+run "two_proxies_by_record" {
+  variables {
+    destinations = {
+      cache-0 = {
+        source = { host = "10.0.0.11", port = 6379, kind = "redis" }
+        proxy  = { addresses = ["10.0.1.31", "10.0.2.31"], port = 6379, admin_port = 9400 }
+        target = { addresses = ["10.0.1.21"], port = 6379 }
+      }
+    }
+  }
+
+  assert {
+    condition     = aws_route53_record.names["checkout"].records == toset(["10.0.1.31", "10.0.2.31"])
+    error_message = "both addresses"
+  }
+}
+
+run "two_proxies_by_load_balancer" {
+  variables {
+    via        = "nlb"
+    subnet_ids = ["subnet-0a", "subnet-0b"]
+    destinations = {
+      cache-0 = {
+        source = { host = "10.0.0.11", port = 6379, kind = "redis" }
+        proxy  = { addresses = ["10.0.1.31", "10.0.2.31"], port = 6379, admin_port = 9401 }
+        target = { addresses = ["10.0.1.21"], port = 6379 }
+      }
+    }
+  }
+
+  assert {
+    condition     = aws_lb_target_group_attachment.this["checkout/proxy/0"].target_id == "10.0.1.31" && aws_lb_target_group_attachment.this["checkout/proxy/1"].target_id == "10.0.2.31"
+    error_message = "both are members"
+  }
+  assert {
+    condition     = [for check in aws_lb_target_group.this["checkout/proxy"].health_check : [check.protocol, check.port, check.path, check.matcher, check.interval, check.unhealthy_threshold]] == [["HTTP", "9401", "/readyz", "200", 5, 2]]
+    error_message = "the one that is ready is the one that serves: ${jsonencode(aws_lb_target_group.this["checkout/proxy"].health_check)}"
+  }
+  assert {
+    condition     = aws_lb_target_group.this["checkout/target"].health_check[0].protocol == "TCP" && aws_lb_target_group.this["checkout/target"].health_check[0].port == "traffic-port"
+    error_message = "KeyDB is asked at its port"
+  }
+  assert {
+    condition     = aws_cloudwatch_metric_alarm.unhealthy["checkout"].metric_name == "HealthyHostCount" && aws_cloudwatch_metric_alarm.unhealthy["checkout"].threshold == 1
+    error_message = "a standby raises no alarm"
   }
 }
 

@@ -85,3 +85,52 @@ run "refuses_no_subnet" {
   }
   expect_failures = [var.base]
 }
+
+run "two_a_shard_in_two_subnets" {
+  variables {
+    per_shard         = 2
+    allow_single_zone = true
+  }
+
+  assert {
+    condition     = keys(output.hosts) == ["proxy-cache-0", "proxy-cache-0-b", "proxy-cache-1", "proxy-cache-1-b"] && [for host in values(output.hosts) : host.role] == ["first", "standby", "first", "standby"]
+    error_message = "a first one and its standby: ${jsonencode(output.hosts)}"
+  }
+  assert {
+    condition     = local.hosts["proxy-cache-0"].subnet_id == "subnet-0a" && local.hosts["proxy-cache-0-b"].subnet_id == "subnet-0b" && local.hosts["proxy-cache-1"].subnet_id == "subnet-0b" && local.hosts["proxy-cache-1-b"].subnet_id == "subnet-0c"
+    error_message = "the first ones are where they are without a standby"
+  }
+  assert {
+    condition     = output.hosts["proxy-cache-1-b"].shard == "cache.1" && output.alarms == 8
+    error_message = "each is recovered"
+  }
+}
+
+run "refuses_two_in_one_zone" {
+  command = plan
+
+  variables {
+    per_shard = 2
+  }
+  expect_failures = [output.hosts]
+}
+
+run "refuses_two_proxies_of_one_host_name" {
+  command = plan
+
+  variables {
+    per_shard         = 2
+    allow_single_zone = true
+    shards            = { a = { listen_port = 6379, admin_port = 9400 }, a-b = { listen_port = 6379, admin_port = 9400 } }
+  }
+  expect_failures = [output.hosts]
+}
+
+run "refuses_three" {
+  command = plan
+
+  variables {
+    per_shard = 3
+  }
+  expect_failures = [var.per_shard]
+}

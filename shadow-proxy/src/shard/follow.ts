@@ -1,0 +1,85 @@
+/**
+ * A standby with a state folder of its own: while another proxy serves the shard, its state is copied, so that this one
+ * begins in the same stages when it takes over.
+ */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { adminOf, type Plan, type ShardPlan } from '../plan/plan.js';
+import { asState, copyState, isCopy, readState, type ShardState } from '../storage/state.js';
+
+const EVERY_MS = 500;
+const TIMEOUT_MS = 2_000;
+
+export class StateFollower {
+  readonly #stopped = new AbortController();
+  readonly #done: Promise<unknown>;
+  /** What is wrong with each peer, as it was logged. */
+  readonly #problems = new Map<string, string>();
+
+  constructor(
+    private readonly plan: Plan,
+    private readonly shard: ShardPlan,
+    peers: readonly string[],
+    private readonly logger: Logger,
+  ) {
+    this.#done = Promise.all(peers.map((peer) => this.#follow(peer)));
+  }
+
+  /** Resolves when nothing is written any more. */
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#done;
+  }
+
+  async #follow(peer: string): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      await this.#copy(peer).then(
+        () => this.#problems.delete(peer),
+        (error: Error) => this.#report(peer, error),
+      );
+      await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
+    }
+  }
+
+  async #copy(peer: string): Promise<void> {
+    const { name } = this.shard;
+    const { token } = adminOf(this.plan, name);
+    const response = await fetch(`${peer}/api/state`, {
+      headers: token === null ? {} : { authorization: `Bearer ${token}` },
+      signal: AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(TIMEOUT_MS)]),
+    });
+    if (!response.ok) throw new Error(`it answers ${response.status}`);
+    const { states } = (await response.json()) as { states: readonly { serves: boolean; state: unknown }[] };
+    for (const { serves, state } of states) {
+      const theirs = asState(state);
+      if (theirs === null) throw new Error('its state has another form: is it another release?');
+      if (theirs.shard === name) await this.#take(peer, theirs, serves);
+    }
+  }
+
+  async #take(peer: string, theirs: ShardState, serves: boolean): Promise<void> {
+    const { name } = this.shard;
+    // One that cannot be read is replaced, too.
+    const ours = await readState(join(this.plan.state, name), name).catch(() => null);
+    if (this.#stopped.signal.aborted || !isNewer(theirs, ours, serves)) return;
+    await copyState(this.plan.state, theirs, peer);
+    this.logger.info({ shard: name, peer, revision: theirs.revision }, 'the state was copied');
+  }
+
+  #report(peer: string, { message, cause }: Error): void {
+    if (this.#stopped.signal.aborted) return;
+    const problem = (cause as Error | undefined)?.message || message;
+    if (this.#problems.get(peer) !== problem)
+      this.logger.warn({ shard: this.shard.name, peer, problem }, 'the state cannot be copied from the peer: retrying');
+    this.#problems.set(peer, problem);
+  }
+}
+
+/** The proxy that serves the shard is right; of two that wait, the later copy is. */
+function isNewer(theirs: ShardState, ours: ShardState | null, serves: boolean): boolean {
+  if (ours === null) return true;
+  if (serves) return !isCopy(ours) || ours.revision !== theirs.revision;
+  return isCopy(ours) && theirs.revision > ours.revision;
+}
