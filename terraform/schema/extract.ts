@@ -54,7 +54,13 @@ class Module {
       };
       const simple = SIMPLE[input.storage];
       if (simple === undefined) blocks[input.name] = this.#nested(input, required);
-      else attributes[input.name] = { type: setOf(simple, input.kind), ...flagged(computed, optional, required) };
+      else
+        attributes[input.name] = {
+          type: setOf(simple, input.kind),
+          ...flagged(computed, optional, required),
+          // The code does not say it, and the provider names them all so.
+          ...(input.name.endsWith('_wo') && { write_only: true }),
+        };
     }
     for (const [name, { computed, optional, getter }] of flags) {
       if (computed && !optional && !(name in attributes) && !(name in blocks))

@@ -8,6 +8,8 @@ export interface Attribute {
   readonly required?: boolean;
   readonly optional?: boolean;
   readonly computed?: boolean;
+  /** Sent to the provider, and kept neither in plans nor in the state. */
+  readonly write_only?: boolean;
 }
 
 export interface NestedBlock {

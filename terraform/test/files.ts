@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 
 export const TERRAFORM = fileURLToPath(new URL('../../../terraform', import.meta.url));
 export const SCHEMA_FILE = join(TERRAFORM, 'schema', 'schema.json');
+export const FORCE_NEW_FILE = join(TERRAFORM, 'schema', 'force-new.json');
 export const PROTO_FILE = join(TERRAFORM, 'schema', 'tfplugin5.proto');
 
 /** Files of the Terraform part with that ending, without what Terraform itself keeps there. */

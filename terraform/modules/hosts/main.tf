@@ -2,6 +2,7 @@
 
 locals {
   subnet_ids = toset([for host in values(var.hosts) : host.subnet_id])
+  placements = { for name, host in var.hosts : name => { subnet_id = host.subnet_id, placement_group = var.spread ? var.name : "none" } }
 }
 
 # No conditions here: Terraform would read these when it applies, after whatever the conditions name has changed, and until
@@ -59,6 +60,20 @@ resource "terraform_data" "replace" {
   input = lookup(var.replace, each.key, 0)
 }
 
+# Where each host was made. A change of one of these replaces the host, and of the subnet its data volume, too, so the record
+# keeps what it said first: what holds now is compared with it. It is written anew when a host may be ended, and when it may
+# no longer be.
+resource "terraform_data" "placement" {
+  for_each = var.hosts
+
+  input            = local.placements[each.key]
+  triggers_replace = !var.protect || contains(var.replaceable, each.key)
+
+  lifecycle {
+    ignore_changes = [input]
+  }
+}
+
 # Not from a launch template: each change of it is a new version of it, and a new version replaces all instances at once.
 resource "aws_instance" "this" {
   for_each = var.hosts
@@ -103,6 +118,10 @@ resource "aws_instance" "this" {
     ignore_changes       = [ami, instance_type, key_name, root_block_device]
     replace_triggered_by = [terraform_data.replace[each.key]]
 
+    precondition {
+      condition     = !var.protect || contains(var.replaceable, each.key) || jsonencode(terraform_data.placement[each.key].output) == jsonencode(local.placements[each.key])
+      error_message = "${each.key} would be replaced, and its data volume with it: it was made with ${jsonencode(terraform_data.placement[each.key].output)}, and this says ${jsonencode(local.placements[each.key])}. Undo the change of subnet_ids, keydb.spread or the plan's name; or, if its data may go, apply with its name in replaceable first."
+    }
     precondition {
       condition     = contains(data.aws_ec2_instance_type.this.supported_architectures, data.aws_ami.this.architecture)
       error_message = "AMI ${var.ami_id} is for ${data.aws_ami.this.architecture}, and ${var.instance_type} runs ${join(", ", data.aws_ec2_instance_type.this.supported_architectures)}: give an AMI of that architecture, or another instance type."

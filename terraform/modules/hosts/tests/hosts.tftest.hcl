@@ -78,13 +78,15 @@ run "hardened" {
 # The state that later runs change one thing of.
 run "made" {
   variables {
-    data = { gib = 64 }
+    spread = true
+    data   = { gib = 64 }
   }
 }
 
 # The mock applies changes, and makes up a new ID for what is replaced.
 run "a_new_image_type_or_key_changes_no_host" {
   variables {
+    spread        = true
     data          = { gib = 64 }
     ami_id        = "ami-11111111"
     instance_type = "r7g.xlarge"
@@ -103,8 +105,45 @@ run "a_new_image_type_or_key_changes_no_host" {
   }
 }
 
+run "refuses_to_move_a_host_to_another_subnet" {
+  command = plan
+
+  variables {
+    spread = true
+    data   = { gib = 64 }
+    hosts  = { one = { subnet_id = "subnet-0b" }, two = { subnet_id = "subnet-0b" } }
+  }
+  expect_failures = [aws_instance.this]
+}
+
+run "refuses_to_take_hosts_from_racks_of_their_own" {
+  command = plan
+
+  variables {
+    data = { gib = 64 }
+  }
+  expect_failures = [aws_instance.this]
+}
+
+run "a_replaceable_host_may_be_moved" {
+  command = plan
+
+  variables {
+    spread      = true
+    data        = { gib = 64 }
+    hosts       = { one = { subnet_id = "subnet-0b" }, two = { subnet_id = "subnet-0b" } }
+    replaceable = ["one"]
+  }
+
+  assert {
+    condition     = aws_instance.this["one"].subnet_id == "subnet-0b"
+    error_message = "it is moved"
+  }
+}
+
 run "one_host_is_replaced_by_its_number" {
   variables {
+    spread        = true
     data          = { gib = 64 }
     ami_id        = "ami-11111111"
     instance_type = "r7g.xlarge"
