@@ -40,13 +40,13 @@ resource "aws_kms_alias" "this" {
 }
 
 locals {
-  password_names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app", "proxy-admin-token", "grafana-admin"]
+  password_names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel", "keydb-app", "proxy-admin-token", "grafana-admin"]
 
   # By kind of host: what it logs in with, and what it must know others by.
   readers = {
-    keydb        = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app"]
+    keydb        = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel", "keydb-app"]
     shadow_proxy = ["keydb-proxy", "proxy-admin-token", "source-proxy"]
-    monitoring   = ["keydb-exporter", "proxy-admin-token", "grafana-admin", "source-exporter"]
+    monitoring   = concat(["keydb-exporter", "proxy-admin-token", "grafana-admin", "source-exporter"], local.monitoring_sentinel ? ["keydb-sentinel", "keydb-haproxy"] : [])
     loadgen      = ["keydb-app"]
   }
   readable = { for kind, names in local.readers : kind => concat(flatten([for name in names : lookup(module.secrets.arns, name, [])]), [for name in names : var.source_secrets[name] if contains(keys(var.source_secrets), name)]) }
@@ -58,6 +58,7 @@ module "secrets" {
   prefix      = local.name
   store       = var.passwords.store
   generate    = var.passwords.generate
+  in_state    = var.passwords.in_state
   passwords   = { for name in local.password_names : name => lookup(var.passwords.rotation, name, { use = "1", accept = ["1"] }) }
   kms_key_arn = aws_kms_key.this.arn
   tags        = local.tags

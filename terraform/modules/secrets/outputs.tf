@@ -11,6 +11,11 @@ output "passwords" {
       accept = [for generation in sort(tolist(rotation.accept)) : local.ids["${name}/${generation}"]]
     }
   }
+
+  precondition {
+    condition     = length(setsubtract(local.in_state, keys(local.generations))) == 0
+    error_message = "in_state has ${join(", ", setsubtract(local.in_state, keys(local.generations)))}, and there is no such password: write all, or some of ${join(", ", keys(local.generations))}."
+  }
 }
 
 output "arns" {

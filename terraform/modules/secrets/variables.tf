@@ -21,8 +21,14 @@ variable "store" {
 
 variable "generate" {
   type        = bool
-  description = "Whether Terraform draws the values. They are then in its state. Where false, the secrets are made empty, and you put the values in."
+  description = "Whether Terraform draws the values. Where false, the secrets are made empty, and you put the values in."
   default     = true
+}
+
+variable "in_state" {
+  type        = set(string)
+  description = "Generations, such as keydb-app/1, whose values Terraform keeps in its state, or all: those of an environment that was made so. The values of all others are write-only: sent to AWS, and in no plan and no state. A generation that is in the state stays here until it is dropped: without its name here, it would get a new value."
+  default     = []
 }
 
 variable "passwords" {

@@ -16,8 +16,12 @@ run "first_generation" {
     error_message = "one generation, in use"
   }
   assert {
-    condition     = aws_secretsmanager_secret.this["keydb-app/1"].kms_key_id == var.kms_key_arn && nonsensitive(aws_secretsmanager_secret_version.this["keydb-app/1"].secret_string) == "drawn"
+    condition     = aws_secretsmanager_secret.this["keydb-app/1"].kms_key_id == var.kms_key_arn && aws_secretsmanager_secret_version.this["keydb-app/1"].secret_string_wo_version == 1
     error_message = "drawn, and under the given key"
+  }
+  assert {
+    condition     = aws_secretsmanager_secret_version.this["keydb-app/1"].secret_string == null && length(data.aws_secretsmanager_random_password.this) == 0
+    error_message = "the value is write-only"
   }
 }
 
@@ -54,7 +58,27 @@ run "in_parameter_store" {
   }
 }
 
-run "without_values_in_the_state" {
+run "kept_in_the_state" {
+  variables {
+    in_state = ["all"]
+  }
+
+  assert {
+    condition     = nonsensitive(aws_secretsmanager_secret_version.this["keydb-app/1"].secret_string) == "drawn" && aws_secretsmanager_secret_version.this["keydb-app/1"].secret_string_wo_version == null
+    error_message = "drawn by AWS"
+  }
+}
+
+run "refuses_an_unknown_generation_in_the_state" {
+  command = plan
+
+  variables {
+    in_state = ["keydb-app/2"]
+  }
+  expect_failures = [output.passwords]
+}
+
+run "made_empty" {
   variables {
     generate = false
   }
