@@ -25,14 +25,18 @@ export const PORTS = {
   prometheus: 9090,
   grafana: 3000,
   alertmanager: 9093,
+  sentinel: 26379,
 };
 export const LISTEN = 6400;
+/** Of the receiver of alerts, on the monitoring host. */
+export const RECEIVER_PORT = 9999;
 const SECRETS = [
   'keydb-admin',
   'keydb-replication',
   'keydb-proxy',
   'keydb-exporter',
   'keydb-haproxy',
+  'keydb-sentinel',
   'keydb-app',
   'proxy-admin-token',
   'grafana-admin',
@@ -92,7 +96,8 @@ export function writeScene(directory: string, hosts: readonly Host[], ssh: Ssh, 
   };
 }
 
-function writeSshConfig(directory: string, hosts: readonly Host[], { key, options }: Ssh): string {
+/** For ssh by name. @returns the path */
+export function writeSshConfig(directory: string, hosts: readonly Host[], { key, options }: Ssh): string {
   const path = join(directory, 'ssh_config');
   const common = [
     'User root',
@@ -151,6 +156,10 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
         migration_kit_archive: programs.archive,
         migration_kit_version: 'rehearsal',
         grafana_install_method: 'none',
+        alertmanager_receivers: [
+          { name: 'rehearsal', webhook_configs: [{ url: `http://127.0.0.1:${RECEIVER_PORT}/` }] },
+        ],
+        alertmanager_route: { group_wait: '1s' },
         source_exporter_user: 'exporter',
         source_maxmemory: SOURCE_MAXMEMORY,
         source_policy: SOURCE_POLICY,
@@ -158,6 +167,7 @@ function inventoryOf(address: ReadonlyMap<string, string>, ssh: Ssh, programs: P
       children: {
         redis: { hosts: Object.fromEntries(SOURCES.map((name) => host(name))) },
         keydb: { hosts: Object.fromEntries(NODES.map(node)) },
+        sentinel: { children: { keydb: {} } },
         haproxy: { children: { keydb: {}, shadow_proxy: {} } },
         shadow_proxy: { hosts: Object.fromEntries(PROXIES.map(proxy)) },
         monitoring: { hosts: Object.fromEntries([host(LOAD)]) },

@@ -5,7 +5,7 @@ import type { Hosts } from './hosts/hosts.js';
 import type { Load } from './load.js';
 import type { Operator } from './operator.js';
 import { changedTasks, type Playbooks, type Recap } from './playbooks.js';
-import { LOAD, NODES, PROXIES } from './scene.js';
+import { LOAD, NODES, PROXIES, RECEIVER_PORT } from './scene.js';
 import type { Timeline } from './timeline.js';
 
 export interface Stage {
@@ -20,7 +20,8 @@ export interface Stage {
 const AWAY_MS = 6_000;
 const NO_CHANGE = 'changed nothing';
 
-export async function standUp({ playbooks, load, timeline }: Stage, sources: string, checks: string): Promise<void> {
+export async function standUp(stage: Stage, sources: string, checks: string): Promise<void> {
+  const { playbooks, load, timeline } = stage;
   await playbooks.play(sources);
   timeline.say('two Redis shards run, each with users, a memory limit and an eviction policy of its own');
   const first = await playbooks.play('site');
@@ -39,6 +40,28 @@ export async function standUp({ playbooks, load, timeline }: Stage, sources: str
     / passed/.test(told) && !/failed|error/.test(told),
     told,
   );
+  await alert(stage);
+}
+
+/** Keeps what is posted to it in /run/alerts. */
+const RECEIVER = `
+import http.server
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        with open('/run/alerts', 'ab') as file:
+            file.write(self.rfile.read(int(self.headers['Content-Length'])))
+        self.send_response(200)
+        self.end_headers()
+http.server.HTTPServer(('127.0.0.1', ${RECEIVER_PORT}), Handler).serve_forever()
+`;
+
+/** A test alert of the playbook, from Prometheus' Alertmanager to a receiver. */
+async function alert({ hosts, playbooks, timeline }: Stage): Promise<void> {
+  const start = 'cat > /run/receiver.py && systemd-run --quiet --unit=alert-receiver python3 /run/receiver.py';
+  await hosts.ssh(LOAD, start, { input: RECEIVER });
+  await playbooks.play('test-alert');
+  const [, name = ''] = /"instance":"(test-\w+)"/.exec((await hosts.ssh(LOAD, 'cat /run/alerts')).stdout) ?? [];
+  timeline.check('a test alert arrives at its receiver', name !== '', name);
 }
 
 /** off → shadow, under load; the target's primary loses its link, is killed, and hands over to a replica. */
@@ -60,16 +83,17 @@ export async function shadow(stage: Stage): Promise<void> {
   timeline.say(`… and back: nothing is in doubt after ${await operator.certain()} s`);
 
   await hosts.ssh(primary.name, 'systemctl kill --kill-whom=main --signal=KILL keydb');
-  timeline.say(`${primary.name} is killed; systemd starts it again with an older snapshot, or none`);
   await sleep(AWAY_MS);
-  timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
+  timeline.say(`${primary.name} is killed … nothing is in doubt after ${await operator.certain()} s`);
+  const promoted = await primaryOf(hosts);
+  timeline.check('the Sentinels have promoted a replica', promoted !== primary.name, `${promoted} is the primary now`);
 
   await playbooks.play('upgrade', { upgrade_restart: true });
-  const role = (await hosts.ssh(primary.name, `grep -c '^replicaof' /var/lib/keydb/live.conf || true`)).stdout.trim();
+  const next = await primaryOf(hosts);
   timeline.check(
     'upgrade.yml restarts one node at a time and hands the primary over',
-    role === '1',
-    `${primary.name} follows another now`,
+    next !== promoted,
+    `${next} is the primary now`,
   );
   timeline.say(`… nothing is in doubt after ${await operator.certain()} s`);
   unchanged(timeline, 'a run after the failover', await playbooks.play('keydb'));
@@ -88,10 +112,12 @@ export async function live(stage: Stage): Promise<void> {
   timeline.say('KeyDB answers every workload');
 
   const before = stage.load.report!.errors;
-  await hosts.ssh(NODES[0], 'systemctl stop keydb');
-  timeline.say(`${NODES[0]}, a replica by now, is down`);
+  const writer = await primaryOf(hosts);
+  const replica = NODES.find((name) => name !== writer)!;
+  await hosts.ssh(replica, 'systemctl stop keydb');
+  timeline.say(`${replica}, a replica, is down`);
   await sleep(AWAY_MS);
-  await hosts.ssh(NODES[0], 'systemctl start keydb');
+  await hosts.ssh(replica, 'systemctl start keydb');
   timeline.check(
     'clients do not notice that a replica is down',
     stage.load.report!.errors === before,
@@ -165,4 +191,22 @@ const total = ({ changed }: Recap): number => sum(changed);
 
 async function stagesOf(operator: Operator, workload: string): Promise<string[]> {
   return (await operator.status()).map(({ workloads }) => workloads.find(({ name }) => name === workload)!.stage);
+}
+
+/** The node that most Sentinels take for the primary. @throws {Error} where they do not agree */
+async function primaryOf(hosts: Hosts): Promise<string> {
+  const named = await Promise.all(
+    NODES.map(async (name) => {
+      const { stdout } = await hosts.ssh(
+        name,
+        `awk '/^sentinel monitor/ { print $4 }' /var/lib/keydb-sentinel/sentinel.conf`,
+      );
+      return stdout.trim();
+    }),
+  );
+  const found = NODES.find(
+    (name) => named.filter((each) => each === hosts.host(name).address).length * 2 > NODES.length,
+  );
+  if (found === undefined) throw new Error(`the Sentinels do not agree on the primary: ${named.join(', ')}`);
+  return found;
 }

@@ -3,12 +3,14 @@
 import os
 import subprocess
 
-#: /etc of this machine with what is written on top of it in memory, and an empty /var/lib; gone when the last process in it ends.
+#: /etc and /usr/local/lib of this machine with what is written on top of them in memory, and an empty /var/lib; gone when the last process in it ends.
 MOUNT = """
 set -e
 mount -t tmpfs tmpfs "$0"
 mkdir "$0/upper" "$0/work"
 mount -t overlay overlay -o "lowerdir=/etc,upperdir=$0/upper,workdir=$0/work" /etc
+mkdir "$0/lib" "$0/lib-work"
+mount -t overlay overlay -o "lowerdir=/usr/local/lib,upperdir=$0/lib,workdir=$0/lib-work" /usr/local/lib
 mount -t tmpfs tmpfs /var/lib
 useradd --system --shell /usr/sbin/nologin --home-dir /var/lib/keydb keydb
 install -d -o root -g keydb -m 0750 /etc/keydb

@@ -23,13 +23,15 @@ FOR_OTHERS = {"infra_name", "infra_zone", "infra_instance_id", "infra_cpus", "in
 
 ROLES = {
     "keydb": ["host_tuning", "keydb", "redis_exporter", "bucket_upload"],
+    "sentinel": ["sentinel"],
     "haproxy": ["haproxy"],
     "shadow_proxy": ["host_tuning", "migration_kit", "shadow_proxy", "bucket_upload"],
-    "monitoring": ["host_tuning", "redis_exporter", "prometheus", "grafana"],
+    "monitoring": ["host_tuning", "redis_exporter", "prometheus", "grafana", "alertmanager"],
     "loadgen": ["host_tuning", "migration_kit", "loadgen"],
 }
 FILES = {
-    "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "redis_exporter/redis-exporter.env", "bucket_upload/snapshot.sh"],
+    "keydb": ["keydb/users.acl", "keydb/startup.conf", "keydb/settings.conf", "keydb/live.conf", "keydb/start-fence.json", "redis_exporter/redis-exporter.env", "bucket_upload/snapshot.sh"],
+    "sentinel": ["sentinel/sentinel.conf", "sentinel/sentinel.acl", "sentinel/sentinel-startup.conf"],
     "haproxy": ["haproxy/haproxy.cfg"],
     "shadow_proxy": ["shadow_proxy/shadow-proxy.service", "bucket_upload/report.sh"],
     "monitoring": ["redis_exporter/redis-exporter.env", "grafana/datasource.yml"],
@@ -56,7 +58,7 @@ def play_of(group, directory):
         {"ansible.builtin.copy": {"content": seen, "dest": f"{home}/{group}.json", "mode": "0600"}},
         *[{"ansible.builtin.template": {"src": str(ROOT / "roles" / file.replace("/", "/templates/")) + ".j2", "dest": f"{home}/{file.split('/')[1]}", "mode": "0600"}} for file in FILES[group]],
     ]
-    return {"hosts": group, "gather_facts": True, "gather_subset": ["!all", "hardware"], "vars_files": [str(ROOT / "roles/keydb/vars/main.yml")], "tasks": tasks}
+    return {"hosts": group, "gather_facts": True, "gather_subset": ["!all", "hardware"], "vars_files": [str(ROOT / f"roles/{role}/vars/main.yml") for role in ["keydb", "sentinel"]], "tasks": tasks}
 
 
 @pytest.fixture(scope="module")
@@ -120,9 +122,24 @@ def test_keydb_has_a_port_of_its_own_and_haproxy_the_ports_of_the_plan(hosts):
         assert "port 6390\n" in hosts[name]["startup.conf"]
         assert f"REDIS_ADDR=redis://{HOSTS[name]['infra_address']}:6390\n" in hosts[name]["redis-exporter.env"]
         haproxy = hosts[name]["haproxy.cfg"]
-        assert re.findall(r"bind (\S+)", haproxy) == ["*:8404", "*:6379", "*:6380"]
-        servers = re.findall(r"server (\S+) (\S+) check", haproxy)
-        assert servers == 2 * [(node, f"{HOSTS[node]['infra_address']}:6390") for node in INVENTORY["vars"]["infra_targets"]["keydb-0"]["nodes"]]
+        assert re.findall(r"bind (\S+)", haproxy) == ["*:8404", "127.0.0.1:8405", "*:6379", "*:6380"]
+        nodes = [(node, HOSTS[node]["infra_address"]) for node in INVENTORY["vars"]["infra_targets"]["keydb-0"]["nodes"]]
+        for listener in ["keydb-0-writer", "keydb-0-any"]:
+            servers = re.findall(r"server (\S+) (\S+) check", re.search(rf"^listen {listener}$(.*?)\n\n", haproxy, re.S | re.M).group(1))
+            assert servers == [(node, f"{address}:6390") for node, address in nodes]
+        for node, address in nodes:
+            backend = re.search(rf"^backend keydb-0-{node}-sentinels$(.*?)\n\n", haproxy, re.S | re.M).group(1)
+            assert f"expect string \\r\\n{address}\\r\\n" in backend
+            assert re.findall(r"server (\S+) (\S+) check", backend) == [(each, f"{at}:26379") for each, at in nodes]
+
+
+def test_every_node_knows_the_sentinels_of_its_target(hosts):
+    for name in INVENTORY["children"]["keydb"]["hosts"]:
+        fence = json.loads(hosts[name]["start-fence.json"])
+        assert [each["name"] for each in fence["sentinels"]] == ["keydb-0-1", "keydb-0-2", "keydb-0-3"]
+        assert sorted(each["name"] for each in fence["peers"]) == sorted({"keydb-0-1", "keydb-0-2", "keydb-0-3"} - {name})
+        assert f"sentinel monitor keydb-0 {HOSTS['keydb-0-1']['infra_address']} 6390 2\n" in hosts[name]["sentinel.conf"]
+        assert re.search(r"^user sentinel on #[0-9a-f]{64} resetchannels &__sentinel__:hello -@all ", hosts[name]["users.acl"], re.M)
 
 
 def test_haproxy_logs_in_as_itself(hosts):
@@ -136,7 +153,7 @@ def test_a_password_in_rotation_is_accepted_in_both_generations(hosts):
 
 def test_users_of_the_source_are_carried_over_as_they_are(play, tmp_path):
     lines = [f"user {name} on #{'a' * 64} {rules}" for name, rules in [("default", "~* &* +@all"), ("alice", "~a:* resetchannels &c:* -@all +@read")]]
-    names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy"]
+    names = ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel"]
     for carried, default in [(lines, lines[0]), (lines[1:], "user default off nopass resetchannels -@all")]:
         file = tmp_path / "users.acl"
         tasks = [{"ansible.builtin.template": {"src": str(ROOT / "roles/keydb/templates/users.acl.j2"), "dest": str(file), "mode": "0600"}}]
@@ -145,7 +162,7 @@ def test_users_of_the_source_are_carried_over_as_they_are(play, tmp_path):
         written = file.read_text().splitlines()
         assert [line for line in written if line.startswith("user default ")] == [default]
         assert written[-1] == lines[1]
-        assert len(written) == 7
+        assert len(written) == 8
 
 
 def test_replicas_follow_the_primary_at_keydbs_own_port(hosts):
@@ -168,7 +185,9 @@ def test_every_secret_that_the_plan_names_is_written(hosts):
 
 def test_each_proxy_runs_its_shard(hosts):
     for name, host in INVENTORY["children"]["shadow_proxy"]["hosts"].items():
-        assert f"--shard {host['infra_shard']}\n" in hosts[name]["shadow-proxy.service"]
+        [peer] = [other for other in INVENTORY["children"]["shadow_proxy"]["hosts"].values() if other["infra_shard"] == host["infra_shard"] and other != host]
+        waits = f"--shard {host['infra_shard']} --standby --peer http://{peer['infra_address']}:{peer['infra_admin_port']}\n"
+        assert waits in hosts[name]["shadow-proxy.service"]
         assert json.loads(hosts[name]["shadow_proxy.json"])["shadow_proxy_admin_url"] == f"http://{host['infra_address']}:{host['infra_admin_port']}"
 
 
@@ -178,6 +197,9 @@ def test_prometheus_reads_where_each_one_listens(hosts):
     assert targets["redis-exporter"] == {"127.0.0.1:9121", *(f"{host['infra_address']}:9121" for host in keydb.values())}
     assert targets["haproxy"] == {f"{host['infra_address']}:8404" for host in keydb.values()}
     assert targets["shadow-proxy"] == {f"{host['infra_address']}:{host['infra_admin_port']}" for host in proxies.values()}
+    assert targets["alertmanager"] == {"127.0.0.1:9093"}
+    sources = {each["type"]: each["url"] for each in yaml.safe_load(hosts["monitoring"]["datasource.yml"])["datasources"]}
+    assert sources == {"prometheus": "http://127.0.0.1:9090", "alertmanager": "http://127.0.0.1:9093"}
     assert targets["node"] == {f"{host['infra_address']}:9100" for host in HOSTS.values()}
 
 

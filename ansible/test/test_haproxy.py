@@ -12,10 +12,12 @@ import urllib.request
 import pytest
 
 from conftest import ROOT, free_port
+from resp import Server
 
 NODES = [{"name": "one", "address": "127.0.0.1"}, {"name": "two", "address": "127.0.0.2"}]
 PASSWORD = "a\"b$c#d'e\\f gé"
 WAIT_S = 60
+SENTINELS = [{"name": f"s{i}", "address": f"127.0.0.{i}"} for i in (1, 2, 3)]
 
 
 class Scene:
@@ -23,7 +25,7 @@ class Scene:
 
     def __init__(self, directory):
         self.directory = directory
-        self.keydb, self.writer, self.any, self.stats = free_port(), free_port(), free_port(), free_port()
+        self.keydb, self.writer, self.any, self.stats, self.roles, self.sentinel = [free_port() for _ in range(6)]
         self.processes = {}
 
     def start(self, name, *command):
@@ -37,6 +39,22 @@ class Scene:
         acl.write_text("user default on nopass ~* &* +@all\nuser haproxy on #%s resetchannels -@all +info +ping\n" % hashlib.sha256(PASSWORD.encode()).hexdigest())
         both = ["--active-replica", "yes", "--multi-master", "yes"] if active else []
         self.start(NODES[i]["name"], program, "--bind", NODES[i]["address"], "--port", str(self.keydb), "--dir", str(home), "--save", "", "--server-threads", "1", "--aclfile", str(acl), *both, *follows)
+
+    def ask(self, name, *words):
+        [address] = [node["address"] for node in NODES if node["name"] == name]
+        with Server(address, self.keydb) as server:
+            return server.call(*words)
+
+    def sentinels(self, *primaries):
+        """Three Sentinels, each of which takes a node for the primary, and never changes its mind in a test."""
+        digest = hashlib.sha256(PASSWORD.encode()).hexdigest()
+        for i, (sentinel, primary) in enumerate(zip(SENTINELS, primaries)):
+            home = self.directory / f"sentinel{i}"
+            home.mkdir()
+            (home / "users.acl").write_text(f"user default on nopass ~* &* +@all\nuser haproxy on #{digest} resetchannels -@all +ping +sentinel|get-master-addr-by-name\n")
+            conf = home / "sentinel.conf"
+            conf.write_text(f"bind {sentinel['address']}\nport {self.sentinel}\naclfile {home}/users.acl\nsentinel monitor t {primary} {self.keydb} 3\nsentinel down-after-milliseconds t 600000\n")
+            self.start(f"sentinel {i}", self.program, str(conf), "--sentinel")
 
     def stop(self, name):
         self.processes[name].terminate()
@@ -78,6 +96,7 @@ def stand_up(play, tmp_path):
     if keydb is None or shutil.which("haproxy") is None:
         pytest.skip("no keydb-server, or no haproxy: the role's HAProxy was not tried")
     scene = Scene(tmp_path)
+    scene.program = keydb
 
     def start(**target):
         for i in range(2):
@@ -85,14 +104,14 @@ def stand_up(play, tmp_path):
         file = tmp_path / "haproxy.cfg"
         tasks = [
             {"ansible.builtin.include_vars": str(ROOT / "roles/haproxy/defaults/main.yml")},
-            {"ansible.builtin.template": {"src": str(ROOT / "roles/haproxy/templates/haproxy.cfg.j2"), "dest": str(file), "mode": "0600"}},
+            *[{"ansible.builtin.template": {"src": str(ROOT / f"roles/haproxy/templates/{name}.j2"), "dest": str(tmp_path / name), "mode": "0600"}} for name in ["haproxy.cfg", "servers.state"]],
         ]
         whole = {"name": "t", "writer_port": scene.writer, "any_port": scene.any, "primary": "one", "nodes": NODES, **target}
-        given = {"haproxy_targets": [whole], "haproxy_keydb_port": scene.keydb, "haproxy_stats_port": scene.stats, "haproxy_check_password": PASSWORD, "haproxy_check_ms": 200, "haproxy_maxconn": 100}
+        given = {"haproxy_targets": [whole], "haproxy_keydb_port": scene.keydb, "haproxy_stats_port": scene.stats, "haproxy_check_password": PASSWORD, "haproxy_check_ms": 200, "haproxy_maxconn": 100, "haproxy_roles_port": scene.roles, "haproxy_sentinel_port": scene.sentinel}
         code, output = play(tasks, **given)
         assert code == 0, output
         # This machine may have no user of that name.
-        file.write_text("\n".join(line for line in file.read_text().split("\n") if line.strip() not in ("user haproxy", "group haproxy")))
+        file.write_text("\n".join(line for line in file.read_text().replace("/etc/haproxy/", f"{tmp_path}/").split("\n") if line.strip() not in ("user haproxy", "group haproxy")))
         scene.start("haproxy", "haproxy", "-db", "-f", str(file))
         return scene
 
@@ -107,6 +126,33 @@ def test_writes_go_to_the_primary(stand_up):
     scene.until_answers(scene.writer, "127.0.0.1")
     scene.stop("one")
     scene.until(lambda: scene.up("t-writer"), 0)
+
+
+def test_of_two_nodes_that_call_themselves_the_primary_none_gets_writes(stand_up):
+    scene = stand_up()
+    scene.until(lambda: scene.up("t-writer"), 1)
+    scene.ask("two", "REPLICAOF", "NO", "ONE")
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (0, 0))
+    scene.ask("one", "REPLICAOF", NODES[1]["address"], str(scene.keydb))
+    scene.until_answers(scene.writer, "127.0.0.2")
+
+
+def test_the_writer_is_the_primary_that_most_sentinels_name(stand_up):
+    """The first node returns and calls itself the primary; the Sentinels have promoted the second."""
+    scene = stand_up(sentinels=SENTINELS)
+    scene.until(lambda: scene.up("t-writer"), 0)
+    scene.sentinels("127.0.0.2", "127.0.0.2", "127.0.0.1")
+    scene.ask("two", "REPLICAOF", "NO", "ONE")
+    scene.until_answers(scene.writer, "127.0.0.2")
+    # The first is in step with nobody.
+    scene.until_answers(scene.any, "127.0.0.2")
+    scene.until(lambda: (scene.up("t-writer"), scene.up("t-any")), (1, 1))
+    with socket.create_connection(("127.0.0.1", scene.writer), 2) as client:
+        client.sendall(b"PING\r\n")
+        assert client.recv(10) == b"+PONG\r\n"
+        scene.stop("sentinel 0")
+        scene.until(lambda: scene.up("t-writer"), 0)
+        assert client.recv(10) == b"", "a connection does not outlive the majority"
 
 
 def test_an_active_node_that_lost_its_peer_takes_everything_over(stand_up):

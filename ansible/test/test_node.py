@@ -20,7 +20,7 @@ pytestmark = pytest.mark.long
 
 #: Addresses of their own, not that of every machine: the certificate is for these alone.
 NAMES = {"one": "127.0.0.2", "two": "127.0.0.3"}
-PASSWORDS = {name: {"use": f"{name} a\"b#c'd\\e", "accept": [f"{name} a\"b#c'd\\e"]} for name in ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app"]}
+PASSWORDS = {name: {"use": f"{name} a\"b#c'd\\e", "accept": [f"{name} a\"b#c'd\\e"]} for name in ["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel", "keydb-app"]}
 LOGIN = {"host": "{{ infra_address }}", "port": "{{ keydb_port }}", "user": "admin", "password": "{{ keydb_passwords['keydb-admin'].use }}", "tls_ca": "/etc/keydb/tls/ca.crt"}
 KEYDB = os.environ.get("KEYDB_SERVER") or shutil.which("keydb-server")
 #: The role's own tasks, but those that install packages and speak to systemd.
@@ -236,7 +236,7 @@ def test_a_container_runs_as_the_user_whose_files_they_are(target):
     node, file = target.nodes["one"], target.directory / "container.service"
     tasks = [
         {"ansible.builtin.user": {"name": "keydb"}, "register": "keydb_account"},
-        {"ansible.builtin.include_vars": str(ROOT / "roles/keydb/defaults/main.yml")},
+        *[{"ansible.builtin.include_vars": str(ROOT / f"roles/keydb/{part}/main.yml")} for part in ["defaults", "vars"]],
         {"ansible.builtin.template": {"src": str(ROOT / "roles/keydb/templates/keydb.service.j2"), "dest": str(file), "mode": "0600"}},
     ]
     code, _, told = target.play("one", tasks, keydb_install_method="container", keydb_container_image="image@sha256:0")

@@ -14,8 +14,8 @@ PLAYBOOKS = sorted(path.name for path in (ROOT / "playbooks").glob("*.yml"))
 
 
 def test_all_roles_and_playbooks_are_there():
-    assert set(ROLES) >= {"keydb", "redis_exporter", "shadow_proxy", "prometheus", "grafana", "haproxy", "loadgen", "host_tuning"}
-    assert {Path(name).stem for name in PLAYBOOKS} >= {"site", "keydb", "shadow-proxy", "observability", "upgrade", "rollback", "retire-redis"}
+    assert set(ROLES) >= {"keydb", "redis_exporter", "shadow_proxy", "prometheus", "alertmanager", "grafana", "haproxy", "loadgen", "host_tuning"}
+    assert {Path(name).stem for name in PLAYBOOKS} >= {"site", "keydb", "shadow-proxy", "observability", "upgrade", "rollback", "retire-redis", "test-alert"}
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -43,7 +43,7 @@ def only(groups):
 
 
 def test_units_run_and_are_sandboxed(host, groups):
-    units = {NODES: ["keydb", "redis-exporter", "haproxy"], PROXIES: ["shadow-proxy", "haproxy"], "monitoring": ["prometheus"], "redis": ["redis-server"]}
+    units = {NODES: ["keydb", "redis-exporter", "haproxy"], PROXIES: ["shadow-proxy", "haproxy"], "monitoring": ["prometheus", "prometheus-alertmanager"], "redis": ["redis-server"]}
     for group in set(units) & set(groups):
         for unit in units[group]:
             assert host.service(unit).is_running, unit

@@ -2,8 +2,8 @@
  * Hosts on this machine: each a file system over the common image, a network namespace, and a systemd that boots in
  * them.
  */
-import { spawn } from 'node:child_process';
-import { copyFileSync, mkdirSync, openSync, closeSync, writeFileSync } from 'node:fs';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { copyFileSync, mkdirSync, openSync, closeSync, readlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -20,6 +20,7 @@ export interface Host {
 
 const DOWN = fileURLToPath(new URL('../../../rehearsal/hosts/down.sh', import.meta.url));
 const BOOT_MS = 120_000;
+const POWER_MS = 20_000;
 
 export class Hosts {
   readonly network: Network;
@@ -27,6 +28,7 @@ export class Hosts {
   readonly #prefix: string;
   readonly #callOff: () => void;
   readonly #hosts = new Map<string, Host>();
+  readonly #nspawn = new Map<string, ChildProcess>();
 
   /** @param directory of this rehearsal alone: removed by `down`, or by a shell that outlives this process. */
   constructor(
@@ -56,6 +58,30 @@ export class Hosts {
     const host = this.#hosts.get(name);
     if (host === undefined) throw new Error(`there is no host ${name}`);
     return host;
+  }
+
+  get all(): readonly Host[] {
+    return [...this.#hosts.values()];
+  }
+
+  /** Kills every process of a host at once, as a power cut does; what it wrote stays. */
+  async powerOff(name: string): Promise<void> {
+    const { index } = this.host(name);
+    const { stdout } = await run(['ip', 'netns', 'pids', this.network.namespace(index)]);
+    const own = readlinkSync('/proc/self/ns/pid');
+    for (const pid of stdout.split('\n').map(Number).filter(Boolean)) {
+      // Programs of ours in its network are not its own: they have this machine's process numbers.
+      if ((processNamespace(pid) ?? own) !== own) tryKill(pid);
+    }
+    for (const deadline = Date.now() + POWER_MS; alive(this.#nspawn.get(name)); await sleep(50)) {
+      if (Date.now() > deadline) throw new Error(`${name} did not end`);
+    }
+  }
+
+  /** Boots a host again after `powerOff`, and waits until it takes ssh. */
+  async powerOn(name: string): Promise<void> {
+    this.#boot(this.host(name));
+    await this.#reachable(this.host(name));
   }
 
   /** Runs a command on a host, as root, over ssh. */
@@ -121,6 +147,7 @@ export class Hosts {
     closeSync(console);
     child.on('error', () => undefined);
     child.unref();
+    this.#nspawn.set(name, child);
     writeFileSync(join(this.directory, name, 'pid'), `${child.pid}\n`);
   }
 
@@ -133,5 +160,25 @@ export class Hosts {
         if (!(error instanceof CommandFailed) || Date.now() > deadline) throw error;
       }
     }
+  }
+}
+
+const alive = (child: ChildProcess | undefined): boolean =>
+  child !== undefined && child.exitCode === null && child.signalCode === null;
+
+/** Null where the process has ended. */
+function processNamespace(pid: number): string | null {
+  try {
+    return readlinkSync(`/proc/${pid}/ns/pid`);
+  } catch {
+    return null;
+  }
+}
+
+function tryKill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch {
+    // It has ended with its host.
   }
 }

@@ -24,7 +24,7 @@ const BASE = [
 /** What the playbooks install. */
 const OFFERED = [
   ...['redis-server', 'redis-tools', 'haproxy', 'prometheus', 'prometheus-node-exporter', 'prometheus-redis-exporter'],
-  ...['libcurl4', 'libuuid1', 'libssl3', 'libatomic1', 'e2fsprogs'],
+  ...['prometheus-alertmanager', 'libcurl4', 'libuuid1', 'libssl3', 'libatomic1', 'e2fsprogs'],
 ];
 
 export interface Image {

@@ -17,6 +17,9 @@ export class Network {
     this.control = `${prefix}-control`;
   }
 
+  /** The controller's address. */
+  readonly gateway = `${NET}.1`;
+
   namespace = (index: number): string => `${this.prefix}-${index}`;
   address = (index: number): string => `${NET}.${10 + index}`;
 

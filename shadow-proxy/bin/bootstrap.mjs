@@ -32,6 +32,7 @@ export const PROGRAMS = {
   soak: ['loadtest/proxy/soak/main.js'],
   crashes: ['shadow-proxy/test/integration/faults/crashes/main.js'],
   'drill:counters': ['drills/counters/main.js'],
+  'drill:failover': ['drills/failover/main.js'],
   'counters:cost': ['counters/cost/main.js'],
   adversary: ['drills/adversary/main.js'],
   'redis-suite': ['conformance/redis-suite.js'],

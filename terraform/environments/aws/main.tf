@@ -47,6 +47,8 @@ module "shadow_proxy" {
   name                          = local.name
   base                          = local.base
   shards                        = { for name, shard in local.shards : name => { listen_port = tonumber(coalesce(shard.listen.port, "6379")), admin_port = tonumber(shard.admin.port) } }
+  per_shard                     = coalesce(var.shadow_proxy.per_shard, var.names_via == "nlb" ? 2 : 1)
+  allow_single_zone             = var.allow_single_zone
   instance_type                 = var.shadow_proxy.instance_type
   data                          = var.shadow_proxy.data
   additional_security_group_ids = var.source_client_security_group_ids
@@ -105,9 +107,13 @@ module "endpoints" {
     { for name, target in local.targets : name => [for host in values(module.keydb.hosts) : host.address if host.target == name] },
   )
   destinations = {
-    for name in keys(local.shards) : name => {
+    for name, shard in local.shards : name => {
       source = module.source.sources[name]
-      proxy  = one([for host in values(module.shadow_proxy.hosts) : { address = host.address, port = host.listen_port } if host.shard == name])
+      proxy = {
+        addresses  = [for host in values(module.shadow_proxy.hosts) : host.address if host.shard == name]
+        port       = tonumber(coalesce(shard.listen.port, "6379"))
+        admin_port = tonumber(shard.admin.port)
+      }
       target = {
         addresses = [for host in values(module.keydb.hosts) : host.address if host.target == local.target_of[name]]
         port      = local.targets[local.target_of[name]].writer_port

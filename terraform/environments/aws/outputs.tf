@@ -63,13 +63,18 @@ output "inventory" {
             })
           }
         }
+        sentinel = {
+          children = { for group in local.active_active ? [] : ["keydb"] : group => {} }
+          hosts    = { for name in local.monitoring_sentinel ? keys(module.observability.hosts) : [] : name => {} }
+        }
         haproxy = { children = { keydb = {} } }
         shadow_proxy = {
           hosts = {
             for name, host in module.shadow_proxy.hosts : name => merge(local.of_every_host.shadow_proxy[name], {
-              infra_shard       = host.shard
-              infra_listen_port = host.listen_port
-              infra_admin_port  = host.admin_port
+              infra_shard        = host.shard
+              infra_initial_role = host.role
+              infra_listen_port  = host.listen_port
+              infra_admin_port   = host.admin_port
             })
           }
         }

@@ -15,6 +15,9 @@ locals {
   served = anytrue([for name in values(var.names) : name.to == "target"])
   doors  = concat(keys(local.clients), var.names_via == "nlb" ? ["names"] : [])
 
+  # Of two nodes none is a majority: then the monitoring host has a Sentinel, too.
+  monitoring_sentinel = !local.active_active && var.keydb.nodes_per_target % 2 == 0
+
   listen_ports = toset(values(module.shadow_proxy.hosts)[*].listen_port)
   admin_ports  = toset(values(module.shadow_proxy.hosts)[*].admin_port)
   served_ports = toset(concat(local.writer_ports, [var.ports.any]))
@@ -33,8 +36,14 @@ module "paths" {
       "monitoring scrapes KeyDB hosts"                = { from = "monitoring", to = "keydb", ports = [var.ports.node_exporter, var.ports.redis_exporter, var.ports.haproxy, var.ports.keydb] }
       "monitoring scrapes proxies"                    = { from = "monitoring", to = "shadow_proxy", ports = setunion(local.admin_ports, [var.ports.node_exporter]) }
     },
+    local.active_active ? {} : { "Sentinels agree, and nodes ask them" = { from = "keydb", to = "keydb", ports = [var.ports.sentinel] } },
+    !local.monitoring_sentinel ? {} : {
+      "the third Sentinel asks the others" = { from = "monitoring", to = "keydb", ports = [var.ports.sentinel, var.ports.keydb] }
+      "the others ask the third Sentinel"  = { from = "keydb", to = "monitoring", ports = [var.ports.sentinel] }
+    },
     { for door in local.doors : "${door} to the proxies" => { from = door, to = "shadow_proxy", ports = local.listen_ports } },
     { for door in local.doors : "${door} to KeyDB" => { from = door, to = "keydb", ports = local.served_ports } if local.served || !startswith(door, "sg-") },
+    var.names_via != "nlb" ? {} : { "the load balancer asks which proxy serves" = { from = "names", to = "shadow_proxy", ports = local.admin_ports } },
     var.names_via != "nlb" ? {} : { for client in keys(local.clients) : "${client} to the names" => { from = client, to = "names", ports = toset(values(module.endpoints.ports)) } },
     var.loadgen.hosts == 0 ? {} : { "monitoring scrapes load-test hosts" = { from = "monitoring", to = "loadgen", ports = [var.ports.node_exporter] } },
     { for name, source in local.to_sources : "${name}: proxies to the source" => merge(source, { from = "shadow_proxy" }) },
@@ -44,7 +53,9 @@ module "paths" {
     var.access.via != "ssh" ? {} : merge([
       for from in var.access.from : { for group in ["keydb", "shadow_proxy", "monitoring", "loadgen"] : "ssh from ${from} to ${group}" => { from = from, to = group, ports = [22] } if contains(keys(local.groups), group) }
     ]...),
-    var.access.via != "ssh" ? {} : { for from in var.access.from : "dashboards for ${from}" => { from = from, to = "monitoring", ports = [var.ports.grafana] } },
+    var.access.via != "ssh" ? {} : { for from in var.access.from : "dashboards and alerts for ${from}" => { from = from, to = "monitoring", ports = [var.ports.grafana, var.ports.alertmanager] } },
+    # Prometheus and Alertmanager are on one host. Whom else it notifies is given.
+    { for name, path in var.monitoring.alerts_to : "alerts to ${name}" => merge(path, { from = "monitoring" }) },
   )
 }
 

@@ -192,15 +192,34 @@ variable "keydb" {
 }
 
 variable "shadow_proxy" {
-  type        = object({ instance_type = optional(string, "c7g.large"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 16 }) })
-  description = "The proxies: one thread serves a shard, so a fast core counts, not many."
+  type        = object({ per_shard = optional(number), instance_type = optional(string, "c7g.large"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 16 }) })
+  description = "The proxies: one thread serves a shard, so a fast core counts, not many. per_shard: 2 in two zones, one of which serves, or 1; by default 2 with names_via = nlb. With dns it is 1: names have both addresses with 2, and clients must then try the second where the first refuses."
   default     = {}
+
+  validation {
+    condition     = contains([1, 2], coalesce(var.shadow_proxy.per_shard, 1))
+    error_message = "shadow_proxy.per_shard is 1, or 2: a proxy and its standby."
+  }
 }
 
 variable "monitoring" {
-  type        = object({ instance_type = optional(string, "t4g.medium"), data = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 64 }), emails = optional(set(string), []) })
-  description = "The monitoring host, and the receivers of alarms."
+  type = object({
+    instance_type = optional(string, "t4g.medium")
+    data          = optional(object({ gib = number, iops = optional(number, 3000), throughput = optional(number, 125) }), { gib = 64 })
+    emails        = optional(set(string), [])
+    alerts_to     = optional(map(object({ to = string, ports = set(number) })), {})
+  })
+  description = "The monitoring host, and the receivers of alarms. alerts_to: where else it sends alerts, by a name of your own: a mail server, a webhook in your network, an Alertmanager of yours. HTTP and HTTPS to internet are open anyway."
   default     = {}
+
+  validation {
+    condition     = alltrue([for path in values(var.monitoring.alerts_to) : can(regex("^(sg|pl)-[0-9a-f]+$", path.to)) || can(cidrhost(path.to, 0))])
+    error_message = "monitoring.alerts_to leads to a range of addresses, a security group (sg-…) or a prefix list (pl-…): write { mail = { to = \"10.0.5.25/32\", ports = [587] } }."
+  }
+  validation {
+    condition     = alltrue([for path in values(var.monitoring.alerts_to) : length(path.ports) > 0])
+    error_message = "Each of monitoring.alerts_to needs a port at least, such as ports = [9093]."
+  }
 }
 
 variable "loadgen" {
@@ -213,9 +232,10 @@ variable "passwords" {
   type = object({
     store    = optional(string, "secretsmanager")
     generate = optional(bool, true)
+    in_state = optional(set(string), [])
     rotation = optional(map(object({ use = string, accept = set(string) })), {})
   })
-  description = "Where passwords are kept (secretsmanager or ssm), whether Terraform draws them (they are then in its state), and the generations of those that are not at generation 1."
+  description = "Where passwords are kept (secretsmanager or ssm); whether Terraform draws them; which of those, such as keydb-app/1, it keeps in its state, or all (for an environment that was made so; else none); and the generations of those that are not at generation 1."
   default     = {}
 
   validation {
@@ -223,8 +243,8 @@ variable "passwords" {
     error_message = "Parameter Store takes no parameter without a value: set generate = true, or keep passwords in secretsmanager."
   }
   validation {
-    condition     = alltrue([for name in keys(var.passwords.rotation) : contains(["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-app", "proxy-admin-token", "grafana-admin"], name)])
-    error_message = "passwords.rotation takes keydb-admin, keydb-replication, keydb-proxy, keydb-exporter, keydb-haproxy, keydb-app, proxy-admin-token and grafana-admin."
+    condition     = alltrue([for name in keys(var.passwords.rotation) : contains(["keydb-admin", "keydb-replication", "keydb-proxy", "keydb-exporter", "keydb-haproxy", "keydb-sentinel", "keydb-app", "proxy-admin-token", "grafana-admin"], name)])
+    error_message = "passwords.rotation takes keydb-admin, keydb-replication, keydb-proxy, keydb-exporter, keydb-haproxy, keydb-sentinel, keydb-app, proxy-admin-token and grafana-admin."
   }
 }
 
@@ -255,8 +275,9 @@ variable "ports" {
     prometheus     = optional(number, 9090)
     grafana        = optional(number, 3000)
     alertmanager   = optional(number, 9093)
+    sentinel       = optional(number, 26379)
   })
-  description = "Ports: of KeyDB itself (keydb), of HAProxy for any node (any) and its metrics (haproxy), of exporters and dashboards. For the writer, HAProxy has the port of the plan's target."
+  description = "Ports: of KeyDB itself (keydb), of HAProxy for any node (any) and its metrics (haproxy), of exporters and dashboards, of the Sentinels. For the writer, HAProxy has the port of the plan's target."
   default     = {}
 
   validation {
@@ -278,7 +299,7 @@ variable "internet" {
 
 variable "allow_single_zone" {
   type        = bool
-  description = "Whether all KeyDB nodes may be in one availability zone. For rehearsals."
+  description = "Whether all KeyDB nodes, or both proxies of a shard, may be in one availability zone. For rehearsals."
   default     = false
 }
 

@@ -74,7 +74,7 @@ run "with_prices" {
 
   # 730 h of 2 x 0.10 + 2 x 0.08 + 0.04; GiB: 2 x 80 + 2 x 32 + 80; a zone, 8 secrets, 4 + 10 alarms, a key
   assert {
-    condition     = output.cost.month == 328.5 && output.cost.currency == "EUR" && length(output.cost.without_price) == 0
+    condition     = output.cost.month == 328.9 && output.cost.currency == "EUR" && length(output.cost.without_price) == 0
     error_message = "the sum of its parts: ${jsonencode(output.cost)}"
   }
 }

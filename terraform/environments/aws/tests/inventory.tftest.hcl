@@ -58,6 +58,14 @@ run "inventory" {
     error_message = "KeyDB's nodes"
   }
   assert {
+    condition     = keys(output.inventory.all.children.sentinel.children) == ["keydb"] && keys(output.inventory.all.children.sentinel.hosts) == ["monitoring"] && output.inventory.all.vars.infra_ports.sentinel == 26379
+    error_message = "of two nodes none is a majority: the monitoring host has the third Sentinel"
+  }
+  assert {
+    condition     = contains(keys(output.paths), "keydb → monitoring:26379") && contains(keys(output.paths), "monitoring → keydb:26379") && contains(keys(output.paths), "keydb → keydb:26379")
+    error_message = "Sentinels reach each other"
+  }
+  assert {
     condition     = output.inventory.all.children.shadow_proxy.hosts["proxy-cache-0"].infra_admin_port == 9400 && output.inventory.all.children.shadow_proxy.hosts["proxy-cache-1"].infra_admin_port == 9401 && output.inventory.all.children.shadow_proxy.hosts["proxy-cache-1"].infra_shard == "cache-1"
     error_message = "the proxies have the plan's ports"
   }
@@ -91,6 +99,18 @@ run "inventory" {
   }
 }
 
+run "two_proxies_a_shard_behind_a_load_balancer" {
+  command = plan
+
+  variables {
+    names_via = "nlb"
+  }
+  assert {
+    condition     = { for name, host in output.inventory.all.children.shadow_proxy.hosts : name => "${host.infra_shard} ${host.infra_initial_role}" } == { proxy-cache-0 = "cache-0 first", proxy-cache-0-b = "cache-0 standby", proxy-cache-1 = "cache-1 first", proxy-cache-1-b = "cache-1 standby" }
+    error_message = "each with its standby"
+  }
+}
+
 run "over_ssh_with_load_test_hosts" {
   command = plan
 
@@ -109,6 +129,10 @@ run "over_ssh_with_load_test_hosts" {
   assert {
     condition     = output.inventory.all.children.keydb.hosts["keydb-0-2"].infra_initial_role == "active" && output.inventory.all.vars.infra_targets.keydb-0.pinned
     error_message = "active nodes, with one writer for what counts"
+  }
+  assert {
+    condition     = length(output.inventory.all.children.sentinel.children) == 0 && length(output.inventory.all.children.sentinel.hosts) == 0 && !contains(keys(output.paths), "keydb → keydb:26379")
+    error_message = "active nodes need no Sentinel"
   }
   assert {
     condition     = !can(output.inventory.all.children.loadgen.hosts["loadgen-1"].infra_data_device)

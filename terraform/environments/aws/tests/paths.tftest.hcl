@@ -64,6 +64,7 @@ run "only_named_paths" {
   assert {
     condition = sort(keys(output.paths)) == tolist(sort([
       "keydb → keydb:6379", "keydb → keydb:6380", "keydb → keydb:6390",
+      "keydb → keydb:26379", "keydb → monitoring:26379", "monitoring → keydb:26379",
       "shadow_proxy → keydb:6379",
       "monitoring → keydb:6390", "monitoring → keydb:8404", "monitoring → keydb:9100", "monitoring → keydb:9121",
       "monitoring → shadow_proxy:9100", "monitoring → shadow_proxy:9400", "monitoring → shadow_proxy:9401",
@@ -104,9 +105,9 @@ run "more_with_ssh_load_tests_and_a_load_balancer" {
 
   assert {
     condition = alltrue([for path in [
-      "sg-0bbb → keydb:22", "sg-0bbb → shadow_proxy:22", "sg-0bbb → monitoring:22", "sg-0bbb → loadgen:22", "sg-0bbb → monitoring:3000",
+      "sg-0bbb → keydb:22", "sg-0bbb → shadow_proxy:22", "sg-0bbb → monitoring:22", "sg-0bbb → loadgen:22", "sg-0bbb → monitoring:3000", "sg-0bbb → monitoring:9093",
       "loadgen → shadow_proxy:6379", "loadgen → keydb:6379", "loadgen → names:6379", "monitoring → loadgen:9100",
-      "sg-0aaa → names:6379", "names → shadow_proxy:6379", "names → keydb:6379", "names → 10.0.0.11/32:6379",
+      "sg-0aaa → names:6379", "names → shadow_proxy:6379", "names → shadow_proxy:9400", "names → shadow_proxy:9401", "names → keydb:6379", "names → 10.0.0.11/32:6379",
     ] : contains(keys(output.paths), path)])
     error_message = "each has its path: ${jsonencode(output.paths)}"
   }
@@ -139,5 +140,21 @@ run "a_source_behind_a_peering_is_in_its_ranges" {
   assert {
     condition     = contains(keys(output.paths), "shadow_proxy → 172.20.0.0/16:6379") && !contains(keys(output.paths), "shadow_proxy → 10.0.0.0/16:6379")
     error_message = "in these, and no other: ${jsonencode(output.paths)}"
+  }
+}
+
+run "alerts_go_to_an_alertmanager_and_a_mail_server_of_yours" {
+  command = plan
+
+  variables {
+    monitoring = { alerts_to = { "our Alertmanager" = { to = "sg-0ddd", ports = [9093] }, mail = { to = "10.0.5.25/32", ports = [587] } } }
+  }
+  assert {
+    condition     = output.paths["monitoring → sg-0ddd:9093"] == "alerts to our Alertmanager" && output.paths["monitoring → 10.0.5.25/32:587"] == "alerts to mail"
+    error_message = "nothing but these: ${jsonencode(output.paths)}"
+  }
+  assert {
+    condition     = length([for path in keys(output.paths) : path if endswith(path, ":9093")]) == 1
+    error_message = "nobody reaches Alertmanager without access.from: ${jsonencode(output.paths)}"
   }
 }

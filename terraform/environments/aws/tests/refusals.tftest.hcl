@@ -383,3 +383,30 @@ run "refuses_a_public_range_of_a_source" {
   }
   expect_failures = [var.sources]
 }
+
+run "refuses_a_host_name_for_alerts" {
+  command = plan
+
+  variables {
+    monitoring = { alerts_to = { mail = { to = "mail.example.net", ports = [587] } } }
+  }
+  expect_failures = [var.monitoring]
+}
+
+run "refuses_alerts_to_no_port" {
+  command = plan
+
+  variables {
+    monitoring = { alerts_to = { mail = { to = "10.0.5.25/32", ports = [] } } }
+  }
+  expect_failures = [var.monitoring]
+}
+
+run "refuses_three_proxies_a_shard" {
+  command = plan
+
+  variables {
+    shadow_proxy = { per_shard = 3 }
+  }
+  expect_failures = [var.shadow_proxy]
+}

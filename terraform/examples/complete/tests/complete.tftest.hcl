@@ -47,6 +47,10 @@ override_data {
   values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1b", map_public_ip_on_launch = false }
 }
 override_data {
+  target = module.migration.module.shadow_proxy.module.hosts.data.aws_subnet.this["subnet-0b"]
+  values = { vpc_id = "vpc-0a", availability_zone = "eu-central-1b", map_public_ip_on_launch = false }
+}
+override_data {
   target = module.migration.module.source.data.aws_ec2_instance_type.this["r6g.large"]
   values = { memory_size = 16384 }
 }
@@ -101,6 +105,14 @@ run "contract" {
   override_resource {
     target = module.migration.module.shadow_proxy.module.hosts.aws_instance.this["proxy-orders"]
     values = { id = "i-proxy-orders", private_ip = "10.0.1.32" }
+  }
+  override_resource {
+    target = module.migration.module.shadow_proxy.module.hosts.aws_instance.this["proxy-carts-b"]
+    values = { id = "i-proxy-carts-b", private_ip = "10.0.2.31" }
+  }
+  override_resource {
+    target = module.migration.module.shadow_proxy.module.hosts.aws_instance.this["proxy-orders-b"]
+    values = { id = "i-proxy-orders-b", private_ip = "10.0.2.32" }
   }
   override_resource {
     target = module.migration.module.observability.module.hosts.aws_instance.this["monitoring"]
