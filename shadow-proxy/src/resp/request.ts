@@ -27,6 +27,8 @@ const BELIEVED = 256 * 1024;
 /** Redis's default `proto-max-bulk-len`. */
 const MAX_BULK = 512 * 1024 * 1024;
 export const MAX_ARGUMENTS = 2 ** 31 - 1;
+/** A count below zero, which is skipped, is a number of 64 bits too. A double does not hold its limits exactly. */
+const MOST_NEGATIVE = 2n ** 63n;
 /** `$0\r\n\r\n`: the least an argument takes. */
 const MIN_ARGUMENT = 6;
 /** What an unauthenticated client may send where a password is required. */
@@ -126,7 +128,7 @@ export class RequestParser {
       }
       if (
         !decimal(buffer, digits, at) ||
-        count > (negative ? 2 ** 63 : this.maxArguments) ||
+        (negative ? BigInt(buffer.toString('latin1', digits, at)) > MOST_NEGATIVE : count > this.maxArguments) ||
         (negative && count === 0)
       ) {
         throw new ProtocolError(at - start > MAX_LINE ? 'too big mbulk count string' : 'invalid multibulk length');

@@ -1,7 +1,7 @@
 /** Damaged payloads: each is refused with what is wrong and the byte at which it shows. */
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { decodeDump, TranscodeError } from '../../../src/copy/rdb/transcode.js';
+import { decodeDump, transcode, TranscodeError } from '../../../src/copy/rdb/transcode.js';
 import { seal } from '../../integration/rdb/seal.js';
 
 type Bytes = readonly number[];
@@ -469,16 +469,22 @@ const CASES: readonly (readonly [what: string, content: Bytes, message: string])
   ['a list of two', [10, ...ziplist([0, 12])], SOUND],
 ];
 
+function found(work: () => unknown): string {
+  try {
+    work();
+    return SOUND;
+  } catch (error) {
+    const told = error instanceof TranscodeError ? `${error.code} ${error.message}` : String(error);
+    return told.replace(' of the DUMP payload', '');
+  }
+}
+
 test('a damaged payload is refused with what is wrong, and where; one that only looks odd is read', () => {
   for (const [what, content, message] of CASES) {
-    const told = (error: unknown): string =>
-      error instanceof TranscodeError ? `${error.code} ${error.message}` : String(error);
-    let found = SOUND;
-    try {
-      decodeDump(seal(content, 12));
-    } catch (error) {
-      found = told(error);
-    }
-    assert.equal(found.replace(' of the DUMP payload', ''), message, what);
+    const payload = seal(content, 12);
+    const decoded = found(() => decodeDump(payload));
+    assert.deepEqual([what, decoded], [what, message]);
+    const repacked = found(() => transcode(payload, 9));
+    assert.deepEqual([what, repacked], [what, message]);
   }
 });
