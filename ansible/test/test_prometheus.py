@@ -36,7 +36,7 @@ def test_every_job_has_its_targets_and_every_host_is_read(told):
     assert instances == {
         "shadow-proxy": ["proxy-cache-0"],
         "redis-exporter": ["keydb-0-1", "keydb-0-2", "10.0.0.11:6379"],
-        "node": ["keydb-0-1", "keydb-0-2", "proxy-cache-0", "monitoring"],
+        "node": ["keydb-0-1", "keydb-0-2", "monitoring", "proxy-cache-0"],
         "haproxy": ["keydb-0-1", "keydb-0-2"],
     }
 
