@@ -2,7 +2,8 @@
  * The lease of a shard at one of its servers: a connection whose name says who wants it. Nothing is written to the
  * server, and the lease ends with its process.
  *
- *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line; of those that answer, the lowest number is first
+ *   shadow-proxy-lease:<shard>:<process>:waits:<note>   in line, and knows that note of the holder; of those that
+ *                                                      answer, the lowest number is first
  *                                       :holds         the lease, if a list read after this name was given shows no other that says so
  *                                       :clean         given back, with everything confirmed on both servers
  *                                       :left          given back, with suspects left
@@ -293,6 +294,17 @@ export class Lease {
   async tell(note: string): Promise<void> {
     this.note = note;
     if (this.#held) await this.#say('holds');
+  }
+
+  /** As one that waits: says that the note of the holder is known. */
+  async learn(note: string): Promise<void> {
+    this.note = note;
+    if (this.connected) await this.#say('waits');
+  }
+
+  /** Those that wait for the lease and have said something lately. */
+  async waiters(): Promise<Claim[]> {
+    return this.#claims(await this.#list()).filter(({ word, idleS }) => word === 'waits' && idleS < SILENT_S);
   }
 
   /** Gives the lease back; resolves to whether another process waits for it. */

@@ -18,6 +18,9 @@ const LOOK_MS = 250;
 const PING_MS = 1_000;
 /** A holder that vanished may return for so long. */
 const AWAY_MS = 2_000;
+/** How often is looked whether those who wait know a new note, and for how long at most. */
+const KNOWN_LOOK_MS = 50;
+const KNOWN_MS = 1_000;
 
 /** The process that held the lease before. */
 export interface Predecessor {
@@ -50,6 +53,8 @@ export interface AcquireOptions {
   readonly takeOver?: boolean;
   /** The servers without which the shard cannot be served. Asked again at each attempt. */
   needed(): Promise<readonly Side[]>;
+  /** Whether this process could serve as the holder's note says; the holder is shown so. Without it, it could. */
+  knows?(note: string): Promise<boolean>;
   /** Called when the shard is seen to be another's. */
   waiting?(holder: string): void;
   /** Called, as a standby, at each attempt for which a needed server is missing. */
@@ -91,14 +96,17 @@ export class Ownership {
    * @throws {HandshakeRefused} where a server refuses to list its connections, unless as a standby
    * @throws {Error} when a needed server cannot be reached, unless as a standby; when the process is ended meanwhile
    */
-  async acquire({ standby, takeOver = false, needed, waiting, hindered }: AcquireOptions): Promise<void> {
+  async acquire({ standby, takeOver = false, needed, knows, waiting, hindered }: AcquireOptions): Promise<void> {
     /** Since when nobody holds the lease, in ms of the monotonic clock. */
     let vacantSince: number | null = null;
     /** How long it must have been so. */
     let patienceMs = standby ? AWAY_MS : 0;
+    /** Until when the holder waits for us to know its new note. */
+    let awaitedUntil = -Infinity;
     for (let attempt = 0; ; attempt++) {
       // Not in step with others that look.
-      if (attempt > 0) await sleep(LOOK_MS * (0.75 + Math.random() / 4));
+      if (attempt > 0)
+        await sleep(performance.now() < awaitedUntil ? KNOWN_LOOK_MS : LOOK_MS * (0.75 + Math.random() / 4));
       if (await this.#connectAll(attempt === 0)) vacantSince = null;
       this.#refuseTwin();
       const reached = this.#all.filter(({ connected }) => connected);
@@ -122,9 +130,13 @@ export class Ownership {
         const holder = seen[held].holder!;
         vacantSince = null;
         patienceMs = AWAY_MS;
-        this.predecessor = { process: holder.process, clean: false, note: holder.note };
         const where = describe(holder, reached[held]);
         waiting?.(where);
+        if (standby) {
+          if (holder.note !== this.predecessor?.note) awaitedUntil = performance.now() + KNOWN_MS;
+          if (await this.#learn(holder.note, reached, knows)) awaitedUntil = -Infinity;
+        }
+        this.predecessor = { process: holder.process, clean: false, note: holder.note };
         if (takeOver) {
           const missing = (await needed()).find((side) => !this.leases[side].connected);
           if (missing !== undefined) throw this.leases[missing].problem;
@@ -142,6 +154,7 @@ export class Ownership {
         }
         continue;
       }
+      awaitedUntil = -Infinity;
       vacantSince ??= performance.now();
       if (goodbye !== null) {
         this.predecessor = { process: goodbye.process, clean: goodbye.word === 'clean', note: goodbye.note };
@@ -178,6 +191,24 @@ export class Ownership {
       ),
       late,
     ]);
+  }
+
+  /**
+   * Resolves when every process that waits for the lease knows the note. The addresses of those that do not after 1 s;
+   * empty where nobody waits.
+   */
+  async known(note: string): Promise<readonly string[]> {
+    for (const until = performance.now() + KNOWN_MS; ; await sleep(KNOWN_LOOK_MS)) {
+      const late = sleep(Math.max(KNOWN_LOOK_MS, until - performance.now()), [], { ref: false });
+      const lists = this.#all
+        .filter(({ held }) => held)
+        .map((lease) => Promise.race([lease.waiters().catch(() => []), late]));
+      const waiters = (await Promise.all(lists)).flat();
+      const ignorant = new Map(waiters.map(({ process, from }) => [process, from]));
+      // Its word at one server is enough: it may not reach the other one.
+      for (const waiter of waiters) if (waiter.note === note) ignorant.delete(waiter.process);
+      if (ignorant.size === 0 || performance.now() >= until) return [...ignorant.values()];
+    }
   }
 
   /**
@@ -221,6 +252,15 @@ export class Ownership {
     if (source.connected && target.connected && source.runId !== '' && source.runId === target.runId) {
       throw new LeaseError('one-server', oneServer(side, target.runId));
     }
+  }
+
+  /** Shows the holder that we know its note, as soon as we do. Whether we do. */
+  async #learn(note: string, leases: readonly Lease[], knows: AcquireOptions['knows']): Promise<boolean> {
+    const ignorant = leases.filter((lease) => lease.note !== note);
+    if (ignorant.length === 0) return true;
+    if (!((await knows?.(note)) ?? true)) return false;
+    await Promise.all(ignorant.map((lease) => lease.learn(note).catch(() => undefined)));
+    return true;
   }
 
   async #claimAll(leases: readonly Lease[]): Promise<boolean> {

@@ -14,22 +14,33 @@ const TIMEOUT_MS = 2_000;
 export class StateFollower {
   readonly #stopped = new AbortController();
   readonly #done: Promise<unknown>;
+  /** Those that rest between two copies, by peer. */
+  readonly #resting = new Map<string, () => void>();
   /** What is wrong with each peer, as it was logged. */
   readonly #problems = new Map<string, string>();
 
   constructor(
     private readonly plan: Plan,
     private readonly shard: ShardPlan,
-    peers: readonly string[],
+    private readonly peers: readonly string[],
     private readonly logger: Logger,
   ) {
     this.#done = Promise.all(peers.map((peer) => this.#follow(peer)));
+  }
+
+  get follows(): boolean {
+    return this.peers.length > 0;
   }
 
   /** Resolves when nothing is written any more. */
   async stop(): Promise<void> {
     this.#stopped.abort();
     await this.#done;
+  }
+
+  /** The next copy begins now: the state of the proxy that serves has changed. */
+  hurry(): void {
+    for (const wake of this.#resting.values()) wake();
   }
 
   async #follow(peer: string): Promise<void> {
@@ -39,7 +50,9 @@ export class StateFollower {
         () => this.#problems.delete(peer),
         (error: Error) => this.#report(peer, error),
       );
-      await sleep(EVERY_MS, undefined, { signal }).catch(() => undefined);
+      const woken = new Promise<void>((wake) => this.#resting.set(peer, wake));
+      await Promise.race([woken, sleep(EVERY_MS, undefined, { signal }).catch(() => undefined)]);
+      this.#resting.delete(peer);
     }
   }
 

@@ -17,11 +17,13 @@ import { makeHashKey, readHashKey } from '../storage/hash-key.js';
 import { Ledger } from '../telemetry/ledger.js';
 import {
   isCopy,
+  readState,
   resolveStages,
   setStateAside,
   StateError,
   StateStore,
   type Admission,
+  type Around,
   type ShardState,
   type StatePatch,
 } from '../storage/state.js';
@@ -104,7 +106,7 @@ export async function launch(
   try {
     const follower = new StateFollower(plan, shardPlan, peers, logger);
     try {
-      await acquire(ownership, plan, shardPlan, logger, standby);
+      await acquire(ownership, plan, shardPlan, logger, { standby, follower });
     } finally {
       await follower.stop();
     }
@@ -141,7 +143,7 @@ async function acquire(
   plan: Plan,
   shardPlan: ShardPlan,
   logger: Logger,
-  standby: boolean,
+  { standby, follower }: { standby: boolean; follower: StateFollower },
 ): Promise<void> {
   const { name } = shardPlan;
   let told: string | null = null;
@@ -160,8 +162,15 @@ async function acquire(
   };
   const needed = async (): Promise<readonly Side[]> =>
     authoritiesOf(Object.values(resolveStages(plan, (await StateStore.open(plan.state, name)).current).stages));
+  const knows = async (note: string): Promise<boolean> => {
+    if (!follower.follows || note === '') return true;
+    const copy = await readState(join(plan.state, name), name).catch(() => null);
+    if (copy !== null && digestOf(resolveStages(plan, copy).stages) === note) return true;
+    follower.hurry();
+    return false;
+  };
   try {
-    await ownership.acquire({ standby, needed, waiting, hindered });
+    await ownership.acquire({ standby, needed, knows, waiting, hindered });
   } catch (error) {
     if (error instanceof LeaseError && error.code === 'one-server')
       throw new LaunchError('one-server', `shard ${name} cannot start: ${error.message}`, error);
@@ -184,10 +193,7 @@ async function start(
   logger: Logger,
   { standby, alike, consent, firstStart, shards }: Required<Omit<LaunchOptions, 'peers'>>,
 ): Promise<Omit<Launched, 'lost'>> {
-  const state = await StateStore.open(plan.state, shardPlan.name, async ({ workloads }) => {
-    await ownership.check();
-    await ownership.tell(digestOf(workloads));
-  });
+  const state = await StateStore.open(plan.state, shardPlan.name, aroundOf(ownership, shardPlan, logger));
   const unknownBecause = unknownBecauseOf(ownership, state) ?? newlyOwned(state, plan, shardPlan);
   await checkStages(ownership, state, plan, shardPlan);
   // What that process confirmed before it ended holds for a copy of its state, too.
@@ -250,6 +256,28 @@ async function start(
       await shard.stop();
       await Promise.all([ledger.close(), state.close()]);
       await ownership.release(state.current.cleanShutdown);
+    },
+  };
+}
+
+/** A change of the stages holds when each standby knows of it: one that takes over would use the earlier ones. */
+function aroundOf(ownership: Ownership, { name }: ShardPlan, logger: Logger): Around {
+  /** What was spread last; null before the first change, which is made at the start. */
+  let spread: string | null = null;
+  return {
+    async fence({ workloads }) {
+      await ownership.check();
+      await ownership.tell(digestOf(workloads));
+    },
+    async spread({ workloads }) {
+      const note = digestOf(workloads);
+      const ignorant = spread === null || spread === note ? [] : await ownership.known(note);
+      spread = note;
+      if (ignorant.length > 0)
+        logger.warn(
+          { shard: name, standby: ignorant },
+          'the stages changed, and a standby does not have them: if it takes over now, it may refuse to serve',
+        );
     },
   };
 }

@@ -101,8 +101,15 @@ export class StateError extends Error {
 /** Enough for both files of hundreds of workloads. */
 const RESERVE_BYTES = 256 << 10;
 
-/** Called before each change; throws where the shard has become another process's: the state is that one's then. */
-export type Fence = (next: ShardState) => Promise<void>;
+/** What a process that changes the state does around each change. */
+export interface Around {
+  /** Before it; throws where the shard has become another process's: the state is that one's then. */
+  fence(next: ShardState): Promise<void>;
+  /** When it is on the disk, before anybody relies on it. Does not throw. */
+  spread(current: ShardState): Promise<void>;
+}
+
+const ALONE: Around = { fence: () => Promise.resolve(), spread: () => Promise.resolve() };
 
 export class StateStore {
   /** The state as the last process left it; null on the very first start. */
@@ -115,7 +122,7 @@ export class StateStore {
     directory: string,
     shard: string,
     previous: ShardState | null,
-    private readonly fence: Fence,
+    private readonly around: Around,
   ) {
     this.#directory = directory;
     this.previous = previous;
@@ -123,15 +130,11 @@ export class StateStore {
   }
 
   /**
-   * Reads the state of a shard, or starts an empty one where there never was any. `fence` is for a process that changes
-   * it.
+   * Reads the state of a shard, or starts an empty one where there never was any. `around` is for a process that
+   * changes it.
    * @throws {StateError}
    */
-  static async open(
-    stateDirectory: string,
-    shard: string,
-    fence: Fence = () => Promise.resolve(),
-  ): Promise<StateStore> {
+  static async open(stateDirectory: string, shard: string, around: Around = ALONE): Promise<StateStore> {
     const directory = join(stateDirectory, shard);
     try {
       await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -142,7 +145,7 @@ export class StateStore {
         error,
       );
     }
-    return new StateStore(directory, shard, await read(directory, shard), fence);
+    return new StateStore(directory, shard, await read(directory, shard), around);
   }
 
   /** What is on the disk. */
@@ -151,11 +154,11 @@ export class StateStore {
   }
 
   /**
-   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk; changes are
-   * made one after the other. `current` has the change from then on, and never one that failed. A patch that builds on
-   * the current state is given as a function, which is called when its turn has come.
+   * Replaces part of the state, and appends the event to the history. Resolves when both are on the disk and `around`
+   * has spread them; changes are made one after the other. `current` has the change from then on, and never one that
+   * failed. A patch that builds on the current state is given as a function, which is called when its turn has come.
    * @throws {StateError} code `state-io`
-   * @throws {Error} of `fence`
+   * @throws {Error} of `around.fence`
    */
   update(patch: StatePatch | ((current: ShardState) => StatePatch), event?: HistoryEvent): Promise<void> {
     const done = this.#queue.then(async () => {
@@ -165,7 +168,7 @@ export class StateStore {
         ...(typeof patch === 'function' ? patch(this.#current) : patch),
         revision,
       };
-      await this.fence(next);
+      await this.around.fence(next);
       try {
         await this.#write(() => replaceFile(this.#directory, 'state.json', seal(next, 2) + '\n'));
         this.#current = next;
@@ -177,6 +180,7 @@ export class StateStore {
         throw new StateError('state-io', `${this.#directory} cannot be written: ${(error as Error).message}`, error);
       }
       await this.#keepReserve();
+      await this.around.spread(next);
     });
     this.#queue = done.catch(() => undefined);
     return done;

@@ -82,14 +82,22 @@ export class FakeClock {
   }
 }
 
-/** Whether a promise has been fulfilled or rejected by now. */
-export function watched<T>(promise: Promise<T>): {
+/** What has become of a promise by now. */
+export interface Watched<T> {
   readonly state: 'pending' | 'fulfilled' | 'rejected';
+  /** Undefined until it is fulfilled. */
+  readonly value: T | undefined;
   readonly reason: unknown;
-} {
-  const seen: { state: 'pending' | 'fulfilled' | 'rejected'; reason: unknown } = { state: 'pending', reason: null };
+}
+
+export function watched<T>(promise: Promise<T>): Watched<T> {
+  const seen: { -readonly [name in keyof Watched<T>]: Watched<T>[name] } = {
+    state: 'pending',
+    value: undefined,
+    reason: null,
+  };
   promise.then(
-    () => (seen.state = 'fulfilled'),
+    (value) => Object.assign(seen, { state: 'fulfilled', value }),
     (reason: unknown) => Object.assign(seen, { state: 'rejected', reason }),
   );
   return seen;
