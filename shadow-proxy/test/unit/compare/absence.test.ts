@@ -1,0 +1,290 @@
+/** Keys that one side has no more: which replies need evidence, and what the evidence afterwards proves. */
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  compareReplies,
+  judgeAbsence,
+  needsEvidence,
+  type Evidence,
+  type MismatchKind,
+  type Verdict,
+} from '../../../src/compare/compare.js';
+import { array, error, inShort, integer, nil, status, string, strings } from '../../integration/compare/frames.js';
+import { view, wordsOf } from '../../integration/compare/raw.js';
+
+const LIMITS = { ttlMs: 50 };
+const compare = (command: string, authority: Buffer, mirror: Buffer): Verdict =>
+  compareReplies(view(wordsOf(command)), authority, mirror, LIMITS);
+const evidenceFor = (command: string, authority: Buffer, mirror: Buffer): string | null =>
+  needsEvidence(compare(command, authority, mirror), view(wordsOf(command)), authority, mirror);
+
+test('a read that differs while both sides have the key needs no evidence', () => {
+  for (const [command, authority, mirror] of [
+    ['GET s', string('a'), string('b')],
+    ['STRLEN s', integer(3), integer(4)],
+    ['TTL s', integer(-1), integer(100)],
+    ['TTL s', integer(500), integer(100)],
+    ['HGETALL h', strings('a 1'), strings('a 2')],
+    ['HMGET h a b', array(string('1'), nil), array(string('1'), string('2'))],
+    ['SMEMBERS st', strings('a'), strings('b')],
+    ['LRANGE l 0 -1', strings('a b'), strings('a')],
+    ['EXISTS s', integer(1), integer(2)],
+    ['TYPE s', status('list'), status('set')],
+    ['ZSCORE z a', string('1'), string('2')],
+    ['GET s', string('a'), error('WRONGTYPE Operation against a key holding the wrong kind of value')],
+    ['MGET s n', array(string('a'), string('b')), array(string('a'), string('c'))],
+    ['MGET s n', array(string('a'), nil), array(string('b'), string('c'))],
+    ['SINTER st', strings('a'), strings('a b')],
+  ] as const) {
+    assert.match(inShort(compare(command, authority, mirror)), /^!(value|type|length|error)$/, command);
+    assert.equal(evidenceFor(command, authority, mirror), null, command);
+  }
+});
+
+test('a read of several keys may differ because one of them is gone', () => {
+  for (const [command, authority, mirror] of [
+    ['MGET s n', array(string('a'), nil), array(nil, string('b'))],
+    ['EXISTS s n', integer(2), integer(1)],
+    ['TOUCH s n', integer(2), integer(1)],
+    ['SUNION a b', strings('a'), strings('a b')],
+    ['SDIFF a b', strings('a'), strings('a b')],
+    ['PFCOUNT a b', integer(5), integer(3)],
+    ['ZUNION 2 a b', strings('a'), strings('a b')],
+    ['XREAD STREAMS a b 0 0', array(strings('a')), array(strings('a'), strings('b'))],
+    // b has expired at the one, and is no stream (no set) at the other.
+    [
+      'XREAD STREAMS a b 0 0',
+      array(strings('a')),
+      error('WRONGTYPE Operation against a key holding the wrong kind of value'),
+    ],
+    ['SUNION a b', error('WRONGTYPE Operation against a key holding the wrong kind of value'), strings('a')],
+    ['SUNION a b', strings('a'), error('WRONGTYPE Operation against a key holding the wrong kind of value')],
+  ] as const) {
+    assert.equal(evidenceFor(command, authority, mirror), 'absence', command);
+  }
+});
+
+test('any reply to a write may differ because of a key that was gone', () => {
+  for (const [command, authority, mirror] of [
+    ['INCR n', integer(43), integer(2)],
+    ['SADD st a b', integer(1), integer(0)],
+    ['LPUSH l a', integer(1), error('WRONGTYPE Operation against a key holding the wrong kind of value')],
+    ['ZADD z INCR 1 a', string('5'), string('7')],
+    ['SINTERSTORE d a b', integer(5), integer(3)],
+    ['BITFIELD b INCRBY u8 0 1', array(integer(5)), array(integer(1))],
+    ['EVAL "return 1" 1 k', integer(5), integer(1)],
+    ['SOMETHING.NEW k', integer(5), integer(1)],
+    ['RENAME a b', status('OK'), error('ERR no such key')],
+  ] as const) {
+    assert.equal(evidenceFor(command, authority, mirror), 'absence', command);
+  }
+});
+
+test('what no missing key can explain needs no evidence', () => {
+  for (const [command, authority, mirror] of [
+    ['GET s', string('a'), string('a')],
+    ['SMEMBERS s', strings('a b'), strings('b a')],
+    ['SORT s BY nosort', strings('a b'), strings('b a')],
+    ['SUNION a b', strings('a'), error('OOM command not allowed')],
+    ['LCS a b', string('a'), error('ERR unknown command `LCS`, with args beginning with: `a`, `b`, ')],
+    ['SET k v NX GET', string('a'), error('ERR syntax error')],
+    ['INCR n', integer(5), error("OOM command not allowed when used memory > 'maxmemory'.")],
+    ['GET n', nil, error('LOADING Redis is loading the dataset in memory')],
+    ['SET n 1', status('OK'), error("READONLY You can't write against a read only replica.")],
+    ['INFO', string('a'), nil],
+    ['CLIENT GETNAME', string('a'), nil],
+    ['DBSIZE', integer(1), nil],
+    ['RANDOMKEY', string('a'), nil],
+    ['INFO', string('a'), error('ERR no')],
+    ['SCRIPT EXISTS a', array(integer(1)), array(integer(0))],
+    ['FUNCTION LIST', strings('a'), strings('b')],
+    ['SUNION a b', strings('a'), error('ERR no')],
+    ['SUNION a b', error('ERR no'), strings('a')],
+    ['SET n 1', error("READONLY You can't write against a read only replica."), status('OK')],
+    ['KEYS *', strings('a'), strings('')],
+    ['PING', status('PONG'), status('GNOP')],
+  ] as const) {
+    assert.equal(evidenceFor(command, authority, mirror), null, command);
+  }
+});
+
+const mismatch = (what: MismatchKind): Verdict => ({ kind: 'mismatch', what });
+const LOST = mismatch('missing-on-mirror');
+const SURPLUS = mismatch('missing-on-authority');
+const UNCLEAR = mismatch('value');
+const READ = { readOnly: true } as const;
+const WRITTEN = { writtenSince: true } as const;
+const EVICTING = { authorityEvicted: true, mirrorEvicted: true } as const;
+
+/** Evidence that proves nothing, but for what is given. */
+const evidence = (given: Partial<Evidence>): Evidence => ({
+  authorityPttl: -1,
+  mirrorPttl: -2,
+  authorityEvicted: false,
+  mirrorEvicted: false,
+  writtenSince: false,
+  toleranceMs: 100,
+  ...given,
+});
+const judged = (verdict: Verdict, given: Partial<Evidence>): string => inShort(judgeAbsence(verdict, evidence(given)));
+
+test('an expiry edge needs the key about to expire where it was, or just expired', () => {
+  assert.equal(judged(LOST, { authorityPttl: 0 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityPttl: 100 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityPttl: -2 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityPttl: -2, elapsedMs: 100 }), 'expiry-edge');
+  assert.equal(judged(LOST, { authorityPttl: 60, elapsedMs: 40 }), 'expiry-edge');
+
+  assert.equal(judged(LOST, { authorityPttl: 101 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityPttl: 60, elapsedMs: 41 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityPttl: -1 }), '!missing-on-mirror');
+  // The side that lacks it proves nothing, however soon the key that it has by now expires.
+  assert.equal(judged(LOST, { authorityPttl: 5000, mirrorPttl: 5 }), '!missing-on-mirror');
+  assert.equal(judged(SURPLUS, { authorityPttl: -2, mirrorPttl: -1 }), '!missing-on-authority');
+  assert.equal(judged(SURPLUS, { authorityPttl: -2, mirrorPttl: 40 }), 'expiry-edge');
+});
+
+test('a key gone long after, or from a side that evicts, did not prove to expire', () => {
+  assert.equal(judged(LOST, { authorityPttl: -2, elapsedMs: 101 }), '?asked-too-late');
+  assert.equal(judged(LOST, { authorityPttl: -2, authorityEvicted: true }), '?evicted-since');
+});
+
+test('an eviction excuses the side that evicts, and only that', () => {
+  assert.equal(judged(LOST, { mirrorEvicted: true }), 'evicted');
+  assert.equal(judged(LOST, { mirrorEvicted: true, authorityPttl: 90_000 }), 'evicted');
+  assert.equal(judged(LOST, { mirrorEvicted: true, writtenSince: true, mirrorPttl: -1 }), 'evicted');
+  assert.equal(judged(LOST, { authorityEvicted: true }), '!missing-on-mirror');
+  assert.equal(judged(SURPLUS, { mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-authority');
+  assert.equal(judged(SURPLUS, { mirrorPttl: -1, authorityEvicted: true }), 'evicted');
+});
+
+test('a key written since proves no expiry', () => {
+  assert.equal(judged(LOST, { writtenSince: true }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: 5 }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: -2 }), '?written-since');
+  assert.equal(judged(LOST, { writtenSince: true, authorityPttl: -1 }), '?written-since');
+});
+
+test('a side that cannot be asked leaves it open', () => {
+  assert.equal(judged(LOST, { authorityPttl: null }), '?no-evidence');
+  assert.equal(judged(LOST, { mirrorPttl: null }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { authorityPttl: null, mirrorEvicted: true }), 'evicted');
+});
+
+test('where only reads came, a key that is there was not missing: its field or member was', () => {
+  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -1, authorityPttl: 5 }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -1, mirrorEvicted: true }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: 5000, authorityPttl: null }), '!missing-on-mirror');
+  assert.equal(judged(LOST, { readOnly: true, mirrorPttl: -2, authorityPttl: 5 }), 'expiry-edge');
+  // A write may have made it anew, and may have removed it: then its absence afterwards proves nothing.
+  assert.equal(judged(LOST, { readOnly: false, authorityPttl: 5 }), 'expiry-edge');
+  assert.equal(judged(LOST, { readOnly: false, authorityPttl: -2 }), '?asked-too-late');
+  assert.equal(judged(LOST, { mirrorPttl: -1, authorityPttl: 5 }), 'expiry-edge');
+});
+
+test('a reply that does not show who lacked the key is excused by an edge on either side, or evictions on both', () => {
+  assert.equal(judged(UNCLEAR, { authorityPttl: 20, mirrorPttl: -1 }), 'expiry-edge');
+  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: 20 }), 'expiry-edge');
+  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1 }), '!value');
+  assert.equal(judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true }), '!value');
+  assert.equal(
+    judged(UNCLEAR, { authorityPttl: -1, mirrorPttl: -1, mirrorEvicted: true, authorityEvicted: true }),
+    'evicted',
+  );
+});
+
+test('only a mismatch is judged again', () => {
+  for (const verdict of [
+    { kind: 'match' },
+    { kind: 'allowed', rule: 'random' },
+    { kind: 'inconclusive', reason: 'x' },
+  ] as const) {
+    assert.equal(judgeAbsence(verdict, evidence({ authorityPttl: -2 })), verdict);
+  }
+});
+
+test('the evidence of both sides decides: every combination', () => {
+  const rows: readonly (readonly [name: string, verdict: Verdict, given: Partial<Evidence>, expected: string])[] = [
+    ['the authority keeps the key: a loss', LOST, {}, '!missing-on-mirror'],
+    ['the mirror keeps the key: a surplus', SURPLUS, { authorityPttl: -2, mirrorPttl: -1 }, '!missing-on-authority'],
+    ['expired at the authority first', SURPLUS, { authorityPttl: -2, mirrorPttl: 100 }, 'expiry-edge'],
+    [
+      'expired at the authority much too early',
+      SURPLUS,
+      { authorityPttl: -2, mirrorPttl: 101 },
+      '!missing-on-authority',
+    ],
+    ['gone from the mirror as well by now', SURPLUS, { authorityPttl: -2, mirrorPttl: -2 }, 'expiry-edge'],
+    ['gone from the mirror, asked too late', SURPLUS, { authorityPttl: -2, elapsedMs: 101 }, '?asked-too-late'],
+    ['gone from the mirror, which evicts', SURPLUS, { authorityPttl: -2, mirrorEvicted: true }, '?evicted-since'],
+    ['gone by a write of its own', SURPLUS, { authorityPttl: -2, readOnly: false }, '?asked-too-late'],
+    ['the mirror could not be asked', SURPLUS, { authorityPttl: -2, mirrorPttl: null }, '?no-evidence'],
+    ['the authority could not be asked', SURPLUS, { authorityPttl: null, mirrorPttl: -1 }, '!missing-on-authority'],
+    [
+      'the authority could not be asked after a read',
+      SURPLUS,
+      { ...READ, authorityPttl: null, mirrorPttl: 5 },
+      'expiry-edge',
+    ],
+    ['neither could be asked', UNCLEAR, { authorityPttl: null, mirrorPttl: null }, '?no-evidence'],
+    [
+      'a read: the mirror has the key after all',
+      LOST,
+      { ...READ, mirrorPttl: 5000, authorityPttl: -2 },
+      '!missing-on-mirror',
+    ],
+    [
+      'a read, then a write: the mirror may have lacked it',
+      LOST,
+      { ...READ, ...WRITTEN, mirrorPttl: 9, mirrorEvicted: true },
+      'evicted',
+    ],
+    ['a read, then a write: no eviction', LOST, { ...READ, ...WRITTEN, mirrorPttl: 9 }, '?written-since'],
+    [
+      'a read: both have the key, and one is about to lose it',
+      UNCLEAR,
+      { ...READ, authorityPttl: 5, mirrorPttl: -1 },
+      '!value',
+    ],
+    [
+      'a read: the one about to expire is the one that lacked it',
+      UNCLEAR,
+      { ...READ, authorityPttl: -1, mirrorPttl: 5 },
+      '!value',
+    ],
+    ['a read: the mirror lacks it, the authority is about to', UNCLEAR, { ...READ, authorityPttl: 5 }, 'expiry-edge'],
+    [
+      'a read: the authority lacks it, the mirror is about to',
+      UNCLEAR,
+      { ...READ, authorityPttl: -2, mirrorPttl: 5 },
+      'expiry-edge',
+    ],
+    [
+      'a read: both lack it by now, asked too late',
+      UNCLEAR,
+      { ...READ, authorityPttl: -2, elapsedMs: 101 },
+      '?asked-too-late',
+    ],
+    [
+      'a read: both lack it, the mirror evicts',
+      UNCLEAR,
+      { ...READ, authorityPttl: -2, mirrorEvicted: true, elapsedMs: 101 },
+      '?evicted-since',
+    ],
+    [
+      'both evict, but a read found the key on both',
+      UNCLEAR,
+      { ...READ, ...EVICTING, authorityPttl: -1, mirrorPttl: -1 },
+      '!value',
+    ],
+    ['evictions on both sides of a surplus', SURPLUS, { ...EVICTING, mirrorPttl: -1 }, 'evicted'],
+    ['without a tolerance, a key that expires now', LOST, { authorityPttl: 0, toleranceMs: 0 }, 'expiry-edge'],
+    [
+      'without a tolerance, a key with a millisecond left',
+      LOST,
+      { authorityPttl: 1, toleranceMs: 0 },
+      '!missing-on-mirror',
+    ],
+  ];
+  for (const [name, verdict, given, expected] of rows) assert.equal(judged(verdict, given), expected, name);
+});
